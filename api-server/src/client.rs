@@ -1,0 +1,130 @@
+//! Who the client is, for limits by client: the rightmost `X-Forwarded-For` address that is no
+//! trusted proxy, or the peer itself where that is not trusted. IPv6 counts by /64.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use axum::http::HeaderMap;
+use ipnet::IpNet;
+use tempmail_runtime::config::Http;
+
+/// The peer of a connection, put into the extensions of its requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// A client: an IPv4 address, or an IPv6 /64. What is counted by client is counted by this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ClientKey(IpAddr);
+
+/// A client, and whether limits by client apply to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Client {
+    pub(crate) key: ClientKey,
+    pub(crate) unlimited: bool,
+}
+
+/// Tells clients apart, as configured.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientRule {
+    trusted_proxies: Vec<IpNet>,
+    unlimited: Vec<IpNet>,
+}
+
+impl ClientRule {
+    pub(crate) fn new(http: &Http) -> Self {
+        Self { trusted_proxies: http.trusted_proxies.clone(), unlimited: http.unlimited_networks.clone() }
+    }
+
+    /// The client of a request that came from `peer`.
+    pub(crate) fn of_request(&self, peer: IpAddr, headers: &HeaderMap) -> Client {
+        let mut address = peer.to_canonical();
+        let forwarded: Vec<&str> = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .flat_map(|value| value.to_str().unwrap_or("").split(','))
+            .collect();
+        for hop in forwarded.into_iter().rev() {
+            if !contains(&self.trusted_proxies, address) {
+                break;
+            }
+            let Some(behind) = hop_address(hop) else { break };
+            address = behind;
+        }
+        self.client(address)
+    }
+
+    /// The client of a connection, before any request: `unlimited` also where it is a trusted
+    /// proxy, which speaks for many.
+    pub(crate) fn of_connection(&self, peer: IpAddr) -> Client {
+        let address = peer.to_canonical();
+        let client = self.client(address);
+        Client { unlimited: client.unlimited || contains(&self.trusted_proxies, address), ..client }
+    }
+
+    fn client(&self, address: IpAddr) -> Client {
+        let key = match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(v6) => Ipv6Addr::from(u128::from(v6) >> 64 << 64).into(),
+        };
+        Client { key: ClientKey(key), unlimited: contains(&self.unlimited, address) }
+    }
+}
+
+fn contains(networks: &[IpNet], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.contains(&address))
+}
+
+/// An address as proxies write it: bare, in brackets, or with a port.
+fn hop_address(hop: &str) -> Option<IpAddr> {
+    let hop = hop.trim();
+    let bare = hop.strip_prefix('[').and_then(|rest| rest.split_once(']')).map_or(hop, |(inner, _)| inner);
+    let address = bare.parse().or_else(|_| hop.parse::<SocketAddr>().map(|with_port| with_port.ip())).ok()?;
+    Some(IpAddr::to_canonical(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(proxies: &[&str], unlimited: &[&str]) -> ClientRule {
+        let nets = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+        ClientRule { trusted_proxies: nets(proxies), unlimited: nets(unlimited) }
+    }
+
+    fn client(rule: &ClientRule, peer: &str, forwarded: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", value.parse().unwrap());
+        }
+        rule.of_request(peer.parse().unwrap(), &headers).key.0.to_string()
+    }
+
+    #[test]
+    fn only_trusted_proxies_are_believed() {
+        let rule = rule(&["10.0.0.0/8", "fd00::/8"], &[]);
+        assert_eq!(client(&rule, "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+        assert_eq!(client(&rule, "10.0.0.1", &["198.51.100.7"]), "198.51.100.7");
+        assert_eq!(client(&rule, "10.0.0.1", &["1.1.1.1, 198.51.100.7, 10.9.9.9"]), "198.51.100.7");
+        assert_eq!(client(&rule, "10.0.0.1", &["1.1.1.1", "198.51.100.7"]), "198.51.100.7");
+        assert_eq!(client(&rule, "10.0.0.1", &["1.1.1.1, nonsense"]), "10.0.0.1");
+        assert_eq!(client(&rule, "10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
+        assert_eq!(client(&rule, "::ffff:10.0.0.1", &["198.51.100.7:4711"]), "198.51.100.7");
+        assert_eq!(client(&rule, "fd00::1", &["[2001:db8:1:2:3:4:5:6]:80"]), "2001:db8:1:2::");
+    }
+
+    #[test]
+    fn an_ipv6_client_is_its_64() {
+        let rule = rule(&[], &["::1/128", "127.0.0.0/8"]);
+        assert_eq!(client(&rule, "2001:db8::1", &[]), client(&rule, "2001:db8::ffff:1", &[]));
+        assert_ne!(client(&rule, "2001:db8::1", &[]), client(&rule, "2001:db8:0:1::1", &[]));
+        let unlimited = |peer: &str| rule.of_request(peer.parse().unwrap(), &HeaderMap::new()).unlimited;
+        assert!(unlimited("::1") && unlimited("127.0.0.9") && unlimited("::ffff:127.0.0.1"));
+        assert!(!unlimited("::2"));
+    }
+
+    #[test]
+    fn the_connections_of_a_proxy_are_not_counted_by_client() {
+        let rule = rule(&["10.0.0.0/8"], &[]);
+        assert!(rule.of_connection("10.0.0.1".parse().unwrap()).unlimited);
+        assert!(!rule.of_connection("192.0.2.1".parse().unwrap()).unlimited);
+    }
+}

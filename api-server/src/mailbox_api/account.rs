@@ -1,0 +1,153 @@
+//! `POST /api/accounts`, `GET` and `DELETE /api/me`.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use serde::Serialize;
+use tempmail_model::address::{MailboxAddress, RecipientAddress, Reserved};
+use tempmail_model::id::{SHARED, new_id};
+use tempmail_model::message::Arrival;
+use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
+use uuid::Uuid;
+
+use super::json_body::JsonObject;
+use crate::auth::{MailboxCaller, ProCaller};
+use crate::client::Client;
+use crate::error::ApiError;
+use crate::message_view::timestamp;
+use crate::state::AppState;
+
+/// The answer to creating a mailbox and to signing in.
+#[derive(Debug, Serialize)]
+pub(super) struct SignedIn {
+    pub(super) id: Uuid,
+    pub(super) address: String,
+    pub(super) token: String,
+}
+
+/// A mailbox account.
+#[derive(Debug, Serialize)]
+pub(super) struct Account {
+    id: Uuid,
+    address: String,
+    role: &'static str,
+    quota: i64,
+    used: i64,
+    created_at: String,
+}
+
+/// Makes a mailbox: a free one, or with a Pro token its tenant's.
+pub(super) async fn create_account(
+    State(state): State<AppState>,
+    Extension(client): Extension<Client>,
+    pro: Option<ProCaller>,
+    mut body: JsonObject,
+) -> Result<(StatusCode, Json<SignedIn>), ApiError> {
+    let address = body.text("address")?;
+    let password = body.text("password")?;
+    let address = MailboxAddress::parse(&address).map_err(|_| {
+        ApiError::InvalidAddress(
+            "`address` must be local-part@domain, the local part of a-z, 0-9, `.`, `_` and `-`.",
+        )
+    })?;
+    check_length(&state, &password)?;
+    let tenant = pro.map(|caller| caller.tenant);
+    let domain = usable_domain(&state, &address, tenant).await?;
+    if tenant.is_none()
+        && let Some(decision) = state.limits.of_free_mailbox(client)
+        && !decision.allowed
+    {
+        return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });
+    }
+    let password_hash = state.passwords.hash(password).await?;
+    let now = state.clock.now();
+    let new = NewMailbox {
+        id: new_id(now),
+        domain: domain.id,
+        local_part: address.local_part(),
+        tenant,
+        free_quota: i64::try_from(state.config.limits.mailbox_bytes).unwrap_or(i64::MAX),
+        password_hash: &password_hash,
+    };
+    match state.store.create_mailbox(new, now).await? {
+        MailboxCreation::Created => {}
+        MailboxCreation::AddressTaken => return Err(ApiError::AddressTaken),
+        MailboxCreation::LimitReached => return Err(ApiError::AccountLimitReached),
+        MailboxCreation::NoSuchDomain => return Err(NOT_SERVED),
+        MailboxCreation::TenantDisabled => return Err(ApiError::AccountDisabled),
+    }
+    wake(&state, address.as_str(), domain.id, new.id);
+    let token = state.mailbox_tokens.make(new.id, 0, now);
+    Ok((StatusCode::CREATED, Json(SignedIn { id: new.id, address: address.as_str().to_owned(), token })))
+}
+
+/// The caller's account.
+pub(super) async fn get_account(
+    State(state): State<AppState>,
+    MailboxCaller { mailbox }: MailboxCaller,
+) -> Result<Json<Account>, ApiError> {
+    let used = state.store.mailbox_used(mailbox.id, state.clock.now()).await?;
+    Ok(Json(Account {
+        id: mailbox.id,
+        address: mailbox.address,
+        role: if mailbox.tenant.is_some() { "pro" } else { "free" },
+        quota: mailbox.quota,
+        used,
+        created_at: timestamp(mailbox.created_at),
+    }))
+}
+
+/// Deletes the caller's mailbox with its mail.
+pub(super) async fn delete_account(
+    State(state): State<AppState>,
+    MailboxCaller { mailbox }: MailboxCaller,
+) -> Result<StatusCode, ApiError> {
+    let now = state.clock.now();
+    let hold_days = state.config.limits.address_hold_days;
+    if !state.store.remove_mailbox(mailbox.id, new_id(now), now, hold_days).await? {
+        // Deleted by another request: its tokens ended with it.
+        return Err(ApiError::InvalidToken);
+    }
+    wake(&state, &mailbox.address, mailbox.domain, mailbox.id);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+const NOT_SERVED: ApiError =
+    ApiError::InvalidAddress("The domain of `address` is not one that you can use; see GET /api/domains.");
+
+fn check_length(state: &AppState, password: &str) -> Result<(), ApiError> {
+    let limits = &state.config.limits;
+    let characters = password.chars().count();
+    if characters < usize::from(limits.password_min) {
+        Err(ApiError::PasswordTooShort(limits.password_min))
+    } else if characters > usize::from(limits.password_max) {
+        Err(ApiError::PasswordTooLong(limits.password_max))
+    } else {
+        Ok(())
+    }
+}
+
+/// The domain of an address, if it serves the caller; on a system domain the name must not be
+/// reserved.
+async fn usable_domain(
+    state: &AppState,
+    address: &MailboxAddress,
+    tenant: Option<Uuid>,
+) -> Result<ServingDomain, ApiError> {
+    let domain = state.store.find_serving_domain(address.domain()).await?.ok_or(NOT_SERVED)?;
+    match domain.tenant {
+        None if state.reserved.of(address.local_part()) != Reserved::No => {
+            Err(ApiError::InvalidAddress("This name is reserved; choose another one for `address`."))
+        }
+        Some(owner) if Some(owner) != tenant => Err(NOT_SERVED),
+        _ => Ok(domain),
+    }
+}
+
+/// Wakes those who wait at an address, so that they look again at whose it is.
+fn wake(state: &AppState, address: &str, domain: Uuid, mailbox: Uuid) {
+    let key = RecipientAddress::parse(address).map(|address| address.inbox_key());
+    let by_address = key.into_iter().flat_map(|inbox| [(SHARED, inbox), (domain, inbox)]);
+    let arrivals = by_address.chain([(mailbox, mailbox)]);
+    state.bus.publish(arrivals.map(|(owner, inbox)| Arrival { seq: 0, owner, inbox }).collect());
+}

@@ -1,0 +1,130 @@
+//! `/api/messages`.
+
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use tempmail_model::limits::PAGE_SIZE;
+use tempmail_store::MessageRow;
+
+use super::{id, segments};
+use crate::auth::MailboxCaller;
+use crate::error::{Absence, ApiError, Surface};
+use crate::message_view::{self, MessageSummary};
+use crate::state::AppState;
+
+#[derive(Debug, Serialize)]
+pub(super) struct MessageList {
+    messages: Vec<MessageSummary>,
+    page: i64,
+}
+
+/// A page of the mailbox's messages, newest first.
+pub(super) async fn list_messages(
+    State(state): State<AppState>,
+    MailboxCaller { mailbox }: MailboxCaller,
+    Query(query): Query<Vec<(String, String)>>,
+) -> Result<Json<MessageList>, ApiError> {
+    let page = page(&query)?;
+    // Far behind the last page of any mailbox there is nothing to ask for.
+    let rows = if page > i64::MAX / PAGE_SIZE {
+        Vec::new()
+    } else {
+        state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?
+    };
+    Ok(Json(MessageList { messages: rows.into_iter().map(Into::into).collect(), page }))
+}
+
+/// The full message.
+pub(super) async fn get_message(
+    State(state): State<AppState>,
+    caller: MailboxCaller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let row = find(&state, &caller, &segments(path)?).await?;
+    Ok(message_view::full_message(&state, row, Surface::Api).await?)
+}
+
+/// Deletes the message.
+pub(super) async fn delete_message(
+    State(state): State<AppState>,
+    caller: MailboxCaller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, ApiError> {
+    let row = find(&state, &caller, &segments(path)?).await?;
+    if state.store.delete_message(&row).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        // Another request was faster.
+        Err(Absence::of(row.id, state.clock.now()).into())
+    }
+}
+
+/// Marks the message as read.
+pub(super) async fn mark_read(
+    State(state): State<AppState>,
+    MailboxCaller { mailbox }: MailboxCaller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<StatusCode, ApiError> {
+    let id = id(&segments(path)?)?;
+    let now = state.clock.now();
+    if state.store.mark_message_read(mailbox.id, id, now).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Absence::of(id, now).into())
+    }
+}
+
+/// The message as it was received.
+pub(super) async fn get_raw(
+    State(state): State<AppState>,
+    caller: MailboxCaller,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let row = find(&state, &caller, &segments(path)?).await?;
+    Ok(message_view::raw_message(&state, row).await?)
+}
+
+/// One attachment, decoded.
+pub(super) async fn get_attachment(
+    State(state): State<AppState>,
+    caller: MailboxCaller,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Response, ApiError> {
+    let (id, index) = segments(path)?;
+    let row = find(&state, &caller, &id).await?;
+    Ok(message_view::attachment(&state, row, &index).await?)
+}
+
+async fn find(state: &AppState, caller: &MailboxCaller, text: &str) -> Result<MessageRow, ApiError> {
+    let id = id(text)?;
+    let now = state.clock.now();
+    let found = state.store.find_mailbox_message(caller.mailbox.id, id, now).await?;
+    found.ok_or_else(|| Absence::of(id, now).into())
+}
+
+/// The page asked for, the first by default.
+fn page(query: &[(String, String)]) -> Result<i64, ApiError> {
+    let Some((_, text)) = query.iter().find(|(name, _)| name == "page") else { return Ok(1) };
+    match text.parse() {
+        Ok(page) if page >= 1 => Ok(page),
+        _ => Err(ApiError::InvalidRequest("`page` must be an integer from 1.".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_counted_from_one() {
+        let of = |text: &str| page(&[("page".into(), text.into())]);
+        assert_eq!(page(&[]), Ok(1));
+        assert_eq!(of("3"), Ok(3));
+        for wrong in ["0", "-1", "x", "", "1.5"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+}

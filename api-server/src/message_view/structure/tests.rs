@@ -1,0 +1,109 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// `role media-type body` of each leaf.
+fn leaves(raw: &str) -> Vec<(Role, String, String)> {
+    let structure = Structure::of(raw.as_bytes());
+    structure.leaves.into_iter().map(|leaf| (leaf.role, leaf.media_type, raw[leaf.body].to_owned())).collect()
+}
+
+fn is(leaves: &[(Role, String, String)], expected: &[(Role, &str, &str)]) {
+    let leaves: Vec<(Role, &str, &str)> =
+        leaves.iter().map(|(role, media_type, body)| (*role, media_type.as_str(), body.as_str())).collect();
+    assert_eq!(leaves, expected);
+}
+
+#[test]
+fn plain_messages() {
+    is(&leaves("Subject: x\r\n\r\nhello\r\n"), &[(Role::Text, "text/plain", "hello\r\n")]);
+    is(&leaves(""), &[(Role::Text, "text/plain", "")]);
+    is(&leaves("A: b\r\nno header\r\n"), &[(Role::Text, "text/plain", "no header\r\n")]);
+    is(&leaves("Content-Type: text/html\n\n<p>"), &[(Role::Html, "text/html", "<p>")]);
+    is(&leaves("Content-Type: text/csv\n\na,b"), &[(Role::Text, "text/csv", "a,b")]);
+    is(&leaves("Content-Type: image/png\n\nx"), &[(Role::Attachment, "image/png", "x")]);
+    is(&leaves("Content-Type: what is this\n\nx"), &[(Role::Text, "text/plain", "x")]);
+    is(&leaves("Content-Type: multipart/mixed\n\nx"), &[(Role::Text, "multipart/mixed", "x")]);
+    is(&leaves("Content-Type: multipart/mixed; boundary=b\n\nx"), &[(Role::Text, "text/plain", "x")]);
+}
+
+#[test]
+fn nested_multiparts() {
+    let raw = "Content-Type: multipart/mixed; boundary=\"a b\"\r\n\r\npreamble\r\n--a b\r\n\
+        Content-Type: multipart/alternative; boundary=alt\r\n\r\n\
+        --alt\r\n\r\nplain\r\n--alt\r\nContent-Type: multipart/related; boundary=rel\r\n\r\n\
+        --rel\r\nContent-Type: text/html\r\n\r\n<img>\r\n--rel\r\nContent-Type: image/png\r\n\
+        Content-ID: <i@x>\r\n\r\npng\r\n--rel--\r\n--alt--\r\nepilogue\r\n\
+        --a b\r\nContent-Type: text/plain; name=n.txt\r\n\r\nfile\r\n--a b  \r\n\
+        Content-Type: message/rfc822\r\n\r\nSubject: y\r\n\r\n--ab\r\ninner\r\n--a b--\r\n";
+    is(
+        &leaves(raw),
+        &[
+            (Role::Text, "text/plain", "plain"),
+            (Role::Html, "text/html", "<img>"),
+            (Role::Attachment, "image/png", "png"),
+            (Role::Attachment, "text/plain", "file"),
+            (Role::Attachment, "message/rfc822", "Subject: y\r\n\r\n--ab\r\ninner"),
+        ],
+    );
+    let attachments = Structure::of(raw.as_bytes()).attachments(raw.as_bytes());
+    assert!(attachments[0].inline && attachments[0].content_id.as_deref() == Some("i@x"));
+    assert!(!attachments[1].inline && attachments[1].file_name.as_deref() == Some("n.txt"));
+    assert_eq!(attachments.iter().map(|a| (a.index, a.size)).collect::<Vec<_>>(), [(0, 3), (1, 4), (2, 25)]);
+}
+
+#[test]
+fn unclosed_and_empty_parts() {
+    let head = "Content-Type: multipart/mixed; boundary=b\n\n";
+    is(
+        &leaves(&format!("{head}--b\n\none\n--b\n\ntwo")),
+        &[(Role::Text, "text/plain", "one"), (Role::Text, "text/plain", "two")],
+    );
+    is(
+        &leaves(&format!("{head}--b\n--b\n\n--b--\n")),
+        &[(Role::Text, "text/plain", ""), (Role::Text, "text/plain", "")],
+    );
+}
+
+#[test]
+fn dispositions_and_names() {
+    let raw = b"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: attachment\n\nx\n\
+        --b\nContent-Disposition: inline; filename==?utf-8?q?a=07=C3=A9.txt?=\n\ny\n\
+        --b\nContent-Type: application/pdf; charset=\"a b\"\n\nz\n--b--";
+    let attachments = Structure::of(raw).attachments(raw);
+    let names: Vec<_> = attachments.iter().map(|a| (a.inline, a.download_name())).collect();
+    let expected = [(false, "attachment-0"), (true, "aé.txt"), (false, "attachment-2")];
+    assert_eq!(names, expected.map(|(inline, name)| (inline, name.to_owned())));
+    assert_eq!(attachments[2].content_type_with_charset(), "application/pdf");
+}
+
+#[test]
+fn what_is_too_complex_is_one_attachment() {
+    let parts = |n: usize| format!("Content-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\nx\n".repeat(n));
+    assert_eq!(leaves(&parts(999)).len(), 999);
+    let opaque = parts(1_000);
+    is(&leaves(&opaque), &[(Role::Attachment, "message/rfc822", opaque.as_str())]);
+
+    let levels = |n: usize| -> String {
+        (0..n).map(|i| format!("Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n")).collect()
+    };
+    assert_eq!(leaves(&format!("{}\nx", levels(50)))[0].2, "x");
+    assert_eq!(leaves(&format!("{}\nx", levels(51)))[0].1, "message/rfc822");
+    assert_eq!(leaves(&levels(10_000)).len(), 1);
+}
+
+#[test]
+fn adversarial_structures_take_no_time() {
+    let head = "Content-Type: multipart/mixed; boundary=b\n\n";
+    let unclosed = "--b\nContent-Type: multipart/mixed; boundary=never\n\n".repeat(900);
+    let began = Instant::now();
+    for raw in [
+        format!("{head}{unclosed}{}", "--x\n".repeat(4 << 20)),
+        format!("{head}{}", "--b\n\n".repeat(100_000)),
+        "Content-Type: message/rfc822\n\n".repeat(100_000),
+        format!("{head}--b\n{}", "A: b\n".repeat(1 << 20)),
+    ] {
+        assert!(leaves(&raw).len() <= PARTS_MAX);
+    }
+    assert!(began.elapsed() < Duration::from_secs(20));
+}

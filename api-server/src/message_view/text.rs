@@ -1,0 +1,106 @@
+//! Octets to text: charsets, and what text must not contain.
+
+use mail_parser::decoders::charsets::map::charset_decoder;
+
+use super::transfer::Encoding;
+
+/// The text of octets in a declared charset. Without one that is known, UTF-8 if it is, else
+/// windows-1252: so a byte that means nothing never hides the rest.
+pub(super) fn decoded(octets: &[u8], charset: Option<&str>) -> String {
+    let declared = charset.map(str::trim).filter(|name| {
+        // Software that names ASCII and sends something else means the usual.
+        !["us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit"]
+            .iter()
+            .any(|usual| name.eq_ignore_ascii_case(usual))
+    });
+    if declared.is_some_and(|name| name.eq_ignore_ascii_case("utf-7")) {
+        return utf_7(octets);
+    }
+    if let Some(decode) = declared.and_then(|name| charset_decoder(name.as_bytes())) {
+        return decode(octets);
+    }
+    if charset.is_some_and(|name| name.trim().to_ascii_lowercase().starts_with("utf")) {
+        return String::from_utf8_lossy(octets).into_owned();
+    }
+    utf8_or_latin(octets)
+}
+
+/// UTF-8 where it is valid, else windows-1252.
+pub(super) fn utf8_or_latin(octets: &[u8]) -> String {
+    match std::str::from_utf8(octets) {
+        Ok(text) => text.to_owned(),
+        Err(_) => match charset_decoder(b"windows-1252") {
+            Some(decode) => decode(octets),
+            None => String::from_utf8_lossy(octets).into_owned(),
+        },
+    }
+}
+
+/// RFC 2152. The parser's own decoder loses the character behind a shifted sequence.
+fn utf_7(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(octets.len());
+    let mut rest = octets;
+    while let Some(plus) = rest.iter().position(|&b| b == b'+') {
+        text.push_str(&String::from_utf8_lossy(&rest[..plus]));
+        let shifted = &rest[plus + 1..];
+        let len = shifted.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/')));
+        let (encoded, after) = shifted.split_at(len.unwrap_or(shifted.len()));
+        if encoded.is_empty() {
+            text.push('+');
+        }
+        let units = Encoding::Base64.decode(encoded);
+        let units = units.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
+        text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        rest = after.strip_prefix(b"-").unwrap_or(after);
+    }
+    text.push_str(&String::from_utf8_lossy(rest));
+    text
+}
+
+/// A body's text: no byte order mark, and U+FFFD for U+0000, which databases and C programs
+/// behind a client refuse.
+pub(super) fn body(text: String) -> String {
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+}
+
+/// A line of text to show: no control characters, nothing that turns text around, U+FFFD for
+/// U+0000.
+pub(super) fn line(text: &str) -> String {
+    text.chars()
+        .filter_map(|c| match c {
+            '\0' => Some(char::REPLACEMENT_CHARACTER),
+            '\t' => Some(' '),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+            c if c.is_control() => None,
+            c => Some(c),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charsets_are_decoded() {
+        assert_eq!(decoded(b"\x1b$B%O%m!<\x1b(B", Some("ISO-2022-JP")), "ハロー");
+        assert_eq!(decoded(b"\x80 caf\xe9", Some("windows-1252")), "€ café");
+        assert_eq!(decoded(b"\xd0\xcf", Some("koi8-r")), "по");
+        assert_eq!(decoded("ж".as_bytes(), Some("us-ascii")), "ж");
+        assert_eq!(decoded(b"caf\xe9", None), "café");
+        assert_eq!(decoded(b"caf\xe9", Some("x-no-such")), "café");
+        assert_eq!(decoded(b"caf\xe9", Some("UTF-8")), "caf\u{fffd}");
+        assert_eq!(decoded(b"Mom -+Jjo--! 1 +- 1 A+ImIDkQ.", Some("UTF-7")), "Mom -☺-! 1 + 1 A≢Α.");
+        assert_eq!(decoded(b"h\0i\0", Some("utf-16le")), "hi");
+    }
+
+    #[test]
+    fn control_characters_go_and_nul_shows() {
+        assert_eq!(line("a\0b\x07c\u{202e}d\te\r\n"), "a\u{fffd}bcd e");
+        assert_eq!(body("\u{feff}a\0\x07".into()), "a\u{fffd}\x07");
+    }
+}

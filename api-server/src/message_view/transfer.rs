@@ -1,0 +1,244 @@
+//! Content transfer encodings (RFC 2045 6), decoded piece by piece. Damage never stops a
+//! decoder: what is no encoding is left out (base64) or kept as it stands (quoted-printable).
+
+/// White space that may be at a line's end before it counts as content.
+const LINE_END_SPACE_MAX: usize = 1024;
+
+/// How a body is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// 7bit, 8bit, binary, and all that is unknown.
+    Identity,
+    Base64,
+    QuotedPrintable,
+}
+
+impl Encoding {
+    /// The encoding that a `Content-Transfer-Encoding` field names.
+    pub(super) fn of(value: &str) -> Self {
+        let token =
+            value.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(')).find(|t| !t.is_empty());
+        match token.map(str::to_ascii_lowercase).as_deref() {
+            Some("base64") => Self::Base64,
+            Some("quoted-printable") => Self::QuotedPrintable,
+            _ => Self::Identity,
+        }
+    }
+
+    /// Decodes a whole body.
+    pub(super) fn decode(self, body: &[u8]) -> Vec<u8> {
+        let mut decoder = Decoder::new(self);
+        let mut decoded = Vec::with_capacity(body.len());
+        decoder.push(body, &mut decoded);
+        decoder.finish(&mut decoded);
+        decoded
+    }
+
+    /// Octets that a body decodes to.
+    pub(super) fn decoded_len(self, body: &[u8]) -> usize {
+        if self == Self::Identity {
+            return body.len();
+        }
+        let mut decoder = Decoder::new(self);
+        let mut decoded = Vec::new();
+        let mut len = 0;
+        for piece in body.chunks(16 << 10) {
+            decoder.push(piece, &mut decoded);
+            len += decoded.len();
+            decoded.clear();
+        }
+        decoder.finish(&mut decoded);
+        len + decoded.len()
+    }
+}
+
+/// A decoder under way.
+pub(super) enum Decoder {
+    Identity,
+    Base64 { bits: u32, sextets: u8 },
+    QuotedPrintable(QuotedPrintable),
+}
+
+/// What of a body is read but may still turn out to be encoding.
+#[derive(Default)]
+pub(super) struct QuotedPrintable {
+    /// `=` and what follows it so far.
+    escape: Vec<u8>,
+    /// White space that goes if the line ends after it.
+    space: Vec<u8>,
+}
+
+impl Decoder {
+    pub(super) fn new(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Identity => Self::Identity,
+            Encoding::Base64 => Self::Base64 { bits: 0, sextets: 0 },
+            Encoding::QuotedPrintable => Self::QuotedPrintable(QuotedPrintable::default()),
+        }
+    }
+
+    /// Decodes the next piece of a body onto `out`.
+    pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::Identity => out.extend_from_slice(piece),
+            Self::Base64 { bits, sextets } => {
+                for &byte in piece {
+                    match sextet(byte) {
+                        Some(value) => {
+                            *bits = *bits << 6 | u32::from(value);
+                            *sextets += 1;
+                            if *sextets == 4 {
+                                out.extend_from_slice(&bits.to_be_bytes()[1..]);
+                                (*bits, *sextets) = (0, 0);
+                            }
+                        }
+                        // Padding ends a run; some software strings several together.
+                        None if byte == b'=' => flush_base64(bits, sextets, out),
+                        None => {}
+                    }
+                }
+            }
+            Self::QuotedPrintable(state) => piece.iter().for_each(|&byte| state.push(byte, out)),
+        }
+    }
+
+    /// What the end of the body makes clear.
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Identity => {}
+            Self::Base64 { bits, sextets } => flush_base64(bits, sextets, out),
+            Self::QuotedPrintable(state) => {
+                // A last `=` joins the last line to nothing.
+                if state.escape.len() > 1 && !state.escape[1].is_ascii_whitespace() {
+                    out.append(&mut state.escape);
+                }
+            }
+        }
+    }
+}
+
+impl QuotedPrintable {
+    fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
+        if self.escape.is_empty() {
+            return self.plain(byte, out);
+        }
+        match (&self.escape[1..], byte) {
+            // A soft line break, perhaps with white space that transport added.
+            (_, b'\n') if self.escape[1..].iter().all(u8::is_ascii_whitespace) => self.escape.clear(),
+            ([], b' ' | b'\t' | b'\r') => self.escape.push(byte),
+            ([], _) if hex(byte).is_some() => self.escape.push(byte),
+            (&[first], _) if hex(first).is_some() && hex(byte).is_some() => {
+                let value = hex(first).zip(hex(byte)).map_or(0, |(high, low)| high << 4 | low);
+                self.escape.clear();
+                out.push(value);
+            }
+            (rest, b' ' | b'\t' | b'\r')
+                if rest.iter().all(u8::is_ascii_whitespace) && rest.len() < LINE_END_SPACE_MAX =>
+            {
+                self.escape.push(byte);
+            }
+            // No escape after all: it stands for itself.
+            _ => {
+                out.append(&mut self.escape);
+                self.plain(byte, out);
+            }
+        }
+    }
+
+    fn plain(&mut self, byte: u8, out: &mut Vec<u8>) {
+        match byte {
+            b' ' | b'\t' | b'\r' if self.space.len() < LINE_END_SPACE_MAX => self.space.push(byte),
+            b'\n' => {
+                let line_end: &[u8] = if self.space.last() == Some(&b'\r') { b"\r\n" } else { b"\n" };
+                self.space.clear();
+                out.extend_from_slice(line_end);
+            }
+            b'=' => {
+                out.append(&mut self.space);
+                self.escape.push(byte);
+            }
+            _ => {
+                out.append(&mut self.space);
+                out.push(byte);
+            }
+        }
+    }
+}
+
+fn flush_base64(bits: &mut u32, sextets: &mut u8, out: &mut Vec<u8>) {
+    match *sextets {
+        2 => out.extend_from_slice(&(*bits << 12).to_be_bytes()[1..2]),
+        3 => out.extend_from_slice(&(*bits << 6).to_be_bytes()[1..3]),
+        _ => {}
+    }
+    (*bits, *sextets) = (0, 0);
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+/// The value of a hexadecimal digit.
+pub(super) fn hex(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decodes whole and in every split, which must agree.
+    fn decoded(encoding: Encoding, body: &str) -> String {
+        let whole = encoding.decode(body.as_bytes());
+        for step in 1..=body.len() {
+            let mut decoder = Decoder::new(encoding);
+            let mut pieces = Vec::new();
+            body.as_bytes().chunks(step).for_each(|piece| decoder.push(piece, &mut pieces));
+            decoder.finish(&mut pieces);
+            assert_eq!(pieces, whole, "{step}");
+        }
+        assert_eq!(encoding.decoded_len(body.as_bytes()), whole.len());
+        String::from_utf8(whole).unwrap()
+    }
+
+    #[test]
+    fn base64_survives_damage() {
+        let base64 = |body| decoded(Encoding::Base64, body);
+        assert_eq!(base64("aGVs\r\nbG8=\r\n"), "hello");
+        assert_eq!(base64("aGVsbG8"), "hello");
+        assert_eq!(base64("aGVs!!bG8*="), "hello");
+        assert_eq!(base64("aGVsbG8=aGVsbG8="), "hellohello");
+        assert_eq!(base64("a"), "");
+        assert_eq!(base64("===="), "");
+    }
+
+    #[test]
+    fn quoted_printable_survives_damage() {
+        let qp = |body| decoded(Encoding::QuotedPrintable, body);
+        assert_eq!(qp("caf=C3=A9=\r\n!\r\n"), "café!\r\n");
+        assert_eq!(qp("a  \r\nb \t\nc=  \r\nd"), "a\r\nb\ncd");
+        assert_eq!(qp("1=2, =ZZ =4 =\r"), "1=2, =ZZ =4 ");
+        assert_eq!(qp("=3D=3d=="), "===");
+        assert_eq!(qp("end="), "end");
+    }
+
+    #[test]
+    fn encodings_are_named_loosely() {
+        assert_eq!(Encoding::of(" BASE64 "), Encoding::Base64);
+        assert_eq!(Encoding::of("Quoted-Printable (as ever)"), Encoding::QuotedPrintable);
+        assert_eq!(Encoding::of("8bit"), Encoding::Identity);
+        assert_eq!(Encoding::of(""), Encoding::Identity);
+    }
+}

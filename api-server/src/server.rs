@@ -1,0 +1,158 @@
+//! The HTTP server: HTTP/1.1 over the router, bounded connections, graceful drain.
+
+mod connection;
+mod cors;
+mod deadline;
+mod edge;
+mod place;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::Uri;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use socket2::{SockRef, TcpKeepalive};
+use tempmail_bus::Bus;
+use tempmail_model::clock::Clock;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use crate::error::{Surface, code};
+use crate::state::AppState;
+use crate::{mailbox_api, token_api};
+use place::Places;
+
+/// Octets of a request body.
+pub(crate) const BODY_MAX: usize = 64 << 10;
+
+/// Pause after the operating system refused a connection (no file descriptors left).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The name under which readiness reports the server.
+const COMPONENT: &str = "http";
+
+/// An API server that listens.
+pub struct ApiServer {
+    listener: TcpListener,
+    config: Arc<Config>,
+    store: Store,
+    bus: Bus,
+    clock: Arc<dyn Clock>,
+    keys: Keys,
+    readiness: Readiness,
+}
+
+impl ApiServer {
+    /// Listens on `http.listen`; connections wait until [`Self::run`].
+    ///
+    /// # Errors
+    /// The address can't be listened on.
+    pub async fn bind(
+        config: Arc<Config>,
+        store: Store,
+        bus: Bus,
+        clock: Arc<dyn Clock>,
+        keys: Keys,
+        readiness: Readiness,
+    ) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(config.http.listen).await.map_err(|error| {
+            anyhow::anyhow!("can't listen on http.listen {}: {error}", config.http.listen)
+        })?;
+        readiness.missing(COMPONENT, "not serving yet");
+        Ok(Self { listener, config, store, bus, clock, keys, readiness })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Panics
+    /// The operating system does not know the address of its own socket.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.listener.local_addr().expect("a socket that listens has an address")
+    }
+
+    /// Serves until `shutdown` drains; then stops listening, answers what is in hand, and
+    /// returns once that is done or `shutdown` stops.
+    ///
+    /// # Errors
+    /// None so far.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let Self { listener, config, store, bus, clock, keys, readiness } = self;
+        let state =
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
+        let router = router(state.clone());
+        let places = Places::new(config.http.connections_per_client);
+        let all = Arc::new(Semaphore::new(config.http.connections));
+        let connections = TaskTracker::new();
+        readiness.ready(COMPONENT);
+        loop {
+            let accepted = async {
+                let place = all.clone().acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                biased;
+                () = shutdown.drain.cancelled() => break,
+                accepted = accepted => accepted,
+            };
+            let Ok((stream, peer)) = accepted else {
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let Some(of_client) = places.take(state.clients.of_connection(peer.ip())) else { continue };
+            set_options(&stream);
+            let connection =
+                connection::serve(stream, peer, router.clone(), config.clone(), shutdown.clone());
+            connections.spawn(async move {
+                connection.await;
+                drop((place, of_client));
+            });
+        }
+        drop(listener);
+        readiness.missing(COMPONENT, "draining");
+        connections.close();
+        tokio::select! {
+            () = connections.wait() => {}
+            () = shutdown.stop.cancelled() => connections.wait().await,
+        }
+        Ok(())
+    }
+}
+
+/// Answers at once, and learns within 6 s of a client that is gone without a word.
+fn set_options(stream: &TcpStream) {
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(3))
+        .with_interval(Duration::from_secs(1))
+        .with_retries(2);
+    // A socket that refuses options serves all the same.
+    let _ = stream.set_nodelay(true);
+    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+}
+
+/// Every route.
+fn router(state: AppState) -> Router {
+    Router::new()
+        .merge(mailbox_api::router())
+        .merge(token_api::router())
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(state.clone(), edge::edge))
+        .with_state(state)
+}
+
+async fn not_found(uri: Uri) -> Response {
+    Surface::of(uri.path()).answer(code::NOT_FOUND, "There is nothing at this path.")
+}
+
+async fn method_not_allowed(uri: Uri) -> Response {
+    Surface::of(uri.path()).answer(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
+}

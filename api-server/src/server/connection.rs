@@ -1,0 +1,84 @@
+//! One connection from its first octet to its last.
+
+use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::shutdown::Shutdown;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until};
+use tower::ServiceExt as _;
+
+use super::deadline::{Activity, AnswerBody, InHand, WatchedIo};
+use crate::client::Peer;
+
+/// Octets of a request's header section.
+const HEADER_MAX: usize = 32 << 10;
+
+/// Answers the requests of a connection until it ends, has been quiet for too long, or
+/// `shutdown` drains (after the request in hand) or stops (at once).
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    config: Arc<Config>,
+    shutdown: Shutdown,
+) {
+    let activity = Activity::new(Duration::from_secs(config.http.header_seconds));
+    let io = TokioIo::new(WatchedIo { io: stream, activity: activity.clone() });
+    let requests = activity.clone();
+    let service = service_fn(move |request| answer(request, peer, router.clone(), requests.begin()));
+    let mut connection = pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service));
+    let mut drain = pin!(shutdown.drain.cancelled());
+    let mut stop = pin!(shutdown.stop.cancelled());
+    let mut alarm = pin!(sleep_until(Instant::now()));
+    let mut draining = false;
+    poll_fn(|cx| {
+        if stop.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !draining && drain.as_mut().poll(cx).is_ready() {
+            draining = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        // How it ended is the client's affair.
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        // What was polled just now may have moved the deadline.
+        match activity.deadline() {
+            None => Poll::Pending,
+            Some(deadline) => {
+                if alarm.deadline() != deadline {
+                    alarm.as_mut().reset(deadline);
+                }
+                alarm.as_mut().poll(cx)
+            }
+        }
+    })
+    .await;
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    router: Router,
+    in_hand: InHand,
+) -> Result<Response<AnswerBody>, Infallible> {
+    let mut request = request.map(Body::new);
+    request.extensions_mut().insert(Peer(peer));
+    let response = router.oneshot(request).await?;
+    Ok(response.map(|body| AnswerBody { body, _in_hand: in_hand }))
+}

@@ -1,0 +1,91 @@
+//! What every handler works with.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tempmail_bus::Bus;
+use tempmail_model::address::ReservedLocalParts;
+use tempmail_model::clock::Clock;
+use tempmail_model::cursor::CursorSealer;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+
+use crate::arrivals::Arrivals;
+use crate::auth::MailboxTokens;
+use crate::auth::touch::Touches;
+use crate::client::ClientRule;
+use crate::limit::RequestLimits;
+use crate::message_view::MemoryBudget;
+use crate::password::PasswordPool;
+
+/// The state of one API server. Cheap to clone; clones are one.
+#[derive(Clone)]
+pub struct AppState(Arc<App>);
+
+/// See [`AppState`].
+pub struct App {
+    /// All settings.
+    pub config: Arc<Config>,
+    /// The only truth.
+    pub store: Store,
+    /// Arrivals and wait slots.
+    pub bus: Bus,
+    /// Business time.
+    pub clock: Arc<dyn Clock>,
+    /// Seals and opens `next_since`.
+    pub cursors: CursorSealer,
+    /// Local parts that nobody may have on system domains.
+    pub reserved: ReservedLocalParts,
+    /// Recent arrivals, to wake waiters from.
+    pub arrivals: Arrivals,
+    /// `drain`: answer what is in hand, at once; `stop`: too late for that.
+    pub shutdown: Shutdown,
+    pub(crate) mailbox_tokens: MailboxTokens,
+    pub(crate) passwords: PasswordPool,
+    pub(crate) limits: RequestLimits,
+    pub(crate) clients: ClientRule,
+    pub(crate) parsing: MemoryBudget,
+    pub(crate) touches: Touches,
+}
+
+impl AppState {
+    /// The state over the given outside. Starts its background tasks, which end with it or
+    /// with `shutdown`; so it needs a tokio runtime.
+    pub fn start(
+        config: Arc<Config>,
+        store: Store,
+        bus: Bus,
+        clock: Arc<dyn Clock>,
+        keys: &Keys,
+        readiness: Readiness,
+        shutdown: Shutdown,
+    ) -> Self {
+        Self(Arc::new(App {
+            cursors: CursorSealer::new(&keys.secrets),
+            reserved: ReservedLocalParts::new(&config.addresses.reserved),
+            arrivals: Arrivals::start(store.clone(), &bus, Arc::clone(&clock), readiness, &shutdown),
+            mailbox_tokens: MailboxTokens::new(&keys.jwt),
+            passwords: PasswordPool::new(),
+            limits: RequestLimits::new(&config.limits),
+            clients: ClientRule::new(&config.http),
+            parsing: MemoryBudget::new(),
+            touches: Touches::start(store.clone()),
+            config,
+            store,
+            bus,
+            clock,
+            shutdown,
+        }))
+    }
+}
+
+impl Deref for AppState {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0
+    }
+}

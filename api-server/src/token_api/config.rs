@@ -1,0 +1,60 @@
+//! `GET /v1/config`: what a client needs to know before it has a token.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::CACHE_CONTROL;
+use axum::http::{HeaderName, HeaderValue};
+use serde::Serialize;
+use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PATTERN};
+use tempmail_model::limits::LONG_POLL_SECONDS;
+
+use crate::error::V1Error;
+use crate::state::AppState;
+
+#[derive(Debug, Serialize)]
+pub(super) struct ServerConfig {
+    system_domains: Vec<Domain>,
+    mx_host: String,
+    local_part_rules: LocalPartRules,
+    /// How long mail without a tenant is kept.
+    ttl_seconds: u64,
+    long_poll_seconds: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Domain {
+    domain: String,
+    default: bool,
+}
+
+/// What the local part of a mailbox that is created may be.
+#[derive(Debug, Serialize)]
+struct LocalPartRules {
+    min_length: usize,
+    max_length: usize,
+    pattern: &'static str,
+    reserved: Vec<String>,
+}
+
+/// The public configuration; may be kept for 60 s.
+pub(super) async fn get_config(
+    State(state): State<AppState>,
+) -> Result<([(HeaderName, HeaderValue); 1], Json<ServerConfig>), V1Error> {
+    let domains = state.store.list_system_domains().await?;
+    let config = ServerConfig {
+        system_domains: domains
+            .into_iter()
+            .map(|domain| Domain { domain: domain.name, default: domain.is_default })
+            .collect(),
+        mx_host: state.config.smtp.hostname.clone(),
+        local_part_rules: LocalPartRules {
+            min_length: 1,
+            max_length: LOCAL_PART_MAX,
+            pattern: MAILBOX_LOCAL_PATTERN,
+            reserved: state.reserved.sorted().into_iter().map(str::to_owned).collect(),
+        },
+        ttl_seconds: state.config.retention.free_hours.duration().unsigned_abs().as_secs(),
+        long_poll_seconds: LONG_POLL_SECONDS,
+    };
+    Ok(([(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"))], Json(config)))
+}

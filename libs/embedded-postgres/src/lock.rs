@@ -1,0 +1,65 @@
+//! One process a directory, by a lock that the kernel frees when its holder dies.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use crate::Error;
+
+/// A held lock on a directory; freed on drop, and by the kernel when the process is killed.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    // Open for as long as the lock is held.
+    _file: File,
+}
+
+impl DirectoryLock {
+    /// Takes the lock `file` in `directory`, which exists, and leaves this process' number in it.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] where another process holds it, [`Error::File`].
+    pub fn acquire(directory: &Path, file: &str) -> Result<Self, Error> {
+        let path = directory.join(file);
+        let failed = |action| Error::file(action, &path);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("can't open"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let pid = file.read_to_string(&mut holder).ok().and_then(|_| holder.trim().parse().ok());
+                return Err(Error::InUse { directory: directory.to_owned(), pid });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed("can't lock")(error)),
+        }
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(failed("can't write"))?;
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_of_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = DirectoryLock::acquire(directory.path(), "lock").unwrap();
+        match DirectoryLock::acquire(directory.path(), "lock") {
+            Err(Error::InUse { pid, .. }) => assert_eq!(pid, Some(std::process::id())),
+            other => panic!("{other:?}"),
+        }
+        drop(lock);
+        DirectoryLock::acquire(directory.path(), "lock").unwrap();
+    }
+}

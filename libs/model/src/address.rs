@@ -1,0 +1,395 @@
+//! The two address types. A [`RecipientAddress`] is what SMTP and `/v1` paths name: any
+//! RFC 5321/6531 mailbox in one normal form. A [`MailboxAddress`] is what can be created: a
+//! narrow, unmistakable part of those.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use sha2::{Digest as _, Sha256};
+use unicode_normalization::UnicodeNormalization as _;
+use uuid::Uuid;
+
+/// Most octets of a local part (RFC 5321 4.5.3.1.1).
+pub const LOCAL_PART_MAX: usize = 64;
+
+/// The pattern of a mailbox's local part, as published in `/v1/config`.
+pub const MAILBOX_LOCAL_PATTERN: &str = "^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$";
+
+/// Why a text is no address that mail can go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// Not of the form `local-part@domain` (RFC 5321 4.1.2), or too long.
+    #[error("the address must have the form local-part@domain")]
+    Malformed,
+    /// The local part only exists in quotes, which no address here has.
+    #[error("local parts that need quotes are not used here")]
+    NeedsQuotes,
+    /// The domain is an address literal such as `[192.0.2.1]`.
+    #[error("address literals are not served here")]
+    AddressLiteral,
+}
+
+/// An address in normal form: quotes that are not needed, source route and trailing dot
+/// dropped; ASCII of the local part in lower case, the rest in NFC; the domain as A-labels in
+/// lower case.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RecipientAddress {
+    text: String,
+    at: usize,
+    non_ascii: bool,
+}
+
+impl RecipientAddress {
+    /// Reads an address as an SMTP path (without angle brackets) or URL path has it.
+    ///
+    /// # Errors
+    /// [`AddressError`]; nothing is repaired that RFC 5321 calls wrong.
+    pub fn parse(input: &str) -> Result<Self, AddressError> {
+        let mailbox = drop_source_route(input)?;
+        let (local, domain) = split(mailbox)?;
+        if domain.starts_with('[') {
+            return Err(AddressError::AddressLiteral);
+        }
+        let non_ascii = !local.is_ascii();
+        let mut text: String = local.nfc().collect();
+        text.make_ascii_lowercase();
+        if text.len() > LOCAL_PART_MAX || !is_dot_string(&text) {
+            return Err(AddressError::Malformed);
+        }
+        let at = text.len();
+        text.push('@');
+        text.push_str(&normal_domain(domain)?);
+        Ok(Self { text, at, non_ascii })
+    }
+
+    /// `local-part@domain` in normal form.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The local part, at most 64 octets.
+    pub fn local_part(&self) -> &str {
+        &self.text[..self.at]
+    }
+
+    /// The local part up to the first `+`: the mailbox that tagged mail goes to.
+    pub fn base_local_part(&self) -> &str {
+        let local = self.local_part();
+        local.split_once('+').map_or(local, |(base, _)| base)
+    }
+
+    /// The domain as A-labels.
+    pub fn domain(&self) -> &str {
+        &self.text[self.at + 1..]
+    }
+
+    /// Whether the local part was given with characters outside ASCII, which system domains
+    /// refuse (so that nothing that merely looks like a reserved name is served).
+    pub fn has_non_ascii_local_part(&self) -> bool {
+        self.non_ascii
+    }
+
+    /// The key under which the store finds mail to this exact address where it has no
+    /// mailbox: the first 16 octets of its SHA-256.
+    pub fn inbox_key(&self) -> Uuid {
+        let digest = Sha256::digest(self.text.as_bytes());
+        let mut key = [0; 16];
+        key.copy_from_slice(&digest[..16]);
+        Uuid::from_bytes(key)
+    }
+}
+
+impl fmt::Debug for RecipientAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecipientAddress(…@{})", self.domain())
+    }
+}
+
+/// An address that a mailbox can have: 1 to 64 of `a-z 0-9 . _ -`, first and last
+/// alphanumeric, no `..`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MailboxAddress(RecipientAddress);
+
+impl MailboxAddress {
+    /// Reads the address of a mailbox to create or to sign in to.
+    ///
+    /// # Errors
+    /// [`AddressError::Malformed`] also for addresses that can receive mail but have no mailbox.
+    pub fn parse(input: &str) -> Result<Self, AddressError> {
+        let address = RecipientAddress::parse(input)?;
+        let local = address.local_part();
+        let alphanumeric = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
+        let allowed = !address.non_ascii
+            && local.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+            && alphanumeric(local.bytes().next())
+            && alphanumeric(local.bytes().last());
+        if allowed { Ok(Self(address)) } else { Err(AddressError::Malformed) }
+    }
+
+    /// `local-part@domain` in normal form.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The local part.
+    pub fn local_part(&self) -> &str {
+        self.0.local_part()
+    }
+
+    /// The domain as A-labels.
+    pub fn domain(&self) -> &str {
+        self.0.domain()
+    }
+}
+
+/// What a reserved local part of a system domain is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reserved {
+    /// An ordinary local part.
+    No,
+    /// Nobody may have it: mail is refused.
+    Refused,
+    /// `postmaster` and `abuse`: mail is kept for the tenant `platform`.
+    Platform,
+}
+
+/// The local parts that nobody may have on a system domain.
+#[derive(Debug, Clone)]
+pub struct ReservedLocalParts(HashSet<String>);
+
+impl ReservedLocalParts {
+    /// RFC 2142's names, those that certificate authorities write to, and usual senders.
+    pub const DEFAULT: [&str; 30] = [
+        "abuse",
+        "admin",
+        "administrator",
+        "ftp",
+        "hostmaster",
+        "info",
+        "mailer-daemon",
+        "mailerdaemon",
+        "marketing",
+        "news",
+        "no-reply",
+        "noc",
+        "noreply",
+        "nobody",
+        "operator",
+        "postmaster",
+        "root",
+        "sales",
+        "security",
+        "ssladmin",
+        "ssladministrator",
+        "sslwebmaster",
+        "support",
+        "sysadmin",
+        "tempmail",
+        "usenet",
+        "uucp",
+        "webmaster",
+        "www",
+        "system",
+    ];
+
+    /// The given names; `postmaster` and `abuse` are always among them.
+    pub fn new<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
+        let mut set: HashSet<String> =
+            names.into_iter().map(|name| name.as_ref().to_ascii_lowercase()).collect();
+        set.insert("postmaster".into());
+        set.insert("abuse".into());
+        Self(set)
+    }
+
+    /// What the local part of an address is, by its part before the first `+`.
+    pub fn of(&self, base_local_part: &str) -> Reserved {
+        match base_local_part {
+            "postmaster" | "abuse" => Reserved::Platform,
+            other if self.0.contains(other) => Reserved::Refused,
+            _ => Reserved::No,
+        }
+    }
+
+    /// The names, sorted, as published in `/v1/config`.
+    pub fn sorted(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// A domain name as A-labels in lower case, without a trailing dot.
+///
+/// # Errors
+/// [`AddressError::Malformed`] where it is no host name (RFC 1123, RFC 5891) of at most 253
+/// octets.
+pub fn normal_domain(domain: &str) -> Result<String, AddressError> {
+    let domain = domain.strip_suffix('.').unwrap_or(domain);
+    let ascii = Uts46::new()
+        .to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify)
+        .map_err(|_| AddressError::Malformed)?;
+    Ok(ascii.into_owned())
+}
+
+/// `@a,@b:user@c` names `user@c` (RFC 5321 appendix C: the route is to be ignored).
+fn drop_source_route(path: &str) -> Result<&str, AddressError> {
+    if !path.starts_with('@') {
+        return Ok(path);
+    }
+    let (route, mailbox) = path.split_once(':').ok_or(AddressError::Malformed)?;
+    let well_formed =
+        route.split(',').all(|hop| hop.strip_prefix('@').is_some_and(|domain| normal_domain(domain).is_ok()));
+    if well_formed { Ok(mailbox) } else { Err(AddressError::Malformed) }
+}
+
+/// Splits into local part, its quotes dropped, and domain.
+fn split(mailbox: &str) -> Result<(String, &str), AddressError> {
+    let Some(quoted) = mailbox.strip_prefix('"') else {
+        let (local, domain) = mailbox.split_once('@').ok_or(AddressError::Malformed)?;
+        return Ok((local.to_owned(), domain));
+    };
+    let mut local = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((i, c)) = characters.next() {
+        match c {
+            '"' => {
+                let domain = quoted[i + 1..].strip_prefix('@').ok_or(AddressError::Malformed)?;
+                return if is_dot_string(&local) {
+                    Ok((local, domain))
+                } else {
+                    Err(AddressError::NeedsQuotes)
+                };
+            }
+            '\\' => match characters.next() {
+                Some((_, c @ ' '..='~')) => local.push(c),
+                _ => return Err(AddressError::Malformed),
+            },
+            c if c.is_control() => return Err(AddressError::Malformed),
+            c => local.push(c),
+        }
+    }
+    Err(AddressError::Malformed)
+}
+
+/// Dot-string of RFC 5321 4.1.2 with the UTF-8 of RFC 6531 3.3.
+fn is_dot_string(local: &str) -> bool {
+    let atext = |c: char| {
+        c.is_ascii_alphanumeric()
+            || "!#$%&'*+-/=?^_`{|}~".contains(c)
+            || (!c.is_ascii() && !c.is_control() && !c.is_whitespace())
+    };
+    local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(atext))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn normal(input: &str) -> Result<String, AddressError> {
+        RecipientAddress::parse(input).map(|address| address.as_str().to_owned())
+    }
+
+    #[test]
+    fn spellings_of_one_address_are_one() {
+        for spelling in [
+            "User.Name+tag@Inbox.Example",
+            "user.name+tag@inbox.example.",
+            "\"user.name+tag\"@inbox.example",
+            "\"user\\.name+tag\"@inbox.example",
+            "@relay.example,@other.example:user.name+tag@inbox.example",
+        ] {
+            assert_eq!(normal(spelling), Ok("user.name+tag@inbox.example".into()), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn wrong_addresses_are_refused() {
+        let long = format!("{}@a.example", "x".repeat(65));
+        let long_label = format!("a@{}.example", "x".repeat(64));
+        for wrong in [
+            "",
+            "@",
+            "a",
+            "a@",
+            "@a.example",
+            "a@@b.example",
+            "a b@c.example",
+            ".a@b.example",
+            "a.@b.example",
+            "a..b@c.example",
+            "a@b..example",
+            "a@-b.example",
+            "a@b_c.example",
+            "a\0@b.example",
+            "a@b\0.example",
+            "\"a@b.example",
+            "\"a\"b@c.example",
+            "a@b.example..",
+            "<a@b.example>",
+            "@r.example a@b.example",
+            &long,
+            &long_label,
+        ] {
+            assert_eq!(normal(wrong), Err(AddressError::Malformed), "{wrong}");
+        }
+        assert_eq!(normal("\"a b\"@c.example"), Err(AddressError::NeedsQuotes));
+        assert_eq!(normal("\"a@b\"@c.example"), Err(AddressError::NeedsQuotes));
+        assert_eq!(normal("a@[127.0.0.1]"), Err(AddressError::AddressLiteral));
+    }
+
+    #[test]
+    fn domains_become_a_labels() {
+        assert_eq!(normal("a@Bücher.example"), Ok("a@xn--bcher-kva.example".into()));
+        assert_eq!(normal("a@XN--BCHER-KVA.example"), Ok("a@xn--bcher-kva.example".into()));
+        // The Kelvin sign is a letter K in disguise.
+        assert_eq!(normal("a@\u{212a}.example"), Ok("a@k.example".into()));
+    }
+
+    #[test]
+    fn a_local_part_outside_ascii_is_marked_even_if_its_normal_form_is_ascii() {
+        let kelvin = RecipientAddress::parse("\u{212a}im@b.example").unwrap();
+        assert_eq!(kelvin.as_str(), "kim@b.example");
+        assert!(kelvin.has_non_ascii_local_part());
+        let decomposed = RecipientAddress::parse("e\u{301}@b.example").unwrap();
+        assert_eq!(decomposed.local_part(), "\u{e9}");
+    }
+
+    #[test]
+    fn mailbox_addresses_are_narrow() {
+        for good in ["a@b.example", "A.b_c-9@b.example"] {
+            assert!(MailboxAddress::parse(good).is_ok(), "{good}");
+        }
+        for wrong in ["a+b@c.example", "_a@b.example", "a-@b.example", "a'b@c.example", "\u{212a}@b.example"]
+        {
+            assert!(MailboxAddress::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn reserved_names_are_found_before_the_tag() {
+        let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
+        let of = |text: &str| reserved.of(RecipientAddress::parse(text).unwrap().base_local_part());
+        assert_eq!(of("Postmaster+x@b.example"), Reserved::Platform);
+        assert_eq!(of("ADMIN+x+y@b.example"), Reserved::Refused);
+        assert_eq!(of("administration@b.example"), Reserved::No);
+    }
+
+    proptest! {
+        #[test]
+        fn normal_form_is_stable(input in "\\PC{0,40}@\\PC{0,40}") {
+            if let Ok(address) = RecipientAddress::parse(&input) {
+                let again = RecipientAddress::parse(address.as_str()).unwrap();
+                prop_assert_eq!(again.as_str(), address.as_str());
+            }
+        }
+
+        #[test]
+        fn no_input_panics(input in "\\PC*") {
+            let _ = RecipientAddress::parse(&input);
+            let _ = MailboxAddress::parse(&input);
+        }
+    }
+}

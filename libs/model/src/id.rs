@@ -1,0 +1,57 @@
+//! Ids are UUIDv7: an id tells its own time, to the millisecond. Expiry goes by it.
+
+use jiff::Timestamp;
+use rand::Rng as _;
+use uuid::{Builder, Uuid};
+
+/// Owner of mail in shared inboxes.
+pub const SHARED: Uuid = Uuid::nil();
+
+/// The built-in tenant `platform`, which mail to `postmaster` and `abuse` is kept for.
+pub const PLATFORM_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
+
+/// Scope under which the store counts everything it keeps.
+pub const WHOLE_STORE: Uuid = Uuid::max();
+
+/// A new id of the moment `at`. Ids of one millisecond are in no order.
+pub fn new_id(at: Timestamp) -> Uuid {
+    let millis = u64::try_from(at.as_millisecond()).unwrap_or(0);
+    let mut random = [0; 10];
+    rand::rng().fill_bytes(&mut random);
+    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
+/// The moment an id was made; `None` where it is not a UUIDv7.
+pub fn id_time(id: Uuid) -> Option<Timestamp> {
+    if id.get_version_num() != 7 {
+        return None;
+    }
+    let millis = i64::try_from(id.as_u128() >> 80).ok()?;
+    Timestamp::from_millisecond(millis).ok()
+}
+
+/// The lowest id of a moment: the bound to compare ids with.
+pub fn lowest_id(at: Timestamp) -> Uuid {
+    let millis = u128::try_from(at.as_millisecond()).unwrap_or(0);
+    Uuid::from_u128(millis << 80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_its_time() {
+        let at: Timestamp = "2026-11-21T10:00:00.123Z".parse().unwrap();
+        let id = new_id(at);
+        assert_eq!(id_time(id), Some(at));
+        assert!(id >= lowest_id(at));
+        assert!(id < lowest_id("2026-11-21T10:00:00.124Z".parse().unwrap()));
+    }
+
+    #[test]
+    fn an_id_of_another_version_has_no_time() {
+        assert_eq!(id_time(Uuid::from_u128(0x1234)), None);
+        assert_eq!(id_time(PLATFORM_TENANT), Some(Timestamp::UNIX_EPOCH));
+    }
+}

@@ -1,0 +1,91 @@
+//! Keys of the installation. Each purpose has a key of its own, derived by HKDF-SHA-256 from
+//! a configured secret, so that no key serves two purposes.
+
+use std::fmt;
+
+use aws_lc_rs::hkdf;
+
+/// A configured secret with its name. `Debug` shows the name only.
+#[derive(Clone)]
+pub struct MasterKey {
+    kid: String,
+    secret: Vec<u8>,
+}
+
+/// Why configured keys were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// A secret of fewer than 32 octets.
+    #[error("key \"{0}\" is shorter than 32 octets")]
+    TooShort(String),
+    /// Two secrets are the same.
+    #[error("keys \"{0}\" and \"{1}\" are equal")]
+    Equal(String, String),
+    /// Two keys of one ring have the same name.
+    #[error("two keys are named \"{0}\"")]
+    SameName(String),
+    /// A ring needs at least one key.
+    #[error("no key is configured")]
+    None,
+}
+
+impl MasterKey {
+    /// A secret of at least 32 octets under the name `kid`.
+    ///
+    /// # Errors
+    /// [`KeyError::TooShort`].
+    pub fn new(kid: impl Into<String>, secret: &[u8]) -> Result<Self, KeyError> {
+        let kid = kid.into();
+        if secret.len() < 32 {
+            return Err(KeyError::TooShort(kid));
+        }
+        Ok(Self { kid, secret: secret.to_vec() })
+    }
+
+    /// Its name.
+    pub fn kid(&self) -> &str {
+        &self.kid
+    }
+
+    /// A 32-octet key for one purpose.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let mut key = [0; 32];
+        hkdf::Salt::new(hkdf::HKDF_SHA256, b"tempmail")
+            .extract(&self.secret)
+            .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
+            .and_then(|okm| okm.fill(&mut key))
+            .expect("32 octets are within what HKDF-SHA-256 can give");
+        key
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MasterKey({})", self.kid)
+    }
+}
+
+/// Checks what the decisions ask of keys: at least one a ring, names distinct within a ring,
+/// and no two secrets equal over all rings.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn check_rings(rings: &[&[MasterKey]]) -> Result<(), KeyError> {
+    for ring in rings {
+        if ring.is_empty() {
+            return Err(KeyError::None);
+        }
+        for (i, key) in ring.iter().enumerate() {
+            if ring[..i].iter().any(|other| other.kid == key.kid) {
+                return Err(KeyError::SameName(key.kid.clone()));
+            }
+        }
+    }
+    let all: Vec<&MasterKey> = rings.iter().flat_map(|ring| ring.iter()).collect();
+    for (i, key) in all.iter().enumerate() {
+        if let Some(other) = all[..i].iter().find(|other| other.secret == key.secret) {
+            return Err(KeyError::Equal(other.kid.clone(), key.kid.clone()));
+        }
+    }
+    Ok(())
+}

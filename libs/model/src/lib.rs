@@ -1,0 +1,13 @@
+//! Pure types and rules of tempmail: addresses, ids, tokens, the sealed cursor, retention,
+//! limits, keys and the clock. Nothing here does I/O or reads the time by itself.
+
+pub mod address;
+pub mod clock;
+pub mod cursor;
+pub mod id;
+pub mod key;
+pub mod limits;
+pub mod message;
+pub mod retention;
+pub mod token;
+pub mod trace;

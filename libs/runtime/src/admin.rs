@@ -1,0 +1,122 @@
+//! `/livez`, `/readyz` and `/metrics` on a port of their own.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+
+use crate::config::Admin as Settings;
+use crate::readiness::Readiness;
+use crate::shutdown::Shutdown;
+use crate::telemetry;
+
+/// The admin server, bound and not yet answering.
+#[derive(Debug)]
+pub struct Admin {
+    listener: TcpListener,
+    readiness: Readiness,
+    metrics: PrometheusHandle,
+}
+
+impl Admin {
+    /// Listens on `admin.listen`.
+    ///
+    /// # Errors
+    /// The address can't be listened on.
+    pub async fn bind(
+        settings: &Settings,
+        readiness: Readiness,
+        metrics: PrometheusHandle,
+    ) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(settings.listen)
+            .await
+            .with_context(|| format!("`admin.listen`: can't listen on {}", settings.listen))?;
+        Ok(Self { listener, readiness, metrics })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// The operating system does not tell.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `shutdown.stop`; while draining it is alive but not ready.
+    ///
+    /// # Errors
+    /// The listener failed.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let Self { listener, readiness, metrics } = self;
+        let upkeep = telemetry::upkeep(metrics.clone(), shutdown.stop.clone());
+        let drain = shutdown.drain.clone();
+        let ready = move || {
+            let answer = readyz(&readiness, drain.is_cancelled());
+            async move { answer }
+        };
+        let router = Router::new()
+            .route("/livez", get(|| async { "ok\n" }))
+            .route("/readyz", get(ready))
+            .route("/metrics", get(move || async move { metrics.render() }));
+        tokio::select! {
+            served = async { axum::serve(listener, router).await } => Ok(served?),
+            () = upkeep => Ok(()),
+        }
+    }
+}
+
+/// One line for each thing that is missing, else `ok`.
+fn readyz(readiness: &Readiness, draining: bool) -> (StatusCode, String) {
+    let mut lines = String::new();
+    if draining {
+        lines.push_str("shutdown: draining\n");
+    }
+    for (component, why) in readiness.report() {
+        let _ = writeln!(lines, "{component}: {why}");
+    }
+    if lines.is_empty() { (StatusCode::OK, "ok\n".into()) } else { (StatusCode::SERVICE_UNAVAILABLE, lines) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn get(address: SocketAddr, path: &str) -> String {
+        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    #[tokio::test]
+    async fn tells_what_is_missing_and_stops() {
+        let readiness = Readiness::default();
+        let settings = Settings { listen: ([127, 0, 0, 1], 0).into() };
+        let admin = Admin::bind(&settings, readiness.clone(), telemetry::metrics().unwrap()).await.unwrap();
+        let address = admin.local_addr().unwrap();
+        let shutdown = Shutdown::new();
+        let running = tokio::spawn(admin.run(shutdown.clone()));
+
+        assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
+        assert!(get(address, "/readyz").await.ends_with("ok\n"));
+        readiness.missing("postgres", "no answer");
+        let answer = get(address, "/readyz").await;
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("postgres: no answer\n"), "{answer}");
+        readiness.ready("postgres");
+        metrics::counter!("admin_test_total").increment(1);
+        assert!(get(address, "/metrics").await.contains("admin_test_total 1"));
+        shutdown.drain.cancel();
+        assert!(get(address, "/readyz").await.ends_with("shutdown: draining\n"));
+        shutdown.stop.cancel();
+        running.await.unwrap().unwrap();
+    }
+}

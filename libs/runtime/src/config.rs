@@ -1,0 +1,191 @@
+//! The configuration: one YAML file, `TEMPMAIL_…` environment over it. `tempmail config`
+//! prints the reference of all keys.
+
+mod default;
+mod environment;
+mod load;
+mod reference;
+mod secret;
+mod validate;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use tempmail_model::limits::Limits;
+use tempmail_model::retention::RetentionClass;
+
+pub use load::{ConfigError, Sources};
+pub use reference::reference;
+pub use secret::Secret;
+
+/// Everything that can be set.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Postgres, the only truth.
+    pub postgres: Postgres,
+    /// The HTTP interface.
+    pub http: Http,
+    /// Inbound SMTP.
+    pub smtp: Smtp,
+    /// Probes and metrics.
+    pub admin: Admin,
+    /// Keys of mailbox JWTs.
+    pub jwt: KeyRing,
+    /// Keys that seal cursors and encrypt secrets at rest.
+    pub secrets: KeyRing,
+    /// How long mail is kept.
+    pub retention: Retention,
+    /// Which addresses nobody may have.
+    pub addresses: Addresses,
+    /// Bounds.
+    pub limits: Limits,
+    /// Logs.
+    pub telemetry: Telemetry,
+}
+
+/// `postgres.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Postgres {
+    /// Connection URL.
+    pub url: Secret,
+    /// Connections a role holds at most.
+    pub pool: u32,
+}
+
+/// `http.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// The site's own address as clients see it, without a trailing slash.
+    pub base_url: String,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Further origins that browsers may call from.
+    pub cors_origins: Vec<String>,
+    /// Clients that limits by client do not apply to.
+    pub unlimited_networks: Vec<IpNet>,
+    /// Connections a client may hold.
+    pub connections_per_client: usize,
+    /// Connections in all.
+    pub connections: usize,
+    /// Seconds for request headers to arrive.
+    pub header_seconds: u64,
+    /// Seconds for a request body to arrive.
+    pub body_seconds: u64,
+}
+
+/// `smtp.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Smtp {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Name in greeting and trace fields; also `mx_host`.
+    pub hostname: String,
+    /// Certificate and key for STARTTLS; without them it is not offered.
+    pub tls: SmtpTls,
+    /// Octets of a message (SIZE).
+    pub max_message_bytes: usize,
+    /// Recipients a mail transaction.
+    pub max_recipients: usize,
+    /// Connections a pod.
+    pub connections: usize,
+    /// Connections a peer (IPv6: /64).
+    pub connections_per_peer: usize,
+    /// Peers that limits by peer do not apply to.
+    pub unlimited_networks: Vec<IpNet>,
+    /// Seconds a client may be silent between commands.
+    pub command_seconds: u64,
+    /// Seconds between two blocks of message data.
+    pub data_seconds: u64,
+    /// Octets a second that message data must reach on average after 30 s.
+    pub min_data_rate: u64,
+    /// Refused commands before 421.
+    pub max_errors: u32,
+    /// Octets of message data in memory a pod.
+    pub memory_bytes: usize,
+    /// Octets of a header section.
+    pub max_header_bytes: usize,
+    /// Fields of a header section.
+    pub max_header_fields: usize,
+}
+
+/// `smtp.tls.*`: PEM files.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmtpTls {
+    /// Certificate chain.
+    pub cert: Option<PathBuf>,
+    /// Private key.
+    pub key: Option<PathBuf>,
+}
+
+/// `admin.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admin {
+    /// Address of `/livez`, `/readyz` and `/metrics`.
+    pub listen: SocketAddr,
+}
+
+/// A list of keys; the first signs or encrypts, all of them verify or decrypt.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeyRing {
+    /// At least one; secrets of at least 32 octets, none equal to another.
+    pub keys: Vec<Key>,
+}
+
+/// One key of a ring.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// Its name.
+    pub kid: String,
+    /// At least 32 octets.
+    pub secret: Secret,
+}
+
+/// `retention.*`, in hours: 1, 6, 24, 72, 168 or 720.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Mail of free mailboxes and shared inboxes.
+    pub free_hours: RetentionClass,
+    /// Mail of a new Pro tenant.
+    pub pro_hours: RetentionClass,
+}
+
+/// `addresses.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Addresses {
+    /// Local parts that nobody may have on system domains.
+    pub reserved: Vec<String>,
+}
+
+/// `telemetry.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Log filter, as `tracing` reads it.
+    pub log: String,
+    /// `text` or `json`; by default text on a terminal, else json.
+    pub format: Option<LogFormat>,
+}
+
+/// Form of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,80 @@
+//! Defaults of all keys that have one. Keys and the URL of Postgres have none.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use tempmail_model::address::ReservedLocalParts;
+use tempmail_model::retention::RetentionClass;
+
+use super::{Addresses, Admin, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry};
+
+fn any_address(port: u16) -> SocketAddr {
+    (Ipv4Addr::UNSPECIFIED, port).into()
+}
+
+impl Default for Postgres {
+    fn default() -> Self {
+        Self { url: Secret::default(), pool: 10 }
+    }
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            listen: any_address(8080),
+            base_url: "http://localhost:8080".into(),
+            trusted_proxies: Vec::new(),
+            cors_origins: Vec::new(),
+            unlimited_networks: Vec::new(),
+            connections_per_client: 200,
+            connections: 20_000,
+            header_seconds: 10,
+            body_seconds: 30,
+        }
+    }
+}
+
+impl Default for Smtp {
+    fn default() -> Self {
+        Self {
+            listen: any_address(2525),
+            hostname: "localhost".into(),
+            tls: SmtpTls::default(),
+            max_message_bytes: 26_214_400,
+            max_recipients: 100,
+            connections: 10_000,
+            connections_per_peer: 100,
+            unlimited_networks: Vec::new(),
+            command_seconds: 60,
+            data_seconds: 180,
+            min_data_rate: 1024,
+            max_errors: 20,
+            memory_bytes: 512 << 20,
+            max_header_bytes: 256 << 10,
+            max_header_fields: 1000,
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self { listen: any_address(9090) }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { free_hours: RetentionClass::FREE, pro_hours: RetentionClass::PRO }
+    }
+}
+
+impl Default for Addresses {
+    fn default() -> Self {
+        Self { reserved: ReservedLocalParts::DEFAULT.map(str::to_owned).to_vec() }
+    }
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { log: "info".into(), format: None }
+    }
+}

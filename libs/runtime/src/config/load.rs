@@ -1,0 +1,260 @@
+//! Brings file, environment and flags together.
+
+use std::path::{Path, PathBuf};
+
+use figment::Figment;
+use figment::error::Kind as Cause;
+use figment::providers::Serialized;
+use serde_json::Value;
+
+use super::reference::{self, Kind};
+use super::{Config, environment};
+
+/// Why the configuration was refused: one sentence that names the key, and never a value.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file, or a file that a variable names, can't be read.
+    #[error("{what} names {path}, which can't be read: {source}")]
+    Unreadable {
+        /// The flag or variable that names it.
+        what: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no YAML mapping.
+    #[error("{path} is not a YAML file of settings{place}")]
+    NotYaml {
+        /// The file.
+        path: PathBuf,
+        /// Where it goes wrong, if known.
+        place: String,
+    },
+    /// The file has a key that does not exist.
+    #[error("`{0}` is not a key of the configuration; `tempmail config` lists them all")]
+    UnknownKey(String),
+    /// The environment has a variable that does not exist.
+    #[error(
+        "the environment variable {0} sets no key of the configuration; `tempmail config` lists them all"
+    )]
+    UnknownVariable(String),
+    /// A variable and its `…_FILE` are both set.
+    #[error("`{0}` is set twice in the environment: by its variable and by a file")]
+    Twice(&'static str),
+    /// A value is wrong.
+    #[error("`{key}` must be {expected}")]
+    Wrong {
+        /// The key.
+        key: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// Two keys do not go together.
+    #[error("{0}")]
+    Conflict(&'static str),
+}
+
+/// What file and environment set, not yet joined with defaults and flags.
+#[derive(Debug)]
+pub struct Sources {
+    file: Value,
+    environment: Value,
+}
+
+impl Sources {
+    /// Reads `file`, if given, and the environment of the process.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for what can be seen without the types: unreadable, no YAML, unknown
+    /// variable.
+    pub fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::from_parts(file, variables)
+    }
+
+    /// The same with the environment given.
+    ///
+    /// # Errors
+    /// As [`Sources::read`].
+    pub fn from_parts(
+        file: Option<&Path>,
+        variables: impl Iterator<Item = (String, String)>,
+    ) -> Result<Self, ConfigError> {
+        let file = file.map(read_file).transpose()?.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        Ok(Self { file, environment: environment::read(variables)? })
+    }
+
+    /// Whether file or environment set the key.
+    pub fn sets(&self, key: &str) -> bool {
+        let pointer = format!("/{}", key.replace('.', "/"));
+        [&self.file, &self.environment].iter().any(|source| source.pointer(&pointer).is_some())
+    }
+
+    /// The configuration: `defaults` below file and environment, `flags` above. Both have the
+    /// shape of the file; an empty object says nothing.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn config(&self, defaults: &Value, flags: &Value) -> Result<Config, ConfigError> {
+        let config: Config = Figment::from(Serialized::defaults(defaults))
+            .merge(Serialized::defaults(&self.file))
+            .merge(Serialized::defaults(&self.environment))
+            .merge(Serialized::defaults(flags))
+            .extract()
+            .map_err(|error| explain(&error))?;
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+impl Config {
+    /// The configuration of file and environment.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: unreadable, unknown key, or a wrong value.
+    pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
+        let nothing = Value::Object(serde_json::Map::new());
+        Sources::read(file)?.config(&nothing, &nothing)
+    }
+}
+
+fn read_file(path: &Path) -> Result<Value, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        what: String::from("--config"),
+        path: path.to_owned(),
+        source,
+    })?;
+    // An empty file, or one of comments only, sets nothing.
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    let not_yaml = |place: String| ConfigError::NotYaml { path: path.to_owned(), place };
+    let value: Value = serde_saphyr::from_str(&text).map_err(|error| {
+        // The parser's own message may quote the file, which may hold secrets.
+        not_yaml(error.location().map_or_else(String::new, |at| format!(" (line {})", at.line())))
+    })?;
+    if value.is_object() { Ok(value) } else { Err(not_yaml(String::new())) }
+}
+
+/// One sentence from a fault of the types, without the value that was found.
+fn explain(error: &figment::Error) -> ConfigError {
+    let path: Vec<&str> = error.path.iter().map(String::as_str).filter(|part| *part != "default").collect();
+    if let Cause::UnknownField(name, _) = &error.kind {
+        // figment's path may or may not end in the field itself.
+        let parents = if path.last() == Some(&name.as_str()) { &path[..path.len() - 1] } else { &path[..] };
+        let mut full: Vec<&str> = parents.to_vec();
+        full.push(name);
+        return ConfigError::UnknownKey(full.join("."));
+    }
+    let full = path.join(".");
+    let known = (1..=path.len()).rev().find_map(|n| reference::find(&path[..n].join(".")));
+    match known {
+        Some(key) => ConfigError::Wrong {
+            key: full,
+            expected: if key.kind == Kind::KeyList { "a list of {kid, secret}" } else { key.expected },
+        },
+        None => ConfigError::Wrong { key: full, expected: "a group of keys" },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(yaml: &str, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tempmail.yaml");
+        std::fs::write(&file, yaml).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let nothing = serde_json::json!({});
+        Sources::from_parts(Some(&file), variables)
+            .and_then(|sources| sources.config(&nothing, &nothing))
+            .map_err(|error| error.to_string().replace(file.to_str().unwrap(), "FILE"))
+    }
+
+    #[test]
+    fn the_environment_goes_over_the_file() {
+        let config = load(
+            "postgres: {pool: 3, url: postgres://a@b/c}\nsmtp:\n  hostname: mx.example.com\n",
+            &[
+                ("TEMPMAIL_POSTGRES__POOL", "4"),
+                ("TEMPMAIL_HTTP__TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8"),
+                ("TEMPMAIL_HTTP__CORS_ORIGINS", "[\"https://a.example\"]"),
+                ("TEMPMAIL_RETENTION__FREE_HOURS", "6"),
+                ("TEMPMAIL_TELEMETRY__FORMAT", "json"),
+                ("TEMPMAIL_JWT__KEYS", "[{\"kid\": \"a\", \"secret\": \"s\"}]"),
+                ("TEMPMAIL_SMTP__TLS__CERT", ""),
+                ("PATH", "/bin"),
+            ],
+        )
+        .unwrap();
+        assert_eq!((config.postgres.pool, config.postgres.url.expose()), (4, "postgres://a@b/c"));
+        assert_eq!(config.http.trusted_proxies.len(), 2);
+        assert_eq!(config.http.cors_origins, ["https://a.example"]);
+        assert_eq!(config.retention.free_hours.hours(), 6);
+        assert_eq!(config.jwt.keys[0].secret.expose(), "s");
+        assert_eq!((config.smtp.hostname.as_str(), config.smtp.tls.cert), ("mx.example.com", None));
+        assert!(load("", &[]).is_ok());
+        assert!(load("# nothing\n", &[]).is_ok());
+    }
+
+    #[test]
+    fn secrets_come_from_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let (url, keys) = (directory.path().join("url"), directory.path().join("keys"));
+        std::fs::write(&url, "postgres://u:p@h/d\n").unwrap();
+        std::fs::write(&keys, "- kid: one\n  secret: abc\n").unwrap();
+        let config = load(
+            "",
+            &[
+                ("TEMPMAIL_POSTGRES__URL_FILE", url.to_str().unwrap()),
+                ("TEMPMAIL_SECRETS__KEYS_FILE", keys.to_str().unwrap()),
+            ],
+        )
+        .unwrap();
+        assert_eq!(config.postgres.url.expose(), "postgres://u:p@h/d");
+        assert_eq!(config.secrets.keys[0].kid, "one");
+        let twice = [
+            ("TEMPMAIL_POSTGRES__URL", "postgres://"),
+            ("TEMPMAIL_POSTGRES__URL_FILE", url.to_str().unwrap()),
+        ];
+        assert!(load("", &twice).unwrap_err().contains("`postgres.url` is set twice"));
+        let none = load("", &[("TEMPMAIL_POSTGRES__URL_FILE", "/nowhere")]).unwrap_err();
+        assert!(none.starts_with("TEMPMAIL_POSTGRES__URL_FILE names /nowhere"), "{none}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_sentence_that_names_the_key() {
+        for (yaml, variables, sentence) in [
+            ("smtp: {hots: a}", &[][..], "`smtp.hots` is not a key"),
+            ("nope: 1", &[], "`nope` is not a key"),
+            ("smtp: {tls: {cart: a}}", &[], "`smtp.tls.cart` is not a key"),
+            ("jwt: {keys: [{kid: a, secret: hush, more: b}]}", &[], "more` is not a key"),
+            ("", &[("TEMPMAIL_SMTP__HOTS", "a")], "variable TEMPMAIL_SMTP__HOTS sets no key"),
+            (
+                "",
+                &[("TEMPMAIL_SMTP__HOSTNAME_FILE", "a")],
+                "variable TEMPMAIL_SMTP__HOSTNAME_FILE sets no key",
+            ),
+            ("http: {listen: hush}", &[], "`http.listen` must be an IP address with port"),
+            ("http: 7", &[], "`http` must be a group of keys"),
+            ("postgres: {pool: hush}", &[], "`postgres.pool` must be a whole number above 0"),
+            ("postgres: {pool: -1}", &[], "`postgres.pool` must be a whole number above 0"),
+            ("postgres: {pool: 0}", &[], "`postgres.pool` must be a whole number above 0"),
+            ("", &[("TEMPMAIL_POSTGRES__POOL", "hush")], "`postgres.pool` must be a whole number above 0"),
+            ("retention: {pro_hours: 2}", &[], "`retention.pro_hours` must be 1, 6, 24, 72, 168 or 720"),
+            ("http: {unlimited_networks: [hush]}", &[], "must be a list of networks"),
+            ("jwt: {keys: hush}", &[], "`jwt.keys` must be a list of {kid, secret}"),
+            ("", &[("TEMPMAIL_JWT__KEYS", "{hush")], "`jwt.keys` must be a list of {kid, secret}"),
+            ("telemetry: {format: hush}", &[], "`telemetry.format` must be text or json"),
+            ("postgres: {url: hush", &[], "FILE is not a YAML file of settings"),
+            ("- hush", &[], "FILE is not a YAML file of settings"),
+        ] {
+            let error = load(yaml, variables).unwrap_err();
+            assert!(error.contains(sentence), "{yaml} {variables:?}: {error}");
+            assert!(!error.contains("hush"), "{error}");
+        }
+    }
+}

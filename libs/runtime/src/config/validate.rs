@@ -1,0 +1,139 @@
+//! What the types alone can't tell of the settings.
+
+use axum::http::Uri;
+use ipnet::IpNet;
+use tempmail_model::address::normal_domain;
+
+use super::load::ConfigError;
+use super::{Config, reference};
+
+impl Config {
+    /// Checks values and what must go together. Keys are checked where they are used, by
+    /// [`Keys::from_config`](crate::keys::Keys::from_config).
+    ///
+    /// # Errors
+    /// The first [`ConfigError::Wrong`] or [`ConfigError::Conflict`].
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_numbers()?;
+        must(is_origin(&self.http.base_url), "http.base_url")?;
+        must(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
+        must(normal_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
+        must(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
+        for (networks, key) in [
+            (&self.http.trusted_proxies, "http.trusted_proxies"),
+            (&self.http.unlimited_networks, "http.unlimited_networks"),
+            (&self.smtp.unlimited_networks, "smtp.unlimited_networks"),
+        ] {
+            must(networks.iter().all(has_no_host_bits), key)?;
+        }
+        if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
+            return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be given together"));
+        }
+        if self.limits.password_min > self.limits.password_max {
+            return Err(ConfigError::Conflict(
+                "`limits.password_min` must not be above `limits.password_max`",
+            ));
+        }
+        if self.smtp.max_message_bytes > self.smtp.memory_bytes {
+            return Err(ConfigError::Conflict(
+                "`smtp.max_message_bytes` must not be above `smtp.memory_bytes`",
+            ));
+        }
+        if self.limits.address_hold_days < 31 {
+            return Err(ConfigError::Conflict(
+                "`limits.address_hold_days` must be at least 31, more than the longest retention",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Every number that is 0 must be more.
+    fn validate_numbers(&self) -> Result<(), ConfigError> {
+        let values = serde_json::to_value(self).unwrap_or_default();
+        let zero = reference::KEYS.iter().find(|key| {
+            let value = values.pointer(&format!("/{}", key.path.replace('.', "/")));
+            value.and_then(serde_json::Value::as_u64) == Some(0)
+        });
+        zero.map_or(Ok(()), |key| must(false, key.path))
+    }
+}
+
+fn must(right: bool, path: &'static str) -> Result<(), ConfigError> {
+    if right {
+        return Ok(());
+    }
+    let expected = reference::find(path).map_or("something else", |key| key.expected);
+    Err(ConfigError::Wrong { key: path.to_owned(), expected })
+}
+
+/// Whether a text is the origin of a site: scheme, host and perhaps a port, nothing after it.
+fn is_origin(text: &str) -> bool {
+    let Ok(uri) = text.parse::<Uri>() else { return false };
+    let Some(authority) = uri.authority() else { return false };
+    let web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let host_only = !authority.as_str().contains('@') && !authority.host().is_empty();
+    let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
+    let port_right = port.is_empty() || authority.port_u16().is_some();
+    web && host_only
+        && port_right
+        && text == format!("{}://{authority}", uri.scheme_str().unwrap_or_default())
+}
+
+/// `10.1.2.3/8` is more likely a slip than a network.
+fn has_no_host_bits(network: &IpNet) -> bool {
+    network.addr() == network.network()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_have_scheme_host_and_port_only() {
+        for right in
+            ["http://localhost:8080", "https://mail.example.com", "http://[::1]:80", "http://127.0.0.1"]
+        {
+            assert!(is_origin(right), "{right}");
+        }
+        for wrong in [
+            "",
+            "localhost",
+            "ftp://a.example",
+            "https://a.example/",
+            "https://a.example/x",
+            "https://u@a.example",
+            "https://",
+            "/x",
+            "https://a.example?q",
+            "http://a.example:port",
+            "http://a.example:99999",
+        ] {
+            assert!(!is_origin(wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_right_and_slips_are_found() {
+        assert!(Config::default().validate().is_ok());
+        let slip = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert!(slip(|c| c.smtp.hostname = "a b".into()).starts_with("`smtp.hostname` must be a host name"));
+        assert!(slip(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
+        assert!(slip(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
+        assert!(slip(|c| c.limits.password_min = 129).contains("password_max"));
+        assert!(slip(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
+        let host = slip(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
+        assert!(host.starts_with("`http.trusted_proxies`"), "{host}");
+    }
+
+    #[test]
+    fn secrets_are_never_printed() {
+        let mut config = Config::default();
+        config.postgres.url = String::from("postgres://u:hush@h/d").into();
+        let printed = format!("{config:?} {}", serde_json::to_string(&config).unwrap());
+        assert!(!printed.contains("hush"), "{printed}");
+    }
+}

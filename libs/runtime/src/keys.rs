@@ -1,0 +1,56 @@
+//! The installation's keys, checked. None has a default.
+
+use tempmail_model::key::{MasterKey, check_rings};
+
+use crate::config::{Config, KeyRing};
+
+pub use tempmail_model::key::KeyError;
+
+/// The two rings; the first key of each signs or encrypts.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// Signs mailbox JWTs.
+    pub jwt: Vec<MasterKey>,
+    /// Seals cursors, and encrypts secrets at rest.
+    pub secrets: Vec<MasterKey>,
+}
+
+impl Keys {
+    /// The keys of `jwt.keys` and `secrets.keys`.
+    ///
+    /// # Errors
+    /// A ring is empty, a secret is shorter than 32 octets, or two of them are equal.
+    pub fn from_config(config: &Config) -> Result<Self, KeyError> {
+        let ring = |ring: &KeyRing| {
+            ring.keys
+                .iter()
+                .map(|key| MasterKey::new(key.kid.as_str(), key.secret.expose().as_bytes()))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let keys = Self { jwt: ring(&config.jwt)?, secrets: ring(&config.secrets)? };
+        check_rings(&[&keys.jwt, &keys.secrets])?;
+        Ok(keys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Key;
+
+    fn config(jwt: &str, secrets: &str) -> Config {
+        let ring = |kid: &str, secret: &str| KeyRing {
+            keys: vec![Key { kid: kid.into(), secret: secret.to_owned().into() }],
+        };
+        Config { jwt: ring("a", jwt), secrets: ring("b", secrets), ..Config::default() }
+    }
+
+    #[test]
+    fn missing_short_or_equal_keys_are_refused() {
+        let (one, two) = ("1".repeat(32), "2".repeat(32));
+        assert!(Keys::from_config(&config(&one, &two)).is_ok());
+        assert!(matches!(Keys::from_config(&Config::default()), Err(KeyError::None)));
+        assert!(matches!(Keys::from_config(&config(&one, &one)), Err(KeyError::Equal(..))));
+        assert!(matches!(Keys::from_config(&config(&one, &one[1..])), Err(KeyError::TooShort(_))));
+    }
+}

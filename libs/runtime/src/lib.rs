@@ -1,0 +1,9 @@
+//! Process scaffolding that every role starts with: configuration, keys, logs and metrics,
+//! probes, and the two-stage shutdown.
+
+pub mod admin;
+pub mod config;
+pub mod keys;
+pub mod readiness;
+pub mod shutdown;
+pub mod telemetry;

@@ -1,0 +1,69 @@
+//! Logs to standard error, and metrics for Prometheus.
+
+use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::Level;
+use tracing_subscriber::filter::{EnvFilter, filter_fn};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::config::{LogFormat, Telemetry};
+
+/// Bounds of histograms whose name ends in `_seconds`.
+const SECONDS: [f64; 16] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0];
+/// Bounds of all other histograms: numbers of things.
+const COUNTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
+const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
+
+/// Starts to log to standard error.
+///
+/// Other libraries log warnings and errors only, whatever the filter says: below that they may
+/// write headers, statements and notices of Postgres, and logs carry ids only.
+///
+/// # Errors
+/// The filter can't be read, or the process logs already.
+pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&telemetry.log).context("`telemetry.log` is not a log filter")?;
+    let ours_or_warning =
+        filter_fn(|event| event.target().starts_with("tempmail") || *event.level() <= Level::WARN);
+    let default = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = match telemetry.format.unwrap_or(default) {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(ours_or_warning)).with(filter).try_init()?;
+    Ok(())
+}
+
+/// The process' metrics. The first call starts to record them.
+///
+/// # Errors
+/// Another recorder is installed.
+pub fn metrics() -> anyhow::Result<PrometheusHandle> {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    if let Some(handle) = HANDLE.get() {
+        return Ok(handle.clone());
+    }
+    let recorder = PrometheusBuilder::new()
+        .set_buckets(&COUNTS)?
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+        .build_recorder();
+    let handle = HANDLE.get_or_init(|| recorder.handle()).clone();
+    metrics::set_global_recorder(recorder).context("another recorder of metrics is installed")?;
+    Ok(handle)
+}
+
+/// Keeps the memory of histograms bounded until `stop`.
+pub async fn upkeep(handle: PrometheusHandle, stop: CancellationToken) {
+    let mut period = tokio::time::interval(UPKEEP_PERIOD);
+    while stop.run_until_cancelled(period.tick()).await.is_some() {
+        handle.run_upkeep();
+    }
+}

@@ -1,0 +1,299 @@
+//! What a tenant's tokens read by address or by id (`/v1`). Who may read is decided in the
+//! statement that reads, so that one snapshot answers both.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{Postgres, Row as _};
+use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::id::new_id;
+use tempmail_model::message::OwnerKind;
+use uuid::Uuid;
+
+use crate::message::{MessageRow, message_by_id, not_purged};
+use crate::{Store, StoreError};
+
+/// An address as a tenant asks for it.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxQuestion<'a> {
+    /// Whose token asks.
+    pub tenant: Uuid,
+    /// The exact address.
+    pub address: &'a RecipientAddress,
+    /// What its local part is on a system domain.
+    pub reserved: Reserved,
+}
+
+/// Whose mail an address that may be read has just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InboxAccess {
+    /// The row of its domain.
+    pub domain: Uuid,
+    /// The mailbox, where there is one.
+    pub mailbox: Option<Uuid>,
+    /// Kind of owner.
+    pub owner_kind: OwnerKind,
+    /// Owner.
+    pub owner: Uuid,
+    /// What arrivals are told by: the mailbox, or the key of the exact address.
+    pub inbox: Uuid,
+}
+
+/// Which messages of an inbox to scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScanRange {
+    /// Those after a position, oldest first.
+    After(i64),
+    /// Those before a position, newest first; `i64::MAX` for all.
+    Before(i64),
+}
+
+/// What a scan met.
+#[derive(Debug, Clone)]
+pub struct InboxScan {
+    /// Whose mail it is.
+    pub access: InboxAccess,
+    /// Where the stream stood: every message up to it was seen by the scan, unless the scan
+    /// ended at its limit.
+    pub position: i64,
+    /// In the order of the range.
+    pub rows: Vec<MessageRow>,
+}
+
+/// The one row of an address that the tenant may read; none where it may not. Binds $1
+/// domain, $2 base local part, $3 reserved, $4 tenant, $5 key, $6 address, $7 now.
+macro_rules! access {
+    () => {
+        "access AS (
+            SELECT d.id AS domain, b.id AS mailbox, k.owner_kind,
+                   CASE k.owner_kind WHEN 1 THEN b.id WHEN 2 THEN d.id WHEN 3 THEN t.id
+                        ELSE '00000000-0000-0000-0000-000000000000' END AS owner,
+                   coalesce(b.id, $5::uuid) AS inbox,
+                   CASE WHEN k.owner_kind <> 1 OR $6::text <> $2 || '@' || $1 THEN $6 END AS address,
+                   CASE k.owner_kind WHEN 0 THEN ARRAY(SELECT class FROM free_class) ELSE t.classes END AS classes
+            FROM domain d
+            LEFT JOIN mailbox b ON b.domain = d.id AND b.local_part = $2
+                               AND (b.removed_at IS NULL OR b.held_until > $7)
+            CROSS JOIN LATERAL (SELECT CASE WHEN b.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
+                                            WHEN $3::smallint = 2 THEN 3 ELSE 0 END::smallint AS owner_kind) k
+            LEFT JOIN tenant t ON t.id = CASE k.owner_kind WHEN 1 THEN b.tenant WHEN 2 THEN d.tenant
+                                              WHEN 3 THEN '00000000-0000-7000-8000-000000000001' END
+            WHERE d.name = $1 AND d.serves
+              AND CASE k.owner_kind WHEN 0 THEN d.shared_inboxes AND $3 = 0
+                       WHEN 1 THEN b.removed_at IS NULL AND t.id = $4
+                       ELSE t.id = $4 END
+        )"
+    };
+}
+
+/// The messages of `access a` in `$order` of seq, at most `$limit`.
+macro_rules! messages {
+    ($columns:literal, $range:literal, $order:literal, $limit:literal) => {
+        concat!(
+            "(SELECT m.* FROM unnest(a.classes) AS c (class) CROSS JOIN LATERAL (
+                SELECT ",
+            $columns,
+            " FROM message m
+                WHERE m.class = c.class AND m.id >= time_id($7 - make_interval(hours => c.class))
+                  AND m.inbox = a.inbox AND m.owner = a.owner
+                  AND (a.address IS NULL OR m.address = a.address)
+                  AND ",
+            $range,
+            " AND ",
+            not_purged!(),
+            "
+                ORDER BY m.seq ",
+            $order,
+            " LIMIT ",
+            $limit,
+            "
+            ) m ORDER BY m.seq ",
+            $order,
+            " LIMIT ",
+            $limit,
+            ")"
+        )
+    };
+}
+
+macro_rules! scan_inbox {
+    ($range:literal, $order:literal) => {
+        concat!(
+            "/* scan_inbox */ WITH ", access!(), "
+            SELECT a.domain AS in_domain, a.mailbox AS in_mailbox, a.owner_kind AS of_kind, a.owner AS of_owner,
+                   a.inbox AS of_inbox, s.seq AS position, m.*
+            FROM access a CROSS JOIN stream s
+            LEFT JOIN LATERAL ", messages!("m.*", $range, $order, "$9"), " m ON true
+            ORDER BY m.seq ", $order
+        )
+    };
+}
+
+const SCAN_AFTER: &str = scan_inbox!("m.seq > $8", "ASC");
+const SCAN_BEFORE: &str = scan_inbox!("m.seq < $8", "DESC");
+
+const CLEAR_INBOX: &str = concat!(
+    "/* clear_inbox */ WITH ",
+    access!(),
+    ", cleared AS (
+        INSERT INTO purge (id, inbox, owner, address, up_to_seq)
+        SELECT $8, a.inbox, a.owner, CASE a.owner_kind WHEN 1 THEN a.address END, s.seq
+        FROM access a CROSS JOIN stream s
+        WHERE EXISTS ",
+    messages!("m.seq", "true", "ASC", "1"),
+    "
+    )
+    SELECT EXISTS (SELECT FROM access)"
+);
+
+const FIND_READABLE_MESSAGE: &str = concat!(
+    "/* find_readable_message */
+    SELECT m.* FROM ",
+    message_by_id!(),
+    "
+    JOIN domain d ON d.name = split_part(m.address, '@', 2) AND d.serves
+    LEFT JOIN mailbox b ON b.domain = d.id
+        AND b.local_part = split_part(split_part(m.address, '@', 1), '+', 1)
+        AND (b.removed_at IS NULL OR b.held_until > $3)
+    WHERE m.id >= time_id($3 - make_interval(hours => m.class))
+      AND CASE m.owner_kind
+              WHEN 0 THEN d.tenant IS NULL AND d.shared_inboxes AND b.id IS NULL
+              WHEN 1 THEN b.id = m.owner AND b.removed_at IS NULL AND b.tenant = $2
+              WHEN 2 THEN d.id = m.owner AND d.tenant = $2 AND b.id IS NULL
+              ELSE d.tenant IS NULL AND m.owner = $2 END
+      AND ",
+    not_purged!()
+);
+
+const LIST_REMAINING: &str = concat!(
+    "/* list_remaining */
+    SELECT m.id FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)
+    CROSS JOIN LATERAL (
+        SELECT m.id FROM message m
+        WHERE m.class = r.class AND m.id = r.id
+          AND m.id >= time_id($3 - make_interval(hours => r.class)) AND ",
+    not_purged!(),
+    "   LIMIT 1
+    ) m"
+);
+
+impl Store {
+    /// Scans up to `limit` unexpired messages of an address; `None` where the tenant may not
+    /// read it or nobody is served there.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn scan_inbox(
+        &self,
+        question: InboxQuestion<'_>,
+        range: ScanRange,
+        limit: i64,
+        now: Timestamp,
+    ) -> Result<Option<InboxScan>, StoreError> {
+        let (statement, bound) = match range {
+            ScanRange::After(seq) => (SCAN_AFTER, seq),
+            ScanRange::Before(seq) => (SCAN_BEFORE, seq),
+        };
+        let rows = ask(statement, &question, now).bind(bound).bind(limit).fetch_all(self.pool()).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let mut scan =
+            InboxScan { access: access(first)?, position: first.try_get("position")?, rows: Vec::new() };
+        if first.try_get::<Option<Uuid>, _>("id")?.is_some() {
+            scan.rows = rows.iter().map(MessageRow::from_row).collect::<Result<_, _>>()?;
+        }
+        Ok(Some(scan))
+    }
+
+    /// Deletes every message that an address shows just now: invisible from here on, carried
+    /// out by the worker. `false` where the tenant may not read the address.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn clear_inbox(&self, question: InboxQuestion<'_>, now: Timestamp) -> Result<bool, StoreError> {
+        let row = ask(CLEAR_INBOX, &question, now).bind(new_id(now)).fetch_one(self.pool()).await?;
+        Ok(row.try_get(0)?)
+    }
+
+    /// An unexpired message that the tenant's tokens may read: of its mailboxes, of its
+    /// custom domains while they serve, of `platform`, or of a shared inbox while its address
+    /// is one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_readable_message(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        reserved: &ReservedLocalParts,
+        now: Timestamp,
+    ) -> Result<Option<MessageRow>, StoreError> {
+        let row = sqlx::query(FIND_READABLE_MESSAGE)
+            .bind(id)
+            .bind(tenant)
+            .bind(now.to_sqlx())
+            .fetch_optional(self.pool())
+            .await?;
+        let message = row.as_ref().map(MessageRow::from_row).transpose()?;
+        Ok(message.filter(|message| {
+            let base = message.address.split(['+', '@']).next().unwrap_or_default();
+            message.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
+        }))
+    }
+
+    /// Which of these messages are neither deleted nor expired by now, in no order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_remaining(
+        &self,
+        messages: &[MessageRow],
+        now: Timestamp,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        Ok(sqlx::query_scalar(LIST_REMAINING)
+            .bind(messages.iter().map(|message| message.class.hours()).collect::<Vec<_>>())
+            .bind(messages.iter().map(|message| message.id).collect::<Vec<_>>())
+            .bind(now.to_sqlx())
+            .fetch_all(self.pool())
+            .await?)
+    }
+}
+
+/// A statement over [`access!`] with its seven arguments.
+fn ask<'q>(
+    statement: &'static str,
+    question: &InboxQuestion<'q>,
+    now: Timestamp,
+) -> Query<'q, Postgres, PgArguments> {
+    // System domains refuse what merely looks like ASCII, as SMTP does.
+    let reserved = match question.reserved {
+        Reserved::No if question.address.has_non_ascii_local_part() => 1_i16,
+        Reserved::No => 0,
+        Reserved::Refused => 1,
+        Reserved::Platform => 2,
+    };
+    sqlx::query(statement)
+        .bind(question.address.domain())
+        .bind(question.address.base_local_part())
+        .bind(reserved)
+        .bind(question.tenant)
+        .bind(question.address.inbox_key())
+        .bind(question.address.as_str())
+        .bind(now.to_sqlx())
+}
+
+fn access(row: &PgRow) -> Result<InboxAccess, StoreError> {
+    let domain = row.try_get("in_domain")?;
+    let owner_kind = OwnerKind::from_code(row.try_get("of_kind")?).ok_or(StoreError::Inconsistent {
+        table: "domain",
+        column: "owner_kind",
+        id: domain,
+    })?;
+    Ok(InboxAccess {
+        domain,
+        mailbox: row.try_get("in_mailbox")?,
+        owner_kind,
+        owner: row.try_get("of_owner")?,
+        inbox: row.try_get("of_inbox")?,
+    })
+}

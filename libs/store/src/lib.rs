@@ -1,0 +1,87 @@
+//! Postgres, the only truth: one file a table group, embedded migrations, partitions.
+//!
+//! Functions are concrete and take the time as an argument; a statement on a hot path is one
+//! round trip. What a caller may be told apart is in the result types; everything else is a
+//! [`StoreError`].
+
+mod delivery;
+mod domain;
+mod error;
+mod idle;
+mod inbox;
+mod mailbox;
+mod message;
+mod migration;
+mod recipient;
+mod retention;
+mod room;
+mod shared_address;
+mod slot;
+mod stream;
+mod tenant;
+mod token;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgPool};
+use std::time::Duration;
+
+pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, StoredMessage, Writer};
+pub use domain::{ServingDomain, SystemDomain};
+pub use error::StoreError;
+pub use idle::{REVOKED_TOKEN_KEPT, UPKEEP_BATCH};
+pub use inbox::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
+pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
+pub use message::{MessageRow, RawHead};
+pub use migration::SchemaError;
+pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
+pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
+pub use room::StoreUsage;
+pub use stream::{OpenWait, WaitEnd};
+pub use tenant::TenantDefaults;
+pub use token::{ApiToken, NewToken};
+
+/// A connection that idled for longer is tried before it is used again.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
+
+/// A pool of connections to the one database. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// Connects lazily: the first use finds out whether Postgres is there.
+    ///
+    /// `application_name` is what Postgres shows of this process.
+    ///
+    /// # Errors
+    /// `url` is no Postgres URL.
+    pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
+        let options: PgConnectOptions = url.parse()?;
+        let options = options.application_name(application_name).options([
+            ("statement_timeout", "30s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+            ("jit", "off"),
+        ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(max_connections)
+            .acquire_timeout(Duration::from_secs(5))
+            // A connection that was in use just now needs no ping: reads are one round trip.
+            .test_before_acquire(false)
+            .before_acquire(|connection, meta| {
+                Box::pin(async move {
+                    if meta.idle_for > PING_AFTER_IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+        Ok(Self { pool })
+    }
+
+    /// The connections, for statements of this crate and of tests.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+}

@@ -1,0 +1,271 @@
+//! Messages of a mailbox and their raw data.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use tempmail_model::id::id_time;
+use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::message::OwnerKind;
+use tempmail_model::retention::RetentionClass;
+use uuid::Uuid;
+
+use crate::{Store, StoreError};
+
+/// What a recipient has of a mail: all but its raw data.
+#[derive(Debug, Clone)]
+pub struct MessageRow {
+    /// Its id, which tells when it was accepted.
+    pub id: Uuid,
+    /// Its place in the one stream.
+    pub seq: i64,
+    /// How long it is kept.
+    pub class: RetentionClass,
+    /// The mail whose raw data it reads.
+    pub mail: Uuid,
+    /// Whose it is.
+    pub owner_kind: OwnerKind,
+    /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
+    pub owner: Uuid,
+    /// Mailbox, or the key of the exact address.
+    pub inbox: Uuid,
+    /// The exact recipient.
+    pub address: String,
+    /// Reverse-path, "" for the null one.
+    pub sender: String,
+    /// From header as text.
+    pub from_text: String,
+    /// First address of the From header, "" without one.
+    pub from_email: String,
+    /// Subject.
+    pub subject: String,
+    /// First characters of the text.
+    pub preview: String,
+    /// Octets that its recipient downloads.
+    pub size: i32,
+    /// Whether the mail had no other recipient.
+    pub sole: bool,
+    /// Whether its recipient marked it as read.
+    pub is_read: bool,
+}
+
+impl MessageRow {
+    /// When it was accepted.
+    pub fn created_at(&self) -> Timestamp {
+        id_time(self.id).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// From when on it is not served.
+    pub fn expires_at(&self) -> Timestamp {
+        self.class.expires_at(self.created_at())
+    }
+
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let id = row.try_get("id")?;
+        let impossible = |column| StoreError::Inconsistent { table: "message", column, id };
+        Ok(Self {
+            id,
+            seq: row.try_get("seq")?,
+            class: RetentionClass::try_from(row.try_get::<i16, _>("class")?)
+                .map_err(|_| impossible("class"))?,
+            mail: row.try_get("mail")?,
+            owner_kind: OwnerKind::from_code(row.try_get("owner_kind")?)
+                .ok_or_else(|| impossible("owner_kind"))?,
+            owner: row.try_get("owner")?,
+            inbox: row.try_get("inbox")?,
+            address: row.try_get("address")?,
+            sender: row.try_get("sender")?,
+            from_text: row.try_get("from_text")?,
+            from_email: row.try_get("from_email")?,
+            subject: row.try_get("subject")?,
+            preview: row.try_get("preview")?,
+            size: row.try_get("size")?,
+            sole: row.try_get("sole")?,
+            is_read: row.try_get("is_read")?,
+        })
+    }
+}
+
+/// What must be known of raw data before it is read in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawHead {
+    /// Offset in the uncompressed data where the `for` clause goes.
+    pub for_at: i32,
+    /// Octets of the compressed data.
+    pub stored_len: i64,
+}
+
+/// The message of an id, whatever its class. An arm a class, so that each is pruned to the
+/// one partition that its time falls into.
+macro_rules! message_by_id {
+    () => {
+        "(SELECT * FROM message WHERE class = 1 AND id = $1
+          UNION ALL SELECT * FROM message WHERE class = 6 AND id = $1
+          UNION ALL SELECT * FROM message WHERE class = 24 AND id = $1
+          UNION ALL SELECT * FROM message WHERE class = 72 AND id = $1
+          UNION ALL SELECT * FROM message WHERE class = 168 AND id = $1
+          UNION ALL SELECT * FROM message WHERE class = 720 AND id = $1) m"
+    };
+}
+pub(crate) use message_by_id;
+
+/// Deleted by its owner and still to be carried out.
+macro_rules! not_purged {
+    () => {
+        "NOT EXISTS (SELECT FROM purge p WHERE p.inbox = m.inbox AND p.owner = m.owner
+                     AND (p.address IS NULL OR p.address = m.address) AND m.seq <= p.up_to_seq)"
+    };
+}
+pub(crate) use not_purged;
+
+const LIST_MAILBOX_MESSAGES: &str = concat!(
+    "/* list_mailbox_messages */
+    SELECT m.* FROM mailbox b
+    LEFT JOIN tenant t ON t.id = b.tenant
+    CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
+    CROSS JOIN LATERAL (
+        SELECT * FROM message m
+        WHERE m.class = c.class AND m.id >= time_id($2 - make_interval(hours => c.class))
+          AND m.inbox = b.id AND m.owner = b.id AND ",
+    not_purged!(),
+    "   ORDER BY m.seq DESC LIMIT $3 + $4
+    ) m
+    WHERE b.id = $1
+    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
+);
+
+const FIND_MAILBOX_MESSAGE: &str = concat!(
+    "/* find_mailbox_message */
+    SELECT m.* FROM ",
+    message_by_id!(),
+    " WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
+    not_purged!()
+);
+
+const MARK_MESSAGE_READ: &str = concat!(
+    "/* mark_message_read */
+    WITH found AS MATERIALIZED (SELECT m.class, m.id, m.is_read FROM ",
+    message_by_id!(),
+    " WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
+    not_purged!(),
+    "), marked AS (
+        UPDATE message m SET is_read = true FROM found f
+        WHERE m.class = f.class AND m.id = f.id AND NOT f.is_read
+    )
+    SELECT EXISTS (SELECT FROM found)"
+);
+
+impl Store {
+    /// A page (from 1, 30 messages) of a mailbox's unexpired messages, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_mailbox_messages(
+        &self,
+        mailbox: Uuid,
+        page: i64,
+        now: Timestamp,
+    ) -> Result<Vec<MessageRow>, StoreError> {
+        // No mailbox holds what this many pages would.
+        let before = page.clamp(1, 1 << 32).saturating_sub(1) * PAGE_SIZE;
+        let rows = sqlx::query(LIST_MAILBOX_MESSAGES)
+            .bind(mailbox)
+            .bind(now.to_sqlx())
+            .bind(before)
+            .bind(PAGE_SIZE)
+            .fetch_all(self.pool())
+            .await?;
+        rows.iter().map(MessageRow::from_row).collect()
+    }
+
+    /// An unexpired message of a mailbox.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_mailbox_message(
+        &self,
+        mailbox: Uuid,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<Option<MessageRow>, StoreError> {
+        let row = sqlx::query(FIND_MAILBOX_MESSAGE)
+            .bind(id)
+            .bind(mailbox)
+            .bind(now.to_sqlx())
+            .fetch_optional(self.pool())
+            .await?;
+        row.as_ref().map(MessageRow::from_row).transpose()
+    }
+
+    /// Marks a message of a mailbox as read; `false` where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn mark_message_read(
+        &self,
+        mailbox: Uuid,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar(MARK_MESSAGE_READ)
+            .bind(id)
+            .bind(mailbox)
+            .bind(now.to_sqlx())
+            .fetch_one(self.pool())
+            .await?)
+    }
+
+    /// Deletes a message; `false` where it is gone already.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete_message(&self, row: &MessageRow) -> Result<bool, StoreError> {
+        let freed: i64 = sqlx::query_scalar("/* delete_message */ SELECT delete_messages($1, ARRAY[$2])")
+            .bind(row.class.hours())
+            .bind(row.id)
+            .fetch_one(self.pool())
+            .await?;
+        Ok(freed > 0)
+    }
+
+    /// What must be known of a message's raw data; `None` where it is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn raw_head(&self, row: &MessageRow) -> Result<Option<RawHead>, StoreError> {
+        let found = sqlx::query(
+            "/* raw_head */ SELECT for_at, octet_length(data)::bigint AS stored_len
+            FROM raw WHERE class = $1 AND mail = $2",
+        )
+        .bind(row.class.hours())
+        .bind(row.mail)
+        .fetch_optional(self.pool())
+        .await?;
+        let Some(found) = found else { return Ok(None) };
+        Ok(Some(RawHead { for_at: found.try_get("for_at")?, stored_len: found.try_get("stored_len")? }))
+    }
+
+    /// Up to `len` octets of a message's compressed raw data from `offset` (from 0) on; `None`
+    /// where it is gone. Cheap at any offset: the column is stored in plain chunks.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn raw_chunk(
+        &self,
+        row: &MessageRow,
+        offset: i64,
+        len: i32,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        // A mail is far smaller than what an i32 counts.
+        let from = i32::try_from(offset.saturating_add(1)).unwrap_or(i32::MAX);
+        Ok(sqlx::query_scalar(
+            "/* raw_chunk */ SELECT substring(data FROM $3 FOR $4) FROM raw WHERE class = $1 AND mail = $2",
+        )
+        .bind(row.class.hours())
+        .bind(row.mail)
+        .bind(from)
+        .bind(len)
+        .fetch_optional(self.pool())
+        .await?)
+    }
+}

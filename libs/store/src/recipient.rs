@@ -1,0 +1,171 @@
+//! What RCPT has to know of an address. Only a look ahead, so that a client hears of each
+//! recipient at once: who gets the mail is decided by `accept_mail` when it is stored.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Postgres;
+use sqlx::pool::PoolConnection;
+use tempmail_model::address::RecipientAddress;
+use tempmail_model::id;
+
+use crate::{Store, StoreError};
+
+/// A question about one recipient.
+#[derive(Debug, Clone, Copy)]
+pub struct RecipientQuery<'a> {
+    /// The recipient.
+    pub address: &'a RecipientAddress,
+    /// Whether the room of its mailbox is of interest, because a size was declared.
+    pub room: bool,
+    /// Whether system domains keep its mail for the tenant `platform`.
+    pub platform: bool,
+}
+
+/// What is known of a recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecipientFacts {
+    /// No domain row of that name serves.
+    NotServed,
+    /// The domain serves.
+    Served {
+        /// A system domain, else a custom one.
+        system: bool,
+        /// Addresses without a mailbox receive (always under custom domains).
+        shared_inboxes: bool,
+        /// The tenant that would own the mail is suspended.
+        suspended: bool,
+        /// The mailbox that the address belongs to.
+        mailbox: MailboxFacts,
+    },
+}
+
+/// The mailbox of a recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailboxFacts {
+    /// There is none.
+    Absent,
+    /// It was removed, and its address is held.
+    Held,
+    /// It receives.
+    Present {
+        /// Octets left in its quota, where they were asked for.
+        room: Option<i64>,
+    },
+}
+
+/// One row of the answer: system, shared inboxes, suspended, mailbox (live or held), room.
+type Row = (Option<bool>, Option<bool>, bool, Option<bool>, Option<i64>);
+
+/// A connection of its own for questions at RCPT, opened when it is needed.
+#[derive(Debug)]
+pub struct RecipientReader {
+    store: Store,
+    connection: Option<PoolConnection<Postgres>>,
+}
+
+impl RecipientReader {
+    /// Over this store.
+    pub fn new(store: Store) -> Self {
+        Self { store, connection: None }
+    }
+
+    /// Answers any number of questions in one round trip, in their order.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn find(
+        &mut self,
+        queries: &[RecipientQuery<'_>],
+        now: Timestamp,
+    ) -> Result<Vec<RecipientFacts>, StoreError> {
+        let kept = self.connection.is_some();
+        match self.try_find(queries, now).await {
+            // A connection that was kept may have broken meanwhile: that is no answer.
+            Err(error) if kept && error.is_unavailable() => self.try_find(queries, now).await,
+            result => result,
+        }
+    }
+
+    async fn try_find(
+        &mut self,
+        queries: &[RecipientQuery<'_>],
+        now: Timestamp,
+    ) -> Result<Vec<RecipientFacts>, StoreError> {
+        // Kept only after an answer: one that failed, or whose caller lost patience, may be
+        // broken.
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let mut connection = self.store.pool.acquire().await?;
+                connection.close_on_drop();
+                connection
+            }
+        };
+        let facts = find_recipients(&mut connection, queries, now).await?;
+        self.connection = Some(connection);
+        Ok(facts)
+    }
+}
+
+async fn find_recipients(
+    connection: &mut PoolConnection<Postgres>,
+    queries: &[RecipientQuery<'_>],
+    now: Timestamp,
+) -> Result<Vec<RecipientFacts>, StoreError> {
+    let domains: Vec<&str> = queries.iter().map(|query| query.address.domain()).collect();
+    let bases: Vec<&str> = queries.iter().map(|query| query.address.base_local_part()).collect();
+    let rooms: Vec<bool> = queries.iter().map(|query| query.room).collect();
+    let platforms: Vec<bool> = queries.iter().map(|query| query.platform).collect();
+    let rows: Vec<Row> = sqlx::query_as(
+        "/* find_recipients */ \
+             SELECT d.tenant IS NULL AND d.id IS NOT NULL, d.shared_inboxes, t.suspended IS TRUE, \
+                    CASE WHEN m.id IS NOT NULL THEN m.removed_at IS NULL END, \
+                    CASE WHEN q.room AND m.removed_at IS NULL THEN m.quota - mailbox_used(m.id, $5) END \
+             FROM unnest($1::text[], $2::text[], $3::boolean[], $4::boolean[]) \
+                  WITH ORDINALITY AS q (domain, base, room, platform, ord) \
+             LEFT JOIN domain d ON d.name = q.domain AND d.serves \
+             LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = q.base \
+                                AND (m.removed_at IS NULL OR m.held_until > $5) \
+             LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, \
+                                                   CASE WHEN q.platform AND m.id IS NULL THEN $6 END) \
+             ORDER BY q.ord",
+    )
+    .bind(&domains)
+    .bind(&bases)
+    .bind(&rooms)
+    .bind(&platforms)
+    .bind(now.to_sqlx())
+    .bind(id::PLATFORM_TENANT)
+    .fetch_all(&mut **connection)
+    .await?;
+    Ok(rows.into_iter().map(facts).collect())
+}
+
+impl Store {
+    /// The system domain whose postmaster `<postmaster>` without a domain is.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn default_system_domain(&self) -> Result<Option<String>, StoreError> {
+        let name = sqlx::query_scalar(
+            "/* default_system_domain */ SELECT name FROM domain \
+             WHERE tenant IS NULL AND serves ORDER BY is_default DESC, sort_order, name LIMIT 1",
+        )
+        .fetch_optional(&self.pool)
+        .await?;
+        Ok(name)
+    }
+}
+
+fn facts((system, shared_inboxes, suspended, mailbox, room): Row) -> RecipientFacts {
+    let Some(shared_inboxes) = shared_inboxes else {
+        return RecipientFacts::NotServed;
+    };
+    let system = system == Some(true);
+    let mailbox = match mailbox {
+        None => MailboxFacts::Absent,
+        Some(false) => MailboxFacts::Held,
+        Some(true) => MailboxFacts::Present { room },
+    };
+    RecipientFacts::Served { system, shared_inboxes: shared_inboxes || !system, suspended, mailbox }
+}

@@ -1,0 +1,35 @@
+//! Slots: the partitions of `message` and `raw`, one of each a retention class and time.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use tempmail_model::retention::RetentionClass;
+
+use crate::{Store, StoreError};
+
+impl Store {
+    /// Makes the slot of `class` that contains `at`; true where it was missing.
+    ///
+    /// # Errors
+    /// Postgres is away or refuses.
+    pub async fn ensure_slot(&self, class: RetentionClass, at: Timestamp) -> Result<bool, StoreError> {
+        let made = sqlx::query_scalar("/* ensure_slot */ SELECT ensure_slot($1, $2)")
+            .bind(class.hours())
+            .bind(at.to_sqlx())
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(made)
+    }
+
+    /// The classes that new mail can have: those of the free service and of every tenant.
+    ///
+    /// # Errors
+    /// Postgres is away, or a row has a class that is none.
+    pub async fn live_classes(&self) -> Result<Vec<RetentionClass>, StoreError> {
+        let hours: Vec<i16> = sqlx::query_scalar(
+            "/* live_classes */ SELECT class FROM free_class UNION SELECT retention_hours FROM tenant ORDER BY 1",
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(hours.into_iter().filter_map(|hours| RetentionClass::try_from(hours).ok()).collect())
+    }
+}

@@ -1,0 +1,14 @@
+//! `tempmail migrate`
+
+use tempmail_runtime::config::Config;
+use tempmail_runtime::telemetry;
+use tempmail_store::Store;
+
+/// Brings the schema up. Its database user must own the schema; the roles' users need not.
+pub async fn run(config: Config) -> anyhow::Result<()> {
+    telemetry::init(&config.telemetry)?;
+    let store = Store::connect(config.postgres.url.expose(), 1, "tempmail-migrate")?;
+    store.migrate().await?;
+    tracing::info!("the schema is up to date");
+    Ok(())
+}

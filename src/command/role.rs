@@ -1,0 +1,110 @@
+//! `tempmail api`, `ingest`, `worker`: one process a role, with one start for all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tempmail_api_server::ApiServer;
+use tempmail_bus::Bus;
+use tempmail_mail_ingest::Ingest;
+use tempmail_model::clock::SystemClock;
+use tempmail_runtime::admin::Admin;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_runtime::telemetry;
+use tempmail_store::{SchemaError, Store};
+use tempmail_worker::Worker;
+
+use crate::clock_sync;
+
+/// Time between two looks for Postgres while it is away at the start.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The HTTP interface.
+    Api,
+    /// Inbound SMTP.
+    Ingest,
+    /// Background work.
+    Worker,
+}
+
+impl Role {
+    /// What Postgres shows of the process.
+    fn application_name(self) -> &'static str {
+        match self {
+            Self::Api => "tempmail-api",
+            Self::Ingest => "tempmail-ingest",
+            Self::Worker => "tempmail-worker",
+        }
+    }
+}
+
+/// Runs a role until it is told to stop and has drained.
+pub async fn run(role: Role, config: Config) -> anyhow::Result<()> {
+    telemetry::init(&config.telemetry)?;
+    // Only the HTTP interface needs keys: the other roles are not to be given any.
+    let keys = (role == Role::Api).then(|| Keys::from_config(&config)).transpose();
+    let keys = keys.context("`jwt.keys` and `secrets.keys`")?;
+    let readiness = Readiness::default();
+    readiness.missing("postgres", "the schema was not checked yet");
+    let shutdown = Shutdown::on_signals()?;
+    let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
+    let admin = tokio::spawn(admin.run(shutdown.clone()));
+
+    let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
+        .context("`postgres.url` is not a Postgres URL")?;
+    let ran = match shutdown.drain.run_until_cancelled(wait_for_schema(&store, &readiness)).await {
+        None => Ok(()),
+        Some(Err(error)) => Err(error),
+        Some(Ok(())) => work(role, Arc::new(config), store, keys, readiness, shutdown.clone()).await,
+    };
+    shutdown.stop.cancel();
+    ran.and(admin.await.context("the admin server panicked")?)
+}
+
+/// Returns when Postgres answers and has the schema of this program.
+async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result<()> {
+    loop {
+        match store.check_schema().await {
+            Ok(()) => {
+                readiness.ready("postgres");
+                return Ok(());
+            }
+            Err(SchemaError::Store(error)) if error.is_unavailable() => {
+                readiness.missing("postgres", "it does not answer");
+                tracing::warn!(%error, "waiting for Postgres");
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn work(
+    role: Role,
+    config: Arc<Config>,
+    store: Store,
+    keys: Option<Keys>,
+    readiness: Readiness,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
+    store.record_free_class(config.retention.free_hours).await?;
+    let clock = Arc::new(SystemClock::default());
+    clock_sync::measure(&store, &clock, &readiness).await?;
+    tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
+    match role {
+        Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
+        Role::Ingest => Ingest::bind(config, store, Bus::new(), clock, readiness).await?.run(shutdown).await,
+        Role::Api => {
+            let keys = keys.context("the HTTP interface needs keys")?;
+            let server = ApiServer::bind(config, store, Bus::new(), clock, keys, readiness).await?;
+            tracing::info!(listen = %server.local_addr(), "answering HTTP");
+            server.run(shutdown).await
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What `up` puts into the database: schema, tenant, domains, tokens.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use tempmail_model::clock::{Clock as _, SystemClock};
+use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
+use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_store::{NewToken, Store, TenantDefaults};
+use uuid::Uuid;
+
+use super::data_directory::{self, DataDirectory};
+use super::setting::reachable;
+use crate::clock_sync;
+
+/// The tenant of the person at the machine.
+const TENANT: &str = "local";
+
+/// A database that is ready for the roles.
+pub struct Installation {
+    /// For what is done besides the roles.
+    pub store: Store,
+    /// At Postgres' time.
+    pub clock: Arc<SystemClock>,
+    /// What is still missing.
+    pub readiness: Readiness,
+    /// What is in `credentials.json`.
+    pub credentials: Credentials,
+}
+
+/// `credentials.json`
+#[derive(Serialize, Deserialize)]
+pub struct Credentials {
+    base_url: String,
+    smtp: String,
+    pro_token: String,
+    live_token: String,
+}
+
+impl Credentials {
+    /// The token for `/v1`.
+    pub fn live_token(&self) -> &str {
+        &self.live_token
+    }
+}
+
+/// Brings the database up and makes sure that the tenant, its tokens and the domains are there.
+pub async fn prepare(
+    config: &Config,
+    domains: &[String],
+    directory: &DataDirectory,
+) -> anyhow::Result<Installation> {
+    let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
+        .context("`postgres.url` is not a Postgres URL")?;
+    store.migrate().await?;
+    store.check_schema().await?;
+    let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
+    clock_sync::measure(&store, &clock, &readiness).await?;
+    store.record_free_class(config.retention.free_hours).await?;
+    for domain in domains {
+        store
+            .ensure_system_domain(domain, clock.now())
+            .await
+            .with_context(|| format!("{domain} can't be a system domain"))?;
+    }
+    let tenant =
+        store.ensure_tenant(TENANT, &TenantDefaults::pro(config.retention.pro_hours), clock.now()).await?;
+    let credentials = ensure_credentials(config, directory, &store, tenant, clock.now()).await?;
+    Ok(Installation { store, clock, readiness, credentials })
+}
+
+/// The tokens of `credentials.json`; where they are missing, revoked or of another database
+/// they are made anew. They are stored before the file is written, so that it names no token
+/// that does not work.
+async fn ensure_credentials(
+    config: &Config,
+    directory: &DataDirectory,
+    store: &Store,
+    tenant: Uuid,
+    now: Timestamp,
+) -> anyhow::Result<Credentials> {
+    let path = directory.path().join("credentials.json");
+    let text = data_directory::read(&path)?;
+    let kept: Option<Credentials> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let (pro, live) = kept.map(|kept| (kept.pro_token, kept.live_token)).unzip();
+    let credentials = Credentials {
+        base_url: config.http.base_url.clone(),
+        smtp: reachable(config.smtp.listen).to_string(),
+        pro_token: ensure_token(store, tenant, TokenKind::Pro, pro, now).await?,
+        live_token: ensure_token(store, tenant, TokenKind::Live, live, now).await?,
+    };
+    let written = format!("{}\n", serde_json::to_string_pretty(&credentials)?);
+    if text.as_deref() != Some(&written) {
+        data_directory::write_private(&path, &written)?;
+    }
+    Ok(credentials)
+}
+
+/// The kept token where it works, else a new one.
+async fn ensure_token(
+    store: &Store,
+    tenant: Uuid,
+    kind: TokenKind,
+    kept: Option<String>,
+    now: Timestamp,
+) -> anyhow::Result<String> {
+    if let Some(kept) = kept
+        && let Some(hash) = TokenHash::of_presented(kind, &kept)
+        && let Some(found) = store.find_token(kind, hash).await?
+        && found.revoked_at.is_none()
+        && found.expires_at.is_none_or(|expiry| expiry > now)
+    {
+        return Ok(kept);
+    }
+    let token = PlainToken::generate(kind).context("the operating system gives no randomness")?;
+    let new = NewToken { tenant, kind, name: "up", token: &token, created_by: "up", expires_at: None };
+    store.insert_token(new, now).await?;
+    Ok(token.expose().to_owned())
+}

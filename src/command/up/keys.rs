@@ -1,0 +1,78 @@
+//! `keys.json`: made at the first start, kept ever after.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use rand::TryRng as _;
+use serde::Deserialize;
+use serde_json::json;
+use tempmail_runtime::config::KeyRing;
+
+use super::Options;
+use super::data_directory::{self, DataDirectory};
+use super::setting::Setting;
+
+/// The file; as a configuration file it sets the same keys.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    jwt: KeyRing,
+    secrets: KeyRing,
+}
+
+/// Puts the keys into the configuration, unless file or environment gave them.
+pub fn load(setting: &mut Setting, options: &Options, directory: &DataDirectory) -> anyhow::Result<()> {
+    if setting.has_keys && options.keys.is_none() {
+        return Ok(());
+    }
+    let own = directory.path().join("keys.json");
+    let keys = read_or_make(options.keys.as_deref().unwrap_or(&own))?;
+    setting.config.jwt = keys.jwt;
+    setting.config.secrets = keys.secrets;
+    Ok(())
+}
+
+fn read_or_make(path: &Path) -> anyhow::Result<KeyFile> {
+    if data_directory::read(path)?.is_none() {
+        let text = new_keys()?;
+        data_directory::write_private_new(path, &text)?;
+    }
+    let text = data_directory::read(path)?.with_context(|| format!("{} is gone", path.display()))?;
+    // The parser's message might quote a key.
+    serde_json::from_str(&text).ok().with_context(|| format!("{} is not a file of keys", path.display()))
+}
+
+fn new_keys() -> anyhow::Result<String> {
+    let ring = |kid: &str| anyhow::Ok(json!({"keys": [{"kid": kid, "secret": secret()?}]}));
+    let keys = json!({"jwt": ring("jwt-1")?, "secrets": ring("secrets-1")?});
+    Ok(format!("{}\n", serde_json::to_string_pretty(&keys)?))
+}
+
+/// 32 octets of the operating system's randomness as hex digits.
+fn secret() -> anyhow::Result<String> {
+    let mut random = [0_u8; 32];
+    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system gives no randomness")?;
+    Ok(random.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_made_once_and_for_this_user_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.json");
+        let made = read_or_make(&path).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let kept = read_or_make(&path).unwrap();
+        assert_eq!(made.jwt.keys[0].secret.expose(), kept.jwt.keys[0].secret.expose());
+        assert_ne!(made.jwt.keys[0].secret.expose(), made.secrets.keys[0].secret.expose());
+        assert_eq!(directory.path().read_dir().unwrap().count(), 1);
+        std::fs::write(&path, "{\"hush\": 1").unwrap();
+        let error = read_or_make(&path).err().unwrap().to_string();
+        assert!(error.ends_with("is not a file of keys"), "{error}");
+    }
+}

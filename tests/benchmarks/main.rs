@@ -1,0 +1,73 @@
+//! `tempmail-bench`: the benchmarks. `./tests/bench` installs what they need, builds and
+//! starts this; `docs/performance.md` says what each of them measures.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
+
+mod growth;
+mod http;
+mod load;
+mod mail;
+mod measure;
+mod postgres;
+mod server;
+mod smtp;
+mod stack;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "bench", about = "Benchmarks of tempmail and its peers, on loopback only")]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Subcommand)]
+enum Benchmark {
+    /// Acceptance of mail over SMTP: tempmail and other servers in turn, on the same work
+    Smtp(smtp::Comparison),
+    /// What a million stored mails, and the expiry of half of them, cost
+    Growth(growth::Growth),
+    /// Our own load generator alone, against a server that runs already
+    Load(load::Load),
+    /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
+    Postgres(postgres::Alone),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match start(arguments.benchmark) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(benchmark: Benchmark) -> anyhow::Result<()> {
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("a TLS provider is installed already"))?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    runtime.block_on(async {
+        tokio::select! {
+            outcome = run(benchmark) => outcome,
+            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+        }
+    })
+}
+
+async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
+    match benchmark {
+        Benchmark::Smtp(comparison) => comparison.run().await,
+        Benchmark::Growth(growth) => growth.run().await,
+        Benchmark::Load(load) => {
+            println!("{}", load.run().await?);
+            Ok(())
+        }
+        Benchmark::Postgres(alone) => alone.run().await,
+    }
+}

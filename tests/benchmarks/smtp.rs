@@ -1,0 +1,372 @@
+//! `./tests/bench smtp`: every server in turn gets the same mail, round after round, and is
+//! compared with `smtp-sink` of the same round. What tempmail accepted is read back.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use crate::load::{Connections, Load, Recipients};
+use crate::mail::Mails;
+use crate::measure::{Rounds, millis, print_table};
+use crate::postgres;
+use crate::server::{Running, Server, Tempmail};
+
+/// What `./tests/bench smtp` can be told.
+#[derive(Debug, Args)]
+pub struct Comparison {
+    /// Mails a measurement
+    #[arg(long, default_value_t = 20_000)]
+    mails: usize,
+    /// Connections at a time
+    #[arg(long, default_value_t = 32)]
+    connections: usize,
+    /// Octets a mail
+    #[arg(long, default_value_t = 3_072)]
+    size: usize,
+    /// Rounds; the median counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Let smtp-source send a text of words in place of its lines of `X`, which compress to nothing
+    #[arg(long)]
+    text: bool,
+    /// Measure these servers alone, by the first letters of their names
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Leave out Postgres alone
+    #[arg(long)]
+    no_postgres: bool,
+    /// Directory for data and queues, on a disk
+    #[arg(long, default_value = "/var/tmp")]
+    work_dir: PathBuf,
+    /// Path of tempmail; by default the one beside this program
+    #[arg(long)]
+    tempmail: Option<PathBuf>,
+    /// Path of Inbucket
+    #[arg(long, env = "INBUCKET")]
+    inbucket: Option<PathBuf>,
+    /// Path of Mailpit
+    #[arg(long, env = "MAILPIT")]
+    mailpit: Option<PathBuf>,
+    /// Path of MailHog
+    #[arg(long, env = "MAILHOG")]
+    mailhog: Option<PathBuf>,
+}
+
+/// One kind of work that every round repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// By `smtp-source`.
+    Source(Connections),
+    /// By our own generator; with commands in groups or not.
+    Own(Connections, bool),
+}
+
+impl Work {
+    const ALL: [Self; 5] = [
+        Self::Source(Connections::New),
+        Self::Source(Connections::Kept),
+        Self::Own(Connections::New, false),
+        Self::Own(Connections::Kept, false),
+        Self::Own(Connections::Kept, true),
+    ];
+
+    /// Short, for addresses.
+    fn label(self) -> &'static str {
+        match self {
+            Self::Source(Connections::New) => "sn",
+            Self::Source(Connections::Kept) => "sk",
+            Self::Own(Connections::New, _) => "on",
+            Self::Own(Connections::Kept, false) => "ok",
+            Self::Own(Connections::Kept, true) => "op",
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Source(kind) => format!("smtp-source, {kind}"),
+            Self::Own(kind, false) => format!("own generator, {kind}"),
+            Self::Own(kind, true) => format!("own generator, {kind}, pipelined"),
+        }
+    }
+}
+
+/// Figures of one server over the rounds.
+#[derive(Debug)]
+struct Figures {
+    server: Server,
+    works: Vec<WorkFigures>,
+}
+
+/// Figures of one server at one work.
+#[derive(Debug)]
+struct WorkFigures {
+    work: Work,
+    rate: Rounds,
+    /// Processor time of the server a mail, in microseconds.
+    cpu: Rounds,
+    /// Latency of the `250`, in milliseconds; only by our own generator.
+    p50: Rounds,
+    p99: Rounds,
+    max: Rounds,
+}
+
+impl Comparison {
+    /// Runs all rounds and prints the tables.
+    ///
+    /// # Errors
+    /// A server does not start, refuses mail, or lost some.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let directory = work_directory(&self.work_dir)?;
+        let mut all: Vec<Figures> = self.servers()?.into_iter().map(Figures::new).collect();
+        println!("{}", machine(directory.path())?);
+        if self.text {
+            write_text(&directory.path().join("text"), self.size)?;
+        }
+        for round in 1..=self.rounds {
+            for work in Work::ALL {
+                for figures in &mut all {
+                    self.turn(figures, work, round, directory.path()).await?;
+                }
+            }
+        }
+        self.print(&all);
+        if !self.no_postgres {
+            postgres::Alone::in_directory(&self.work_dir).run().await?;
+        }
+        Ok(())
+    }
+
+    fn servers(&self) -> anyhow::Result<Vec<Server>> {
+        let program = match &self.tempmail {
+            Some(program) => program.clone(),
+            None => env::current_exe()?.with_file_name("tempmail"),
+        };
+        let mut servers = vec![Server::SmtpSink, Server::Tempmail(Tempmail { program })];
+        if nix::unistd::geteuid().is_root() {
+            servers.push(Server::Postfix);
+        } else {
+            println!("Postfix: left out, it can only be started by root");
+        }
+        let mut add = |variable: &'static str, program: Option<&Path>, server: fn(PathBuf) -> Server| {
+            match program {
+                Some(program) => servers.push(server(fs::canonicalize(program).context(variable)?)),
+                None => println!("{variable}: left out, the variable names no program"),
+            }
+            anyhow::Ok(())
+        };
+        add("INBUCKET", self.inbucket.as_deref(), Server::Inbucket)?;
+        add("MAILPIT", self.mailpit.as_deref(), Server::Mailpit)?;
+        add("MAILHOG", self.mailhog.as_deref(), Server::MailHog)?;
+        let wanted = |server: &Server| {
+            let name = server.name().to_lowercase();
+            self.only.is_empty() || self.only.iter().any(|only| name.starts_with(&only.to_lowercase()))
+        };
+        servers.retain(wanted);
+        Ok(servers)
+    }
+
+    /// One server's turn in one round of one work, if it takes part in that.
+    async fn turn(
+        &self,
+        figures: &mut Figures,
+        work: Work,
+        round: usize,
+        directory: &Path,
+    ) -> anyhow::Result<()> {
+        let name = figures.server.name();
+        let Some(measured) = figures.works.iter_mut().find(|measured| measured.work == work) else {
+            return Ok(());
+        };
+        let running = figures.server.start(directory).await?;
+        let label = format!("r{round}{}", work.label());
+        let warm_up = Load {
+            mails: self.mails.min(1_000),
+            label: format!("{label}warm"),
+            ..self.load(&running, Connections::Kept)
+        };
+        warm_up.run().await.with_context(|| format!("{name}, warm-up"))?;
+        let outcome = self.measure(&running, measured, &label, directory).await;
+        let line = outcome.with_context(|| format!("{name}, {}", work.name()))?;
+        println!("round {round}: {}: {name}: {line}", work.name());
+        running.stop().await
+    }
+
+    async fn measure(
+        &self,
+        running: &Running,
+        measured: &mut WorkFigures,
+        label: &str,
+        directory: &Path,
+    ) -> anyhow::Result<String> {
+        let (kind, pipelined) = match measured.work {
+            Work::Source(kind) => (kind, false),
+            Work::Own(kind, pipelined) => (kind, pipelined),
+        };
+        let load = Load { label: label.into(), pipelined, ..self.load(running, kind) };
+        let used_before = running.cpu();
+        let mut line = if matches!(measured.work, Work::Source(_)) {
+            let rate = self.smtp_source(&load, directory).await?;
+            measured.rate.push(rate);
+            format!("{rate:.0} msg/s")
+        } else {
+            let report = load.run().await?;
+            measured.rate.push(report.rate());
+            measured.p50.push(millis(report.latencies.p50()));
+            measured.p99.push(millis(report.latencies.p99()));
+            measured.max.push(millis(report.latencies.max()));
+            report.to_string()
+        };
+        let cpu = (running.cpu() - used_before).div_f64(self.mails as f64);
+        measured.cpu.push(millis(cpu) * 1e3);
+        line.push_str(&format!("; server {} us of CPU a mail", cpu.as_micros()));
+        if let Some(access) = &running.access {
+            let read = access.verify((1..=self.mails).map(|number| load.recipient(number))).await?;
+            line.push_str(&format!("; all {read} read back"));
+        }
+        Ok(line)
+    }
+
+    fn load(&self, running: &Running, kind: Connections) -> Load {
+        Load {
+            addr: running.smtp,
+            connections: self.connections,
+            mails: self.mails,
+            size: self.size,
+            pipelined: false,
+            recipients: Recipients::Many,
+            kind,
+            domain: "inbox.localhost".into(),
+            label: String::new(),
+            limit_seconds: 600,
+        }
+    }
+
+    /// Sends the same load by `smtp-source`, which numbers addresses as we do.
+    async fn smtp_source(&self, load: &Load, directory: &Path) -> anyhow::Result<f64> {
+        let mut command = Command::new("/usr/sbin/smtp-source");
+        command
+            .args(["-N", "-s", &load.connections.to_string(), "-m", &load.mails.to_string()])
+            .args(["-M", "bench.example", "-f", "sender@bench.example"])
+            .args(["-t", &format!("{}@{}", load.label, load.domain)])
+            .kill_on_drop(true);
+        if self.text {
+            command.arg("-F").arg(directory.join("text"));
+        } else {
+            command.args(["-l", &load.size.to_string()]);
+        }
+        if load.kind == Connections::Kept {
+            command.arg("-d");
+        }
+        command.arg(load.addr.to_string());
+        let started = Instant::now();
+        let status = command.status().await.context("smtp-source can't be started")?;
+        let elapsed = started.elapsed();
+        ensure!(status.success(), "smtp-source ended with {status}");
+        Ok(load.mails as f64 / elapsed.as_secs_f64())
+    }
+
+    fn print(&self, all: &[Figures]) {
+        println!(
+            "\n{} mails of {} octets a measurement, {} connections, {} rounds; msg/s as median (min-max), \
+             share of smtp-sink of the same round, processor time of the server a mail\n",
+            self.mails, self.size, self.connections, self.rounds
+        );
+        let sink = all.iter().find(|figures| matches!(figures.server, Server::SmtpSink));
+        let share = |measured: &WorkFigures| {
+            let base = sink.and_then(|sink| sink.works.iter().find(|base| base.work == measured.work));
+            base.map_or_else(|| "-".into(), |base| measured.rate.ratio_to(&base.rate).summary(2))
+        };
+        let by_source = all.iter().map(|figures| {
+            let works = figures.works.iter().filter(|measured| matches!(measured.work, Work::Source(_)));
+            let cells = works
+                .flat_map(|measured| [measured.rate.summary(0), share(measured), measured.cpu.summary(0)]);
+            std::iter::once(figures.server.name().to_owned()).chain(cells).collect()
+        });
+        let head = [
+            "by smtp-source",
+            "new connections: msg/s",
+            "share",
+            "CPU us",
+            "kept connections: msg/s",
+            "share",
+            "CPU us",
+        ];
+        print_table(&head, &by_source.collect::<Vec<_>>());
+        println!();
+        let own = all.iter().flat_map(|figures| {
+            let works = figures.works.iter().filter(|measured| matches!(measured.work, Work::Own(..)));
+            works.map(|measured| {
+                vec![
+                    figures.server.name().to_owned(),
+                    measured.work.name(),
+                    measured.rate.summary(0),
+                    share(measured),
+                    measured.cpu.summary(0),
+                    measured.p50.summary(2),
+                    measured.p99.summary(2),
+                    measured.max.summary(1),
+                ]
+            })
+        });
+        let head =
+            ["by our own generator", "work", "msg/s", "share", "CPU us", "250: p50 ms", "p99 ms", "max ms"];
+        print_table(&head, &own.collect::<Vec<_>>());
+    }
+}
+
+impl Figures {
+    /// Our own generator measures tempmail and what it is compared with; the others only take
+    /// part with `smtp-source`.
+    fn new(server: Server) -> Self {
+        let own_too = matches!(server, Server::SmtpSink | Server::Tempmail(_));
+        let works = Work::ALL.into_iter().filter(|work| own_too || matches!(work, Work::Source(_)));
+        let works = works.map(|work| WorkFigures {
+            work,
+            rate: Rounds::default(),
+            cpu: Rounds::default(),
+            p50: Rounds::default(),
+            p99: Rounds::default(),
+            max: Rounds::default(),
+        });
+        Self { works: works.collect(), server }
+    }
+}
+
+/// A fresh directory that every user may enter (servers change users), not in memory.
+///
+/// # Errors
+/// It would be on a tmpfs, where `fsync` costs nothing.
+pub fn work_directory(parent: &Path) -> anyhow::Result<TempDir> {
+    let directory = tempfile::Builder::new().prefix("tempmail-bench-").tempdir_in(parent)?;
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
+    ensure!(
+        statfs(directory.path())?.filesystem_type() != TMPFS_MAGIC,
+        "{} is in memory: name a directory on a disk with --work-dir",
+        parent.display()
+    );
+    Ok(directory)
+}
+
+/// What the figures depend on: cores, and how busy the machine was before.
+fn machine(directory: &Path) -> anyhow::Result<String> {
+    let cores = std::thread::available_parallelism()?;
+    let load = fs::read_to_string("/proc/loadavg")?;
+    let load = load.split(' ').next().unwrap_or_default();
+    Ok(format!("{cores} cores, load average {load}, files in {}", directory.display()))
+}
+
+/// One mail as `smtp-source -F` wants it: lines end with LF, no end of data.
+fn write_text(file: &Path, size: usize) -> anyhow::Result<()> {
+    let mut mail = Vec::new();
+    Mails::of_size(size).write(&mut mail, 0, "recipient@inbox.localhost");
+    let text = String::from_utf8(mail)?.replace("\r\n", "\n");
+    Ok(fs::write(file, text.trim_end_matches(".\n"))?)
+}

@@ -1,0 +1,215 @@
+//! tempmail in this process over an embedded Postgres with the settings of `tempmail up`, and
+//! with a clock that can be moved: what a binary has not.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+use tempmail_api_server::ApiServer;
+use tempmail_bus::Bus;
+use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
+use tempmail_mail_ingest::Ingest;
+use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::retention::RetentionClass;
+use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_runtime::config::Config;
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::{NewToken, Store, TenantDefaults};
+use tempmail_tests::app::fresh_key;
+use tempmail_worker::Worker;
+use tokio::task::JoinSet;
+
+use crate::server::cpu;
+
+/// The system domain of all stacks.
+pub const DOMAIN: &str = "inbox.localhost";
+
+/// A durable Postgres of our own.
+#[derive(Debug)]
+pub struct Cluster {
+    server: EmbeddedPostgres,
+}
+
+impl Cluster {
+    /// Makes one under `directory`.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start(directory: &Path) -> anyhow::Result<Self> {
+        let options = Options { progress: |_| (), ..Options::new(directory.join("postgres")) };
+        Ok(Self { server: EmbeddedPostgres::start(options).await? })
+    }
+
+    /// Makes an empty database and gives its URL.
+    ///
+    /// # Errors
+    /// Its name is taken, or Postgres is away.
+    pub async fn create_database(&self, name: &str) -> anyhow::Result<String> {
+        self.administer(format!("CREATE DATABASE {name}")).await?;
+        Ok(self.server.connection_url(name))
+    }
+
+    /// Drops a database and those who use it.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn drop_database(&self, name: &str) -> anyhow::Result<()> {
+        self.administer(format!("DROP DATABASE {name} WITH (FORCE)")).await
+    }
+
+    /// Processor time that Postgres used so far, all its processes.
+    pub fn cpu(&self) -> Duration {
+        cpu::of_tree(self.server.pid())
+    }
+
+    async fn administer(&self, statement: String) -> anyhow::Result<()> {
+        let mut connection = PgConnection::connect(&self.server.connection_url("postgres")).await?;
+        connection.execute(AssertSqlSafe(statement)).await?;
+        Ok(connection.close().await?)
+    }
+
+    /// Stops it.
+    pub async fn stop(self) {
+        self.server.stop().await;
+    }
+}
+
+/// Ingest and api-server over one database. The worker runs when it is told to.
+pub struct Stack {
+    /// Where it takes mail.
+    pub smtp: SocketAddr,
+    /// Where it answers.
+    pub http: SocketAddr,
+    /// A `tm_live_` token.
+    pub token: String,
+    /// Business time of it all.
+    pub clock: MovableClock,
+    /// The database.
+    pub store: Store,
+    worker: Worker,
+    shutdown: Shutdown,
+    tasks: JoinSet<anyhow::Result<()>>,
+}
+
+impl Stack {
+    /// Brings the schema up in the database at `url` and starts the roles.
+    ///
+    /// # Errors
+    /// One of them does not start.
+    pub async fn start(url: &str) -> anyhow::Result<Self> {
+        let config = Arc::new(config()?);
+        let store = Store::connect(url, config.postgres.pool, "tempmail bench")?;
+        store.migrate().await?;
+        store.record_free_class(config.retention.free_hours).await?;
+        let clock = MovableClock::default();
+        store.ensure_system_domain(DOMAIN, clock.now()).await?;
+        let token = insert_token(&store, &clock).await?;
+        let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
+        let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
+        let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
+        worker.pass().await?;
+        let ingest = Ingest::bind(
+            Arc::clone(&config),
+            store.clone(),
+            bus.clone(),
+            Arc::clone(&business_clock),
+            readiness.clone(),
+        )
+        .await?;
+        let api = ApiServer::bind(
+            Arc::clone(&config),
+            store.clone(),
+            bus,
+            business_clock,
+            Keys::from_config(&config)?,
+            readiness,
+        )
+        .await?;
+        let (smtp, http) = (ingest.local_addr(), api.local_addr());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(ingest.run(shutdown.clone()));
+        tasks.spawn(api.run(shutdown.clone()));
+        Ok(Self { smtp, http, token, clock, store, worker, shutdown, tasks })
+    }
+
+    /// Moves business time on to `moment`, with partitions for the mail that comes then. What
+    /// has expired meanwhile is left for the worker.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn move_to(&self, moment: Timestamp) -> anyhow::Result<()> {
+        let class = RetentionClass::FREE;
+        self.store.ensure_slot(class, moment).await?;
+        self.store.ensure_slot(class, moment + class.slot_width()).await?;
+        self.clock.advance(moment.duration_since(self.clock.now()));
+        Ok(())
+    }
+
+    /// One pass of all the worker's loops.
+    ///
+    /// # Errors
+    /// A loop fails.
+    pub async fn work(&self) -> anyhow::Result<()> {
+        self.worker.pass().await
+    }
+
+    /// Messages that are in the tables, expired ones too.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn messages(&self) -> anyhow::Result<i64> {
+        Ok(sqlx::query_scalar("SELECT count(*) FROM message").fetch_one(self.store.pool()).await?)
+    }
+
+    /// Stops the roles.
+    ///
+    /// # Errors
+    /// One of them ended badly.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.shutdown.drain.cancel();
+        self.shutdown.stop.cancel();
+        while let Some(ended) = self.tasks.join_next().await {
+            ended??;
+        }
+        self.store.pool().close().await;
+        Ok(())
+    }
+}
+
+fn config() -> anyhow::Result<Config> {
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let networks = vec!["127.0.0.0/8".parse()?];
+    let mut config = Config::default();
+    config.http.listen = loopback;
+    config.http.base_url = "http://127.0.0.1:8080".into();
+    config.http.unlimited_networks.clone_from(&networks);
+    config.smtp.listen = loopback;
+    config.smtp.hostname = "bench.example".into();
+    config.smtp.unlimited_networks = networks;
+    config.limits.v1_per_second = 1_000_000;
+    config.postgres.pool = 10;
+    config.jwt.keys = vec![fresh_key("jwt")];
+    config.secrets.keys = vec![fresh_key("secrets")];
+    Ok(config)
+}
+
+async fn insert_token(store: &Store, clock: &MovableClock) -> anyhow::Result<String> {
+    let tenant = store.ensure_tenant("bench", &TenantDefaults::pro(RetentionClass::PRO), clock.now()).await?;
+    let token = PlainToken::generate(TokenKind::Live).context("no randomness")?;
+    let new = NewToken {
+        tenant,
+        kind: TokenKind::Live,
+        name: "bench",
+        token: &token,
+        created_by: "bench",
+        expires_at: None,
+    };
+    store.insert_token(new, clock.now()).await?;
+    Ok(token.expose().to_owned())
+}

@@ -1,0 +1,521 @@
+//! The whole of tempmail in the test process: ingest, api-server and worker over a database of
+//! the test's own, with a clock that the test moves.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use jiff_sqlx::ToSqlx as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use tempmail_api_server::ApiServer;
+use tempmail_bus::Bus;
+use tempmail_mail_ingest::Ingest;
+use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::id::new_id;
+use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_runtime::config::{Config, Key, Secret};
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+use tempmail_worker::Worker;
+use tokio::task::{JoinHandle, JoinSet};
+use uuid::Uuid;
+
+use crate::http::{Answer, Request, percent};
+use crate::postgres::Database;
+use crate::smtp::{Reply, message, send_mail};
+use crate::wait::eventually;
+use crate::{log, tls};
+
+/// The system domain of every test.
+pub const SYSTEM_DOMAIN: &str = "inbox.localhost";
+
+/// A Pro tenant with one token of each kind.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// Its id.
+    pub id: Uuid,
+    /// A `tm_live_` token.
+    pub live: String,
+    /// A `tm_pro_` token.
+    pub pro: String,
+}
+
+/// A mailbox as its creation answered it.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    /// Its id.
+    pub id: Uuid,
+    /// Its address.
+    pub address: String,
+    /// Its password.
+    pub password: String,
+    /// Its JWT.
+    pub jwt: String,
+}
+
+/// What a test may set before the roles start.
+#[derive(Debug)]
+pub struct AppBuilder {
+    config: Config,
+    through_port: Option<u16>,
+    database: Option<Database>,
+    ingests: usize,
+}
+
+impl AppBuilder {
+    /// Changes settings.
+    #[must_use]
+    pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// Lets the roles reach Postgres through a proxy at this port of loopback only.
+    #[must_use]
+    pub fn postgres_through(mut self, port: u16) -> Self {
+        self.through_port = Some(port);
+        self
+    }
+
+    /// Runs on a database that the test prepared.
+    #[must_use]
+    pub fn database(mut self, database: Database) -> Self {
+        self.database = Some(database);
+        self
+    }
+
+    /// How many ingest servers run over the one database.
+    #[must_use]
+    pub fn ingests(mut self, ingests: usize) -> Self {
+        self.ingests = ingests;
+        self
+    }
+
+    /// Starts the roles.
+    ///
+    /// # Panics
+    /// One of them does not start.
+    pub async fn start(self) -> App {
+        let database = match self.database {
+            Some(database) => database,
+            None => Database::create().await,
+        };
+        let url = match self.through_port {
+            Some(port) => database.url_through(port),
+            None => database.url(),
+        };
+        let pool = database.pool();
+        let clock = MovableClock::default();
+        insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
+        let tenant = insert_tenant(&pool, &clock, "harbour").await;
+        let running = Running::start(self.config, &url, &clock, self.ingests).await;
+        let http_client = reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be made");
+        App { running, http_client, tenant, clock, pool, database }
+    }
+}
+
+/// The roles of one start.
+#[derive(Debug)]
+struct Running {
+    smtp: Vec<SocketAddr>,
+    http: SocketAddr,
+    worker: WorkerParts,
+    shutdown: Shutdown,
+    tasks: JoinSet<anyhow::Result<()>>,
+}
+
+/// What a worker is made of, to make one a pass.
+#[derive(Debug)]
+struct WorkerParts {
+    config: Arc<Config>,
+    store: Store,
+}
+
+impl Running {
+    async fn start(config: Config, url: &str, clock: &MovableClock, ingests: usize) -> Self {
+        let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
+        let keys = Keys::from_config(&config).expect("the harness makes good keys");
+        store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
+        let config = Arc::new(config);
+        let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
+        let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
+        let mut tasks = JoinSet::new();
+        let mut smtp = Vec::new();
+        for _ in 0..ingests {
+            // A store of its own, as a process of its own would have.
+            let store =
+                Store::connect(url, config.postgres.pool, "tempmail ingest").expect("our own URL is one");
+            let ingest = Ingest::bind(
+                Arc::clone(&config),
+                store,
+                bus.clone(),
+                Arc::clone(&business_clock),
+                readiness.clone(),
+            )
+            .await
+            .expect("ingest starts");
+            smtp.push(ingest.local_addr());
+            tasks.spawn(ingest.run(shutdown.clone()));
+        }
+        let api = ApiServer::bind(
+            Arc::clone(&config),
+            store.clone(),
+            bus.clone(),
+            Arc::clone(&business_clock),
+            keys,
+            readiness.clone(),
+        )
+        .await
+        .expect("api-server starts");
+        let http = api.local_addr();
+        tasks.spawn(api.run(shutdown.clone()));
+        let worker = Worker::new(Arc::clone(&config), store.clone(), business_clock);
+        tasks.spawn({
+            let shutdown = shutdown.clone();
+            async move { worker.run(shutdown).await }
+        });
+        eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
+        Self { smtp, http, worker: WorkerParts { config, store }, shutdown, tasks }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shutdown.stop.cancel();
+        self.tasks.abort_all();
+    }
+}
+
+/// Tempmail, running.
+#[derive(Debug)]
+pub struct App {
+    // Dropped in this order: the roles, then the database under them.
+    running: Running,
+    http_client: reqwest::Client,
+    /// The tenant of the test.
+    pub tenant: Tenant,
+    /// Business time of all roles.
+    pub clock: MovableClock,
+    /// The database, to look into and to prepare.
+    pub pool: PgPool,
+    database: Database,
+}
+
+impl App {
+    /// With the settings that tests have: limits by client and request rates out of the way.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// To change settings first.
+    pub fn builder() -> AppBuilder {
+        log::capture();
+        tls::install_provider();
+        AppBuilder { config: test_config(), through_port: None, database: None, ingests: 1 }
+    }
+
+    /// The (first) SMTP listener.
+    pub fn smtp(&self) -> SocketAddr {
+        self.running.smtp[0]
+    }
+
+    /// All SMTP listeners.
+    pub fn smtp_all(&self) -> &[SocketAddr] {
+        &self.running.smtp
+    }
+
+    /// The HTTP listener.
+    pub fn http(&self) -> SocketAddr {
+        self.running.http
+    }
+
+    /// The database of the test.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// A request to a path.
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        Request::new(&self.http_client, method, &format!("http://{}{path}", self.running.http))
+    }
+
+    /// A `GET` with the tenant's live token.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.get_as(&self.tenant.live, path).await
+    }
+
+    /// A `GET` with a live token.
+    pub async fn get_as(&self, live: &str, path: &str) -> Answer {
+        self.request(Method::GET, path).live(live).send().await
+    }
+
+    /// A `DELETE` with the tenant's live token.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.request(Method::DELETE, path).live(&self.tenant.live).send().await
+    }
+
+    /// Everything that an inbox shows now to a token, newest first. There must be something.
+    pub async fn emails_as(&self, live: &str, address: &str) -> Vec<Value> {
+        let answer = self.get_as(live, &format!("/v1/inbox/{}?limit=50", percent(address))).await;
+        answer.expect(200)["emails"].as_array().expect("emails is a list").clone()
+    }
+
+    /// As [`Self::emails`], once reads work again after an absence of Postgres.
+    pub async fn emails_in_the_end(&self, address: &str) -> Vec<Value> {
+        let path = format!("/v1/inbox/{}?limit=50", percent(address));
+        let answer = eventually("reads work again", || async {
+            let answer = self.get(&path).await;
+            (answer.status != 503).then_some(answer)
+        });
+        answer.await.expect(200)["emails"].as_array().expect("emails is a list").clone()
+    }
+
+    /// As [`Self::emails_as`], with the tenant's token.
+    pub async fn emails(&self, address: &str) -> Vec<Value> {
+        self.emails_as(&self.tenant.live, address).await
+    }
+
+    /// Asserts that an inbox shows nothing to a token: a mail sent now is all there is in it.
+    ///
+    /// # Panics
+    /// There is more.
+    pub async fn is_empty_for(&self, live: &str, address: &str) {
+        self.deliver(address, "a mail to be alone", "").await;
+        let emails = self.emails_as(live, address).await;
+        let subjects: Vec<&str> = emails.iter().filter_map(|email| email["subject"].as_str()).collect();
+        assert_eq!(subjects, ["a mail to be alone"]);
+        let id = emails[0]["id"].as_str().expect("an id is a text");
+        let deleted = self.request(Method::DELETE, &format!("/v1/email/{id}")).live(live).send().await;
+        assert_eq!(deleted.status, 204);
+    }
+
+    /// Asserts that an inbox shows nothing to the tenant.
+    pub async fn is_empty(&self, address: &str) {
+        self.is_empty_for(&self.tenant.live, address).await;
+    }
+
+    /// Starts a request that blocks, and returns once it does: once its token's one place is
+    /// taken. `live` must have no other wait.
+    ///
+    /// # Panics
+    /// It answers at once.
+    pub async fn block(&self, live: &str, path: &str) -> JoinHandle<Answer> {
+        // With mail in it this inbox answers at once, so asking it never takes the place for long.
+        let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
+        self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
+        loop {
+            let blocked = tokio::spawn(self.request(Method::GET, path).live(live).send());
+            loop {
+                let busy = self.get_as(live, &probe).await;
+                if busy.status == 429 {
+                    busy.is_v1_error(429, "token_busy");
+                    return blocked;
+                }
+                assert_eq!(busy.status, 200, "{}", busy.text());
+                if blocked.is_finished() {
+                    break;
+                }
+            }
+            let answer = blocked.await.expect("a request does not panic");
+            assert_eq!(answer.status, 429, "{}", answer.text());
+        }
+    }
+
+    /// Sends a mail that is taken.
+    ///
+    /// # Panics
+    /// It is not.
+    pub async fn deliver(&self, recipient: &str, subject: &str, body: &str) -> Reply {
+        let message = message("Ada <ada@client.example>", subject, body);
+        let reply = send_mail(self.smtp(), "ada@client.example", recipient, &message).await;
+        assert_eq!(reply.code, 250, "{reply:?}");
+        reply
+    }
+
+    /// A second tenant with tokens of its own.
+    pub async fn another_tenant(&self, name: &str) -> Tenant {
+        insert_tenant(&self.pool, &self.clock, name).await
+    }
+
+    /// A further token of a tenant.
+    pub async fn token(&self, tenant: &Tenant, kind: TokenKind) -> String {
+        insert_token(&self.pool, &self.clock, tenant.id, kind).await
+    }
+
+    /// A token of the built-in tenant `platform`.
+    pub async fn platform_token(&self) -> String {
+        insert_token(&self.pool, &self.clock, tempmail_model::id::PLATFORM_TENANT, TokenKind::Live).await
+    }
+
+    /// A further system domain.
+    pub async fn system_domain(&self, name: &str, shared_inboxes: bool) -> Uuid {
+        insert_system_domain(&self.pool, &self.clock, name, shared_inboxes).await
+    }
+
+    /// A verified custom domain of a tenant.
+    ///
+    /// # Panics
+    /// The name is taken.
+    pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
+        let id = new_id(self.clock.now());
+        sqlx::query(
+            "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, created_at)
+             VALUES ($1, $2, $3, true, false, $4)",
+        )
+        .bind(id)
+        .bind(name)
+        .bind(tenant.id)
+        .bind(self.clock.now().to_sqlx())
+        .execute(&self.pool)
+        .await
+        .expect("the domain is free");
+        id
+    }
+
+    /// Tries to create a mailbox, with a Pro token or without.
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+        let request = self.request(Method::POST, "/api/accounts");
+        let request = match pro {
+            Some(token) => request.bearer(token),
+            None => request,
+        };
+        request.json(&json!({ "address": address, "password": password })).send().await
+    }
+
+    /// A new mailbox.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
+        let password = "correct horse".to_owned();
+        let created = self.create_mailbox(pro, address, &password).await.expect(201);
+        let text = |key: &str| created[key].as_str().expect("the creation answers a text").to_owned();
+        let id = text("id").parse().expect("an id is a UUID");
+        Mailbox { id, address: text("address"), password, jwt: text("token") }
+    }
+
+    /// A `GET` with a mailbox JWT.
+    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Answer {
+        self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
+    }
+
+    /// The first page of a mailbox, newest first.
+    pub async fn messages(&self, mailbox: &Mailbox) -> Vec<Value> {
+        let answer = self.get_mailbox(mailbox, "/api/messages").await.expect(200);
+        answer["messages"].as_array().expect("messages is a list").clone()
+    }
+
+    /// Moves business time on.
+    pub fn advance_hours(&self, hours: i64) {
+        self.clock.advance(SignedDuration::from_hours(hours));
+    }
+
+    /// One pass of all the worker's loops at the time of the clock.
+    ///
+    /// # Panics
+    /// A loop fails.
+    pub async fn worker_pass(&self) {
+        let parts = &self.running.worker;
+        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
+        Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
+            .pass()
+            .await
+            .expect("the worker's pass succeeds");
+    }
+
+    /// One number from the database.
+    ///
+    /// # Panics
+    /// The statement fails.
+    pub async fn count(&self, statement: &'static str) -> i64 {
+        sqlx::query_scalar(statement).fetch_one(&self.pool).await.expect("the statement counts")
+    }
+}
+
+/// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
+fn test_config() -> Config {
+    let mut config = Config::default();
+    let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
+    config.http.listen = loopback;
+    config.smtp.listen = loopback;
+    config.admin.listen = loopback;
+    config.http.base_url = "http://127.0.0.1:8080".into();
+    config.smtp.hostname = tls::NAME.into();
+    let networks = vec!["127.0.0.0/8".parse().expect("a network"), "::1/128".parse().expect("a network")];
+    config.http.unlimited_networks.clone_from(&networks);
+    config.smtp.unlimited_networks = networks;
+    config.limits.v1_per_second = 100_000;
+    config.limits.api_per_second = 100_000;
+    config.limits.free_mailboxes_per_hour = 100_000;
+    config.postgres.pool = 10;
+    config.jwt.keys = vec![fresh_key("jwt")];
+    config.secrets.keys = vec![fresh_key("secrets")];
+    config
+}
+
+/// A key from fresh randomness.
+pub fn fresh_key(kid: &str) -> Key {
+    let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    Key { kid: kid.into(), secret: secret_of(&secret) }
+}
+
+fn secret_of(text: &str) -> Secret {
+    serde_json::from_value(json!(text)).expect("a secret is a text")
+}
+
+async fn insert_system_domain(pool: &PgPool, clock: &MovableClock, name: &str, shared_inboxes: bool) -> Uuid {
+    let id = new_id(clock.now());
+    sqlx::query(
+        "INSERT INTO domain (id, name, serves, shared_inboxes, is_default, sort_order, created_at)
+         SELECT $1, $2, true, $3, NOT EXISTS (SELECT FROM domain WHERE is_default),
+                (SELECT count(*) FROM domain)::integer, $4",
+    )
+    .bind(id)
+    .bind(name)
+    .bind(shared_inboxes)
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the domain is free");
+    id
+}
+
+async fn insert_tenant(pool: &PgPool, clock: &MovableClock, name: &str) -> Tenant {
+    let id = new_id(clock.now());
+    sqlx::query(
+        "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit,
+                             webhook_limit, token_limit, mailbox_bytes, created_at)
+         VALUES ($1, $2, 72, '{72}', 100, 10, 1, 20, 52428800, $3)",
+    )
+    .bind(id)
+    .bind(name)
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the tenant's name is free");
+    let live = insert_token(pool, clock, id, TokenKind::Live).await;
+    let pro = insert_token(pool, clock, id, TokenKind::Pro).await;
+    Tenant { id, live, pro }
+}
+
+async fn insert_token(pool: &PgPool, clock: &MovableClock, tenant: Uuid, kind: TokenKind) -> String {
+    let token = PlainToken::generate(kind).expect("the operating system gives randomness");
+    sqlx::query(
+        "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
+         VALUES ($1, $2, $3, 'test', $4, $5, 'test', $6)",
+    )
+    .bind(new_id(clock.now()))
+    .bind(tenant)
+    .bind(kind.as_str())
+    .bind(token.hint())
+    .bind(token.hash().as_bytes().as_slice())
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the tenant is there");
+    token.expose().to_owned()
+}

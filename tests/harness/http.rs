@@ -1,0 +1,158 @@
+//! HTTP as a client sees it.
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+
+/// A whole answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Status code.
+    pub status: u16,
+    /// Header fields.
+    pub headers: HeaderMap,
+    /// Body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// It is none, or is not said to be.
+    pub fn json(&self) -> Value {
+        assert_eq!(self.media_type(), "application/json", "{self:?}");
+        serde_json::from_slice(&self.body).expect("a JSON answer parses")
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The media type, without parameters.
+    pub fn media_type(&self) -> &str {
+        self.header("content-type").split(';').next().unwrap_or_default().trim()
+    }
+
+    /// One header field, empty where it is absent.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// The JSON body of the expected status.
+    ///
+    /// # Panics
+    /// The status is another.
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        if self.body.is_empty() { Value::Null } else { self.json() }
+    }
+
+    /// The error code of the expected status.
+    ///
+    /// # Panics
+    /// The status is another, or there is no code.
+    pub fn error(&self, status: u16) -> String {
+        let body = self.expect(status);
+        body["error"].as_str().expect("an error answer has a code").to_owned()
+    }
+
+    /// Asserts `{"error": "<code>"}` and nothing else, as `/v1` answers.
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn is_v1_error(&self, status: u16, code: &str) {
+        assert_eq!(self.expect(status), serde_json::json!({ "error": code }));
+    }
+
+    /// Asserts `{"error": "<code>", "message": "<a sentence>"}` and nothing else, as `/api` answers.
+    ///
+    /// # Panics
+    /// It is something else.
+    pub fn is_api_error(&self, status: u16, code: &str) {
+        let body = self.expect(status);
+        let message = body["message"].as_str().unwrap_or_default();
+        assert_eq!(body, serde_json::json!({ "error": code, "message": message }));
+        assert!(message.len() > 5, "the message says what to change: {body}");
+    }
+}
+
+/// A request to one server.
+#[derive(Debug)]
+pub struct Request {
+    builder: reqwest::RequestBuilder,
+}
+
+impl Request {
+    /// A request without a credential.
+    pub fn new(client: &reqwest::Client, method: Method, url: &str) -> Self {
+        Self { builder: client.request(method, url) }
+    }
+
+    /// With a `tm_live_` token.
+    #[must_use]
+    pub fn live(self, token: &str) -> Self {
+        Self { builder: self.builder.header("x-api-token", token) }
+    }
+
+    /// With a Bearer credential.
+    #[must_use]
+    pub fn bearer(self, token: &str) -> Self {
+        Self { builder: self.builder.bearer_auth(token) }
+    }
+
+    /// With a header field.
+    #[must_use]
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Self { builder: self.builder.header(name, value) }
+    }
+
+    /// With a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        Self { builder: self.builder.json(body) }
+    }
+
+    /// With a body as it is.
+    #[must_use]
+    pub fn body(self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { builder: self.builder.header("content-type", media_type).body(body.into()) }
+    }
+
+    /// Sends it and reads the whole answer.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn try_send(self) -> reqwest::Result<Answer> {
+        let response = self.builder.send().await?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await?.to_vec();
+        if status == StatusCode::NO_CONTENT {
+            assert!(body.is_empty(), "204 has no body");
+        }
+        Ok(Answer { status: status.as_u16(), headers, body })
+    }
+
+    /// Sends it and reads the whole answer.
+    ///
+    /// # Panics
+    /// The connection broke.
+    pub async fn send(self) -> Answer {
+        self.try_send().await.expect("the server answers")
+    }
+}
+
+/// Encodes one path segment or query value.
+pub fn percent(text: &str) -> String {
+    let mut encoded = String::new();
+    for octet in text.bytes() {
+        match octet {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'@' => {
+                encoded.push(char::from(octet));
+            }
+            other => encoded.push_str(&format!("%{other:02X}")),
+        }
+    }
+    encoded
+}

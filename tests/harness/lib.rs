@@ -1,0 +1,19 @@
+//! What the tests drive tempmail with: a real Postgres, the roles in process or the real
+//! binary, and clients that speak SMTP and HTTP. No test reads the product's inside: what it
+//! asserts is what a client sees, or what is left in the database.
+
+pub mod app;
+pub mod binary;
+pub mod corpus;
+pub mod http;
+pub mod log;
+pub mod postgres;
+pub mod proxy;
+pub mod smtp;
+pub mod tls;
+pub mod wait;
+
+pub use app::{App, Tenant};
+pub use binary::Binary;
+pub use http::Answer;
+pub use smtp::{Reply, SmtpClient, send_mail};

@@ -1,0 +1,249 @@
+//! An SMTP client that sends exactly the bytes it is given.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::wait::DEADLINE;
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A whole reply of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The three digits.
+    pub code: u16,
+    /// What follows them in every line.
+    pub lines: Vec<String>,
+}
+
+impl Reply {
+    /// `550 5.1.1`: the code and the enhanced status code, if there is one.
+    pub fn status(&self) -> String {
+        let word = self.lines.last().and_then(|line| line.split(' ').next()).unwrap_or_default();
+        let enhanced = word.split('.').count() == 3 && word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        if enhanced { format!("{} {word}", self.code) } else { self.code.to_string() }
+    }
+
+    /// Whether the command was done.
+    pub fn is_positive(&self) -> bool {
+        (200..400).contains(&self.code)
+    }
+}
+
+/// One session. Nothing is sent that the test did not ask for.
+pub struct SmtpClient {
+    stream: Box<dyn Stream>,
+    received: Vec<u8>,
+}
+
+impl std::fmt::Debug for SmtpClient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SmtpClient")
+    }
+}
+
+impl SmtpClient {
+    /// Connects and leaves the greeting unread.
+    ///
+    /// # Errors
+    /// There is no listener.
+    pub async fn dial(server: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(server).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self::over(stream))
+    }
+
+    /// A session over a stream that is already there.
+    pub fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        Self { stream: Box::new(stream), received: Vec::new() }
+    }
+
+    /// Connects and reads the greeting.
+    ///
+    /// # Panics
+    /// No listener, or no `220`.
+    pub async fn connect(server: SocketAddr) -> Self {
+        let mut client = Self::dial(server).await.expect("the SMTP listener takes connections");
+        let greeting = client.reply().await;
+        assert_eq!(greeting.code, 220, "{greeting:?}");
+        client
+    }
+
+    /// Connects and says `EHLO`.
+    ///
+    /// # Panics
+    /// One of the two is refused.
+    pub async fn hello(server: SocketAddr) -> Self {
+        let mut client = Self::connect(server).await;
+        let reply = client.command("EHLO client.example").await;
+        assert_eq!(reply.code, 250, "{reply:?}");
+        client
+    }
+
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    /// The server closed.
+    pub async fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        timeout(DEADLINE, async {
+            self.stream.write_all(bytes).await?;
+            self.stream.flush().await
+        })
+        .await
+        .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+    }
+
+    /// Sends bytes as they are; that the server may have closed shows in the next reply.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.try_send(bytes.as_ref()).await;
+    }
+
+    /// Reads one reply; `None` where the server closed instead.
+    ///
+    /// # Panics
+    /// Not in the form of RFC 5321 4.2, or nothing came at all.
+    pub async fn try_reply(&mut self) -> Option<Reply> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line().await?;
+            let (code, rest) = line.split_at_checked(3).expect("a reply line starts with three digits");
+            let code: u16 = code.parse().expect("a reply line starts with three digits");
+            let (last, text) = match rest.split_at_checked(1) {
+                Some((" ", text)) => (true, text),
+                Some(("-", text)) => (false, text),
+                _ => (true, rest),
+            };
+            lines.push(text.to_owned());
+            if last {
+                return Some(Reply { code, lines });
+            }
+        }
+    }
+
+    /// Reads one reply.
+    ///
+    /// # Panics
+    /// The server closed.
+    pub async fn reply(&mut self) -> Reply {
+        self.try_reply().await.expect("the server replies rather than closes")
+    }
+
+    /// Sends a line and reads its reply.
+    pub async fn command(&mut self, line: &str) -> Reply {
+        self.send(format!("{line}\r\n")).await;
+        self.reply().await
+    }
+
+    /// Sends a line whose reply must be positive.
+    ///
+    /// # Panics
+    /// It is not.
+    pub async fn must(&mut self, line: &str) -> Reply {
+        let reply = self.command(line).await;
+        assert!(reply.is_positive(), "{line}: {reply:?}");
+        reply
+    }
+
+    /// One mail transaction; the first refusal, or the reply to the end of data.
+    pub async fn transact(&mut self, sender: &str, recipients: &[&str], message: &[u8]) -> Reply {
+        match self.try_transact(sender, recipients, message).await {
+            Some(reply) => reply,
+            None => panic!("the server closed in a mail transaction"),
+        }
+    }
+
+    /// As [`Self::transact`]; `None` where the server went away before it replied.
+    pub async fn try_transact(&mut self, sender: &str, recipients: &[&str], message: &[u8]) -> Option<Reply> {
+        let mut commands = vec![format!("MAIL FROM:<{sender}>\r\n")];
+        commands.extend(recipients.iter().map(|recipient| format!("RCPT TO:<{recipient}>\r\n")));
+        commands.push("DATA\r\n".to_owned());
+        for command in commands {
+            self.try_send(command.as_bytes()).await.ok()?;
+            let reply = self.try_reply().await?;
+            if !reply.is_positive() {
+                return Some(reply);
+            }
+        }
+        self.try_send(&dot_stuffed(message)).await.ok()?;
+        self.try_reply().await
+    }
+
+    /// Everything until the server closes.
+    ///
+    /// # Panics
+    /// It does not close.
+    pub async fn rest(&mut self) -> String {
+        let mut rest = std::mem::take(&mut self.received);
+        let read = timeout(DEADLINE, self.stream.read_to_end(&mut rest)).await;
+        assert!(read.is_ok(), "the server does not close the connection");
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+
+    /// The stream, for TLS; what was received and not read must be nothing.
+    ///
+    /// # Panics
+    /// Something was received ahead.
+    pub fn into_stream(self) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
+        assert!(self.received.is_empty(), "the server sent more than its reply");
+        self.stream
+    }
+
+    async fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.received.windows(2).position(|pair| pair == b"\r\n") {
+                let line: Vec<u8> = self.received.drain(..end + 2).collect();
+                return Some(String::from_utf8_lossy(&line[..end]).into_owned());
+            }
+            let mut block = [0; 4096];
+            let read = timeout(DEADLINE, self.stream.read(&mut block)).await;
+            match read.expect("the server replies in time") {
+                Ok(0) | Err(_) => return None,
+                Ok(n) => self.received.extend_from_slice(&block[..n]),
+            }
+        }
+    }
+}
+
+/// Whether the server neither closes nor sends anything for `span`: the one place where a test
+/// has to watch nothing happen.
+pub async fn stays_silent(client: &mut SmtpClient, span: Duration) -> bool {
+    timeout(span, client.line()).await.is_err()
+}
+
+/// A message in the form it has after `DATA`: dots doubled, and the end of data.
+pub fn dot_stuffed(message: &[u8]) -> Vec<u8> {
+    let mut wire = Vec::with_capacity(message.len() + 8);
+    let mut line_start = true;
+    for &octet in message {
+        if line_start && octet == b'.' {
+            wire.push(b'.');
+        }
+        line_start = octet == b'\n';
+        wire.push(octet);
+    }
+    if !wire.ends_with(b"\r\n") {
+        wire.extend_from_slice(b"\r\n");
+    }
+    wire.extend_from_slice(b".\r\n");
+    wire
+}
+
+/// A small message.
+pub fn message(from: &str, subject: &str, body: &str) -> Vec<u8> {
+    format!("From: {from}\r\nTo: someone@client.example\r\nSubject: {subject}\r\n\r\n{body}\r\n").into_bytes()
+}
+
+/// Sends one mail over a connection of its own; the reply to the end of data, or the first
+/// refusal.
+pub async fn send_mail(server: SocketAddr, sender: &str, recipient: &str, message: &[u8]) -> Reply {
+    let mut client = SmtpClient::hello(server).await;
+    let reply = client.transact(sender, &[recipient], message).await;
+    client.send(b"QUIT\r\n").await;
+    reply
+}

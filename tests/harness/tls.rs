@@ -1,0 +1,70 @@
+//! A certificate of the test's own and a client that trusts it alone.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use crate::smtp::SmtpClient;
+
+/// The name in the certificate.
+pub const NAME: &str = "mx.inbox.localhost";
+
+/// Makes aws-lc-rs the process' one provider.
+pub fn install_provider() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    });
+}
+
+/// A certificate for [`NAME`], as files.
+#[derive(Debug)]
+pub struct Certificate {
+    directory: tempfile::TempDir,
+    der: rustls_pki_types::CertificateDer<'static>,
+}
+
+impl Certificate {
+    /// A fresh one.
+    ///
+    /// # Panics
+    /// It can't be made or written.
+    pub fn generate() -> Self {
+        install_provider();
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).expect("a file can be written");
+        std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem())
+            .expect("a file can be written");
+        Self { directory, der: made.cert.der().clone() }
+    }
+
+    /// PEM file of the certificate.
+    pub fn cert_path(&self) -> PathBuf {
+        self.directory.path().join("cert.pem")
+    }
+
+    /// PEM file of the key.
+    pub fn key_path(&self) -> PathBuf {
+        self.directory.path().join("key.pem")
+    }
+
+    /// Takes a session over to TLS, after the server's `220` to `STARTTLS`.
+    ///
+    /// # Panics
+    /// The handshake fails.
+    pub async fn encrypt(&self, client: SmtpClient) -> SmtpClient {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.der.clone()).expect("our own certificate is one");
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let name = ServerName::try_from(NAME).expect("the name is a host name");
+        let stream = TlsConnector::from(Arc::new(config))
+            .connect(name, client.into_stream())
+            .await
+            .expect("the TLS handshake succeeds");
+        SmtpClient::over(stream)
+    }
+}

@@ -1,0 +1,116 @@
+//! Texts: charsets, transfer encodings, and damage.
+
+use tempmail_tests::corpus::fixture;
+
+use super::shown::{ADA, Expected, Reader};
+
+/// A mail with one text.
+fn text(subject: &'static str, text: &'static str) -> Expected {
+    Expected { subject, preview: text, text, ..ADA }
+}
+
+#[tokio::test]
+async fn charsets_are_decoded() {
+    let table = [
+        (
+            "charset-iso-2022-jp",
+            Expected {
+                from: "山田太郎 <taro@sender.test>",
+                from_email: "taro@sender.test",
+                ..text("会議のお知らせ", "明日は会議です。")
+            },
+        ),
+        ("charset-shift-jis", text("表の件", "表示と能力。")),
+        ("charset-gb18030", text("你好", "你好，世界。𠀀")),
+        ("charset-koi8-r", text("Привет", "Привет, мир!")),
+        ("charset-windows-1252", text("“quoted” €", "“It’s 5 €” he said…")),
+        ("charset-utf-7", text("Seven", "Hi Mom -☺-! A≢Α.")),
+        ("charset-unknown", text("From afar", "Still readable.")),
+        ("charset-missing", text("No label", "Grüße ohne Etikett.")),
+        ("charset-wrong", text("Wrong label", "Caf\u{fffd} au lait.")),
+    ];
+    Reader::start().await.table(&table).await;
+}
+
+#[tokio::test]
+async fn damaged_encodings_lose_only_the_damage() {
+    let table = [
+        (
+            "quoted-printable-damaged",
+            Expected {
+                preview: "lower é, soft break, =ZZ stays, 50=% too, trailing blanks go end",
+                ..text("Damaged", "lower é, soft break, =ZZ stays, 50=% too, trailing blanks go\nend")
+            },
+        ),
+        // RFC 2045 6.8: what is not in the alphabet is ignored.
+        ("base64-damaged", text("Damaged", "These octets survive any noise")),
+        ("base64-without-padding", text("Cut short", "Missing the padding")),
+        // RFC 2045 5.2: a field that can't be understood counts as text/plain.
+        ("content-type-garbage", text("Garbage type", "as it is")),
+    ];
+    Reader::start().await.table(&table).await;
+}
+
+#[tokio::test]
+async fn plain_bodies_are_shown_as_they_are() {
+    let table = [
+        (
+            "plain",
+            Expected {
+                preview: "The first line. The second line.",
+                ..text("Analytical engine", "The first line.\nThe   second\tline.")
+            },
+        ),
+        ("leading-dots", Expected { preview: ". .. .one ...three", ..text("Dots", ".\n..\n.one\n...three") }),
+        ("no-body", text("Nothing more", "")),
+        ("only-headers", text("Not even an empty line", "")),
+        ("zero-octets", Expected::default()),
+        (
+            "no-separator",
+            Expected {
+                preview: "This line is no header field and neither is this.",
+                from: "ada@sender.test",
+                ..text("No empty line", "This line is no header field\nand neither is this.")
+            },
+        ),
+    ];
+    Reader::start().await.table(&table).await;
+}
+
+#[tokio::test]
+async fn html_alone_has_no_plain_text() {
+    let shown = Reader::start().await.show(&fixture("html-only")).await;
+    assert_eq!(shown.text("text_body"), "", "no plain text was sent");
+    assert_eq!(shown.summary["preview_text"], "Hello & welcome!");
+    let html = shown.text("html_body");
+    assert!(html.starts_with("<html><head><title>Not shown</title>"), "{html}");
+    assert!(html.contains("<script>alert(1)</script>"), "html_body is as received: {html}");
+}
+
+#[tokio::test]
+async fn long_lines_are_whole() {
+    let shown = Reader::start().await.show(&fixture("long-lines")).await;
+    assert_eq!(shown.text("text_body"), format!("{}\n{}", "a".repeat(998), "b".repeat(5_000)));
+    assert_eq!(shown.summary["preview_text"], "a".repeat(100));
+}
+
+/// U+0000 may be in a JSON text; only the database can't have it.
+#[tokio::test]
+async fn a_nul_in_the_body_hurts_only_itself() {
+    let shown = Reader::start().await.show(&fixture("nul-in-body")).await;
+    assert_eq!(shown.text("text_body").replace('\0', "\u{fffd}"), "before\u{fffd}after");
+    assert_eq!(shown.summary["preview_text"], "before\u{fffd}after");
+}
+
+/// RFC 2045 6.4 makes it an attachment; many clients show it. It must be readable as it is.
+#[tokio::test]
+async fn an_unknown_transfer_encoding_is_not_decoded() {
+    let reader = Reader::start().await;
+    let shown = reader.show(&fixture("unknown-transfer-encoding")).await;
+    let content = if shown.attachments().is_empty() {
+        shown.text("text_body")
+    } else {
+        reader.mailbox_get(&shown.id, "/attachments/0").await.text()
+    };
+    assert_eq!(content.trim_end(), "as it is");
+}

@@ -1,0 +1,4 @@
+//! One mail, several owners: no copy tells of another, and each has its own life.
+
+mod isolation;
+mod mailbox_in_the_flow;

@@ -1,0 +1,177 @@
+//! Canaries: words planted everywhere a person's data goes, and looked for where it must not be.
+
+use std::fs;
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::binary::Installation;
+use tempmail_tests::http::Request;
+use tempmail_tests::{App, SmtpClient, log, postgres};
+
+/// One word for each thing that no log may have.
+const CANARIES: [&str; 9] = [
+    "kanarek-localpart",
+    "kanarek-password",
+    "kanarek-subject",
+    "kanarek-body",
+    "kanarek-sender",
+    "kanarek-helo",
+    "kanarek-query",
+    "kanarek-filename",
+    "kanarek-unknown",
+];
+
+/// Mail and requests of all kinds, good and bad, with canaries in them.
+async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) -> Vec<String> {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = |method: Method, path: &str| Request::new(&client, method, &format!("{base}{path}"));
+    let account = json!({ "address": "kanarek-localpart@inbox.localhost", "password": "kanarek-password" });
+    let wrong =
+        json!({ "address": "kanarek-localpart@inbox.localhost", "password": "kanarek-password-wrong" });
+    let created = ask(Method::POST, "/api/accounts").bearer(pro).json(&account).send().await.expect(201);
+    let jwt = created["token"].as_str().unwrap().to_owned();
+    // The second is refused by a constraint, whose message would show the local part.
+    let again = ask(Method::POST, "/api/accounts").json(&account).send().await;
+    again.is_api_error(409, "address_taken");
+    ask(Method::POST, "/api/token").json(&account).send().await.expect(200);
+    ask(Method::POST, "/api/token").json(&wrong).send().await.is_api_error(401, "invalid_credentials");
+    ask(Method::POST, "/api/token").body("application/json", "{\"kanarek-body").send().await;
+
+    let mut smtp = SmtpClient::connect(server).await;
+    smtp.must("EHLO kanarek-helo.example").await;
+    smtp.command("kanarek-unknown").await;
+    smtp.command("MAIL FROM:<kanarek-sender@client.example> kanarek-unknown=1").await;
+    let message = "From: kanarek-sender@client.example\r\nSubject: kanarek-subject\r\nMIME-Version: 1.0\r\n\
+        Content-Type: text/plain\r\nContent-Disposition: attachment; filename=\"kanarek-filename\"\r\n\r\n\
+        kanarek-body\r\n";
+    let recipients = [
+        "kanarek-localpart@inbox.localhost",
+        "kanarek-localpart+kanarek-unknown@inbox.localhost",
+        "kanarek-unknown@inbox.localhost",
+    ];
+    let reply = smtp.transact("kanarek-sender@client.example", &recipients, message.as_bytes()).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+    smtp.transact("kanarek-sender@client.example", &["kanarek-unknown@elsewhere.example"], b"x").await;
+    smtp.must("RSET").await;
+    let bare =
+        smtp.transact("kanarek-sender@client.example", &recipients, b"Subject: kanarek-subject\n\r\n").await;
+    assert_eq!(bare.status(), "554 5.6.0");
+    smtp.must("MAIL FROM:<kanarek-sender@client.example>").await;
+    smtp.send("RCPT TO:<kanarek-localpart@inbox.localhost>\r\nDATA\r\nSubject: kanarek-subj").await;
+    drop(smtp);
+
+    let inbox = ask(Method::GET, "/v1/inbox/kanarek-localpart@inbox.localhost?subject=kanarek-subject");
+    let emails = inbox.live(live).send().await.expect(200);
+    let id = emails["emails"][0]["id"].as_str().unwrap();
+    for path in [
+        format!("/v1/email/{id}"),
+        format!("/v1/email/{id}/raw"),
+        format!("/v1/email/{id}/attachments/0"),
+        "/v1/inbox/kanarek-localpart@inbox.localhost?since=kanarek-query".into(),
+        "/v1/inbox/kanarek-localpart@elsewhere.example?token=kanarek-query".into(),
+        "/v1/kanarek-unknown?kanarek-query=1".into(),
+    ] {
+        ask(Method::GET, &path).live(live).header("x-canary", "kanarek-unknown").send().await;
+    }
+    ask(Method::GET, "/v1/inbox/a@inbox.localhost").live("tm_live_kanarek-unknown").send().await;
+    for path in
+        ["/api/messages".to_owned(), format!("/api/messages/{id}"), "/api/messages?page=kanarek-query".into()]
+    {
+        ask(Method::GET, &path).bearer(&jwt).send().await;
+    }
+    ask(Method::GET, "/api/messages").bearer("kanarek-unknown").send().await;
+    ask(Method::DELETE, "/v1/inbox/kanarek-unknown@inbox.localhost").live(live).send().await;
+    ask(Method::DELETE, "/api/me").bearer(&jwt).send().await;
+    vec![live.to_owned(), pro.to_owned(), jwt]
+}
+
+fn search(place: &str, text: &str, secrets: &[String]) {
+    let lower = text.to_lowercase();
+    for canary in CANARIES.iter().copied().chain(["kanarek"]).chain(secrets.iter().map(String::as_str)) {
+        if let Some(at) = lower.find(&canary.to_lowercase()) {
+            let from = lower[..at].rfind('\n').map_or(0, |newline| newline + 1);
+            let line = lower[from..].lines().next().unwrap_or_default();
+            panic!("{canary} is in {place}: {line}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_is_in_the_log_of_the_roles() {
+    let app = App::start().await;
+    let base = format!("http://{}", app.http());
+    let secrets = plant(app.smtp(), &base, &app.tenant.live, &app.tenant.pro).await;
+    app.worker_pass().await;
+    // A batch that Postgres refuses, and Postgres away, are logged too.
+    sqlx::query("ALTER TABLE message ADD CONSTRAINT poison CHECK (subject <> 'kanarek-subject')")
+        .execute(&app.pool)
+        .await
+        .ok();
+    let mut smtp = SmtpClient::hello(app.smtp()).await;
+    smtp.transact(
+        "kanarek-sender@client.example",
+        &["kanarek-unknown@inbox.localhost"],
+        b"Subject: kanarek-subject\r\n\r\n",
+    )
+    .await;
+    let log = log::captured();
+    assert!(log.contains("tempmail"), "the roles log something");
+    search("the log of the roles", &log, &secrets);
+    let _ = postgres::server();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_canary_is_in_any_log_or_metric_of_up() {
+    let installation = Installation::new();
+    let server = installation.up(&[("TEMPMAIL_TELEMETRY__LOG", "debug")]);
+    let credentials = installation.credentials();
+    let text = |key: &str| credentials[key].as_str().unwrap().to_owned();
+    let secrets = plant(installation.smtp, &text("base_url"), &text("live_token"), &text("pro_token")).await;
+
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for path in ["/metrics", "/readyz", "/livez"] {
+        let url = format!("http://{}{path}", installation.admin);
+        let answer = Request::new(&client, Method::GET, &url).send().await;
+        assert_eq!(answer.status, 200, "{path}");
+        search(path, &answer.text(), &secrets);
+    }
+    // Standard output is for the person who started it, and shows a token to try.
+    let logged = server.logged();
+    assert!(!logged.is_empty(), "up logs something");
+    search("the log of up", &logged, &secrets);
+    let mut logs = 0;
+    for file in installation.plain_files() {
+        if ["credentials.json", "keys.json"].iter().any(|name| file.ends_with(name)) {
+            continue;
+        }
+        logs += 1;
+        let content = fs::read(&file).unwrap_or_default();
+        search(&file.display().to_string(), &String::from_utf8_lossy(&content), &secrets);
+    }
+    let postgres_logs = postgres_logs(&installation.data_dir());
+    for (path, content) in &postgres_logs {
+        search(path, content, &secrets);
+    }
+    assert!(logs + postgres_logs.len() > 0, "some log of Postgres was found");
+}
+
+/// Logs that Postgres writes itself, wherever below the data directory.
+fn postgres_logs(directory: &std::path::Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(postgres_logs(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "log" || extension == "csv" || extension == "json")
+            && !["credentials.json", "keys.json"].iter().any(|name| path.ends_with(name))
+        {
+            found.push((
+                path.display().to_string(),
+                String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,212 @@
+//! Postgres away, or refusing: deferred, never lost, and nobody else's trouble.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::join_all;
+use tempmail_tests::proxy::Proxy;
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, SmtpClient, send_mail, smtp};
+
+async fn behind_proxy() -> (App, Proxy) {
+    let proxy = Proxy::start().await;
+    let app = App::builder().postgres_through(proxy.port()).start().await;
+    (app, proxy)
+}
+
+async fn send(app: &App, subject: &str) -> tempmail_tests::Reply {
+    let message = smtp::message("a@client.example", subject, "");
+    send_mail(app.smtp(), "a@client.example", "away@inbox.localhost", &message).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_postgres_mail_is_451_and_taken_again_after() {
+    let (app, proxy) = behind_proxy().await;
+    assert_eq!(send(&app, "before").await.code, 250);
+    proxy.cut();
+    for _ in 0..3 {
+        assert_eq!(send(&app, "during").await.status(), "451 4.3.0");
+    }
+    proxy.restore();
+    eventually("mail is taken again", || async { (send(&app, "after").await.code == 250).then_some(()) })
+        .await;
+    let subjects: Vec<String> = app
+        .emails_in_the_end("away@inbox.localhost")
+        .await
+        .iter()
+        .map(|email| email["subject"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(subjects, ["after", "before"], "what was deferred is not stored");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_lost_before_the_end_of_data_is_451_at_its_end() {
+    let (app, proxy) = behind_proxy().await;
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    client.must("MAIL FROM:<a@client.example>").await;
+    client.must("RCPT TO:<away@inbox.localhost>").await;
+    client.must("DATA").await;
+    proxy.cut();
+    client.send(smtp::dot_stuffed(&smtp::message("a@client.example", "lost?", ""))).await;
+    assert_eq!(client.reply().await.status(), "451 4.3.0");
+    proxy.restore();
+    // The same session goes on.
+    eventually("the session is taken up again", || async {
+        (send(&app, "after").await.code == 250).then_some(())
+    })
+    .await;
+    let message = smtp::message("a@client.example", "again", "");
+    let reply = client.transact("a@client.example", &["away@inbox.localhost"], &message).await;
+    assert_eq!(reply.code, 250);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
+    let (app, proxy) = behind_proxy().await;
+    let over = AtomicBool::new(false);
+    let senders = join_all((0..8).map(|sender| {
+        let (app, over) = (&app, &over);
+        async move {
+            // What was taken, by address: no more to one than a page shows.
+            let mut taken: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            let mut client = SmtpClient::hello(app.smtp()).await;
+            let mut i = 0;
+            while !over.load(Ordering::Acquire) {
+                let (address, subject) = (format!("load{sender}.{}@inbox.localhost", i / 40), format!("{i}"));
+                i += 1;
+                let message = smtp::message("a@client.example", &subject, "");
+                match client.try_transact("a@client.example", &[&address], &message).await {
+                    Some(reply) if reply.code == 250 => taken.entry(address).or_default().push(subject),
+                    Some(reply) => {
+                        assert_eq!(reply.status(), "451 4.3.0");
+                        client.must("RSET").await;
+                    }
+                    None => client = SmtpClient::hello(app.smtp()).await,
+                }
+            }
+            taken
+        }
+    }));
+    let cuts = async {
+        for _ in 0..4 {
+            let stored = app.count("SELECT seq FROM stream").await;
+            eventually("the load goes on", || async {
+                (app.count("SELECT seq FROM stream").await > stored + 20).then_some(())
+            })
+            .await;
+            proxy.cut();
+            assert_eq!(send(&app, "probe").await.status(), "451 4.3.0");
+            proxy.restore();
+            eventually("mail is taken again", || async {
+                (send(&app, "probe").await.code == 250).then_some(())
+            })
+            .await;
+        }
+        over.store(true, Ordering::Release);
+    };
+    let (senders, ()) = tokio::join!(senders, cuts);
+    for (address, mut taken) in senders.into_iter().flatten() {
+        let mut stored: Vec<String> = app
+            .emails_in_the_end(&address)
+            .await
+            .iter()
+            .map(|email| email["subject"].as_str().unwrap().to_owned())
+            .collect();
+        stored.sort();
+        taken.sort();
+        let distinct = stored.windows(2).all(|pair| pair[0] != pair[1]);
+        assert!(distinct, "each is there once: {stored:?}");
+        assert!(taken.iter().all(|subject| stored.contains(subject)), "{taken:?} of {stored:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_postgres_http_is_503_with_retry_after() {
+    let (app, proxy) = behind_proxy().await;
+    let mailbox = app.mailbox(None, "name@inbox.localhost").await;
+    proxy.cut();
+    let answer = app.get("/v1/inbox/away@inbox.localhost").await;
+    answer.is_v1_error(503, "unavailable");
+    assert!(!answer.header("retry-after").is_empty());
+    let answer = app.get_mailbox(&mailbox, "/api/messages").await;
+    answer.is_api_error(503, "unavailable");
+    let answer = app.create_mailbox(None, "new@inbox.localhost", "pass123").await;
+    answer.is_api_error(503, "unavailable");
+    proxy.restore();
+    eventually("reads work again", || async {
+        (app.get_mailbox(&mailbox, "/api/messages").await.status == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_lives_through_an_absence_of_postgres_or_says_so() {
+    let (app, proxy) = behind_proxy().await;
+    let blocked = app.block(&app.tenant.live, "/v1/inbox/away@inbox.localhost").await;
+    proxy.cut();
+    assert_eq!(send(&app, "during").await.status(), "451 4.3.0");
+    proxy.restore();
+    eventually("mail is taken again", || async { (send(&app, "after").await.code == 250).then_some(()) })
+        .await;
+    let answer = blocked.await.unwrap();
+    match answer.status {
+        200 => assert_eq!(answer.json()["emails"][0]["subject"], "after"),
+        status => assert_eq!((status, answer.error(503).as_str()), (503, "unavailable")),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_postgres_refuses_takes_no_other_with_it() {
+    let app = App::start().await;
+    app.deliver("first@inbox.localhost", "makes the partition", "").await;
+    sqlx::query("ALTER TABLE message ADD CONSTRAINT poison CHECK (subject <> 'poison')")
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    for _ in 0..3 {
+        // What is sent while the stream is locked waits, and goes into one batch.
+        let mut lock = app.pool.begin().await.unwrap();
+        sqlx::query("SELECT seq FROM stream FOR UPDATE").execute(&mut *lock).await.unwrap();
+        let sends = join_all((0..20).map(|i| {
+            let app = &app;
+            async move { send(app, if i % 7 == 3 { "poison" } else { "good" }).await.status() }
+        }));
+        let release = async {
+            eventually("a batch waits for the stream", || async {
+                let waiting = app
+                    .count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+                    .await;
+                (waiting > 0).then_some(())
+            })
+            .await;
+            lock.rollback().await.unwrap();
+        };
+        let (statuses, ()) = tokio::join!(sends, release);
+        for (i, status) in statuses.iter().enumerate() {
+            assert_eq!(status, if i % 7 == 3 { "554 5.6.0" } else { "250 2.0.0" }, "{i}");
+        }
+    }
+    let good = app.count("SELECT count(*) FROM message WHERE subject = 'good'").await;
+    assert_eq!(good, 51);
+    assert_eq!(app.count("SELECT count(*) FROM message WHERE subject = 'poison'").await, 0);
+    assert_eq!(app.count("SELECT count(*) FROM raw").await, 52, "no raw data without a message");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_session_of_postgres_is_replaced() {
+    let app = App::start().await;
+    assert_eq!(send(&app, "before").await.code, 250);
+    for i in 0..5 {
+        app.count(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        .await;
+        eventually("mail is taken again", || async {
+            let reply = send(&app, &format!("{i}")).await;
+            assert!(reply.code == 250 || reply.status() == "451 4.3.0", "{reply:?}");
+            (reply.code == 250).then_some(())
+        })
+        .await;
+    }
+}

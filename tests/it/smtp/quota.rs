@@ -1,0 +1,185 @@
+//! Bounds of storage: each with its own answer, and exact where it is said to be.
+
+use futures_util::future::join_all;
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, SmtpClient, send_mail, smtp};
+
+const FULL: &str = "452 4.2.2";
+
+async fn send(app: &App, recipient: &str, octets: usize) -> tempmail_tests::Reply {
+    let message = smtp::message("a@client.example", "filling", &noise(octets));
+    send_mail(app.smtp(), "a@client.example", recipient, &message).await
+}
+
+/// Lines that no compression makes small.
+fn noise(octets: usize) -> String {
+    let mut text = String::with_capacity(octets + 66);
+    while text.len() < octets {
+        text.push_str(&uuid::Uuid::new_v4().simple().to_string());
+        text.push_str("\r\n");
+    }
+    text.truncate(octets);
+    text.replace(['\r', '\n'], " ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn used_is_the_sum_of_sizes_under_concurrency() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "name@inbox.localhost").await;
+    let sends = (0..24).map(|i| {
+        let app = &app;
+        async move { send(app, &format!("name+{i}@inbox.localhost"), 100 * i).await }
+    });
+    for reply in join_all(sends).await {
+        assert_eq!(reply.code, 250);
+    }
+    let messages = app.messages(&mailbox).await;
+    let sizes: Vec<u64> = messages.iter().map(|message| message["size"].as_u64().unwrap()).collect();
+    let used = || async { app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"].as_u64().unwrap() };
+    assert_eq!(used().await, sizes.iter().sum::<u64>());
+
+    let deletions = messages[..8].iter().map(|message| {
+        let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
+        app.request(reqwest::Method::DELETE, &path).bearer(&mailbox.jwt).send()
+    });
+    for answer in join_all(deletions).await {
+        assert_eq!(answer.status, 204);
+    }
+    assert_eq!(used().await, sizes[8..].iter().sum::<u64>());
+    app.clock.advance(jiff::SignedDuration::from_mins(61));
+    assert_eq!(used().await, 0);
+    app.worker_pass().await;
+    assert_eq!(used().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_mailbox_is_452_at_rcpt_by_the_declared_size() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    app.mailbox(None, "small@inbox.localhost").await;
+    assert_eq!(send(&app, "small@inbox.localhost", 4_000).await.code, 250);
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    client.must("MAIL FROM:<a@client.example> SIZE=7000").await;
+    assert_eq!(client.command("RCPT TO:<small@inbox.localhost>").await.status(), FULL);
+    assert_eq!(client.command("RCPT TO:<small+tag@inbox.localhost>").await.status(), FULL);
+    client.must("RCPT TO:<other@inbox.localhost>").await;
+    client.must("RSET").await;
+    client.must("MAIL FROM:<a@client.example> SIZE=3000").await;
+    client.must("RCPT TO:<small@inbox.localhost>").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_does_not_fit_is_452_at_its_end_for_all_its_recipients() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    let small = app.mailbox(None, "small@inbox.localhost").await;
+    let roomy = app.mailbox(None, "roomy@inbox.localhost").await;
+    assert_eq!(send(&app, "small@inbox.localhost", 6_000).await.code, 250);
+    let message = smtp::message("a@client.example", "too much", &noise(6_000));
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    let recipients = ["roomy@inbox.localhost", "small@inbox.localhost", "shared@inbox.localhost"];
+    let reply = client.transact("a@client.example", &recipients, &message).await;
+    assert_eq!(reply.status(), FULL);
+    assert!(app.messages(&roomy).await.is_empty());
+    assert_eq!(app.messages(&small).await.len(), 1);
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 1);
+    assert_eq!(app.count("SELECT count(*) FROM raw").await, 1);
+    let reply = client.transact("a@client.example", &["roomy@inbox.localhost"], &message).await;
+    assert_eq!(reply.code, 250, "the session goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_race_overfills_a_mailbox() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    let mailbox = app.mailbox(None, "small@inbox.localhost").await;
+    let replies = join_all((0..16).map(|_| send(&app, "small@inbox.localhost", 2_500))).await;
+    let stored = replies.iter().filter(|reply| reply.code == 250).count();
+    assert!((1..=3).contains(&stored), "{stored} mails of more than 2,500 octets in 10,000");
+    for reply in replies.iter().filter(|reply| reply.code != 250) {
+        assert_eq!(reply.status(), FULL);
+    }
+    let used = app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"].as_u64().unwrap();
+    assert!(used <= 10_000, "{used}");
+    assert_eq!(app.messages(&mailbox).await.len(), stored);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_and_deleted_mail_makes_room() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    let mailbox = app.mailbox(None, "small@inbox.localhost").await;
+    assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.code, 250);
+    assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.status(), FULL);
+    let path = format!("/api/messages/{}", app.messages(&mailbox).await[0]["id"].as_str().unwrap());
+    let deleted = app.request(reqwest::Method::DELETE, &path).bearer(&mailbox.jwt).send().await;
+    assert_eq!(deleted.status, 204);
+    assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.code, 250);
+    assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.status(), FULL);
+    app.clock.advance(jiff::SignedDuration::from_mins(61));
+    assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.code, 250);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_a_mailbox_has_its_own_bound() {
+    let app = App::builder().config(|config| config.limits.inbox_bytes = 10_000).start().await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    for address in ["shared@inbox.localhost", "any@ships.example"] {
+        assert_eq!(send(&app, address, 6_000).await.code, 250);
+        assert_eq!(send(&app, address, 6_000).await.status(), FULL, "{address}");
+        assert_eq!(send(&app, address, 500).await.code, 250, "{address}: what fits is taken");
+    }
+    assert_eq!(send(&app, "other@inbox.localhost", 6_000).await.code, 250);
+    let replies = join_all((0..12).map(|_| send(&app, "race@inbox.localhost", 2_500))).await;
+    assert!(replies.iter().filter(|reply| reply.code == 250).count() <= 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_is_bounded_by_its_mailboxes_times_their_quota() {
+    let app = App::start().await;
+    sqlx::query("UPDATE tenant SET mailbox_limit = 2, mailbox_bytes = 10000 WHERE id = $1")
+        .bind(app.tenant.id)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    app.custom_domain(&app.tenant, "ships.example").await;
+    for i in 0..2 {
+        assert_eq!(send(&app, &format!("a{i}@ships.example"), 8_000).await.code, 250);
+    }
+    assert_eq!(send(&app, "a3@ships.example", 8_000).await.status(), FULL);
+    assert_eq!(send(&app, "shared@inbox.localhost", 8_000).await.code, 250);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shared_inboxes_are_bounded_together_and_before_the_rest() {
+    let app = App::builder().config(|config| config.limits.shared_bytes = 50_000).start().await;
+    app.mailbox(None, "box@inbox.localhost").await;
+    let reply = fill(&app, "s").await;
+    assert_eq!(reply.status(), "452 4.3.1");
+    assert_eq!(send(&app, "box@inbox.localhost", 8_000).await.code, 250);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_whole_store_is_bounded() {
+    let app = App::builder()
+        .config(|config| {
+            config.limits.store_bytes = 50_000;
+            config.limits.shared_bytes = 50_000;
+        })
+        .start()
+        .await;
+    app.mailbox(None, "box@inbox.localhost").await;
+    assert_eq!(fill(&app, "s").await.status(), "452 4.3.1");
+    eventually("mailboxes are refused too", || async {
+        let reply = send(&app, "box@inbox.localhost", 8_000).await;
+        (reply.status() == "452 4.3.1").then_some(())
+    })
+    .await;
+}
+
+/// Sends to one shared inbox after another until the first refusal; the bound may lag 5 s.
+async fn fill(app: &App, prefix: &str) -> tempmail_tests::Reply {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    eventually("the bound is reached", || async {
+        let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let reply = send(app, &format!("{prefix}{i}@inbox.localhost"), 8_000).await;
+        (reply.code != 250).then_some(reply)
+    })
+    .await
+}

@@ -1,0 +1,85 @@
+//! Ten thousand clients that do nothing, or half of something: served on, memory bounded.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use tempmail_tests::binary::Installation;
+use tempmail_tests::wait::in_time;
+use tempmail_tests::{Binary, SmtpClient, send_mail, smtp};
+use tokio::sync::Mutex;
+
+const CLIENTS: usize = 10_000;
+/// So that the two tests do not meet in the table of open files.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+/// A server that stays for all of them, and how many descriptors leave room for on both sides.
+fn start(installation: &Installation) -> (Binary, usize) {
+    let _ = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map(|(_, hard)| {
+        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, hard, hard)
+    });
+    let (soft, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+        .expect("the limit of open files can be read");
+    let room = usize::try_from(soft).unwrap_or(usize::MAX).saturating_sub(2_000);
+    let binary = installation.up(&[("TEMPMAIL_SMTP__CONNECTIONS", "20000")]);
+    (binary, CLIENTS.min(room))
+}
+
+async fn open(server: SocketAddr, clients: usize, half_mail: bool) -> Vec<SmtpClient> {
+    let connect = |i: usize| async move {
+        let mut client = SmtpClient::connect(server).await;
+        if half_mail {
+            client.must("EHLO client.example").await;
+            client.must("MAIL FROM:<a@client.example>").await;
+            client.must(&format!("RCPT TO:<half{i}@inbox.localhost>")).await;
+            client.must("DATA").await;
+            client.send(format!("Subject: half {i}\r\n\r\n{}", "half a line ".repeat(100))).await;
+        }
+        client
+    };
+    in_time("all connect", stream::iter(0..clients).map(connect).buffer_unordered(64).collect()).await
+}
+
+async fn is_served(server: SocketAddr) {
+    let message = smtp::message("a@client.example", "served", "");
+    let reply = send_mail(server, "a@client.example", "other@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_idle_connections_cost_little_and_others_are_served() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let installation = Installation::new();
+    let (server, clients) = start(&installation);
+    is_served(installation.smtp).await;
+    let before = server.resident_bytes();
+    let mut idle = open(installation.smtp, clients, false).await;
+    is_served(installation.smtp).await;
+    let each = server.resident_bytes().saturating_sub(before) / clients as u64;
+    assert!(each < 16 << 10, "{each} octets an idle connection");
+    // None of them was dropped for it.
+    for client in idle.iter_mut().step_by(500) {
+        client.must("NOOP").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_half_sent_mails_are_bounded_and_leave_nothing() {
+    let _alone = ONE_AT_A_TIME.lock().await;
+    let installation = Installation::new();
+    let (server, clients) = start(&installation);
+    is_served(installation.smtp).await;
+    let before = server.resident_bytes();
+    let half = open(installation.smtp, clients, true).await;
+    is_served(installation.smtp).await;
+    let each = server.resident_bytes().saturating_sub(before) / clients as u64;
+    assert!(each < 40 << 10, "{each} octets a half-sent mail");
+    drop(half);
+    is_served(installation.smtp).await;
+
+    let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
+    let url = format!("http://{}/v1/inbox/half7@inbox.localhost", installation.http);
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(2)).build().unwrap();
+    let answer = client.get(url).header("x-api-token", token).send().await;
+    assert!(answer.is_err_and(|error| error.is_timeout()), "a half-sent mail is in no inbox");
+}

@@ -1,0 +1,4 @@
+//! The one stream: whoever follows it meets each mail exactly once.
+
+mod follower;
+mod order;

@@ -1,0 +1,65 @@
+//! The order of seq is the order of commits; and a test that would notice if it were not.
+
+use std::collections::BTreeSet;
+
+use sqlx::{AssertSqlSafe, Executor as _, PgPool};
+use tempmail_tests::App;
+use tempmail_tests::postgres::Database;
+
+use super::follower::{addresses, follow};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_follower_meets_each_of_ten_thousand_mails_exactly_once() {
+    let app = App::builder().ingests(2).start().await;
+    let met = follow(&app, &addresses(15), 10_000).await;
+    let mut all = BTreeSet::new();
+    for (address, met) in &met {
+        assert_eq!(met.subjects.len(), met.sent, "{address}");
+        for subject in &met.subjects {
+            assert!(all.insert(subject.parse::<usize>().unwrap()), "{subject} was met twice");
+        }
+    }
+    assert_eq!(all, (0..10_000).collect());
+}
+
+/// The negative control: the same follower over numbers from a plain sequence, which are given
+/// out in one order and committed in another.
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_plain_sequence_the_same_follower_misses_mail() {
+    let database = Database::create().await;
+    number_by_plain_sequence(&database.pool()).await;
+    let app = App::builder().database(database).ingests(2).start().await;
+    let met = follow(&app, &addresses(3), 2_000).await;
+    let (sent, missed): (usize, usize) = met
+        .values()
+        .map(|met| {
+            let distinct: BTreeSet<&String> = met.subjects.iter().collect();
+            (met.sent, met.sent - distinct.len())
+        })
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert_eq!(sent, 2_000);
+    assert!(missed > 0, "the follower would not notice a wrong order of seq");
+}
+
+/// Replaces the numbering of `accept_mail`: no lock of the stream, the number taken from a
+/// sequence when the batch begins, and every second batch slow to commit.
+async fn number_by_plain_sequence(pool: &PgPool) {
+    let function: String = sqlx::query_scalar("SELECT pg_get_functiondef('accept_mail'::regproc)")
+        .fetch_one(pool)
+        .await
+        .unwrap();
+    let locked = "SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;";
+    assert_eq!(function.matches(locked).count(), 1, "accept_mail takes the lock of the stream once");
+    let function = function.replace(
+        locked,
+        "v_seq := nextval('plain_seq');
+         PERFORM pg_sleep(CASE WHEN (v_seq / 100000) % 2 = 0 THEN 0.02 ELSE 0 END);",
+    );
+    // The counter only follows, and locks nobody out before the end.
+    let counted = "UPDATE stream SET seq = (SELECT max(s.seq) FROM stored s)";
+    assert_eq!(function.matches(counted).count(), 1, "accept_mail moves the counter once");
+    let function =
+        function.replace(counted, "UPDATE stream SET seq = greatest(seq, (SELECT max(s.seq) FROM stored s))");
+    pool.execute("CREATE SEQUENCE plain_seq INCREMENT 100000 START 100000").await.unwrap();
+    pool.execute(AssertSqlSafe(function)).await.unwrap();
+}

@@ -1,0 +1,251 @@
+//! `GET /v1/inbox/<address>`: the long-poll.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tempmail_model::token::TokenKind;
+use tempmail_tests::App;
+use tokio::time::Instant;
+
+use super::subjects;
+
+const PATH: &str = "/v1/inbox/ship@inbox.localhost";
+const ADDRESS: &str = "ship@inbox.localhost";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_blocked_wait_returns_with_the_mail() {
+    let app = App::start().await;
+    let blocked = app.block(&app.tenant.live, PATH).await;
+    app.deliver(ADDRESS, "Your code", "Your code is 4711.").await;
+
+    let answer = blocked.await.unwrap().expect(200);
+    let email = &answer["emails"][0];
+    assert_eq!(answer["emails"].as_array().unwrap().len(), 1);
+    assert!(answer["next_since"].is_string());
+    let mut keys: Vec<&String> = email.as_object().unwrap().keys().collect();
+    keys.sort();
+    assert_eq!(keys, ["address", "created_at", "from_email", "id", "preview_text", "size", "subject"]);
+    assert_eq!(email["from_email"], "ada@client.example");
+    assert_eq!(email["subject"], "Your code");
+    assert_eq!(email["preview_text"], "Your code is 4711.");
+    assert_eq!(email["address"], ADDRESS);
+    let created = email["created_at"].as_str().unwrap();
+    assert_eq!((created.len(), &created[19..20], &created[23..]), (24, ".", "Z"), "{created}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_that_came_before_the_call_counts_as_new() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "early", "").await;
+    let answer = app.get(PATH).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["early"]);
+    let again = app.get(PATH).await.expect(200);
+    assert_eq!(subjects(&again["emails"]), ["early"], "without a cursor nothing is consumed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_since_the_newest_limit_come_newest_first() {
+    let app = App::start().await;
+    for i in 1..=5 {
+        app.deliver(ADDRESS, &format!("{i}"), "").await;
+    }
+    let answer = app.get(&format!("{PATH}?limit=3")).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["5", "4", "3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "0", "").await;
+    let mut since = app.get(PATH).await.expect(200)["next_since"].clone();
+    for i in 1..=5 {
+        app.deliver(ADDRESS, &format!("{i}"), "").await;
+    }
+    for expected in [vec!["2", "1"], vec!["4", "3"], vec!["5"]] {
+        let path = format!("{PATH}?limit=2&since={}", since.as_str().unwrap());
+        let answer = app.get(&path).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), expected);
+        since = answer["next_since"].clone();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn count_holds_the_answer_until_so_many_are_there() {
+    let app = App::start().await;
+    let blocked = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
+    for i in 1..=3 {
+        app.deliver(ADDRESS, &format!("{i}"), "").await;
+    }
+    assert_eq!(subjects(&blocked.await.unwrap().expect(200)["emails"]), ["3", "2", "1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn count_and_limit_above_50_count_as_50() {
+    let app = App::start().await;
+    for i in 1..=51 {
+        app.deliver(ADDRESS, &format!("{i}"), "").await;
+    }
+    let answer = app.get(&format!("{PATH}?count=1000&limit=1000")).await.expect(200);
+    assert_eq!(answer["emails"].as_array().unwrap().len(), 50);
+    assert_eq!(answer["emails"][0]["subject"], "51");
+    let default = app.get(PATH).await.expect(200);
+    assert_eq!(default["emails"].as_array().unwrap().len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn count_may_be_more_than_limit() {
+    let app = App::start().await;
+    for i in 1..=3 {
+        app.deliver(ADDRESS, &format!("{i}"), "").await;
+    }
+    let answer = app.get(&format!("{PATH}?count=3&limit=1")).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn from_and_subject_are_substrings_in_any_case() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "Your CODE is here", "").await;
+    app.deliver(ADDRESS, "Invoice", "").await;
+    for (query, expected) in [
+        ("subject=code", vec!["Your CODE is here"]),
+        ("subject=INVOICE", vec!["Invoice"]),
+        ("from=ADA%20%3Cada", vec!["Invoice", "Your CODE is here"]),
+        ("from=client.EXAMPLE&subject=voice", vec!["Invoice"]),
+    ] {
+        let answer = app.get(&format!("{PATH}?{query}")).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), expected, "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "plain", "").await;
+    app.deliver(ADDRESS, "100% of a_b\\c", "").await;
+    for query in ["subject=%25", "subject=_", "subject=a_b", "subject=%5C", "subject=100%25%20of"] {
+        let answer = app.get(&format!("{PATH}?{query}")).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), ["100% of a_b\\c"], "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filtered_wait_passes_over_other_mail() {
+    let app = App::start().await;
+    let blocked = app.block(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
+    app.deliver(ADDRESS, "other", "").await;
+    app.deliver(ADDRESS, "the WANTED one", "").await;
+    let answer = blocked.await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["the WANTED one"]);
+
+    app.deliver(ADDRESS, "later", "").await;
+    let path = format!("{PATH}?since={}", answer["next_since"].as_str().unwrap());
+    assert_eq!(subjects(&app.get(&path).await.expect(200)["emails"]), ["later"]);
+}
+
+/// The one test that sits the hold out, with all that ends there in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
+    let app = App::start().await;
+    let (nothing, partly, filtered) = (
+        app.token(&app.tenant, TokenKind::Live).await,
+        app.token(&app.tenant, TokenKind::Live).await,
+        app.token(&app.tenant, TokenKind::Live).await,
+    );
+    let started = Instant::now();
+    let nothing = app.block(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
+    let partly = app.block(&partly, &format!("{PATH}?count=2")).await;
+    let filtered = app.block(&filtered, &format!("{PATH}?subject=absent")).await;
+    app.deliver(ADDRESS, "only one", "").await;
+
+    let partly = partly.await.unwrap().expect(200);
+    assert_eq!(subjects(&partly["emails"]), ["only one"]);
+    let nothing = nothing.await.unwrap();
+    assert_eq!(nothing.status, 204);
+    assert!(started.elapsed() >= Duration::from_secs(25), "{:?}", started.elapsed());
+    let filtered = filtered.await.unwrap();
+    assert_eq!(filtered.status, 204);
+
+    // Both positions are good cursors, and stand behind what was passed over.
+    app.deliver(ADDRESS, "next", "").await;
+    for answer in [nothing, filtered] {
+        let since = answer.header("x-next-since");
+        assert!(!since.is_empty(), "a 204 tells the position it reached");
+        let next = app.get(&format!("{PATH}?since={since}")).await.expect(200);
+        assert!(subjects(&next["emails"]).starts_with(&["next"]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_after_a_filtered_204_is_behind_all_that_was_scanned() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "first", "").await;
+    let first = app.get(&format!("{PATH}?subject=first")).await.expect(200);
+    app.deliver(ADDRESS, "passed over", "").await;
+    app.deliver(ADDRESS, "hit", "").await;
+    let path = format!("{PATH}?subject=hit&since={}", first["next_since"].as_str().unwrap());
+    let hit = app.get(&path).await.expect(200);
+    app.deliver(ADDRESS, "after", "").await;
+    let path = format!("{PATH}?since={}", hit["next_since"].as_str().unwrap());
+    assert_eq!(subjects(&app.get(&path).await.expect(200)["emails"]), ["after"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_parameters_are_refused_and_unknown_ones_ignored() {
+    let app = App::start().await;
+    app.deliver(ADDRESS, "here", "").await;
+    for query in [
+        "count=0",
+        "count=-1",
+        "count=x",
+        "count=1.5",
+        "count=",
+        "limit=0",
+        "limit=-3",
+        "limit=many",
+        "limit=99999999999999999999x",
+        "since=nonsense",
+        "since=%00",
+    ] {
+        app.get(&format!("{PATH}?{query}")).await.is_v1_error(400, "invalid_request");
+    }
+    let answer = app.get(&format!("{PATH}?unknown=1&page=0")).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["here"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_not_served_is_404_and_a_malformed_one_400() {
+    let app = App::start().await;
+    for address in ["a@elsewhere.example", "a@sub.inbox.localhost", "a@localhost", "a@%5B127.0.0.1%5D"] {
+        app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+    }
+    for address in [
+        "nobody",
+        "@inbox.localhost",
+        "a@",
+        "a@@inbox.localhost",
+        "a%20b@inbox.localhost",
+        ".a@inbox.localhost",
+        "a..b@inbox.localhost",
+        "a@inbox..localhost",
+        "%00@inbox.localhost",
+        "%FF@inbox.localhost",
+    ] {
+        let answer = app.get(&format!("/v1/inbox/{address}")).await;
+        assert_eq!(answer.status, 400, "{address}");
+        answer.is_v1_error(400, "invalid_request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_spellings_of_an_address_are_one_inbox() {
+    let app = App::start().await;
+    app.deliver("SHIP@Inbox.Localhost", "one", "").await;
+    app.deliver("\"ship\"@inbox.localhost.", "two", "").await;
+    app.deliver("@relay.example:ship@inbox.localhost", "three", "").await;
+    for path in ["/v1/inbox/ship@inbox.localhost", "/v1/inbox/Ship%40INBOX.localhost."] {
+        let answer = app.get(path).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), ["three", "two", "one"], "{path}");
+        assert_eq!(answer["emails"][0]["address"], json!(ADDRESS));
+    }
+}

@@ -1,0 +1,226 @@
+//! Whose inbox an address is: reads go by owner, and another's is as if it did not exist.
+
+use reqwest::Method;
+use reqwest::header::{DATE, HeaderMap};
+use tempmail_tests::http::percent;
+use tempmail_tests::{Answer, App, send_mail, smtp};
+
+use super::subjects;
+
+/// All that a client could tell two answers apart by.
+fn appearance(answer: &Answer) -> (u16, HeaderMap, String) {
+    let mut headers = answer.headers.clone();
+    for changing in [DATE.as_str(), "ratelimit", "ratelimit-policy"] {
+        headers.remove(changing);
+    }
+    (answer.status, headers, answer.text())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_inbox_is_read_by_every_live_token() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.deliver("ship@inbox.localhost", "for all", "").await;
+    for token in [&app.tenant.live, &other.live] {
+        let emails = app.emails_as(token, "ship@inbox.localhost").await;
+        assert_eq!(emails[0]["subject"], "for all");
+        let path = format!("/v1/email/{}", emails[0]["id"].as_str().unwrap());
+        assert_eq!(app.get_as(token, &path).await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
+    app.deliver("pro@inbox.localhost", "mine", "").await;
+    let emails = app.emails("pro@inbox.localhost").await;
+    assert_eq!(emails[0]["subject"], "mine");
+
+    let theirs = app.get_as(&other.live, "/v1/inbox/pro@inbox.localhost").await;
+    let unserved = app.get_as(&other.live, "/v1/inbox/pro@elsewhere.example").await;
+    assert_eq!(appearance(&theirs), appearance(&unserved));
+    theirs.is_v1_error(404, "not_found");
+    let deletion =
+        app.request(Method::DELETE, "/v1/inbox/pro@inbox.localhost").live(&other.live).send().await;
+    deletion.is_v1_error(404, "not_found");
+
+    let id = emails[0]["id"].as_str().unwrap();
+    let unknown = tempmail_model::id::new_id(tempmail_model::clock::Clock::now(&app.clock));
+    for rest in ["", "/raw", "/attachments/0"] {
+        let theirs = app.get_as(&other.live, &format!("/v1/email/{id}{rest}")).await;
+        let nobodys = app.get_as(&other.live, &format!("/v1/email/{unknown}{rest}")).await;
+        assert_eq!(appearance(&theirs), appearance(&nobodys), "{rest}");
+        theirs.is_v1_error(404, "not_found");
+    }
+    let deletion = app.request(Method::DELETE, &format!("/v1/email/{id}")).live(&other.live).send().await;
+    deletion.is_v1_error(404, "not_found");
+    assert_eq!(app.emails("pro@inbox.localhost").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_free_mailbox_is_404_to_every_token() {
+    let app = App::start().await;
+    let free = app.mailbox(None, "free@inbox.localhost").await;
+    app.deliver("free@inbox.localhost", "private", "").await;
+    for address in ["free@inbox.localhost", "free+tag@inbox.localhost"] {
+        app.get(&format!("/v1/inbox/{}", percent(address))).await.is_v1_error(404, "not_found");
+        app.delete(&format!("/v1/inbox/{}", percent(address))).await.is_v1_error(404, "not_found");
+    }
+    let messages = app.messages(&free).await;
+    let id = messages[0]["id"].as_str().unwrap();
+    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}/raw")).await.is_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_custom_domain_is_read_by_its_tenant_alone() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    app.deliver("any.name@ships.example", "mine", "").await;
+    assert_eq!(app.emails("any.name@ships.example").await[0]["subject"], "mine");
+    let theirs = app.get_as(&other.live, "/v1/inbox/any.name@ships.example").await;
+    let unserved = app.get_as(&other.live, "/v1/inbox/any.name@elsewhere.example").await;
+    assert_eq!(appearance(&theirs), appearance(&unserved));
+    theirs.is_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reserved_names_of_a_custom_domain_are_its_owners() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    for name in ["admin", "postmaster", "abuse", "security"] {
+        app.deliver(&format!("{name}@ships.example"), name, "").await;
+        assert_eq!(app.emails(&format!("{name}@ships.example")).await[0]["subject"], name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_that_no_longer_serves_is_404_with_all_that_is_in_it() {
+    let app = App::start().await;
+    let domain = app.custom_domain(&app.tenant, "ships.example").await;
+    app.deliver("a@ships.example", "mine", "").await;
+    let id = app.emails("a@ships.example").await[0]["id"].as_str().unwrap().to_owned();
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;
+    app.deliver("box@ships.example", "mine too", "").await;
+
+    sqlx::query("UPDATE domain SET serves = false WHERE id = $1")
+        .bind(domain)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    app.get("/v1/inbox/a@ships.example").await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/box@ships.example").await.is_v1_error(404, "not_found");
+    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_shared_inboxes_an_address_without_a_mailbox_is_404() {
+    let app = App::start().await;
+    app.system_domain("closed.localhost", false).await;
+    app.get("/v1/inbox/a@closed.localhost").await.is_v1_error(404, "not_found");
+    app.mailbox(Some(&app.tenant.pro), "box@closed.localhost").await;
+    app.deliver("box@closed.localhost", "kept", "").await;
+    assert_eq!(app.emails("box@closed.localhost").await[0]["subject"], "kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reserved_names_of_a_system_domain_are_404_and_postmaster_is_the_platforms() {
+    let app = App::start().await;
+    for name in ["admin", "Admin+x", "postmaster", "abuse", "abuse+x", "mailer-daemon", "root"] {
+        let path = format!("/v1/inbox/{}@inbox.localhost", percent(name));
+        app.get(&path).await.is_v1_error(404, "not_found");
+        app.delete(&path).await.is_v1_error(404, "not_found");
+    }
+    let platform = app.platform_token().await;
+    app.deliver("postmaster@inbox.localhost", "to postmaster", "").await;
+    app.deliver("Abuse@inbox.localhost", "to abuse", "").await;
+    let emails = app.emails_as(&platform, "postmaster@inbox.localhost").await;
+    assert_eq!(emails[0]["subject"], "to postmaster");
+    assert_eq!(app.emails_as(&platform, "abuse@inbox.localhost").await[0]["subject"], "to abuse");
+    let id = emails[0]["id"].as_str().unwrap();
+    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    assert_eq!(app.get_as(&platform, &format!("/v1/email/{id}")).await.status, 200);
+    app.get_as(&platform, "/v1/inbox/admin@inbox.localhost").await.is_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    app.deliver("box@inbox.localhost", "plain", "").await;
+    app.deliver("box+one@inbox.localhost", "one", "").await;
+    app.deliver("BOX+Two@inbox.localhost", "two", "").await;
+    let all = app.get("/v1/inbox/box@inbox.localhost").await.expect(200);
+    assert_eq!(subjects(&all["emails"]), ["two", "one", "plain"]);
+    assert_eq!(all["emails"][0]["address"], "box+two@inbox.localhost");
+    for (path, expected) in [
+        ("/v1/inbox/box+one@inbox.localhost", "one"),
+        ("/v1/inbox/box%2Bone@inbox.localhost", "one"),
+        ("/v1/inbox/box%2BTWO@inbox.localhost", "two"),
+    ] {
+        let tag = app.get(path).await.expect(200);
+        assert_eq!(subjects(&tag["emails"]), [expected], "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_on_a_tag_is_not_woken_for_another() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    let blocked = app.block(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
+    app.deliver("box+two@inbox.localhost", "two", "").await;
+    app.deliver("box+one@inbox.localhost", "one", "").await;
+    assert_eq!(subjects(&blocked.await.unwrap().expect(200)["emails"]), ["one"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_mailbox_each_exact_address_is_an_inbox_of_its_own() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    for domain in ["inbox.localhost", "ships.example"] {
+        app.deliver(&format!("name@{domain}"), "plain", "").await;
+        app.deliver(&format!("name+tag@{domain}"), "tagged", "").await;
+        let plain = app.get(&format!("/v1/inbox/name@{domain}")).await.expect(200);
+        assert_eq!(subjects(&plain["emails"]), ["plain"]);
+        let tagged = app.get(&format!("/v1/inbox/name%2Btag@{domain}")).await.expect(200);
+        assert_eq!(subjects(&tagged["emails"]), ["tagged"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
+    let app = App::start().await;
+    app.deliver("late@inbox.localhost", "before", "").await;
+    let before = app.emails("late@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
+    assert!(app.messages(&mailbox).await.is_empty());
+    app.is_empty("late@inbox.localhost").await;
+    let id = format!("/api/messages/{before}");
+    app.get_mailbox(&mailbox, &id).await.is_api_error(404, "not_found");
+    app.get(&format!("/v1/email/{before}")).await.is_v1_error(404, "not_found");
+    let other = app.another_tenant("lighthouse").await;
+    app.get_as(&other.live, &format!("/v1/email/{before}")).await.is_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_local_part_outside_ascii_is_an_address_of_a_custom_domain() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    let message = smtp::message("a@client.example", "dvě", "");
+    let mut client = tempmail_tests::SmtpClient::hello(app.smtp()).await;
+    client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+    client.must("RCPT TO:<loď@ships.example>").await;
+    client.must("DATA").await;
+    client.send(smtp::dot_stuffed(&message)).await;
+    assert_eq!(client.reply().await.code, 250);
+    let decomposed = percent("lod\u{30c}@ships.example");
+    let answer = app.get(&format!("/v1/inbox/{decomposed}")).await.expect(200);
+    assert_eq!(answer["emails"][0]["address"], "loď@ships.example");
+    let reply = send_mail(app.smtp(), "a@client.example", "plain@ships.example", &message).await;
+    assert_eq!(reply.code, 250, "8-bit header fields are taken as they are");
+}

@@ -1,0 +1,121 @@
+//! Starting, stopping, starting again.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use nix::sys::signal::Signal;
+use tempmail_tests::binary::Installation;
+use tempmail_tests::http::Request;
+use tempmail_tests::{Answer, Binary, SmtpClient, send_mail, smtp};
+
+async fn get(url: String, token: &str) -> Answer {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    Request::new(&client, reqwest::Method::GET, &url).live(token).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_goes_in_and_comes_out() {
+    let installation = Installation::new();
+    let _server = installation.up(&[]);
+    let credentials = installation.credentials();
+    assert_eq!(credentials["base_url"], format!("http://{}", installation.http));
+    assert_eq!(credentials["smtp"], installation.smtp.to_string());
+    assert!(credentials["pro_token"].as_str().unwrap().starts_with("tm_pro_"));
+    let message = smtp::message("a@client.example", "hello", "");
+    let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+    let url = format!("{}/v1/inbox/new@inbox.localhost", credentials["base_url"].as_str().unwrap());
+    let answer = get(url, credentials["live_token"].as_str().unwrap()).await.expect(200);
+    assert_eq!(answer["emails"][0]["subject"], "hello");
+
+    for (path, body) in [("/livez", "ok"), ("/readyz", "ok")] {
+        let answer = get(format!("http://{}{path}", installation.admin), "").await;
+        assert_eq!((answer.status, answer.text().trim()), (200, body), "{path}");
+    }
+    assert_eq!(get(format!("http://{}/metrics", installation.admin), "").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mail_and_credentials_are_kept_over_a_restart() {
+    let installation = Installation::new();
+    let mut server = installation.up(&[]);
+    let credentials = installation.credentials();
+    let keys = std::fs::read(installation.data_dir().join("keys.json")).unwrap();
+    let message = smtp::message("a@client.example", "kept", "");
+    let reply = send_mail(installation.smtp, "a@client.example", "kept@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250);
+    server.signal(Signal::SIGTERM);
+    assert!(server.wait().success(), "{}", server.output());
+    assert!(server.descendants().is_empty());
+
+    let _server = installation.up(&[]);
+    assert_eq!(installation.credentials(), credentials);
+    assert_eq!(std::fs::read(installation.data_dir().join("keys.json")).unwrap(), keys);
+    let url = format!("http://{}/v1/inbox/kept@inbox.localhost", installation.http);
+    let answer = get(url, credentials["live_token"].as_str().unwrap()).await.expect(200);
+    assert_eq!(answer["emails"][0]["subject"], "kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_up_on_the_same_directory_says_so_and_stops() {
+    let installation = Installation::new();
+    let _first = installation.up(&[]);
+    let other_ports = Installation::new();
+    let mut command = std::process::Command::new(tempmail_tests::binary::program());
+    command.arg("up").arg("--data-dir").arg(installation.data_dir());
+    command.arg("--smtp").arg(other_ports.smtp.to_string());
+    command.arg("--http").arg(other_ports.http.to_string());
+    command.arg("--admin").arg(other_ports.admin.to_string());
+    let mut second = Binary::spawn(command);
+    let status = second.wait();
+    assert!(!status.success());
+    let said = second.output();
+    assert!(said.contains("already") && said.contains(installation.data_dir().to_str().unwrap()), "{said}");
+
+    let message = smtp::message("a@client.example", "hello", "");
+    let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "the first is unharmed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_lets_the_mail_in_hand_end_and_takes_no_new_one() {
+    let installation = Installation::new();
+    let mut server = installation.up(&[]);
+    let mut in_hand = SmtpClient::hello(installation.smtp).await;
+    in_hand.must("MAIL FROM:<a@client.example>").await;
+    in_hand.must("RCPT TO:<hand@inbox.localhost>").await;
+    in_hand.must("DATA").await;
+    let mut idle = SmtpClient::hello(installation.smtp).await;
+    server.signal(Signal::SIGTERM);
+    assert_eq!(idle.reply().await.code, 421, "an idle session is told");
+    in_hand.send(smtp::dot_stuffed(&smtp::message("a@client.example", "in hand", ""))).await;
+    assert_eq!(in_hand.reply().await.code, 250);
+    assert!(server.wait().success(), "{}", server.output());
+
+    let _server = installation.up(&[]);
+    let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
+    let url = format!("http://{}/v1/inbox/hand@inbox.localhost", installation.http);
+    assert_eq!(get(url, &token).await.expect(200)["emails"][0]["subject"], "in hand");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_setting_that_is_none_stops_the_start_with_one_sentence() {
+    let installation = Installation::new();
+    for (name, value) in [("TEMPMAIL_SMTP__NONSENSE", "1"), ("TEMPMAIL_SMTP__CONNECTIONS", "many")] {
+        let mut command = installation.command();
+        command.env(name, value);
+        let mut server = Binary::spawn(command);
+        assert!(!server.wait().success(), "{name}");
+        let said = server.output();
+        assert!(said.lines().count() <= 3 && !said.contains("panicked"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_its_own_users_alone() {
+    let installation = Installation::new();
+    let _server = installation.up(&[]);
+    for file in ["credentials.json", "keys.json"] {
+        let mode = std::fs::metadata(installation.data_dir().join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+}

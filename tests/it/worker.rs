@@ -1,0 +1,159 @@
+//! What the worker leaves in the database: partitions, expiry, deletions, things that end.
+
+use jiff::SignedDuration;
+use jiff_sqlx::ToSqlx as _;
+use reqwest::Method;
+use serde_json::json;
+use tempmail_model::clock::Clock as _;
+use tempmail_tests::{App, SmtpClient};
+use tokio::join;
+
+/// Tables that hold messages or raw data, attached or not.
+const PARTITIONS: &str =
+    "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^(message|raw)_[0-9]'";
+const ORPHANS: &str = "SELECT count(*) FROM pg_class
+    WHERE relkind = 'r' AND NOT relispartition AND relname ~ '^(message|raw)_[0-9]'";
+const MESSAGES: &str = "SELECT count(*) FROM message";
+const RAWS: &str = "SELECT count(*) FROM raw";
+const OCTETS: &str = "SELECT coalesce(sum(bytes), 0)::bigint FROM usage";
+const PURGES: &str = "SELECT count(*) FROM purge";
+
+#[tokio::test]
+async fn slots_are_there_before_mail_needs_them() {
+    let app = App::start().await;
+    app.worker_pass().await;
+    for minutes in [0, 5, 10, 15] {
+        let at = app.clock.now() + SignedDuration::from_mins(minutes);
+        let covered: Vec<i16> =
+            sqlx::query_scalar("SELECT class FROM slot WHERE starts <= $1 AND ends > $1 ORDER BY class")
+                .bind(at.to_sqlx())
+                .fetch_all(&app.pool)
+                .await
+                .expect("slots can be listed");
+        assert!(covered.contains(&1) && covered.contains(&72), "in {minutes} min: {covered:?}");
+    }
+    let before = app.count(PARTITIONS).await;
+    app.worker_pass().await;
+    assert_eq!(app.count(PARTITIONS).await, before, "a second pass has nothing to make");
+}
+
+#[tokio::test]
+async fn expired_mail_is_physically_gone() {
+    let app = App::start().await;
+    app.deliver("short@inbox.localhost", "kept for an hour", "x").await;
+    let domain = app.custom_domain(&app.tenant, "kept.test").await;
+    app.deliver("long@kept.test", "kept for three days", "x").await;
+    assert!(!domain.is_nil());
+    assert_eq!(app.count(MESSAGES).await, 2);
+
+    // One slot's width after the hour, whenever in its slot the mail came.
+    app.clock.advance(SignedDuration::from_mins(65));
+    app.worker_pass().await;
+    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1), "the hour is over");
+    assert_eq!(app.count("SELECT count(*) FROM message WHERE class = 72").await, 1);
+    assert_eq!(app.count(ORPHANS).await, 0, "its tables are dropped");
+    assert_eq!(app.count("SELECT count(*) FROM usage WHERE class = 1").await, 0);
+    app.deliver("short@inbox.localhost", "mail still flows", "x").await;
+
+    app.advance_hours(75);
+    app.worker_pass().await;
+    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (0, 0));
+    assert_eq!(app.count(OCTETS).await, 0);
+}
+
+/// A reader that sits in a transaction delays expiry, not mail.
+#[tokio::test]
+async fn a_long_reader_delays_expiry_and_nothing_else() {
+    let app = App::start().await;
+    app.deliver("short@inbox.localhost", "to expire", "x").await;
+    app.worker_pass().await;
+    app.clock.advance(SignedDuration::from_mins(65));
+
+    let mut reader = app.pool.begin().await.expect("a transaction begins");
+    sqlx::query("SELECT count(*) FROM message").execute(&mut *reader).await.expect("it reads");
+    let mail = async {
+        for _ in 0..20 {
+            app.deliver("other@inbox.localhost", "while the worker tries", "x").await;
+        }
+    };
+    join!(app.worker_pass(), mail);
+    assert_eq!(app.count(MESSAGES).await, 21, "nothing expired is gone yet, nothing new is lost");
+
+    reader.rollback().await.expect("it ends");
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM message WHERE subject = 'to expire'").await, 0);
+    assert_eq!(app.count(MESSAGES).await, 20);
+}
+
+#[tokio::test]
+async fn a_large_deletion_is_carried_out_in_batches() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "many@inbox.localhost").await;
+    app.deliver("neighbour@inbox.localhost", "stays", "x").await;
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    for _ in 0..11 {
+        let tags: Vec<String> = (0..100).map(|tag| format!("many+{tag}@inbox.localhost")).collect();
+        let recipients: Vec<&str> = tags.iter().map(String::as_str).collect();
+        let reply =
+            client.transact("ada@client.example", &recipients, b"Subject: one of many\r\n\r\nx\r\n").await;
+        assert_eq!(reply.code, 250, "{reply:?}");
+    }
+    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1_101, 12));
+
+    let deleted = app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await;
+    assert_eq!(deleted.status, 204, "{}", deleted.text());
+    // The loop of the running worker may be at it too: both at once are harmless.
+    join!(app.worker_pass(), app.worker_pass());
+    tempmail_tests::wait::eventually("the purge is carried out", || async {
+        (app.count(PURGES).await == 0).then_some(())
+    })
+    .await;
+    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1));
+    let kept = app.count("SELECT size::bigint FROM message").await;
+    assert_eq!(app.count("SELECT max(bytes) FROM usage WHERE class = 1").await, kept);
+    assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage WHERE class = 72").await, 0);
+}
+
+#[tokio::test]
+async fn an_idle_free_mailbox_is_removed_and_its_address_held() {
+    let app = App::start().await;
+    let (idle, used, pro) = (
+        app.mailbox(None, "idle@inbox.localhost").await,
+        app.mailbox(None, "used@inbox.localhost").await,
+        app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await,
+    );
+    let sign_in = async |address: &str| {
+        let body = json!({ "address": address, "password": "correct horse" });
+        app.request(Method::POST, "/api/token").json(&body).send().await.status
+    };
+    app.advance_hours(20 * 24);
+    assert_eq!(sign_in(&used.address).await, 200);
+    app.advance_hours(11 * 24);
+    app.worker_pass().await;
+    assert_eq!(sign_in(&idle.address).await, 401, "30 days without a sign-in or a read");
+    assert_eq!(sign_in(&used.address).await, 200, "11 days");
+    assert_eq!(sign_in(&pro.address).await, 200, "only free mailboxes end");
+    app.create_mailbox(None, &idle.address, "correct horse").await.is_api_error(409, "address_taken");
+
+    app.advance_hours(31 * 24 + 1);
+    app.worker_pass().await;
+    assert_eq!(app.create_mailbox(None, &idle.address, "correct horse").await.status, 201, "no longer held");
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_kept_for_a_week() {
+    let app = App::start().await;
+    let tokens = app.count("SELECT count(*) FROM api_token").await;
+    sqlx::query("UPDATE api_token SET revoked_at = $1 WHERE kind = 'pro' AND tenant = $2")
+        .bind(app.clock.now().to_sqlx())
+        .bind(app.tenant.id)
+        .execute(&app.pool)
+        .await
+        .expect("it is revoked");
+    app.advance_hours(7 * 24 - 1);
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM api_token").await, tokens);
+    app.advance_hours(2);
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM api_token").await, tokens - 1);
+}

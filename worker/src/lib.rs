@@ -1,0 +1,143 @@
+//! Background work: slots ahead of time, expired slots, large deletions, and things that end
+//! by themselves.
+//!
+//! Every loop takes the time from [`Clock`], does what is due, and sleeps. A pass that fails
+//! is logged and counted, and the loop lives. Several workers at once do no harm: what two of
+//! them would both do is taken under a lock, or already done for the second.
+
+mod purge;
+mod slots;
+mod upkeep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tempmail_model::clock::Clock;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+use tokio::task::JoinSet;
+
+/// The role that runs the loops.
+#[derive(Clone)]
+pub struct Worker {
+    config: Arc<Config>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    readiness: Readiness,
+}
+
+/// One of the loops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    /// Makes slots before mail needs them.
+    SlotsAhead,
+    /// Detaches and drops slots whose mail has expired.
+    ExpiredSlots,
+    /// Carries out deletions that owners asked for.
+    Purge,
+    /// Removes idle mailboxes, released addresses, old revoked tokens.
+    Upkeep,
+}
+
+impl Job {
+    /// In the order in which one pass of everything runs them.
+    const ALL: [Self; 4] = [Self::SlotsAhead, Self::Upkeep, Self::Purge, Self::ExpiredSlots];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::SlotsAhead => "slots_ahead",
+            Self::ExpiredSlots => "expired_slots",
+            Self::Purge => "purge",
+            Self::Upkeep => "upkeep",
+        }
+    }
+
+    /// Time between the end of a pass and the next one.
+    fn period(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::SlotsAhead | Self::ExpiredSlots => 30,
+            Self::Purge => 1,
+            Self::Upkeep => 300,
+        })
+    }
+}
+
+/// What the worker shows in `/readyz`.
+const COMPONENT: &str = "worker";
+
+impl Worker {
+    /// A worker over a database whose schema is up to date.
+    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { config, store, clock, readiness: Readiness::default() }
+    }
+
+    /// Shows in `readiness` whether there are partitions for new mail; so far there are none.
+    #[must_use]
+    pub fn with_readiness(self, readiness: Readiness) -> Self {
+        readiness.missing(COMPONENT, "partitions for new mail are being made");
+        Self { readiness, ..self }
+    }
+
+    /// Runs the loops until `shutdown` asks to drain: passes in hand end, no new one starts.
+    ///
+    /// # Errors
+    /// A loop panicked: the process should end and be started again.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let mut loops = JoinSet::new();
+        for job in Job::ALL {
+            loops.spawn(self.clone().repeat(job, shutdown.clone()));
+        }
+        while let Some(ended) = loops.join_next().await {
+            ended.context("a loop of the worker panicked")?;
+        }
+        Ok(())
+    }
+
+    /// One pass of every loop, for tests that move the clock.
+    ///
+    /// # Errors
+    /// The first pass that failed; the others still ran.
+    pub async fn pass(&self) -> anyhow::Result<()> {
+        let mut result = Ok(());
+        for job in Job::ALL {
+            let done = self.once(job).await.with_context(|| format!("pass of {}", job.name()));
+            result = result.and(done);
+        }
+        result
+    }
+
+    async fn repeat(self, job: Job, shutdown: Shutdown) {
+        while !shutdown.drain.is_cancelled() {
+            tokio::select! {
+                done = self.once(job) => if let Err(error) = done {
+                    metrics::counter!("tempmail_worker_failed_passes_total", "job" => job.name()).increment(1);
+                    tracing::error!(job = job.name(), error = format!("{error:#}"), "a pass of the worker failed");
+                },
+                () = shutdown.stop.cancelled() => return,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(job.period()) => {}
+                () = shutdown.drain.cancelled() => return,
+            }
+        }
+    }
+
+    async fn once(&self, job: Job) -> anyhow::Result<()> {
+        match job {
+            Job::SlotsAhead => {
+                let done = self.make_slots_ahead().await;
+                match &done {
+                    Ok(()) => self.readiness.ready(COMPONENT),
+                    Err(_) => self.readiness.missing(COMPONENT, "partitions for new mail can't be made"),
+                }
+                done
+            }
+            Job::ExpiredSlots => self.drop_expired_slots().await,
+            Job::Purge => self.carry_out_purges().await,
+            Job::Upkeep => self.tidy_up().await,
+        }
+    }
+}

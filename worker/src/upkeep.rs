@@ -1,0 +1,21 @@
+//! Things that end by themselves.
+
+use jiff::SignedDuration;
+use tempmail_store::UPKEEP_BATCH;
+
+use crate::Worker;
+
+impl Worker {
+    /// Removes free mailboxes that nobody used for `limits.idle_mailbox_days`, forgets
+    /// removed ones whose hold is over, and deletes tokens revoked a week ago.
+    pub(crate) async fn tidy_up(&self) -> anyhow::Result<()> {
+        let limits = &self.config.limits;
+        let now = self.clock.now();
+        let idle_since = now - SignedDuration::from_hours(24 * i64::from(limits.idle_mailbox_days));
+        while self.store.remove_idle_mailboxes(idle_since, now, limits.address_hold_days).await? > 0 {}
+        let full = UPKEEP_BATCH.unsigned_abs();
+        while self.store.delete_released_mailboxes(now).await? == full {}
+        self.store.delete_revoked_tokens(now).await?;
+        Ok(())
+    }
+}
