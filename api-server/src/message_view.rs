@@ -5,12 +5,8 @@
 
 mod budget;
 mod disposition;
-mod header;
 mod raw;
 mod render;
-mod structure;
-mod text;
-mod transfer;
 
 use std::sync::Arc;
 
@@ -24,6 +20,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use jiff::Timestamp;
 use serde::Serialize;
+use tempmail_mime::{Decoder, Structure};
 use tempmail_store::{MessageRow, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
@@ -33,8 +30,6 @@ use crate::state::AppState;
 
 pub(crate) use budget::MemoryBudget;
 use raw::{RawError, RawReader};
-use structure::Structure;
-use transfer::Decoder;
 
 /// Answers up to this many octets leave the memory budget before they are written.
 const SMALL_ANSWER: usize = 64 << 10;
@@ -171,7 +166,7 @@ pub async fn attachment(state: &AppState, row: MessageRow, index: &str) -> Resul
     let name = found.download_name();
     let content_type = found.content_type_with_charset();
     let state_of_stream =
-        (open(state, &row).await?, 0_usize, found.body.clone(), Decoder::new(found.encoding));
+        (open(state, &row).await?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
     let chunks = stream::try_unfold(Some(state_of_stream), |state| async move {
         let Some((mut reader, mut at, body, mut decoder)) = state else { return Ok(None) };
         let mut decoded = Vec::new();

@@ -90,7 +90,13 @@ impl Server {
         session: &mut Session,
     ) -> End {
         let mut action = Action::Read;
+        let mut under_way = None;
         loop {
+            if session.is_idle() {
+                under_way = None;
+            } else if under_way.is_none() {
+                under_way = Some(self.delivery.mail_under_way());
+            }
             action = match action {
                 Action::Read => {
                     if wire.flush().await.is_err() {

@@ -1,10 +1,12 @@
 //! Final delivery: every session hands its mail to the one batcher of the process, which
-//! commits what is waiting in one statement. There is no timer: the next batch is what came
-//! while the last one committed. A session hears its verdict after the commit.
+//! commits what is waiting in one statement. The next batch is what came while the last one
+//! committed, and, for at most a millisecond, what is just coming in. A session hears its
+//! verdict after the commit.
 
 mod batcher;
 mod prepare;
 mod shared_inbox;
+mod under_way;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use tokio::task::JoinHandle;
 
 use self::batcher::{Batcher, Waiting};
 use self::shared_inbox::SharedInboxRoom;
+pub use self::under_way::{MailUnderWay, UnderWay};
 use crate::memory::MemoryPermit;
 
 /// Mails that wait for the batcher at most; their octets are bounded by the memory budget.
@@ -72,6 +75,7 @@ struct Context {
     reserved: ReservedLocalParts,
     clock: ClockHandle,
     shared_inboxes: SharedInboxRoom,
+    under_way: UnderWay,
 }
 
 /// A clock that `Debug` can pass over.
@@ -92,7 +96,9 @@ impl Delivery {
             free_class: config.retention.free_hours,
             inbox_bytes: i64::try_from(config.limits.inbox_bytes).unwrap_or(i64::MAX),
         };
+        let under_way = UnderWay::default();
         let context = Context {
+            under_way: under_way.clone(),
             hostname: config.smtp.hostname.clone(),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             clock: ClockHandle(Arc::clone(&clock)),
@@ -102,8 +108,13 @@ impl Delivery {
                 store.clone(),
             ),
         };
-        let batcher = tokio::spawn(Batcher::new(store, bus, clock, rules).run(receiver));
+        let batcher = tokio::spawn(Batcher::new(store, bus, clock, rules, under_way).run(receiver));
         (Self { waiting: sender, context: Arc::new(context) }, batcher)
+    }
+
+    /// Tells the batcher of a transaction that a session has open, as long as the answer lives.
+    pub fn mail_under_way(&self) -> MailUnderWay {
+        self.context.under_way.begin()
     }
 
     /// Stores a mail for all of its recipients or for none, and returns when that is certain.

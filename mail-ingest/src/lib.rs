@@ -62,6 +62,7 @@ impl Ingest {
         let tls = tls::acceptor(&config.smtp.tls)?;
         let listener = listener::bind(config.smtp.listen)?;
         let address = listener.local_addr()?;
+        readiness.missing("postgres", "not asked yet");
         readiness.missing("smtp", "not accepting yet");
         Ok(Self { listener, address, tls, config, store, bus, clock, readiness })
     }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use self::cache::YesCache;
-pub use self::judge::{Accepting, Room};
+pub use self::judge::Accepting;
 use self::lookup::{Lookup, Question};
 pub use self::shared_view::SharedView;
 use crate::room::StorageRoom;
@@ -74,8 +74,11 @@ impl Recipients {
                         None => return Some(Err(RecipientRefusal::Unavailable)),
                     },
                 };
-                if self.shared.view.is_shared(&address, &self.shared.reserved) {
-                    return Some(self.admit(address, Accepting { shared: true, room: Room::NoMailbox }));
+                // Only a yes may come from the view.
+                if self.shared.room.has_shared_room()
+                    && self.shared.view.is_shared(&address, &self.shared.reserved)
+                {
+                    return Some(Ok(address));
                 }
                 match self.shared.cache.get(&address, size) {
                     Some(accepting) => Some(self.admit(address, accepting)),

@@ -1,11 +1,9 @@
 //! What lists show of a mail: From, Subject and the first characters of the body. Taken once,
 //! when the mail is accepted; everything else is parsed when it is read.
 
-use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::fmt::Write as _;
 
-use mail_parser::decoders::html::html_to_text;
-use mail_parser::{Address, HeaderName, HeaderValue, Message, MessageParser, PartType};
+use tempmail_mime::{Excerpt, Leaf, Leaves, Role, addresses, fields, html_to_text, shown};
 
 /// Most characters of a stored Subject.
 const SUBJECT_MAX: usize = 1_000;
@@ -13,20 +11,10 @@ const SUBJECT_MAX: usize = 1_000;
 const FROM_MAX: usize = 512;
 /// Characters of a preview.
 const PREVIEW_MAX: usize = 100;
-/// Octets of a body that a preview is looked for in.
-const PREVIEW_SOURCE_MAX: usize = 64 << 10;
-/// Octets of a mail of many parts that are looked at: its structure is not worth more here.
-const MANY_PARTS_PREFIX: usize = 256 << 10;
-/// Lines that look like a boundary from which on a mail has many parts.
-const MANY_PARTS: usize = 2_000;
-
-static PARSER: LazyLock<MessageParser> = LazyLock::new(|| {
-    MessageParser::new()
-        .with_mime_headers()
-        .header_address(HeaderName::From)
-        .header_text(HeaderName::Subject)
-        .default_header_ignore()
-});
+/// Octets of a mail that are looked at.
+const LOOKED_AT_MAX: usize = 1 << 20;
+/// Octets of a body that a preview is looked for in: most have it at their beginning.
+const BODY_PREFIXES: [usize; 2] = [2 << 10, 64 << 10];
 
 /// The summary fields of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,92 +30,86 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a mail's data. Text that can't be decoded is left out, never an error.
+    /// The summary of a mail's data, of which the first MiB is looked at. Text that can't be
+    /// decoded is left out, never an error.
     pub fn of(data: &[u8]) -> Self {
-        let data = if has_many_parts(data) { &data[..data.len().min(MANY_PARTS_PREFIX)] } else { data };
-        let Some(message) = PARSER.parse(data) else {
-            return Self::default();
-        };
-        let originators: Vec<&Address<'_>> =
-            message.header_values(HeaderName::From).filter_map(HeaderValue::as_address).collect();
-        let from_email = originators
-            .iter()
-            .flat_map(|address| address.iter())
-            .find_map(|addr| addr.address.as_deref())
-            .unwrap_or_default();
-        Self {
-            from_text: shown(&from_text(&originators), FROM_MAX),
-            from_email: shown(from_email, FROM_MAX),
-            subject: shown(message.subject().unwrap_or_default(), SUBJECT_MAX),
-            preview: preview(&message),
+        let data = &data[..data.len().min(LOOKED_AT_MAX)];
+        let leaves = Leaves::of(data);
+        let mut summary = Self::default();
+        let mut has_subject = false;
+        for field in fields(&data[leaves.header()]) {
+            if field.name.eq_ignore_ascii_case("from") {
+                summary.add_originators(field.value);
+            } else if field.name.eq_ignore_ascii_case("subject") && !has_subject {
+                has_subject = true;
+                summary.subject = cut(shown(field.value), SUBJECT_MAX);
+            }
+        }
+        summary.from_text = cut(summary.from_text, FROM_MAX);
+        summary.preview = preview(data, leaves);
+        summary
+    }
+
+    /// `Name <address>, …`, as a mail client shows it.
+    fn add_originators(&mut self, value: &[u8]) {
+        for address in addresses(value) {
+            if self.from_text.len() > FROM_MAX * 4 {
+                return;
+            }
+            let gap = if self.from_text.is_empty() { "" } else { ", " };
+            write!(self.from_text, "{gap}{address}").expect("a string takes all");
+            if self.from_email.is_empty() {
+                self.from_email = cut(address.email, FROM_MAX);
+            }
         }
     }
 }
 
-/// `Name <address>, …`, as a mail client shows it.
-fn from_text(originators: &[&Address<'_>]) -> String {
-    let mut text = String::new();
-    for addr in originators.iter().flat_map(|address| address.iter()) {
-        if !text.is_empty() {
-            text.push_str(", ");
+/// From the text, else from the first HTML, of a mail that is taken apart only as far as that
+/// needs it.
+fn preview(data: &[u8], leaves: Leaves<'_>) -> String {
+    let mut text = Excerpt::new(PREVIEW_MAX);
+    let mut html = None;
+    for leaf in leaves.map_while(Result::ok) {
+        match leaf.role {
+            Role::Text => add(&mut text, &leaf, data, |text, excerpt| excerpt.push(text)),
+            Role::Html if html.is_none() => html = Some(leaf),
+            Role::Html | Role::Attachment => {}
         }
-        match (addr.name.as_deref(), addr.address.as_deref()) {
-            (Some(name), Some(address)) => text.extend([name, " <", address, ">"]),
-            (Some(name), None) => text.push_str(name),
-            (None, Some(address)) => text.push_str(address),
-            (None, None) => {}
+        if text.is_full() {
+            return text.into();
         }
-        if text.len() > FROM_MAX * 4 {
-            break;
+        // Where another part follows, its text is no part of the last word.
+        text.push(" ");
+    }
+    if text.is_empty()
+        && let Some(leaf) = html
+    {
+        add(&mut text, &leaf, data, html_to_text);
+    }
+    text.into()
+}
+
+/// Adds the beginning of a body, no more of it than is needed.
+fn add(excerpt: &mut Excerpt, leaf: &Leaf, data: &[u8], read: impl Fn(&str, &mut Excerpt)) {
+    let before = excerpt.clone();
+    for max in BODY_PREFIXES {
+        *excerpt = before.clone();
+        read(&leaf.text_prefix(data, max), excerpt);
+        if excerpt.is_full() || leaf.body.len() <= max {
+            return;
         }
+    }
+}
+
+/// The first `max` characters.
+fn cut(mut text: String, max: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(max) {
+        text.truncate(end);
+        // It waits in the batcher, and a flood must not leave its size behind.
+        text.shrink_to_fit();
     }
     text
-}
-
-fn preview(message: &Message<'_>) -> String {
-    let body = message.text_body.first().and_then(|id| message.part(*id)).map(|part| &part.body);
-    let text = match body {
-        Some(PartType::Text(text)) => Cow::Borrowed(prefix(text)),
-        Some(PartType::Html(html)) => Cow::Owned(html_to_text(prefix(html))),
-        _ => return String::new(),
-    };
-    let mut preview = String::with_capacity(PREVIEW_MAX);
-    let mut characters = 0;
-    for word in text.split_whitespace() {
-        let gap = usize::from(characters > 0);
-        for c in std::iter::repeat_n(' ', gap).chain(word.chars().filter_map(visible)) {
-            if characters == PREVIEW_MAX {
-                return preview;
-            }
-            preview.push(c);
-            characters += 1;
-        }
-    }
-    preview
-}
-
-fn prefix(text: &str) -> &str {
-    &text[..text.floor_char_boundary(PREVIEW_SOURCE_MAX)]
-}
-
-/// A header's text for a column: cut, without control characters.
-fn shown(text: &str, max: usize) -> String {
-    text.chars().filter_map(visible).take(max).collect()
-}
-
-/// NUL becomes U+FFFD, other control characters (and what turns text around) go.
-fn visible(c: char) -> Option<char> {
-    match c {
-        '\0' => Some(char::REPLACEMENT_CHARACTER),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
-        c if c.is_control() => None,
-        c => Some(c),
-    }
-}
-
-fn has_many_parts(data: &[u8]) -> bool {
-    data.len() > MANY_PARTS_PREFIX
-        && data.windows(3).filter(|w| w == b"\n--").take(MANY_PARTS).count() == MANY_PARTS
 }
 
 #[cfg(test)]
@@ -155,7 +137,8 @@ mod tests {
     #[test]
     fn nothing_is_no_error() {
         assert_eq!(Summary::of(b""), Summary::default());
-        assert_eq!(Summary::of(b"\0"), Summary::default());
+        // As its text body is shown.
+        assert_eq!(Summary::of(b"\0"), Summary { preview: "\u{fffd}".into(), ..Summary::default() });
     }
 
     #[test]
@@ -165,5 +148,67 @@ mod tests {
         assert_eq!(summary.subject.chars().count(), SUBJECT_MAX);
         assert!(summary.subject.starts_with("a\u{fffd}bx"));
         assert_eq!(summary.preview.len(), PREVIEW_MAX);
+    }
+
+    #[test]
+    fn the_first_of_several_is_shown() {
+        let summary = Summary::of(
+            b"Subject: one\r\nSubject: two\r\nFrom: team: me, (x) \"A B\" <a@b.example>;\r\n\
+              From: c@b.example (C)\r\n\r\n",
+        );
+        assert_eq!(summary.subject, "one");
+        assert_eq!(summary.from_text, "me, A B <a@b.example>, C <c@b.example>");
+        assert_eq!(summary.from_email, "a@b.example");
+    }
+
+    #[test]
+    fn text_is_preferred_and_joined() {
+        let preview = |parts: &[&str]| {
+            let parts: String = parts.iter().map(|part| format!("--b\r\n{part}\r\n")).collect();
+            let head = "Content-Type: multipart/mixed; boundary=b\r\n\r\n";
+            Summary::of(format!("{head}{parts}--b--\r\n").as_bytes()).preview
+        };
+        let (html, text) = ("Content-Type: text/html\r\n\r\n<p>html", "\r\ntext");
+        assert_eq!(preview(&[html, text, "Content-Type: image/png\r\n\r\nx", text]), "text text");
+        assert_eq!(preview(&["\r\n ", html]), "html");
+        assert_eq!(preview(&["Content-Disposition: attachment\r\n\r\nx"]), "");
+    }
+
+    #[test]
+    fn bodies_are_looked_at_as_far_as_needed() {
+        let preview = |body: &str| Summary::of(format!("\r\n{body}").as_bytes()).preview;
+        // No prefix of it ends between characters.
+        assert_eq!(preview(&format!("x{}", "é".repeat(40_000))), format!("x{}", "é".repeat(99)));
+        assert_eq!(preview(&format!("x{}é", " \r\n".repeat(10_000))), "x é");
+        assert_eq!(preview(&format!("{}x", " \r\n".repeat(30_000))), "");
+    }
+
+    #[test]
+    fn hostile_mails_are_bounded() {
+        let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(100_000);
+        assert_eq!(Summary::of(nested.as_bytes()), Summary::default());
+
+        let mut unclosed = String::from("Subject: x\r\nContent-Type: multipart/mixed; boundary=b0\r\n\r\n");
+        for i in 0..1_900 {
+            let part = format!("--b{i}\r\nContent-Type: multipart/mixed; boundary=b{}\r\n\r\n", i + 1);
+            unclosed.push_str(&part);
+            unclosed.push_str(&"--filler\r\n".repeat(1_320));
+        }
+        assert!(unclosed.len() > 25_000_000);
+        let summary = Summary::of(unclosed.as_bytes());
+        assert_eq!((summary.subject.as_str(), summary.preview.as_str()), ("x", ""));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_octets_panic(
+            head in "(From|Subject|Content-Type|[a-z]{0,3}): .{0,200}\r\n",
+            body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..1_000),
+        ) {
+            let summary = Summary::of(&[head.as_bytes(), &body].concat());
+            assert!(summary.from_text.chars().count() <= FROM_MAX);
+            assert!(summary.preview.chars().count() <= PREVIEW_MAX);
+            assert!(![summary.from_text, summary.from_email, summary.subject, summary.preview].concat().contains('\0'));
+        }
     }
 }

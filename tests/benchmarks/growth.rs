@@ -1,6 +1,6 @@
 //! `./tests/bench growth`: what stored mail costs. Two stacks run over one Postgres, one with
-//! few mails and one with many, and are measured in turn, so that what else the machine does
-//! meets both. Then half of the many expire while mail flows.
+//! few mails and one with many, and are measured in turn, request by request and portion by
+//! portion of mail, so that what else the machine does meets both. Then half of the many expire while mail flows.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,8 +54,10 @@ const MAILS_AN_ADDRESS: usize = 10;
 /// Steps in which the many are stored; between two of them time moves on, so that they lie in
 /// as many partitions as they do where mail flows all the time.
 const STEPS: usize = 10;
-/// All of them together stay below the retention of an hour, with room for the measurement.
+/// All of the steps together stay below the retention of an hour, with room for the measurement.
 const STEP: SignedDuration = SignedDuration::from_mins(4);
+/// Portions of an ingest measurement, in turn to few and many.
+const PORTIONS: usize = 10;
 
 /// The figures of one stack over the rounds.
 #[derive(Debug, Default)]
@@ -97,13 +99,12 @@ impl Growth {
             let name = format!("few{round}");
             let few = Stack::start(&cluster.create_database(&name).await?).await?;
             self.fill(&few, self.few).await?;
-            self.read(&few, self.few, &mut of_few).await?;
-            self.read(&many, self.stored, &mut of_many).await?;
-            let with_few = self.ingest(&few, round, &mut of_few).await?;
-            let with_many = self.ingest(&many, round, &mut of_many).await?;
+            let mut pair = [(&few, self.few, &mut of_few), (&many, self.stored, &mut of_many)];
+            self.read(&mut pair).await?;
+            self.ingest(round, &mut pair).await?;
             few.stop().await?;
             cluster.drop_database(&name).await?;
-            println!("round {round}: ingest {with_few:.0} msg/s with few stored, {with_many:.0} with many");
+            println!("round {round} of {} is done", self.rounds);
         }
         self.print(&of_few, &of_many);
         self.expire(&many, halves).await?;
@@ -133,33 +134,52 @@ impl Growth {
         Ok(halves)
     }
 
-    /// Requests one after the other: random inboxes, and of each one of its mails.
-    async fn read(&self, stack: &Stack, stored: usize, figures: &mut Figures) -> anyhow::Result<()> {
+    /// Requests one after the other, in turn to few and many: a random inbox, and one of its
+    /// mails.
+    async fn read(&self, pair: &mut [(&Stack, usize, &mut Figures); 2]) -> anyhow::Result<()> {
         let mut random = StdRng::seed_from_u64(3_072);
-        let mut client = Client::connect(stack.http).await?;
-        let (mut inbox, mut email) = (Vec::new(), Vec::new());
-        for _ in 0..self.reads {
-            let number = random.random_range(1..=addresses(stored));
+        let mut clients = [Client::connect(pair[0].0.http).await?, Client::connect(pair[1].0.http).await?];
+        let (mut inbox, mut email) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+        for at in (0..self.reads * 2).map(|request| request % 2) {
+            let (stack, stored, _) = &pair[at];
+            let number = random.random_range(1..=addresses(*stored));
             let label = fill_label(random.random_range(0..STEPS));
             let target = format!("/v1/inbox/{number}{label}@{DOMAIN}");
-            let (body, took) = timed_get(&mut client, &target, &stack.token).await?;
-            inbox.push(took);
+            let (body, took) = timed_get(&mut clients[at], &target, &stack.token).await?;
+            inbox[at].push(took);
             let emails = body["emails"].as_array().context("no emails")?;
             ensure!(emails.len() == MAILS_AN_ADDRESS, "{} mails instead of {MAILS_AN_ADDRESS}", emails.len());
             let id = emails[random.random_range(0..emails.len())]["id"].as_str().context("no id")?;
-            let (_, took) = timed_get(&mut client, &format!("/v1/email/{id}"), &stack.token).await?;
-            email.push(took);
+            let (_, took) = timed_get(&mut clients[at], &format!("/v1/email/{id}"), &stack.token).await?;
+            email[at].push(took);
         }
-        push_latencies(&mut figures.inbox, &Latencies::new(inbox));
-        push_latencies(&mut figures.email, &Latencies::new(email));
+        for ((_, _, figures), (inbox, email)) in pair.iter_mut().zip(inbox.into_iter().zip(email)) {
+            push_latencies(&mut figures.inbox, &Latencies::new(inbox));
+            push_latencies(&mut figures.email, &Latencies::new(email));
+        }
         Ok(())
     }
 
-    async fn ingest(&self, stack: &Stack, round: usize, figures: &mut Figures) -> anyhow::Result<f64> {
-        let report = self.load(stack, &format!("r{round}ingest")).run().await?;
-        figures.ingest.push(report.rate());
-        push_latencies(&mut figures.accept, &report.latencies);
-        Ok(report.rate())
+    /// Mail in portions, in turn to few and many.
+    async fn ingest(
+        &self,
+        round: usize,
+        pair: &mut [(&Stack, usize, &mut Figures); 2],
+    ) -> anyhow::Result<()> {
+        let mut reports = [Vec::new(), Vec::new()];
+        for portion in 0..PORTIONS {
+            for ((stack, _, _), reports) in pair.iter().zip(&mut reports) {
+                let label = format!("r{round}p{portion}");
+                let load = Load { mails: self.mails / PORTIONS, ..self.load(stack, &label) };
+                reports.push(load.run().await?);
+            }
+        }
+        for ((_, _, figures), reports) in pair.iter_mut().zip(reports) {
+            let report = Report::sum(reports);
+            figures.ingest.push(report.rate());
+            push_latencies(&mut figures.accept, &report.latencies);
+        }
+        Ok(())
     }
 
     fn load(&self, stack: &Stack, label: &str) -> Load {

@@ -154,6 +154,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// Several runs, one after the other, as one.
+    pub fn sum(reports: impl IntoIterator<Item = Self>) -> Self {
+        let (mut mails, mut elapsed, mut latencies) = (0, Duration::ZERO, Vec::new());
+        for report in reports {
+            mails += report.mails;
+            elapsed += report.elapsed;
+            latencies.extend(report.latencies.into_inner());
+        }
+        Self { mails, elapsed, latencies: Latencies::new(latencies) }
+    }
+
     /// Mails a second.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 mails")]
     pub fn rate(&self) -> f64 {

@@ -14,6 +14,11 @@ impl Latencies {
         Self(values)
     }
 
+    /// The values, shortest first.
+    pub fn into_inner(self) -> Vec<Duration> {
+        self.0
+    }
+
     /// The value that `share` (0 to 1) of them do not exceed, by nearest rank; zero of none.
     #[expect(
         clippy::cast_precision_loss,

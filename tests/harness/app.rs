@@ -1,6 +1,10 @@
 //! The whole of tempmail in the test process: ingest, api-server and worker over a database of
 //! the test's own, with a clock that the test moves.
 
+mod mail;
+mod rows;
+mod settings;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,19 +18,21 @@ use tempmail_bus::Bus;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
 use tempmail_model::id::new_id;
-use tempmail_model::token::{PlainToken, TokenKind};
-use tempmail_runtime::config::{Config, Key, Secret};
+use tempmail_model::token::TokenKind;
+use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_worker::Worker;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use crate::http::{Answer, Request, percent};
+use self::rows::{insert_system_domain, insert_tenant, insert_token};
+pub use self::settings::fresh_key;
+use self::settings::test_config;
+use crate::http::{Answer, Request};
 use crate::postgres::Database;
-use crate::smtp::{Reply, message, send_mail};
 use crate::wait::eventually;
 use crate::{log, tls};
 
@@ -258,84 +264,6 @@ impl App {
         self.request(Method::DELETE, path).live(&self.tenant.live).send().await
     }
 
-    /// Everything that an inbox shows now to a token, newest first. There must be something.
-    pub async fn emails_as(&self, live: &str, address: &str) -> Vec<Value> {
-        let answer = self.get_as(live, &format!("/v1/inbox/{}?limit=50", percent(address))).await;
-        answer.expect(200)["emails"].as_array().expect("emails is a list").clone()
-    }
-
-    /// As [`Self::emails`], once reads work again after an absence of Postgres.
-    pub async fn emails_in_the_end(&self, address: &str) -> Vec<Value> {
-        let path = format!("/v1/inbox/{}?limit=50", percent(address));
-        let answer = eventually("reads work again", || async {
-            let answer = self.get(&path).await;
-            (answer.status != 503).then_some(answer)
-        });
-        answer.await.expect(200)["emails"].as_array().expect("emails is a list").clone()
-    }
-
-    /// As [`Self::emails_as`], with the tenant's token.
-    pub async fn emails(&self, address: &str) -> Vec<Value> {
-        self.emails_as(&self.tenant.live, address).await
-    }
-
-    /// Asserts that an inbox shows nothing to a token: a mail sent now is all there is in it.
-    ///
-    /// # Panics
-    /// There is more.
-    pub async fn is_empty_for(&self, live: &str, address: &str) {
-        self.deliver(address, "a mail to be alone", "").await;
-        let emails = self.emails_as(live, address).await;
-        let subjects: Vec<&str> = emails.iter().filter_map(|email| email["subject"].as_str()).collect();
-        assert_eq!(subjects, ["a mail to be alone"]);
-        let id = emails[0]["id"].as_str().expect("an id is a text");
-        let deleted = self.request(Method::DELETE, &format!("/v1/email/{id}")).live(live).send().await;
-        assert_eq!(deleted.status, 204);
-    }
-
-    /// Asserts that an inbox shows nothing to the tenant.
-    pub async fn is_empty(&self, address: &str) {
-        self.is_empty_for(&self.tenant.live, address).await;
-    }
-
-    /// Starts a request that blocks, and returns once it does: once its token's one place is
-    /// taken. `live` must have no other wait.
-    ///
-    /// # Panics
-    /// It answers at once.
-    pub async fn block(&self, live: &str, path: &str) -> JoinHandle<Answer> {
-        // With mail in it this inbox answers at once, so asking it never takes the place for long.
-        let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
-        self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
-        loop {
-            let blocked = tokio::spawn(self.request(Method::GET, path).live(live).send());
-            loop {
-                let busy = self.get_as(live, &probe).await;
-                if busy.status == 429 {
-                    busy.is_v1_error(429, "token_busy");
-                    return blocked;
-                }
-                assert_eq!(busy.status, 200, "{}", busy.text());
-                if blocked.is_finished() {
-                    break;
-                }
-            }
-            let answer = blocked.await.expect("a request does not panic");
-            assert_eq!(answer.status, 429, "{}", answer.text());
-        }
-    }
-
-    /// Sends a mail that is taken.
-    ///
-    /// # Panics
-    /// It is not.
-    pub async fn deliver(&self, recipient: &str, subject: &str, body: &str) -> Reply {
-        let message = message("Ada <ada@client.example>", subject, body);
-        let reply = send_mail(self.smtp(), "ada@client.example", recipient, &message).await;
-        assert_eq!(reply.code, 250, "{reply:?}");
-        reply
-    }
-
     /// A second tenant with tokens of its own.
     pub async fn another_tenant(&self, name: &str) -> Tenant {
         insert_tenant(&self.pool, &self.clock, name).await
@@ -434,88 +362,4 @@ impl App {
     pub async fn count(&self, statement: &'static str) -> i64 {
         sqlx::query_scalar(statement).fetch_one(&self.pool).await.expect("the statement counts")
     }
-}
-
-/// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
-fn test_config() -> Config {
-    let mut config = Config::default();
-    let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
-    config.http.listen = loopback;
-    config.smtp.listen = loopback;
-    config.admin.listen = loopback;
-    config.http.base_url = "http://127.0.0.1:8080".into();
-    config.smtp.hostname = tls::NAME.into();
-    let networks = vec!["127.0.0.0/8".parse().expect("a network"), "::1/128".parse().expect("a network")];
-    config.http.unlimited_networks.clone_from(&networks);
-    config.smtp.unlimited_networks = networks;
-    config.limits.v1_per_second = 100_000;
-    config.limits.api_per_second = 100_000;
-    config.limits.free_mailboxes_per_hour = 100_000;
-    config.postgres.pool = 10;
-    config.jwt.keys = vec![fresh_key("jwt")];
-    config.secrets.keys = vec![fresh_key("secrets")];
-    config
-}
-
-/// A key from fresh randomness.
-pub fn fresh_key(kid: &str) -> Key {
-    let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-    Key { kid: kid.into(), secret: secret_of(&secret) }
-}
-
-fn secret_of(text: &str) -> Secret {
-    serde_json::from_value(json!(text)).expect("a secret is a text")
-}
-
-async fn insert_system_domain(pool: &PgPool, clock: &MovableClock, name: &str, shared_inboxes: bool) -> Uuid {
-    let id = new_id(clock.now());
-    sqlx::query(
-        "INSERT INTO domain (id, name, serves, shared_inboxes, is_default, sort_order, created_at)
-         SELECT $1, $2, true, $3, NOT EXISTS (SELECT FROM domain WHERE is_default),
-                (SELECT count(*) FROM domain)::integer, $4",
-    )
-    .bind(id)
-    .bind(name)
-    .bind(shared_inboxes)
-    .bind(clock.now().to_sqlx())
-    .execute(pool)
-    .await
-    .expect("the domain is free");
-    id
-}
-
-async fn insert_tenant(pool: &PgPool, clock: &MovableClock, name: &str) -> Tenant {
-    let id = new_id(clock.now());
-    sqlx::query(
-        "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit,
-                             webhook_limit, token_limit, mailbox_bytes, created_at)
-         VALUES ($1, $2, 72, '{72}', 100, 10, 1, 20, 52428800, $3)",
-    )
-    .bind(id)
-    .bind(name)
-    .bind(clock.now().to_sqlx())
-    .execute(pool)
-    .await
-    .expect("the tenant's name is free");
-    let live = insert_token(pool, clock, id, TokenKind::Live).await;
-    let pro = insert_token(pool, clock, id, TokenKind::Pro).await;
-    Tenant { id, live, pro }
-}
-
-async fn insert_token(pool: &PgPool, clock: &MovableClock, tenant: Uuid, kind: TokenKind) -> String {
-    let token = PlainToken::generate(kind).expect("the operating system gives randomness");
-    sqlx::query(
-        "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
-         VALUES ($1, $2, $3, 'test', $4, $5, 'test', $6)",
-    )
-    .bind(new_id(clock.now()))
-    .bind(tenant)
-    .bind(kind.as_str())
-    .bind(token.hint())
-    .bind(token.hash().as_bytes().as_slice())
-    .bind(clock.now().to_sqlx())
-    .execute(pool)
-    .await
-    .expect("the tenant is there");
-    token.expose().to_owned()
 }

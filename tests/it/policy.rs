@@ -54,12 +54,13 @@ const ONCE: &[&str] = &[
 /// Which of our crates each may use, beside the tests, which may use all of them.
 const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-model", &[]),
+    ("tempmail-mime", &[]),
     ("tempmail-store", &["model"]),
     ("tempmail-bus", &["model"]),
     ("tempmail-runtime", &["model"]),
     ("tempmail-embedded-postgres", &[]),
-    ("tempmail-mail-ingest", &["model", "store", "bus", "runtime"]),
-    ("tempmail-api-server", &["model", "store", "bus", "runtime"]),
+    ("tempmail-mail-ingest", &["model", "mime", "store", "bus", "runtime"]),
+    ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime"]),
     ("tempmail-worker", &["model", "store", "bus", "runtime"]),
     (
         "tempmail",

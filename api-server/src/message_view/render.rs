@@ -1,12 +1,11 @@
 //! The full message.
 
 use serde::Serialize;
+use tempmail_mime::{Attachment, Role, Structure, addresses, fields, shown};
 use tempmail_store::MessageRow;
 use uuid::Uuid;
 
-use super::header::{addresses, fields, shown};
-use super::structure::{Attachment, Role, Structure};
-use super::{text, timestamp};
+use super::timestamp;
 use crate::error::Surface;
 
 #[derive(Serialize)]
@@ -52,7 +51,7 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
     let structure = Structure::of(raw);
     let section = &raw[structure.header.clone()];
     let to = fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
-    let to = to.flat_map(|field| addresses(field.value)).collect();
+    let to = to.flat_map(|field| addresses(field.value)).map(|address| address.to_string()).collect();
     let headers =
         fields(section).map(|field| HeaderField { name: field.name, value: shown(field.value) }).collect();
     let text_body = body(&structure, raw, Role::Text);
@@ -83,10 +82,9 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
 fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
     let mut whole = String::new();
     for leaf in structure.leaves.iter().filter(|leaf| leaf.role == role) {
-        let octets = leaf.encoding.decode(&raw[leaf.body.clone()]);
-        let part = text::body(text::decoded(&octets, leaf.charset.as_deref()));
+        let part = leaf.text(raw);
         if whole.is_empty() {
-            whole = part;
+            whole = part.into_owned();
         } else {
             if !whole.ends_with('\n') {
                 whole.push_str("\r\n");
@@ -100,11 +98,11 @@ fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
 fn element(attachment: &Attachment) -> AttachmentElement<'_> {
     AttachmentElement {
         index: attachment.index,
-        filename: attachment.file_name.as_deref(),
-        content_type: &attachment.media_type,
+        filename: attachment.leaf.file_name.as_deref(),
+        content_type: &attachment.leaf.media_type,
         size: attachment.size,
-        content_id: attachment.content_id.as_deref(),
-        inline: attachment.inline,
+        content_id: attachment.leaf.content_id.as_deref(),
+        inline: attachment.leaf.inline,
     }
 }
 

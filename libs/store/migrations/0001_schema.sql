@@ -254,19 +254,29 @@ BEGIN
     RETURN v_count;
 END $$;
 
--- Octets of the unexpired messages of a mailbox, exactly: whole slots from the sums, the
--- slot that is expiring just now by its messages.
+-- Octets of the messages that a mailbox shows, exactly: whole slots from the sums, the slot
+-- that is expiring just now by its messages; all by its messages while a deletion is still
+-- being carried out.
 CREATE FUNCTION mailbox_used(p_mailbox uuid, p_now timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT coalesce(sum(CASE
-        WHEN u.slot >= p_now - make_interval(hours => u.class) THEN u.bytes
-        ELSE (SELECT coalesce(sum(m.size), 0) FROM message m
-              WHERE m.class = u.class AND m.inbox = p_mailbox
-                AND m.id >= time_id(p_now - make_interval(hours => u.class))
-                AND m.id < time_id(u.slot + slot_width(u.class)))
-        END), 0)::bigint
-    FROM usage u
-    WHERE u.scope = p_mailbox
-      AND u.slot + slot_width(u.class) > p_now - make_interval(hours => u.class)
+    SELECT CASE WHEN EXISTS (SELECT FROM purge p WHERE p.inbox = p_mailbox) THEN (
+        SELECT coalesce(sum(m.size), 0)::bigint
+        FROM (SELECT DISTINCT u.class FROM usage u WHERE u.scope = p_mailbox) c
+        JOIN message m ON m.class = c.class AND m.inbox = p_mailbox
+            AND m.id >= time_id(p_now - make_interval(hours => c.class))
+        WHERE NOT EXISTS (SELECT FROM purge p WHERE p.inbox = m.inbox AND p.owner = m.owner
+            AND (p.address IS NULL OR p.address = m.address) AND m.seq <= p.up_to_seq)
+    ) ELSE (
+        SELECT coalesce(sum(CASE
+            WHEN u.slot >= p_now - make_interval(hours => u.class) THEN u.bytes
+            ELSE (SELECT coalesce(sum(m.size), 0) FROM message m
+                  WHERE m.class = u.class AND m.inbox = p_mailbox
+                    AND m.id >= time_id(p_now - make_interval(hours => u.class))
+                    AND m.id < time_id(u.slot + slot_width(u.class)))
+            END), 0)::bigint
+        FROM usage u
+        WHERE u.scope = p_mailbox
+          AND u.slot + slot_width(u.class) > p_now - make_interval(hours => u.class)
+    ) END
 $$;
 
 -- Octets of a scope, counting an expiring slot whole: never too low.

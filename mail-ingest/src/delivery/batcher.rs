@@ -1,5 +1,6 @@
 //! The batcher: one task, one connection, one statement at a time.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use tempmail_store::{DeliveryRules, NewMail, Outcome, Store, StoreError, Writer}
 use tokio::sync::{mpsc, oneshot};
 
 use super::Verdict;
+use super::under_way::UnderWay;
 
 /// Mails a batch at most.
 const BATCH_MAILS: usize = 256;
@@ -20,6 +22,9 @@ const BATCH_RECIPIENTS: usize = 1_000;
 
 /// A restart of Postgres is not to cost the first mail after it: an idle connection is tried.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
+
+/// Longest wait for mails that are on their way, when a batch could begin.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// A mail whose session waits for the verdict.
 #[derive(Debug)]
@@ -33,13 +38,20 @@ pub(super) struct Batcher {
     bus: Bus,
     clock: Arc<dyn Clock>,
     rules: DeliveryRules,
+    under_way: UnderWay,
     writer: Option<Writer>,
     used_at: Instant,
 }
 
 impl Batcher {
-    pub(super) fn new(store: Store, bus: Bus, clock: Arc<dyn Clock>, rules: DeliveryRules) -> Self {
-        Self { store, bus, clock, rules, writer: None, used_at: Instant::now() }
+    pub(super) fn new(
+        store: Store,
+        bus: Bus,
+        clock: Arc<dyn Clock>,
+        rules: DeliveryRules,
+        under_way: UnderWay,
+    ) -> Self {
+        Self { store, bus, clock, rules, under_way, writer: None, used_at: Instant::now() }
     }
 
     /// Runs until every [`Delivery`](super::Delivery) handle is gone and all that waited has
@@ -47,18 +59,25 @@ impl Batcher {
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Waiting>) {
         let mut waiting = Vec::with_capacity(BATCH_MAILS);
         while queue.recv_many(&mut waiting, BATCH_MAILS).await > 0 {
-            // Sessions that can go on right now may still join: a batch is closed when a turn
-            // of the scheduler brings nothing new.
-            while waiting.len() < BATCH_MAILS {
-                tokio::task::yield_now().await;
-                let room = BATCH_MAILS - waiting.len();
-                if queue.is_empty() || queue.recv_many(&mut waiting, room).await == 0 {
-                    break;
-                }
-            }
+            self.gather(&mut queue, &mut waiting).await;
             while !waiting.is_empty() {
                 let batch = take_batch(&mut waiting);
                 self.commit(batch).await;
+            }
+        }
+    }
+
+    /// Lets the mails that are on their way come in, until half of them wait or [`GATHER`] has
+    /// passed: a statement costs as much for itself as for ten mails. Half, so that the others
+    /// go on while this batch commits. A mail that is alone waits for nobody.
+    async fn gather(&self, queue: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting>) {
+        let mut patience = pin!(tokio::time::sleep(GATHER));
+        while waiting.len() < BATCH_MAILS && waiting.len() * 2 < self.under_way.count() {
+            let room = BATCH_MAILS - waiting.len();
+            tokio::select! {
+                biased;
+                taken = queue.recv_many(waiting, room) => if taken == 0 { return },
+                () = &mut patience => return,
             }
         }
     }

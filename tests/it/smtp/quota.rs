@@ -59,6 +59,13 @@ async fn a_full_mailbox_is_452_at_rcpt_by_the_declared_size() {
     assert_eq!(send(&app, "small@inbox.localhost", 4_000).await.code, 250);
     let mut client = SmtpClient::hello(app.smtp()).await;
     client.must("MAIL FROM:<a@client.example> SIZE=7000").await;
+    // RCPT may remember for 5 s that there was no mailbox.
+    eventually("the mailbox is known at RCPT", || async {
+        let mut client = SmtpClient::hello(app.smtp()).await;
+        client.must("MAIL FROM:<a@client.example> SIZE=7000").await;
+        (client.command("RCPT TO:<small@inbox.localhost>").await.status() == FULL).then_some(())
+    })
+    .await;
     assert_eq!(client.command("RCPT TO:<small@inbox.localhost>").await.status(), FULL);
     assert_eq!(client.command("RCPT TO:<small+tag@inbox.localhost>").await.status(), FULL);
     client.must("RCPT TO:<other@inbox.localhost>").await;

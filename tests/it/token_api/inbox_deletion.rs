@@ -69,6 +69,7 @@ async fn deleting_a_tag_leaves_the_rest_of_the_mailbox() {
     }
     assert_eq!(app.delete("/v1/inbox/box@inbox.localhost").await.status, 204);
     assert!(app.messages(&mailbox).await.is_empty());
+    assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"], 0);
     app.worker_pass().await;
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"], 0);
 }

@@ -1,12 +1,14 @@
 //! Octets to text: charsets, and what text must not contain.
 
+use std::borrow::Cow;
+
 use mail_parser::decoders::charsets::map::charset_decoder;
 
-use super::transfer::Encoding;
+use crate::transfer::Encoding;
 
 /// The text of octets in a declared charset. Without one that is known, UTF-8 if it is, else
 /// windows-1252: so a byte that means nothing never hides the rest.
-pub(super) fn decoded(octets: &[u8], charset: Option<&str>) -> String {
+pub(crate) fn decoded<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     let declared = charset.map(str::trim).filter(|name| {
         // Software that names ASCII and sends something else means the usual.
         !["us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit"]
@@ -14,25 +16,42 @@ pub(super) fn decoded(octets: &[u8], charset: Option<&str>) -> String {
             .any(|usual| name.eq_ignore_ascii_case(usual))
     });
     if declared.is_some_and(|name| name.eq_ignore_ascii_case("utf-7")) {
-        return utf_7(octets);
+        return Cow::Owned(utf_7(octets));
     }
     if let Some(decode) = declared.and_then(|name| charset_decoder(name.as_bytes())) {
-        return decode(octets);
+        return Cow::Owned(decode(octets));
     }
     if charset.is_some_and(|name| name.trim().to_ascii_lowercase().starts_with("utf")) {
-        return String::from_utf8_lossy(octets).into_owned();
+        return String::from_utf8_lossy(octets);
     }
     utf8_or_latin(octets)
 }
 
+/// The same, without a copy where the octets are UTF-8.
+pub(crate) fn decoded_owned(octets: Vec<u8>, charset: Option<&str>) -> String {
+    if let Cow::Owned(text) = decoded(&octets, charset) {
+        return text;
+    }
+    // What is borrowed is all of the octets, as they are.
+    String::from_utf8(octets).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
 /// UTF-8 where it is valid, else windows-1252.
-pub(super) fn utf8_or_latin(octets: &[u8]) -> String {
+pub(crate) fn utf8_or_latin(octets: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(octets) {
-        Ok(text) => text.to_owned(),
+        Ok(text) => Cow::Borrowed(text),
         Err(_) => match charset_decoder(b"windows-1252") {
-            Some(decode) => decode(octets),
-            None => String::from_utf8_lossy(octets).into_owned(),
+            Some(decode) => Cow::Owned(decode(octets)),
+            None => String::from_utf8_lossy(octets),
         },
+    }
+}
+
+/// Octets without the beginning of a UTF-8 character at their end.
+pub(crate) fn whole_characters(octets: &[u8]) -> &[u8] {
+    match std::str::from_utf8(octets) {
+        Err(error) if error.error_len().is_none() => &octets[..error.valid_up_to()],
+        _ => octets,
     }
 }
 
@@ -48,8 +67,8 @@ fn utf_7(octets: &[u8]) -> String {
         if encoded.is_empty() {
             text.push('+');
         }
-        let units = Encoding::Base64.decode(encoded);
-        let units = units.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
+        let octets = Encoding::Base64.decode(encoded);
+        let units = octets.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
         text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
         rest = after.strip_prefix(b"-").unwrap_or(after);
     }
@@ -59,26 +78,37 @@ fn utf_7(octets: &[u8]) -> String {
 
 /// A body's text: no byte order mark, and U+FFFD for U+0000, which databases and C programs
 /// behind a client refuse.
-pub(super) fn body(text: String) -> String {
-    let text = match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
+pub(crate) fn body(text: Cow<'_, str>) -> Cow<'_, str> {
+    let mut text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.strip_prefix('\u{feff}').unwrap_or(text)),
+        Cow::Owned(mut text) => {
+            if text.starts_with('\u{feff}') {
+                text.drain(..'\u{feff}'.len_utf8());
+            }
+            Cow::Owned(text)
+        }
     };
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
+    if text.contains('\0') {
+        text = Cow::Owned(text.replace('\0', "\u{fffd}"));
+    }
+    text
 }
 
 /// A line of text to show: no control characters, nothing that turns text around, U+FFFD for
 /// U+0000.
-pub(super) fn line(text: &str) -> String {
-    text.chars()
-        .filter_map(|c| match c {
-            '\0' => Some(char::REPLACEMENT_CHARACTER),
-            '\t' => Some(' '),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
-            c if c.is_control() => None,
-            c => Some(c),
-        })
-        .collect()
+pub fn line(text: &str) -> String {
+    text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { visible(c) }).collect()
+}
+
+/// A character as it is shown: U+FFFD for U+0000; `None` for other control characters and for
+/// what turns text around.
+pub fn visible(c: char) -> Option<char> {
+    match c {
+        '\0' => Some(char::REPLACEMENT_CHARACTER),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+        c if c.is_control() => None,
+        c => Some(c),
+    }
 }
 
 #[cfg(test)]

@@ -1,21 +1,25 @@
 //! Content transfer encodings (RFC 2045 6), decoded piece by piece. Damage never stops a
 //! decoder: what is no encoding is left out (base64) or kept as it stands (quoted-printable).
 
+use std::borrow::Cow;
+
 /// White space that may be at a line's end before it counts as content.
 const LINE_END_SPACE_MAX: usize = 1024;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub enum Encoding {
     /// 7bit, 8bit, binary, and all that is unknown.
     Identity,
+    /// RFC 2045 6.8.
     Base64,
+    /// RFC 2045 6.7.
     QuotedPrintable,
 }
 
 impl Encoding {
     /// The encoding that a `Content-Transfer-Encoding` field names.
-    pub(super) fn of(value: &str) -> Self {
+    pub fn of(value: &str) -> Self {
         let token =
             value.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(')).find(|t| !t.is_empty());
         match token.map(str::to_ascii_lowercase).as_deref() {
@@ -26,16 +30,19 @@ impl Encoding {
     }
 
     /// Decodes a whole body.
-    pub(super) fn decode(self, body: &[u8]) -> Vec<u8> {
+    pub fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
+        if self == Self::Identity {
+            return Cow::Borrowed(body);
+        }
         let mut decoder = Decoder::new(self);
         let mut decoded = Vec::with_capacity(body.len());
         decoder.push(body, &mut decoded);
         decoder.finish(&mut decoded);
-        decoded
+        Cow::Owned(decoded)
     }
 
     /// Octets that a body decodes to.
-    pub(super) fn decoded_len(self, body: &[u8]) -> usize {
+    pub fn decoded_len(self, body: &[u8]) -> usize {
         if self == Self::Identity {
             return body.len();
         }
@@ -52,16 +59,20 @@ impl Encoding {
     }
 }
 
-/// A decoder under way.
-pub(super) enum Decoder {
+/// A decoder under way: what it is given piece by piece decodes to the same as the whole.
+#[derive(Debug)]
+pub struct Decoder(State);
+
+#[derive(Debug)]
+enum State {
     Identity,
     Base64 { bits: u32, sextets: u8 },
     QuotedPrintable(QuotedPrintable),
 }
 
 /// What of a body is read but may still turn out to be encoding.
-#[derive(Default)]
-pub(super) struct QuotedPrintable {
+#[derive(Debug, Default)]
+struct QuotedPrintable {
     /// `=` and what follows it so far.
     escape: Vec<u8>,
     /// White space that goes if the line ends after it.
@@ -69,19 +80,20 @@ pub(super) struct QuotedPrintable {
 }
 
 impl Decoder {
-    pub(super) fn new(encoding: Encoding) -> Self {
-        match encoding {
-            Encoding::Identity => Self::Identity,
-            Encoding::Base64 => Self::Base64 { bits: 0, sextets: 0 },
-            Encoding::QuotedPrintable => Self::QuotedPrintable(QuotedPrintable::default()),
-        }
+    /// At the beginning of a body.
+    pub fn new(encoding: Encoding) -> Self {
+        Self(match encoding {
+            Encoding::Identity => State::Identity,
+            Encoding::Base64 => State::Base64 { bits: 0, sextets: 0 },
+            Encoding::QuotedPrintable => State::QuotedPrintable(QuotedPrintable::default()),
+        })
     }
 
     /// Decodes the next piece of a body onto `out`.
-    pub(super) fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Self::Identity => out.extend_from_slice(piece),
-            Self::Base64 { bits, sextets } => {
+    pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        match &mut self.0 {
+            State::Identity => out.extend_from_slice(piece),
+            State::Base64 { bits, sextets } => {
                 for &byte in piece {
                     match sextet(byte) {
                         Some(value) => {
@@ -98,16 +110,16 @@ impl Decoder {
                     }
                 }
             }
-            Self::QuotedPrintable(state) => piece.iter().for_each(|&byte| state.push(byte, out)),
+            State::QuotedPrintable(state) => state.push(piece, out),
         }
     }
 
     /// What the end of the body makes clear.
-    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
-        match self {
-            Self::Identity => {}
-            Self::Base64 { bits, sextets } => flush_base64(bits, sextets, out),
-            Self::QuotedPrintable(state) => {
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        match &mut self.0 {
+            State::Identity => {}
+            State::Base64 { bits, sextets } => flush_base64(bits, sextets, out),
+            State::QuotedPrintable(state) => {
                 // A last `=` joins the last line to nothing.
                 if state.escape.len() > 1 && !state.escape[1].is_ascii_whitespace() {
                     out.append(&mut state.escape);
@@ -118,10 +130,31 @@ impl Decoder {
 }
 
 impl QuotedPrintable {
-    fn push(&mut self, byte: u8, out: &mut Vec<u8>) {
-        if self.escape.is_empty() {
-            return self.plain(byte, out);
+    fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        let mut rest = piece;
+        while let [first, after @ ..] = rest {
+            if !self.escape.is_empty() {
+                self.escaped(*first, out);
+                rest = after;
+                continue;
+            }
+            // Most of a line stands for itself, up to the white space at its end.
+            let (line, after) = rest.split_at(memchr::memchr2(b'=', b'\n', rest).unwrap_or(rest.len()));
+            let is_content = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r');
+            let (content, space) =
+                line.split_at(line.iter().rposition(is_content).map_or(0, |last| last + 1));
+            if !content.is_empty() {
+                out.append(&mut self.space);
+                out.extend_from_slice(content);
+            }
+            let (end, after) = after.split_at(after.len().min(1));
+            space.iter().chain(end).for_each(|&byte| self.plain(byte, out));
+            rest = after;
         }
+    }
+
+    /// The next octet behind a `=`.
+    fn escaped(&mut self, byte: u8, out: &mut Vec<u8>) {
         match (&self.escape[1..], byte) {
             // A soft line break, perhaps with white space that transport added.
             (_, b'\n') if self.escape[1..].iter().all(u8::is_ascii_whitespace) => self.escape.clear(),
@@ -186,7 +219,7 @@ fn sextet(byte: u8) -> Option<u8> {
 }
 
 /// The value of a hexadecimal digit.
-pub(super) fn hex(byte: u8) -> Option<u8> {
+pub(crate) fn hex(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'A'..=b'F' => Some(byte - b'A' + 10),
@@ -201,7 +234,7 @@ mod tests {
 
     /// Decodes whole and in every split, which must agree.
     fn decoded(encoding: Encoding, body: &str) -> String {
-        let whole = encoding.decode(body.as_bytes());
+        let whole = encoding.decode(body.as_bytes()).into_owned();
         for step in 1..=body.len() {
             let mut decoder = Decoder::new(encoding);
             let mut pieces = Vec::new();

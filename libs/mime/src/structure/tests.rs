@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use super::leaves::PARTS_MAX;
 use super::*;
 
 /// `role media-type body` of each leaf.
@@ -47,8 +48,8 @@ fn nested_multiparts() {
         ],
     );
     let attachments = Structure::of(raw.as_bytes()).attachments(raw.as_bytes());
-    assert!(attachments[0].inline && attachments[0].content_id.as_deref() == Some("i@x"));
-    assert!(!attachments[1].inline && attachments[1].file_name.as_deref() == Some("n.txt"));
+    assert!(attachments[0].leaf.inline && attachments[0].leaf.content_id.as_deref() == Some("i@x"));
+    assert!(!attachments[1].leaf.inline && attachments[1].leaf.file_name.as_deref() == Some("n.txt"));
     assert_eq!(attachments.iter().map(|a| (a.index, a.size)).collect::<Vec<_>>(), [(0, 3), (1, 4), (2, 25)]);
 }
 
@@ -71,7 +72,7 @@ fn dispositions_and_names() {
         --b\nContent-Disposition: inline; filename==?utf-8?q?a=07=C3=A9.txt?=\n\ny\n\
         --b\nContent-Type: application/pdf; charset=\"a b\"\n\nz\n--b--";
     let attachments = Structure::of(raw).attachments(raw);
-    let names: Vec<_> = attachments.iter().map(|a| (a.inline, a.download_name())).collect();
+    let names: Vec<_> = attachments.iter().map(|a| (a.leaf.inline, a.download_name())).collect();
     let expected = [(false, "attachment-0"), (true, "aé.txt"), (false, "attachment-2")];
     assert_eq!(names, expected.map(|(inline, name)| (inline, name.to_owned())));
     assert_eq!(attachments[2].content_type_with_charset(), "application/pdf");

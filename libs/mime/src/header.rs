@@ -1,0 +1,85 @@
+//! Header fields: split, unfolded, decoded (RFC 2047).
+
+mod address;
+mod encoded_word;
+mod parameter;
+
+use std::borrow::Cow;
+
+pub use address::{Address, Addresses, addresses};
+pub(crate) use encoded_word::decode_words;
+pub(crate) use parameter::Parameters;
+
+use crate::text;
+
+/// A header field as it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// Its name in the case that was sent.
+    pub name: &'a str,
+    /// With its folding.
+    pub value: &'a [u8],
+}
+
+/// The fields of a header section, in order; what is no field is left out.
+pub fn fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    let mut rest = section;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let mut end = line_end(rest, 0);
+            while matches!(rest.get(end), Some(b' ' | b'\t')) {
+                end = line_end(rest, end);
+            }
+            let (field, after) = rest.split_at(end);
+            rest = after;
+            if let Some(colon) = field_name_end(field) {
+                let name = std::str::from_utf8(&field[..colon]).unwrap_or("").trim_end();
+                return Some(Field { name, value: &field[colon + 1..] });
+            }
+        }
+        None
+    })
+}
+
+/// Where the name of a field ends, at its colon; `None` where a line begins no field.
+pub(crate) fn field_name_end(line: &[u8]) -> Option<usize> {
+    let colon = line.iter().position(|&b| !(b.is_ascii_graphic() && b != b':'))?;
+    let after_space = line[colon..].iter().position(|b| !matches!(b, b' ' | b'\t'))? + colon;
+    (colon > 0 && line[after_space] == b':').then_some(after_space)
+}
+
+/// Offset behind the line that begins at `from`.
+pub(crate) fn line_end(octets: &[u8], from: usize) -> usize {
+    memchr::memchr(b'\n', &octets[from..]).map_or(octets.len(), |i| from + i + 1)
+}
+
+/// A field's value on one line, octets as text.
+pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, str> {
+    let mut value = match text::utf8_or_latin(value) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    };
+    if value.contains(['\r', '\n']) {
+        value.to_mut().retain(|c| c != '\r' && c != '\n');
+    }
+    value
+}
+
+/// A field's value to show: unfolded, encoded words decoded, no control characters.
+pub fn shown(value: &[u8]) -> String {
+    text::line(&decode_words(&unfolded(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_split_and_unfolded() {
+        let section = b"From x\r\nA: 1\r\n 2\r\nno field\r\nB :3\r\n: 4\r\nC:\xe9\n";
+        let all: Vec<(String, String)> =
+            fields(section).map(|field| (field.name.to_owned(), shown(field.value))).collect();
+        let expected = [("A", "1 2"), ("B", "3"), ("C", "é")];
+        assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+}

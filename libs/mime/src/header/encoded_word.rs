@@ -1,0 +1,123 @@
+//! Encoded words (RFC 2047), each looked for within a bound.
+
+use std::borrow::Cow;
+
+use mail_parser::decoders::charsets::map::charset_decoder;
+
+use crate::text;
+use crate::transfer::{Encoding, hex};
+
+/// Octets within which an encoded word ends (RFC 2047 allows 75).
+const ENCODED_WORD_MAX: usize = 1024;
+
+/// Decodes the encoded words of a text. Neighbours in one charset are decoded together, since
+/// some software splits characters over two of them.
+pub(crate) fn decode_words(text: &str) -> Cow<'_, str> {
+    if !text.contains("=?") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut words: Option<(&str, Vec<u8>)> = None;
+    let mut rest = text;
+    // The text before a word is kept, except for the white space between two words.
+    let flush = |words: &mut Option<(&str, Vec<u8>)>, out: &mut String| {
+        if let Some((charset, octets)) = words.take() {
+            out.push_str(&text::decoded(&octets, Some(charset)));
+        }
+    };
+    let mut searched = 0;
+    while let Some(found) = rest[searched..].find("=?").map(|i| i + searched) {
+        let Some((charset, octets, len)) = encoded_word(&rest[found..]) else {
+            searched = found + 2;
+            continue;
+        };
+        let before = &rest[..found];
+        if words.is_none() || !before.trim().is_empty() {
+            flush(&mut words, &mut out);
+            out.push_str(before);
+        }
+        match &mut words {
+            Some((open, collected)) if open.eq_ignore_ascii_case(charset) && !is_stateful(charset) => {
+                collected.extend(octets);
+            }
+            _ => {
+                flush(&mut words, &mut out);
+                words = Some((charset, octets));
+            }
+        }
+        rest = &rest[found + len..];
+        searched = 0;
+    }
+    flush(&mut words, &mut out);
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Whether each word of a charset begins anew (RFC 1468: in ASCII).
+fn is_stateful(charset: &str) -> bool {
+    charset.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("iso-2022"))
+}
+
+/// Charset, octets and length of the encoded word that a text begins with.
+fn encoded_word(text: &str) -> Option<(&str, Vec<u8>, usize)> {
+    let window = &text[..text.floor_char_boundary(ENCODED_WORD_MAX)];
+    let (charset, after) = window.strip_prefix("=?")?.split_once('?')?;
+    let charset = charset.split('*').next().unwrap_or(charset);
+    if charset.len() < 2 || charset.len() > 40 || !charset.bytes().all(|b| b.is_ascii_graphic()) {
+        return None;
+    }
+    let (encoding, after) = after.split_once('?')?;
+    // An encoded text may begin with `=`, which is not the end of the word.
+    let end = after.find("?=")?;
+    let encoded = &after[..end];
+    let octets = match encoding {
+        "b" | "B" => Encoding::Base64.decode(encoded.as_bytes()).into_owned(),
+        "q" | "Q" => decode_q(encoded.as_bytes()),
+        _ => return None,
+    };
+    // What no charset explains stays as it stands.
+    if !charset.to_ascii_lowercase().starts_with("utf") && charset_decoder(charset.as_bytes()).is_none() {
+        return None;
+    }
+    let len = window.len() - after.len() + end + 2;
+    Some((charset, octets, len))
+}
+
+/// RFC 2047 4.2.
+fn decode_q(encoded: &[u8]) -> Vec<u8> {
+    let mut octets = Vec::with_capacity(encoded.len());
+    let mut i = 0;
+    while i < encoded.len() {
+        let digits = encoded.get(i + 1).zip(encoded.get(i + 2));
+        match (encoded[i], digits.and_then(|(high, low)| Some(hex(*high)? << 4 | hex(*low)?))) {
+            (b'=', Some(octet)) => {
+                octets.push(octet);
+                i += 2;
+            }
+            (b'_', _) => octets.push(b' '),
+            (other, _) => octets.push(other),
+        }
+        i += 1;
+    }
+    octets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_words_are_decoded() {
+        for (encoded, plain) in [
+            ("=?utf-8?q?caf=C3=A9?= au =?iso-8859-1?Q?lait_=E0?=", "café au lait à"),
+            ("=?utf-8?q?=C3?= =?UTF-8?q?=A9?=", "é"),
+            ("=?iso-2022-jp?B?GyRCJU8bKEI=?=\t=?iso-2022-jp?B?GyRCJU0bKEI=?=", "ハネ"),
+            ("a =?x-unknown?q?b?= c", "a =?x-unknown?q?b?= c"),
+            ("=?utf-8*en?q?a_b?=c", "a bc"),
+            ("=?=?utf-8?q?x?=", "=?x"),
+            ("100 =? 1", "100 =? 1"),
+        ] {
+            assert_eq!(decode_words(encoded), plain);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Fields with parameters: `Content-Type`, `Content-Disposition` (RFC 2045 5.1, RFC 2231).
+
+use super::unfolded;
+use crate::text;
+use crate::transfer::hex;
+
+/// Octets of a field that are looked at.
+const FIELD_MAX: usize = 4096;
+
+/// The value of a field and its parameters.
+pub(crate) struct Parameters {
+    /// What stands before the first parameter.
+    pub(crate) value: String,
+    list: Vec<Parameter>,
+}
+
+struct Parameter {
+    /// In lower case, without what RFC 2231 adds.
+    name: String,
+    /// Its place among the sections of one value.
+    section: Option<u32>,
+    /// With a charset, in percent encoding.
+    extended: bool,
+    value: String,
+}
+
+impl Parameters {
+    pub(crate) fn of(value: &[u8]) -> Self {
+        let text = unfolded(value);
+        let mut rest = &text[..text.floor_char_boundary(FIELD_MAX)];
+        let value = next_value(&mut rest);
+        let mut list = Vec::new();
+        while !rest.is_empty() {
+            let (name, ends_with_equals) = match rest.find(['=', ';']) {
+                Some(end) => (&rest[..end], rest.as_bytes()[end] == b'='),
+                None => (rest, false),
+            };
+            rest = rest.get(name.len() + 1..).unwrap_or("");
+            if ends_with_equals {
+                list.push(Parameter::new(name.trim(), next_value(&mut rest)));
+            }
+        }
+        Self { value: value.split('(').next().unwrap_or("").trim().to_owned(), list }
+    }
+
+    /// The value of a parameter, `name` in lower case. The form with a charset is preferred.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        let named = || self.list.iter().filter(|parameter| parameter.name == name);
+        if let Some(whole) = named().find(|parameter| parameter.extended && parameter.section.is_none()) {
+            return Some(joined(&[whole]));
+        }
+        let mut sections: Vec<_> = named().filter(|parameter| parameter.section.is_some()).collect();
+        sections.sort_by_key(|parameter| parameter.section);
+        let unbroken =
+            (0..).zip(&sections).take_while(|(i, parameter)| parameter.section == Some(*i)).count();
+        if unbroken > 0 {
+            return Some(joined(&sections[..unbroken]));
+        }
+        named().find(|parameter| parameter.section.is_none()).map(|parameter| parameter.value.clone())
+    }
+}
+
+impl Parameter {
+    fn new(name: &str, value: String) -> Self {
+        let (name, suffix) = name.split_once('*').map_or((name, None), |(name, suffix)| (name, Some(suffix)));
+        let section = suffix.and_then(|suffix| suffix.trim_end_matches('*').parse().ok());
+        let extended = suffix.is_some_and(|suffix| suffix.is_empty() || suffix.ends_with('*'));
+        Self { name: name.trim_end().to_ascii_lowercase(), section, extended, value }
+    }
+}
+
+/// Takes a value and the `;` behind it off the text. Quotes may be anywhere in it.
+fn next_value(rest: &mut &str) -> String {
+    let mut value = String::new();
+    let (mut kept, mut had_quotes, mut quoted, mut end) = (0, false, false, rest.len());
+    let mut characters = rest.char_indices();
+    while let Some((i, c)) = characters.next() {
+        match c {
+            '"' => (quoted, had_quotes) = (!quoted, true),
+            '\\' if quoted => value.extend(characters.next().map(|(_, escaped)| escaped)),
+            ';' if !quoted => {
+                end = i + 1;
+                break;
+            }
+            // Unquoted white space counts only between other characters.
+            _ if !quoted && c.is_whitespace() => {
+                if !value.is_empty() {
+                    value.push(c);
+                }
+                continue;
+            }
+            _ => value.push(c),
+        }
+        kept = value.len();
+    }
+    value.truncate(kept);
+    // A comment behind the value. Elsewhere it is rather a file name that should be quoted.
+    if !had_quotes
+        && value.ends_with(')')
+        && let Some(comment) = value.find(" (")
+    {
+        value.truncate(comment);
+    }
+    *rest = &rest[end..];
+    value
+}
+
+/// Sections of one value, of which the first says the charset (RFC 2231 4.1).
+fn joined(sections: &[&Parameter]) -> String {
+    let mut octets = Vec::new();
+    let mut charset = None;
+    for (i, section) in sections.iter().enumerate() {
+        let mut value = section.value.as_str();
+        if !section.extended {
+            octets.extend_from_slice(value.as_bytes());
+            continue;
+        }
+        if i == 0 {
+            let mut pieces = value.splitn(3, '\'');
+            if let (Some(named), Some(_language), Some(encoded)) =
+                (pieces.next(), pieces.next(), pieces.next())
+            {
+                (charset, value) = (Some(named), encoded);
+            }
+        }
+        percent_decode(value.as_bytes(), &mut octets);
+    }
+    text::decoded(&octets, charset).into_owned()
+}
+
+fn percent_decode(mut encoded: &[u8], octets: &mut Vec<u8>) {
+    while let [first, after @ ..] = encoded {
+        encoded = after;
+        match (first, after) {
+            (b'%', [high, low, behind @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+                octets.extend(hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low));
+                encoded = behind;
+            }
+            _ => octets.push(*first),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_parameters_are_read() {
+        let parsed = Parameters::of(b" text/plain (really) ; Charset = utf-8 (yes); format=flowed; x");
+        assert_eq!(parsed.value, "text/plain");
+        assert_eq!(parsed.get("charset").as_deref(), Some("utf-8"));
+        assert_eq!(parsed.get("format").as_deref(), Some("flowed"));
+        assert_eq!(parsed.get("x"), None);
+        let garbage = Parameters::of(b";;;=/garbage; charset");
+        assert_eq!((garbage.value.as_str(), garbage.get("charset")), ("", None));
+    }
+
+    #[test]
+    fn file_names_follow_rfc_2231() {
+        let file_name = |value: &str| Parameters::of(value.as_bytes()).get("filename").unwrap();
+        for (value, expected) in [
+            ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
+            ("attachment; filename*0=\"a\";\r\n filename*1=\"b.txt\"", "ab.txt"),
+            ("attachment; filename*1*=%20b; filename*0*=iso-8859-1'de'%E9; filename*3=no", "é b"),
+            ("attachment; filename*0*=utf-8''%e2%82%ac; filename*1=\" 100% \"; filename*2*=%21", "€ 100% !"),
+            ("attachment; filename=old; filename*=utf-8''new", "new"),
+            ("attachment; filename=\"x y.txt\"", "x y.txt"),
+            ("attachment; filename=\"say \\\"hi\\\"; ok.txt\"", "say \"hi\"; ok.txt"),
+            ("attachment; filename=x (1).txt ; a=b", "x (1).txt"),
+            ("attachment; filename=x (a comment)", "x"),
+            ("attachment; filename==?utf-8?q?a=07?=", "=?utf-8?q?a=07?="),
+            ("attachment; filename*=no quotes%2", "no quotes%2"),
+            ("attachment; filename=\"never closed; a=b", "never closed; a=b"),
+        ] {
+            assert_eq!(file_name(value), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The parts of a message (RFC 2045, RFC 2046), found in one pass over its lines.
+//!
+//! The work is linear in the message's length whatever it contains: a line is compared with at
+//! most 50 boundaries, and only if it begins with `--`. Messages within a message
+//! (`message/rfc822`) are attachments as they stand and not looked into.
+
+mod leaves;
+mod part;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+pub use leaves::{Leaves, TooComplex};
+
+use crate::text;
+use crate::transfer::Encoding;
+
+/// What a leaf part is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Part of the message's plain text.
+    Text,
+    /// Part of the message's HTML.
+    Html,
+    /// All else.
+    Attachment,
+}
+
+/// A part that is no multipart.
+#[derive(Debug, Clone)]
+pub struct Leaf {
+    /// What it is for.
+    pub role: Role,
+    /// `type/subtype` in lower case.
+    pub media_type: String,
+    /// As it was declared.
+    pub charset: Option<String>,
+    /// How its body is encoded.
+    pub encoding: Encoding,
+    /// Where its encoded body stands.
+    pub body: Range<usize>,
+    /// Decoded, without folders, at most 255 characters.
+    pub file_name: Option<String>,
+    /// Without its angle brackets.
+    pub content_id: Option<String>,
+    /// Meant to be shown within the text.
+    pub inline: bool,
+}
+
+/// An attachment with its place in the list and its decoded length.
+#[derive(Debug, Clone)]
+pub struct Attachment {
+    /// From 0.
+    pub index: usize,
+    /// Octets of the decoded body.
+    pub size: usize,
+    /// The part that it is.
+    pub leaf: Leaf,
+}
+
+impl Attachment {
+    /// The media type with its charset: the octets are as they were sent.
+    pub fn content_type_with_charset(&self) -> String {
+        match &self.leaf.charset {
+            Some(charset) if charset.bytes().all(part::is_token) => {
+                format!("{}; charset={charset}", self.leaf.media_type)
+            }
+            _ => self.leaf.media_type.clone(),
+        }
+    }
+
+    /// The name that it is saved under.
+    pub fn download_name(&self) -> String {
+        self.leaf.file_name.clone().unwrap_or_else(|| format!("attachment-{}", self.index))
+    }
+}
+
+/// The parts of a message.
+#[derive(Debug)]
+pub struct Structure {
+    /// In their order, at least one.
+    pub leaves: Vec<Leaf>,
+    /// The message's own header section.
+    pub header: Range<usize>,
+}
+
+impl Structure {
+    /// Finds the parts of a message. One that has too many becomes one opaque attachment.
+    pub fn of(raw: &[u8]) -> Self {
+        let leaves = Leaves::of(raw);
+        let header = leaves.header();
+        let leaves = leaves.collect::<Result<_, TooComplex>>();
+        Self { leaves: leaves.unwrap_or_else(|TooComplex| vec![Leaf::opaque(raw.len())]), header }
+    }
+
+    /// The attachments in order, with their decoded lengths.
+    pub fn attachments(self, raw: &[u8]) -> Vec<Attachment> {
+        let attachments = self.leaves.into_iter().filter(|leaf| leaf.role == Role::Attachment);
+        attachments
+            .enumerate()
+            .map(|(index, leaf)| Attachment {
+                index,
+                size: leaf.encoding.decoded_len(&raw[leaf.body.clone()]),
+                leaf,
+            })
+            .collect()
+    }
+}
+
+impl Leaf {
+    /// The text of a part of `raw`, decoded. No byte order mark; U+FFFD for U+0000.
+    pub fn text<'a>(&self, raw: &'a [u8]) -> Cow<'a, str> {
+        self.text_of(&raw[self.body.clone()])
+    }
+
+    /// The text that the first octets of the encoded body give, at most `max` of them.
+    pub fn text_prefix<'a>(&self, raw: &'a [u8], max: usize) -> Cow<'a, str> {
+        let body = &raw[self.body.clone()];
+        match body.get(..max).filter(|_| max < body.len()) {
+            // Half a character at the end would make valid UTF-8 look like something else.
+            Some(cut) if self.encoding == Encoding::Identity => self.text_of(text::whole_characters(cut)),
+            Some(cut) => {
+                let octets = self.encoding.decode(cut);
+                let charset = self.charset.as_deref();
+                Cow::Owned(text::body(text::decoded(text::whole_characters(&octets), charset)).into_owned())
+            }
+            None => self.text_of(body),
+        }
+    }
+
+    fn text_of<'a>(&self, body: &'a [u8]) -> Cow<'a, str> {
+        let charset = self.charset.as_deref();
+        text::body(match self.encoding.decode(body) {
+            Cow::Borrowed(octets) => text::decoded(octets, charset),
+            Cow::Owned(octets) => Cow::Owned(text::decoded_owned(octets, charset)),
+        })
+    }
+
+    /// A multipart in which no part was found is shown as text.
+    fn whole_body(body: Range<usize>) -> Self {
+        Self {
+            role: Role::Text,
+            media_type: "text/plain".into(),
+            charset: None,
+            encoding: Encoding::Identity,
+            body,
+            file_name: None,
+            content_id: None,
+            inline: false,
+        }
+    }
+
+    fn opaque(length: usize) -> Self {
+        Self {
+            role: Role::Attachment,
+            media_type: "message/rfc822".into(),
+            file_name: Some("message.eml".into()),
+            ..Self::whole_body(0..length)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! No octets panic, hang or overflow the stack.
+
+use proptest::prelude::*;
+use tempmail_mime::{
+    Decoder, Encoding, Excerpt, Leaves, Structure, addresses, fields, html_to_text, shown, text,
+};
+
+/// All that readers of a message do with it.
+fn read(raw: &[u8]) {
+    let structure = Structure::of(raw);
+    for field in fields(&raw[structure.header.clone()]) {
+        shown(field.value);
+        addresses(field.value).for_each(|address| assert!(!address.to_string().is_empty()));
+    }
+    assert!((1..=1_000).contains(&structure.leaves.len()));
+    for leaf in &structure.leaves {
+        let whole = leaf.text(raw);
+        assert!(!whole.contains('\0'));
+        for max in [0, 1, 100] {
+            leaf.text_prefix(raw, max);
+        }
+        let mut excerpt = Excerpt::new(50);
+        html_to_text(&whole, &mut excerpt);
+        let excerpt = String::from(excerpt);
+        assert!(excerpt.chars().count() <= 50 && !excerpt.contains(char::is_control));
+    }
+    structure.attachments(raw).iter().for_each(|attachment| {
+        attachment.content_type_with_charset();
+        assert_eq!(text::line(&attachment.download_name()), attachment.download_name());
+    });
+}
+
+/// Pieces that messages are made of, so that something is found in what is made of them.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    let known = prop::sample::select(vec![
+        "\r\n",
+        "\n",
+        "\r\n\r\n",
+        " ",
+        "\t",
+        ":",
+        ";",
+        "=",
+        "\"",
+        "(",
+        ")",
+        "\\",
+        "<",
+        ">",
+        "@",
+        ",",
+        "'",
+        "%",
+        "&",
+        "--b",
+        "--b--",
+        "--c",
+        "--c--",
+        "From: ",
+        "Subject: ",
+        "To: ",
+        "Content-Type: ",
+        "text/plain",
+        "text/html",
+        "multipart/mixed",
+        "multipart/related",
+        "multipart/digest",
+        "message/rfc822",
+        "; boundary=b",
+        "; boundary=c",
+        "; charset=",
+        "utf-8",
+        "utf-7",
+        "csutf7",
+        "utf-16",
+        "iso-2022-jp",
+        "windows-1252",
+        "big5",
+        "gb18030",
+        "; name*0*=utf-8''%",
+        "; name*1=",
+        "; filename=",
+        "=?utf-8?q?=C3",
+        "=?iso-2022-jp?b?GyRC",
+        "?=",
+        "Content-Transfer-Encoding: base64",
+        "Content-Transfer-Encoding: quoted-printable",
+        "Content-Disposition: ",
+        "Content-ID: <",
+        "+AGE-",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script",
+        "&#x41;",
+        "&#xffffffff;",
+        "&eacute;",
+        "é",
+    ]);
+    prop_oneof![
+        8 => known.prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..8),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_octets_panic(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
+        read(&raw);
+    }
+
+    #[test]
+    fn no_message_panics(pieces in prop::collection::vec(piece(), 0..120)) {
+        read(&pieces.concat());
+    }
+
+    #[test]
+    fn pieces_decode_as_the_whole(pieces in prop::collection::vec(piece(), 0..40)) {
+        for encoding in [Encoding::Identity, Encoding::Base64, Encoding::QuotedPrintable] {
+            let mut decoder = Decoder::new(encoding);
+            let mut decoded = Vec::new();
+            pieces.iter().for_each(|piece| decoder.push(piece, &mut decoded));
+            decoder.finish(&mut decoded);
+            prop_assert_eq!(decoded, encoding.decode(&pieces.concat()).into_owned());
+        }
+    }
+}
+
+#[test]
+fn floods_come_to_an_end() {
+    let head = "Content-Type: multipart/mixed; boundary=b\r\n\r\n";
+    let unclosed = "--b\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n";
+    for raw in [
+        "Content-Type: message/rfc822\r\n\r\n".repeat(100_000),
+        format!("{head}{}{}", unclosed.repeat(1_900), "--x\r\n".repeat(5_000_000)),
+        format!("{head}{}", "--b\r\nContent-Type: text/plain; a*0=\"".repeat(100_000)),
+    ] {
+        assert!(Leaves::of(raw.as_bytes()).count() <= 1_001);
+    }
+    for flood in ["=?utf-8?q?x", "=?", "=?utf-8?q?a?= ", "=?utf-8?b?", "<", "(", "\"", "a<b>,", ":", ","] {
+        read(format!("To: {}\r\n\r\n", flood.repeat((1 << 20) / flood.len())).as_bytes());
+    }
+    for flood in ["<", "&", "<a", "<!", "<!--", "<script>", "</script", "<a b='", "&a", " ", "<p>"] {
+        let mut excerpt = Excerpt::new(100);
+        html_to_text(&flood.repeat((1 << 20) / flood.len()), &mut excerpt);
+    }
+}

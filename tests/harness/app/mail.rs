@@ -1,0 +1,90 @@
+//! Mail in, and what an inbox then shows.
+
+use reqwest::Method;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::{App, SYSTEM_DOMAIN};
+use crate::http::{Answer, percent};
+use crate::smtp::{Reply, message, send_mail};
+use crate::wait::eventually;
+
+impl App {
+    /// Everything that an inbox shows now to a token, newest first. There must be something.
+    pub async fn emails_as(&self, live: &str, address: &str) -> Vec<Value> {
+        let answer = self.get_as(live, &format!("/v1/inbox/{}?limit=50", percent(address))).await;
+        answer.expect(200)["emails"].as_array().expect("emails is a list").clone()
+    }
+
+    /// As [`Self::emails`], once reads work again after an absence of Postgres.
+    pub async fn emails_in_the_end(&self, address: &str) -> Vec<Value> {
+        let path = format!("/v1/inbox/{}?limit=50", percent(address));
+        let answer = eventually("reads work again", || async {
+            let answer = self.get(&path).await;
+            (answer.status != 503).then_some(answer)
+        });
+        answer.await.expect(200)["emails"].as_array().expect("emails is a list").clone()
+    }
+
+    /// As [`Self::emails_as`], with the tenant's token.
+    pub async fn emails(&self, address: &str) -> Vec<Value> {
+        self.emails_as(&self.tenant.live, address).await
+    }
+
+    /// Asserts that an inbox shows nothing to a token: a mail sent now is all there is in it.
+    ///
+    /// # Panics
+    /// There is more.
+    pub async fn is_empty_for(&self, live: &str, address: &str) {
+        self.deliver(address, "a mail to be alone", "").await;
+        let emails = self.emails_as(live, address).await;
+        let subjects: Vec<&str> = emails.iter().filter_map(|email| email["subject"].as_str()).collect();
+        assert_eq!(subjects, ["a mail to be alone"]);
+        let id = emails[0]["id"].as_str().expect("an id is a text");
+        let deleted = self.request(Method::DELETE, &format!("/v1/email/{id}")).live(live).send().await;
+        assert_eq!(deleted.status, 204);
+    }
+
+    /// Asserts that an inbox shows nothing to the tenant.
+    pub async fn is_empty(&self, address: &str) {
+        self.is_empty_for(&self.tenant.live, address).await;
+    }
+
+    /// Starts a request that blocks, and returns once it does: once its token's one place is
+    /// taken. `live` must have no other wait.
+    ///
+    /// # Panics
+    /// It answers at once.
+    pub async fn block(&self, live: &str, path: &str) -> JoinHandle<Answer> {
+        // With mail in it this inbox answers at once, so asking it never takes the place for long.
+        let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
+        self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
+        loop {
+            let blocked = tokio::spawn(self.request(Method::GET, path).live(live).send());
+            loop {
+                let busy = self.get_as(live, &probe).await;
+                if busy.status == 429 {
+                    busy.is_v1_error(429, "token_busy");
+                    return blocked;
+                }
+                assert_eq!(busy.status, 200, "{}", busy.text());
+                if blocked.is_finished() {
+                    break;
+                }
+            }
+            let answer = blocked.await.expect("a request does not panic");
+            assert_eq!(answer.status, 429, "{}", answer.text());
+        }
+    }
+
+    /// Sends a mail that is taken.
+    ///
+    /// # Panics
+    /// It is not.
+    pub async fn deliver(&self, recipient: &str, subject: &str, body: &str) -> Reply {
+        let message = message("Ada <ada@client.example>", subject, body);
+        let reply = send_mail(self.smtp(), "ada@client.example", recipient, &message).await;
+        assert_eq!(reply.code, 250, "{reply:?}");
+        reply
+    }
+}

@@ -1,0 +1,73 @@
+//! What an operator would have set up: domains, tenants, tokens, as rows.
+
+use jiff_sqlx::ToSqlx as _;
+use sqlx::PgPool;
+use tempmail_model::clock::{Clock as _, MovableClock};
+use tempmail_model::id::new_id;
+use tempmail_model::token::{PlainToken, TokenKind};
+use uuid::Uuid;
+
+use super::Tenant;
+
+pub(super) async fn insert_system_domain(
+    pool: &PgPool,
+    clock: &MovableClock,
+    name: &str,
+    shared_inboxes: bool,
+) -> Uuid {
+    let id = new_id(clock.now());
+    sqlx::query(
+        "INSERT INTO domain (id, name, serves, shared_inboxes, is_default, sort_order, created_at)
+         SELECT $1, $2, true, $3, NOT EXISTS (SELECT FROM domain WHERE is_default),
+                (SELECT count(*) FROM domain)::integer, $4",
+    )
+    .bind(id)
+    .bind(name)
+    .bind(shared_inboxes)
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the domain is free");
+    id
+}
+
+pub(super) async fn insert_tenant(pool: &PgPool, clock: &MovableClock, name: &str) -> Tenant {
+    let id = new_id(clock.now());
+    sqlx::query(
+        "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit,
+                             webhook_limit, token_limit, mailbox_bytes, created_at)
+         VALUES ($1, $2, 72, '{72}', 100, 10, 1, 20, 52428800, $3)",
+    )
+    .bind(id)
+    .bind(name)
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the tenant's name is free");
+    let live = insert_token(pool, clock, id, TokenKind::Live).await;
+    let pro = insert_token(pool, clock, id, TokenKind::Pro).await;
+    Tenant { id, live, pro }
+}
+
+pub(super) async fn insert_token(
+    pool: &PgPool,
+    clock: &MovableClock,
+    tenant: Uuid,
+    kind: TokenKind,
+) -> String {
+    let token = PlainToken::generate(kind).expect("the operating system gives randomness");
+    sqlx::query(
+        "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
+         VALUES ($1, $2, $3, 'test', $4, $5, 'test', $6)",
+    )
+    .bind(new_id(clock.now()))
+    .bind(tenant)
+    .bind(kind.as_str())
+    .bind(token.hint())
+    .bind(token.hash().as_bytes().as_slice())
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the tenant is there");
+    token.expose().to_owned()
+}

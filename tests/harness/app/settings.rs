@@ -1,0 +1,40 @@
+//! The settings that tests start from.
+
+use std::net::SocketAddr;
+
+use serde_json::json;
+use tempmail_runtime::config::{Config, Key, Secret};
+use uuid::Uuid;
+
+use crate::tls;
+
+/// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
+pub(super) fn test_config() -> Config {
+    let mut config = Config::default();
+    let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
+    config.http.listen = loopback;
+    config.smtp.listen = loopback;
+    config.admin.listen = loopback;
+    config.http.base_url = "http://127.0.0.1:8080".into();
+    config.smtp.hostname = tls::NAME.into();
+    let networks = vec!["127.0.0.0/8".parse().expect("a network"), "::1/128".parse().expect("a network")];
+    config.http.unlimited_networks.clone_from(&networks);
+    config.smtp.unlimited_networks = networks;
+    config.limits.v1_per_second = 100_000;
+    config.limits.api_per_second = 100_000;
+    config.limits.free_mailboxes_per_hour = 100_000;
+    config.postgres.pool = 10;
+    config.jwt.keys = vec![fresh_key("jwt")];
+    config.secrets.keys = vec![fresh_key("secrets")];
+    config
+}
+
+/// A key from fresh randomness.
+pub fn fresh_key(kid: &str) -> Key {
+    let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+    Key { kid: kid.into(), secret: secret_of(&secret) }
+}
+
+fn secret_of(text: &str) -> Secret {
+    serde_json::from_value(json!(text)).expect("a secret is a text")
+}
