@@ -14,7 +14,7 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(15);
 const SLOTS_AHEAD: i32 = 2;
 
 /// Tries to detach one slot within a pass; the next pass tries again.
-const DETACH_TRIES: u32 = 10;
+const DETACH_TRIES: u32 = 100;
 /// Detached slots whose tables are dropped together: bounds the locks of one transaction.
 const DROP_EVERY: usize = 16;
 
@@ -64,7 +64,7 @@ impl Worker {
             if self.store.detach_slot(slot).await? {
                 return Ok(true);
             }
-            tokio::time::sleep(Duration::from_millis(100) * attempt).await;
+            tokio::time::sleep(Duration::from_millis(20) * attempt.min(10)).await;
         }
         Ok(false)
     }

@@ -231,8 +231,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    EXECUTE format('ALTER TABLE message DETACH PARTITION %I', 'message_' || v_suffix);
+    -- In the order in which accept_mail takes them.
     EXECUTE format('ALTER TABLE raw DETACH PARTITION %I', 'raw_' || v_suffix);
+    EXECUTE format('ALTER TABLE message DETACH PARTITION %I', 'message_' || v_suffix);
 END $$;
 
 -- Drops tables of slots that are no longer attached; returns how many.
@@ -290,95 +291,119 @@ $$;
 
 -- Stores a batch of mails in one statement: resolves every recipient's owner, checks the
 -- bounds, numbers and inserts. A mail is stored for all of its recipients or not at all.
--- The stream's row is locked first; what follows runs on a snapshot taken after that, so a
+-- The stream's row is locked first; what follows runs on snapshots taken after that, so a
 -- batch sees all that was committed before it in the stream.
 --
 -- p_rcpt_of points into the mail arrays (from 1). p_rcpt_reserved: 0 an ordinary local part,
--- 1 reserved on system domains, 2 kept for the platform tenant there.
--- verdict: 0 stored, 1 no such recipient any more, 2 some bound is reached.
+-- 1 reserved on system domains, 2 kept for the platform tenant there. The answer has an
+-- element a recipient; o_verdict: 0 stored, 1 no such recipient any more, 2 some bound is
+-- reached, or the mail is refused for another recipient.
 CREATE FUNCTION accept_mail(
     p_free_class smallint, p_inbox_bytes bigint, p_now timestamptz,
     p_mail uuid[], p_raw bytea[], p_for_at integer[], p_sender text[], p_from_text text[],
-    p_from_email text[], p_subject text[], p_preview text[],
+    p_from_email text[], p_subject text[], p_preview text[], p_sole boolean[],
     p_rcpt_of integer[], p_rcpt_id uuid[], p_rcpt_address text[], p_rcpt_base text[],
-    p_rcpt_domain text[], p_rcpt_key uuid[], p_rcpt_reserved smallint[], p_rcpt_size integer[]
-) RETURNS TABLE (o_verdict smallint, o_seq bigint, o_class smallint, o_owner_kind smallint, o_owner uuid, o_inbox uuid)
-LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+    p_rcpt_domain text[], p_rcpt_key uuid[], p_rcpt_reserved smallint[], p_rcpt_size integer[],
+    OUT o_verdict smallint[], OUT o_seq bigint[], OUT o_owner_kind smallint[], OUT o_owner uuid[],
+    OUT o_inbox uuid[]
+) LANGUAGE plpgsql
+-- The plans that fit any number of rows, planned once a connection.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off
 AS $$
 DECLARE
-    v_seq bigint;
+    c_shared CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+    c_whole  CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    v_seq    bigint;
+    v_class  smallint[];
+    v_tenant uuid[];
+    v_refused integer[];
 BEGIN
+    -- First the stream: what follows sees all that was committed before it.
     SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
-    RETURN QUERY
-    WITH resolved AS (
-        SELECT r.ord, r.of, r.id, r.address, r.size,
-               k.owner_kind,
-               CASE k.owner_kind WHEN 1 THEN m.id WHEN 2 THEN d.id WHEN 3 THEN t.id
-                    ELSE '00000000-0000-0000-0000-000000000000' END AS owner,
-               coalesce(m.id, r.key) AS inbox,
-               coalesce(t.retention_hours, p_free_class) AS class,
-               t.id AS tenant,
-               t.mailbox_bytes * t.mailbox_limit AS tenant_bytes,
-               m.quota,
-               d.id IS NOT NULL
-                   AND m.removed_at IS NULL
-                   AND t.suspended IS NOT TRUE
-                   AND (k.owner_kind <> 0 OR (r.reserved = 0 AND d.shared_inboxes)) AS served
-        FROM unnest(p_rcpt_of, p_rcpt_id, p_rcpt_address, p_rcpt_base, p_rcpt_domain, p_rcpt_key,
-                    p_rcpt_reserved, p_rcpt_size)
-             WITH ORDINALITY AS r (of, id, address, base, domain, key, reserved, size, ord)
-        LEFT JOIN domain d ON d.name = r.domain AND d.serves
-        LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = r.base
-                           AND (m.removed_at IS NULL OR m.held_until > p_now)
-        CROSS JOIN LATERAL (SELECT (CASE WHEN m.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
-                                         WHEN r.reserved = 2 THEN 3 ELSE 0 END)::smallint AS owner_kind) k
-        LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, CASE k.owner_kind
-                                              WHEN 3 THEN '00000000-0000-7000-8000-000000000001'::uuid END)
-    ), judged AS (
-        SELECT *, max(verdict) OVER (PARTITION BY of) AS mail_verdict FROM (
-            SELECT *, CASE
-                WHEN NOT r.served THEN 1
-                WHEN r.owner_kind = 1
-                    AND scope_used(r.inbox, p_now) + sum(r.size) OVER by_inbox > r.quota
-                    AND mailbox_used(r.inbox, p_now) + sum(r.size) OVER by_inbox > r.quota THEN 2
-                WHEN r.tenant IS NOT NULL
-                    AND scope_used(r.tenant, p_now) + sum(r.size) OVER by_tenant > r.tenant_bytes THEN 2
-                WHEN r.owner_kind IN (2, 3)
-                    AND scope_used(r.inbox, p_now) + sum(r.size) OVER by_inbox > p_inbox_bytes THEN 2
-                ELSE 0 END AS verdict
-            FROM resolved r
-            WINDOW by_inbox AS (PARTITION BY r.inbox), by_tenant AS (PARTITION BY r.tenant)
-        ) j
-    ), numbered AS (
-        SELECT *, v_seq + count(*) FILTER (WHERE mail_verdict = 0) OVER (ORDER BY ord) AS seq FROM judged
-    ), stored AS (
-        SELECT *, slot_start(class, id_time(id)) AS slot FROM numbered WHERE mail_verdict = 0
-    ), counted AS (
-        UPDATE stream SET seq = (SELECT max(s.seq) FROM stored s) WHERE EXISTS (SELECT FROM stored)
-    ), raw_inserted AS (
-        INSERT INTO raw (mail, class, recipients, for_at, data)
-        SELECT p_mail[s.of], s.class, s.recipients, p_for_at[s.of], p_raw[s.of]
-        FROM (SELECT of, class, count(*)::integer AS recipients FROM stored GROUP BY of, class ORDER BY of) s
-    ), message_inserted AS (
-        INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole,
-                             address, sender, from_text, from_email, subject, preview)
-        SELECT s.id, s.inbox, s.owner, p_mail[s.of], s.seq, s.size, s.class, s.owner_kind,
-               count(*) OVER (PARTITION BY s.of) = 1,
-               s.address, p_sender[s.of], p_from_text[s.of], p_from_email[s.of], p_subject[s.of], p_preview[s.of]
-        FROM stored s
-    ), usage_added AS (
-        INSERT INTO usage AS u (scope, class, slot, bytes)
-        SELECT scope, class, slot, sum(size) FROM (
-            SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid AS scope, class, slot, size FROM stored
-            UNION ALL SELECT CASE owner_kind WHEN 0 THEN owner ELSE inbox END, class, slot, size FROM stored
-            UNION ALL SELECT tenant, class, slot, size FROM stored WHERE tenant IS NOT NULL
-        ) x GROUP BY scope, class, slot ORDER BY scope, class, slot
-        ON CONFLICT (scope, class, slot) DO UPDATE SET bytes = u.bytes + excluded.bytes
-    )
-    SELECT (CASE WHEN n.verdict <> 0 THEN n.verdict ELSE n.mail_verdict END)::smallint,
-           CASE WHEN n.mail_verdict = 0 THEN n.seq END, n.class, n.owner_kind, n.owner, n.inbox
-    FROM numbered n ORDER BY n.ord;
+
+    -- Whose it is.
+    SELECT array_agg(CASE WHEN d.id IS NOT NULL
+                               AND m.removed_at IS NULL
+                               AND t.suspended IS NOT TRUE
+                               AND (k.kind <> 0 OR (r.reserved = 0 AND d.shared_inboxes)) THEN 0 ELSE 1 END::smallint),
+           array_agg(k.kind),
+           array_agg(CASE k.kind WHEN 0 THEN c_shared WHEN 1 THEN m.id WHEN 2 THEN d.id ELSE t.id END),
+           array_agg(coalesce(m.id, r.key)),
+           array_agg(coalesce(t.retention_hours, p_free_class)),
+           array_agg(t.id)
+      INTO o_verdict, o_owner_kind, o_owner, o_inbox, v_class, v_tenant
+      FROM unnest(p_rcpt_base, p_rcpt_domain, p_rcpt_key, p_rcpt_reserved) WITH ORDINALITY
+               AS r (base, domain, key, reserved, ord)
+      LEFT JOIN domain d ON d.name = r.domain AND d.serves
+      LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = r.base
+                         AND (m.removed_at IS NULL OR m.held_until > p_now)
+      CROSS JOIN LATERAL (SELECT (CASE WHEN m.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
+                                       WHEN r.reserved = 2 THEN 3 ELSE 0 END)::smallint AS kind) k
+      LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, CASE k.kind
+                                            WHEN 3 THEN '00000000-0000-7000-8000-000000000001'::uuid END);
+
+    -- Whether there is room: mailboxes, addresses under custom domains, tenants. Shared
+    -- inboxes have no rows of their own here.
+    IF EXISTS (SELECT FROM unnest(o_owner_kind) AS kind WHERE kind <> 0) THEN
+        SELECT array_agg(CASE
+                   WHEN r.verdict <> 0 OR r.kind = 0 THEN r.verdict
+                   WHEN r.kind = 1 AND scope_used(r.inbox, p_now) + r.inbox_need > b.quota
+                                   AND mailbox_used(r.inbox, p_now) + r.inbox_need > b.quota THEN 2
+                   WHEN r.kind <> 1 AND scope_used(r.inbox, p_now) + r.inbox_need > p_inbox_bytes THEN 2
+                   WHEN scope_used(t.id, p_now) + r.tenant_need > t.mailbox_bytes * t.mailbox_limit THEN 2
+                   ELSE 0 END::smallint ORDER BY r.ord)
+          INTO o_verdict
+          FROM (SELECT *, sum(u.size) OVER (PARTITION BY u.inbox) AS inbox_need,
+                          sum(u.size) OVER (PARTITION BY u.tenant) AS tenant_need
+                  FROM unnest(o_verdict, o_owner_kind, o_inbox, v_tenant, p_rcpt_size) WITH ORDINALITY
+                           AS u (verdict, kind, inbox, tenant, size, ord)) r
+          LEFT JOIN mailbox b ON r.kind = 1 AND b.id = r.inbox
+          LEFT JOIN tenant t ON t.id = r.tenant;
+    END IF;
+
+    -- All recipients of a mail or none; what is stored is numbered.
+    SELECT array_agg(DISTINCT u.of) INTO v_refused
+      FROM unnest(o_verdict, p_rcpt_of) AS u (verdict, of) WHERE u.verdict <> 0;
+    IF v_refused IS NULL THEN
+        o_seq := ARRAY(SELECT v_seq + ord FROM generate_series(1, cardinality(p_rcpt_of)) AS ord);
+    ELSE
+        SELECT array_agg(CASE WHEN stored THEN v_seq + place END ORDER BY ord),
+               array_agg(CASE WHEN verdict = 0 AND NOT stored THEN 2::smallint ELSE verdict END ORDER BY ord)
+          INTO o_seq, o_verdict
+          FROM (SELECT u.*, u.of <> ALL (v_refused) AS stored,
+                       count(*) FILTER (WHERE u.of <> ALL (v_refused)) OVER (ORDER BY u.ord) AS place
+                  FROM unnest(o_verdict, p_rcpt_of) WITH ORDINALITY AS u (verdict, of, ord)) x;
+    END IF;
+
+    INSERT INTO raw (mail, class, recipients, for_at, data)
+    SELECT p_mail[s.of], s.class, count(*), p_for_at[s.of], p_raw[s.of]
+      FROM unnest(p_rcpt_of, v_class, o_seq) AS s (of, class, seq)
+     WHERE s.seq IS NOT NULL
+     GROUP BY s.of, s.class;
+
+    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole,
+                         address, sender, from_text, from_email, subject, preview)
+    SELECT s.id, s.inbox, s.owner, p_mail[s.of], s.seq, s.size, s.class, s.kind,
+           p_sole[s.of], s.address, p_sender[s.of], p_from_text[s.of], p_from_email[s.of], p_subject[s.of],
+           p_preview[s.of]
+      FROM unnest(p_rcpt_id, o_inbox, o_owner, p_rcpt_of, o_seq, p_rcpt_size, v_class, o_owner_kind,
+                  p_rcpt_address) AS s (id, inbox, owner, of, seq, size, class, kind, address)
+     WHERE s.seq IS NOT NULL;
+
+    INSERT INTO usage AS u (scope, class, slot, bytes)
+    SELECT x.scope, s.class, slot_start(s.class, id_time(s.id)) AS slot, sum(s.size)
+      FROM unnest(p_rcpt_id, v_class, o_seq, p_rcpt_size, o_owner_kind, o_inbox, v_tenant)
+               AS s (id, class, seq, size, kind, inbox, tenant)
+      CROSS JOIN LATERAL (VALUES (c_whole), (CASE s.kind WHEN 0 THEN c_shared ELSE s.inbox END), (s.tenant)) AS x (scope)
+     WHERE s.seq IS NOT NULL AND x.scope IS NOT NULL
+     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (scope, class, slot) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+
+    v_seq := (SELECT max(seq) FROM unnest(o_seq) AS seq);
+    IF v_seq IS NOT NULL THEN
+        UPDATE stream SET seq = v_seq;
+    END IF;
 END $$;
 
 -- Deletes messages with the raw data nobody refers to any more; returns the octets freed.

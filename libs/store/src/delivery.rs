@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Postgres, Row as _};
 use tempmail_model::address::{RecipientAddress, Reserved};
 use tempmail_model::message::{Arrival, OwnerKind};
@@ -79,7 +80,7 @@ pub struct DeliveryRules {
 }
 
 const ACCEPT_MAIL: &str = "/* accept_mail */ SELECT * FROM \
-    accept_mail($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19)";
+    accept_mail($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20)";
 
 /// The connection of a process's one batcher.
 #[derive(Debug)]
@@ -114,7 +115,7 @@ impl Writer {
         let recipients = || {
             mails.iter().zip(1_i32..).flat_map(|(mail, of)| mail.recipients.iter().map(move |to| (of, to)))
         };
-        let rows = sqlx::query(ACCEPT_MAIL)
+        let answer = sqlx::query(ACCEPT_MAIL)
             .bind(rules.free_class.hours())
             .bind(rules.inbox_bytes)
             .bind(now.to_sqlx())
@@ -126,6 +127,7 @@ impl Writer {
             .bind(mails.iter().map(|mail| mail.from_email.as_str()).collect::<Vec<_>>())
             .bind(mails.iter().map(|mail| mail.subject.as_str()).collect::<Vec<_>>())
             .bind(mails.iter().map(|mail| mail.preview.as_str()).collect::<Vec<_>>())
+            .bind(mails.iter().map(|mail| mail.recipients.len() == 1).collect::<Vec<_>>())
             .bind(recipients().map(|(of, _)| of).collect::<Vec<_>>())
             .bind(recipients().map(|(_, to)| to.id).collect::<Vec<_>>())
             .bind(recipients().map(|(_, to)| to.address.as_str()).collect::<Vec<_>>())
@@ -134,24 +136,10 @@ impl Writer {
             .bind(recipients().map(|(_, to)| to.address.inbox_key()).collect::<Vec<_>>())
             .bind(recipients().map(|(_, to)| reserved_code(to.reserved)).collect::<Vec<_>>())
             .bind(recipients().map(|(_, to)| to.size).collect::<Vec<_>>())
-            .fetch_all(&mut *self.connection)
+            .fetch_one(&mut *self.connection)
             .await?;
-        let mut rows = rows.into_iter();
-        mails
-            .iter()
-            .map(|mail| {
-                let mut outcome = Outcome::Stored(Vec::with_capacity(mail.recipients.len()));
-                for row in rows.by_ref().take(mail.recipients.len()) {
-                    match (row.try_get::<i16, _>("o_verdict")?, &mut outcome) {
-                        (0, Outcome::Stored(stored)) => stored.push(stored_message(&row)?),
-                        (0, _) | (_, Outcome::RecipientGone) => {}
-                        (1, _) => outcome = Outcome::RecipientGone,
-                        _ => outcome = Outcome::OverQuota,
-                    }
-                }
-                Ok(outcome)
-            })
-            .collect()
+        let mut judged = judged(&answer)?.into_iter();
+        Ok(mails.iter().map(|mail| outcome(judged.by_ref().take(mail.recipients.len()))).collect())
     }
 
     /// Whether the connection still answers; worth asking after it was idle.
@@ -173,13 +161,48 @@ fn reserved_code(reserved: Reserved) -> i16 {
     }
 }
 
-fn stored_message(row: &sqlx::postgres::PgRow) -> Result<StoredMessage, StoreError> {
-    let owner = row.try_get("o_owner")?;
-    let owner_kind = OwnerKind::from_code(row.try_get("o_owner_kind")?).ok_or(StoreError::Inconsistent {
-        table: "message",
-        column: "owner_kind",
-        id: owner,
-    })?;
-    let arrival = Arrival { seq: row.try_get("o_seq")?, owner, inbox: row.try_get("o_inbox")? };
-    Ok(StoredMessage { owner_kind, arrival })
+/// A recipient's verdict: what was stored, or why nothing was.
+type Judged = Result<StoredMessage, Refusal>;
+
+enum Refusal {
+    RecipientGone,
+    OverQuota,
+}
+
+/// The arrays of the answer, by recipient.
+fn judged(answer: &PgRow) -> Result<Vec<Judged>, StoreError> {
+    let verdicts: Vec<i16> = answer.try_get("o_verdict")?;
+    let seqs: Vec<Option<i64>> = answer.try_get("o_seq")?;
+    let kinds: Vec<i16> = answer.try_get("o_owner_kind")?;
+    let owners: Vec<Uuid> = answer.try_get("o_owner")?;
+    let inboxes: Vec<Uuid> = answer.try_get("o_inbox")?;
+    verdicts
+        .into_iter()
+        .zip(seqs)
+        .zip(kinds)
+        .zip(owners.into_iter().zip(inboxes))
+        .map(|(((verdict, seq), kind), (owner, inbox))| match (verdict, seq) {
+            (0, Some(seq)) => {
+                let impossible =
+                    StoreError::Inconsistent { table: "message", column: "owner_kind", id: owner };
+                let owner_kind = OwnerKind::from_code(kind).ok_or(impossible)?;
+                Ok(Ok(StoredMessage { owner_kind, arrival: Arrival { seq, owner, inbox } }))
+            }
+            (1, _) => Ok(Err(Refusal::RecipientGone)),
+            _ => Ok(Err(Refusal::OverQuota)),
+        })
+        .collect()
+}
+
+/// What became of a mail, of all its recipients' verdicts: one that is gone tells more than one
+/// that has no room.
+fn outcome(judged: impl Iterator<Item = Judged>) -> Outcome {
+    judged.fold(Outcome::Stored(Vec::new()), |outcome, one| match (outcome, one) {
+        (Outcome::RecipientGone, _) | (_, Err(Refusal::RecipientGone)) => Outcome::RecipientGone,
+        (Outcome::OverQuota, _) | (_, Err(Refusal::OverQuota)) => Outcome::OverQuota,
+        (Outcome::Stored(mut stored), Ok(message)) => {
+            stored.push(message);
+            Outcome::Stored(stored)
+        }
+    })
 }

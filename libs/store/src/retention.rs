@@ -98,7 +98,7 @@ impl Store {
         Ok(deleted.rows_affected())
     }
 
-    /// Takes a slot out of the tables; `false` where somebody held a lock for 100 ms.
+    /// Takes a slot out of the tables; `false` where somebody held a lock for 10 ms.
     ///
     /// Detaching needs the parents for itself for an instant, and whoever waits for that
     /// makes all mail wait behind it: so it gives up early, and the caller tries again later.
@@ -107,7 +107,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn detach_slot(&self, slot: SlotKey) -> Result<bool, StoreError> {
         let mut transaction = self.pool().begin().await?;
-        sqlx::query("SET LOCAL lock_timeout = '100ms'").execute(&mut *transaction).await?;
+        sqlx::query("SET LOCAL lock_timeout = '10ms'").execute(&mut *transaction).await?;
         let detached = sqlx::query("/* detach_slot */ SELECT detach_slot($1, $2)")
             .bind(slot.class.hours())
             .bind(slot.starts.to_sqlx())
