@@ -30,7 +30,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("port", "5432"),
     ("password_encryption", "scram-sha-256"),
     ("max_connections", "60"),
-    ("shared_buffers", "256MB"),
     ("effective_cache_size", "1GB"),
     ("work_mem", "8MB"),
     ("maintenance_work_mem", "64MB"),
@@ -69,6 +68,16 @@ const DURABLE: &[(&str, &str)] = &[("fsync", "on"), ("synchronous_commit", "on")
 const NOT_DURABLE: &[(&str, &str)] =
     &[("fsync", "off"), ("synchronous_commit", "off"), ("full_page_writes", "off")];
 
+/// A sixteenth of the machine's memory, between 128 MB and 1 GB: an hour of busy mail stays in
+/// it, and pages that are not used take nothing.
+fn shared_buffers() -> String {
+    let kibibytes = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        total.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    format!("{}MB", (kibibytes.unwrap_or(0) / 1024 / 16).clamp(128, 1024))
+}
+
 /// The text of `postgresql.conf`; `more` goes over what is set here.
 pub(crate) fn configuration(socket: &Path, durable: bool, more: &[(String, String)]) -> String {
     let mut text = String::from("# Written anew at each start. ALTER SYSTEM goes over it.\n");
@@ -78,6 +87,7 @@ pub(crate) fn configuration(socket: &Path, durable: bool, more: &[(String, Strin
     for (name, value) in SETTINGS.iter().chain(if durable { DURABLE } else { NOT_DURABLE }) {
         set(name, value);
     }
+    set("shared_buffers", &shared_buffers());
     set("unix_socket_directories", &socket.to_string_lossy());
     for (name, value) in more {
         set(name, value);
