@@ -304,8 +304,7 @@ CREATE FUNCTION accept_mail(
     p_from_email text[], p_subject text[], p_preview text[], p_sole boolean[],
     p_rcpt_of integer[], p_rcpt_id uuid[], p_rcpt_address text[], p_rcpt_base text[],
     p_rcpt_domain text[], p_rcpt_key uuid[], p_rcpt_reserved smallint[], p_rcpt_size integer[],
-    OUT o_verdict smallint[], OUT o_seq bigint[], OUT o_owner_kind smallint[], OUT o_owner uuid[],
-    OUT o_inbox uuid[]
+    OUT o_verdict smallint[], OUT o_seq bigint[], OUT o_owner uuid[], OUT o_inbox uuid[]
 ) LANGUAGE plpgsql
 -- The plans that fit any number of rows, planned once a connection.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
@@ -315,6 +314,7 @@ DECLARE
     c_shared CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
     c_whole  CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     v_seq    bigint;
+    v_kind   smallint[];
     v_class  smallint[];
     v_tenant uuid[];
     v_refused integer[];
@@ -322,30 +322,34 @@ BEGIN
     -- First the stream: what follows sees all that was committed before it.
     SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
 
-    -- Whose it is.
-    SELECT array_agg(CASE WHEN d.id IS NOT NULL
-                               AND m.removed_at IS NULL
-                               AND t.suspended IS NOT TRUE
-                               AND (k.kind <> 0 OR (r.reserved = 0 AND d.shared_inboxes)) THEN 0 ELSE 1 END::smallint),
-           array_agg(k.kind),
-           array_agg(CASE k.kind WHEN 0 THEN c_shared WHEN 1 THEN m.id WHEN 2 THEN d.id ELSE t.id END),
-           array_agg(coalesce(m.id, r.key)),
-           array_agg(coalesce(t.retention_hours, p_free_class)),
-           array_agg(t.id)
-      INTO o_verdict, o_owner_kind, o_owner, o_inbox, v_class, v_tenant
-      FROM unnest(p_rcpt_base, p_rcpt_domain, p_rcpt_key, p_rcpt_reserved) WITH ORDINALITY
-               AS r (base, domain, key, reserved, ord)
-      LEFT JOIN domain d ON d.name = r.domain AND d.serves
-      LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = r.base
-                         AND (m.removed_at IS NULL OR m.held_until > p_now)
-      CROSS JOIN LATERAL (SELECT (CASE WHEN m.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
-                                       WHEN r.reserved = 2 THEN 3 ELSE 0 END)::smallint AS kind) k
-      LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, CASE k.kind
-                                            WHEN 3 THEN '00000000-0000-7000-8000-000000000001'::uuid END);
+    -- Whose it is, in the order of the recipients.
+    SELECT array_agg(x.verdict), array_agg(x.kind), array_agg(x.owner), array_agg(x.inbox),
+           array_agg(x.class), array_agg(x.tenant)
+      INTO o_verdict, v_kind, o_owner, o_inbox, v_class, v_tenant
+      FROM (SELECT (CASE WHEN d.id IS NOT NULL
+                              AND m.removed_at IS NULL
+                              AND t.suspended IS NOT TRUE
+                              AND (k.kind <> 0 OR (r.reserved = 0 AND d.shared_inboxes)) THEN 0
+                         ELSE 1 END)::smallint AS verdict,
+                   k.kind,
+                   CASE k.kind WHEN 0 THEN c_shared WHEN 1 THEN m.id WHEN 2 THEN d.id ELSE t.id END AS owner,
+                   coalesce(m.id, r.key) AS inbox,
+                   coalesce(t.retention_hours, p_free_class) AS class,
+                   t.id AS tenant
+              FROM unnest(p_rcpt_base, p_rcpt_domain, p_rcpt_key, p_rcpt_reserved) WITH ORDINALITY
+                       AS r (base, domain, key, reserved, ord)
+              LEFT JOIN domain d ON d.name = r.domain AND d.serves
+              LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = r.base
+                                 AND (m.removed_at IS NULL OR m.held_until > p_now)
+              CROSS JOIN LATERAL (SELECT (CASE WHEN m.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
+                                               WHEN r.reserved = 2 THEN 3 ELSE 0 END)::smallint AS kind) k
+              LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, CASE k.kind
+                                               WHEN 3 THEN '00000000-0000-7000-8000-000000000001'::uuid END)
+             ORDER BY r.ord) x;
 
     -- Whether there is room: mailboxes, addresses under custom domains, tenants. Shared
     -- inboxes have no rows of their own here.
-    IF EXISTS (SELECT FROM unnest(o_owner_kind) AS kind WHERE kind <> 0) THEN
+    IF EXISTS (SELECT FROM unnest(v_kind) AS kind WHERE kind <> 0) THEN
         SELECT array_agg(CASE
                    WHEN r.verdict <> 0 OR r.kind = 0 THEN r.verdict
                    WHEN r.kind = 1 AND scope_used(r.inbox, p_now) + r.inbox_need > b.quota
@@ -356,7 +360,7 @@ BEGIN
           INTO o_verdict
           FROM (SELECT *, sum(u.size) OVER (PARTITION BY u.inbox) AS inbox_need,
                           sum(u.size) OVER (PARTITION BY u.tenant) AS tenant_need
-                  FROM unnest(o_verdict, o_owner_kind, o_inbox, v_tenant, p_rcpt_size) WITH ORDINALITY
+                  FROM unnest(o_verdict, v_kind, o_inbox, v_tenant, p_rcpt_size) WITH ORDINALITY
                            AS u (verdict, kind, inbox, tenant, size, ord)) r
           LEFT JOIN mailbox b ON r.kind = 1 AND b.id = r.inbox
           LEFT JOIN tenant t ON t.id = r.tenant;
@@ -387,13 +391,13 @@ BEGIN
     SELECT s.id, s.inbox, s.owner, p_mail[s.of], s.seq, s.size, s.class, s.kind,
            p_sole[s.of], s.address, p_sender[s.of], p_from_text[s.of], p_from_email[s.of], p_subject[s.of],
            p_preview[s.of]
-      FROM unnest(p_rcpt_id, o_inbox, o_owner, p_rcpt_of, o_seq, p_rcpt_size, v_class, o_owner_kind,
+      FROM unnest(p_rcpt_id, o_inbox, o_owner, p_rcpt_of, o_seq, p_rcpt_size, v_class, v_kind,
                   p_rcpt_address) AS s (id, inbox, owner, of, seq, size, class, kind, address)
      WHERE s.seq IS NOT NULL;
 
     INSERT INTO usage AS u (scope, class, slot, bytes)
     SELECT x.scope, s.class, slot_start(s.class, id_time(s.id)) AS slot, sum(s.size)
-      FROM unnest(p_rcpt_id, v_class, o_seq, p_rcpt_size, o_owner_kind, o_inbox, v_tenant)
+      FROM unnest(p_rcpt_id, v_class, o_seq, p_rcpt_size, v_kind, o_inbox, v_tenant)
                AS s (id, class, seq, size, kind, inbox, tenant)
       CROSS JOIN LATERAL (VALUES (c_whole), (CASE s.kind WHEN 0 THEN c_shared ELSE s.inbox END), (s.tenant)) AS x (scope)
      WHERE s.seq IS NOT NULL AND x.scope IS NOT NULL

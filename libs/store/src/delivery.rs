@@ -7,7 +7,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Postgres, Row as _};
 use tempmail_model::address::{RecipientAddress, Reserved};
-use tempmail_model::message::{Arrival, OwnerKind};
+use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
@@ -53,21 +53,12 @@ pub struct NewMessage {
 /// What became of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Committed, for all of its recipients.
-    Stored(Vec<StoredMessage>),
+    /// Committed, for all of its recipients, in their order.
+    Stored(Vec<Arrival>),
     /// Nothing is stored: some recipient is not served any more.
     RecipientGone,
     /// Nothing is stored: some recipient's mailbox, address or tenant has no room for it.
     OverQuota,
-}
-
-/// A message that was stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredMessage {
-    /// Whose it is.
-    pub owner_kind: OwnerKind,
-    /// What wakes its waiters.
-    pub arrival: Arrival,
 }
 
 /// What every batch is judged by.
@@ -162,7 +153,7 @@ fn reserved_code(reserved: Reserved) -> i16 {
 }
 
 /// A recipient's verdict: what was stored, or why nothing was.
-type Judged = Result<StoredMessage, Refusal>;
+type Judged = Result<Arrival, Refusal>;
 
 enum Refusal {
     RecipientGone,
@@ -173,25 +164,16 @@ enum Refusal {
 fn judged(answer: &PgRow) -> Result<Vec<Judged>, StoreError> {
     let verdicts: Vec<i16> = answer.try_get("o_verdict")?;
     let seqs: Vec<Option<i64>> = answer.try_get("o_seq")?;
-    let kinds: Vec<i16> = answer.try_get("o_owner_kind")?;
     let owners: Vec<Uuid> = answer.try_get("o_owner")?;
     let inboxes: Vec<Uuid> = answer.try_get("o_inbox")?;
-    verdicts
-        .into_iter()
-        .zip(seqs)
-        .zip(kinds)
-        .zip(owners.into_iter().zip(inboxes))
-        .map(|(((verdict, seq), kind), (owner, inbox))| match (verdict, seq) {
-            (0, Some(seq)) => {
-                let impossible =
-                    StoreError::Inconsistent { table: "message", column: "owner_kind", id: owner };
-                let owner_kind = OwnerKind::from_code(kind).ok_or(impossible)?;
-                Ok(Ok(StoredMessage { owner_kind, arrival: Arrival { seq, owner, inbox } }))
-            }
-            (1, _) => Ok(Err(Refusal::RecipientGone)),
-            _ => Ok(Err(Refusal::OverQuota)),
+    let judged = verdicts.into_iter().zip(seqs).zip(owners.into_iter().zip(inboxes));
+    Ok(judged
+        .map(|((verdict, seq), (owner, inbox))| match (verdict, seq) {
+            (0, Some(seq)) => Ok(Arrival { seq, owner, inbox }),
+            (1, _) => Err(Refusal::RecipientGone),
+            _ => Err(Refusal::OverQuota),
         })
-        .collect()
+        .collect())
 }
 
 /// What became of a mail, of all its recipients' verdicts: one that is gone tells more than one

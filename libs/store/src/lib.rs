@@ -25,7 +25,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
-pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, StoredMessage, Writer};
+pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
 pub use idle::{REVOKED_TOKEN_KEPT, UPKEEP_BATCH};

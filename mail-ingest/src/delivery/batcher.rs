@@ -176,10 +176,10 @@ impl Batcher {
         let arrivals: Vec<Arrival> = outcomes
             .iter()
             .flat_map(|outcome| match outcome {
-                Outcome::Stored(messages) => messages.as_slice(),
+                Outcome::Stored(arrivals) => arrivals.as_slice(),
                 _ => &[],
             })
-            .map(|message| message.arrival)
+            .copied()
             .collect();
         if !arrivals.is_empty() {
             self.bus.publish(arrivals);
