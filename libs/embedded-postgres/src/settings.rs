@@ -44,8 +44,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("checkpoint_timeout", "15min"),
     ("autovacuum_naptime", "15s"),
     ("autovacuum_max_workers", "2"),
-    // Partitions only grow and are dropped whole: there is nothing to reclaim in them.
-    ("autovacuum_vacuum_insert_threshold", "-1"),
     ("timezone", "UTC"),
     ("log_timezone", "UTC"),
     ("lc_messages", "C"),
