@@ -3,22 +3,26 @@
 //! | extractor | credential | where |
 //! |---|---|---|
 //! | [`MailboxCaller`] | mailbox JWT, `Authorization: Bearer` | `/api` |
-//! | [`ProCaller`] | `tm_pro_…`, `Authorization: Bearer` | `POST /api/accounts` |
+//! | [`ProToken`] | `tm_pro_…`, `Authorization: Bearer` | `POST /api/accounts` |
+//! | [`ProCaller`] | the same, or a Pro session | `/pro/api` |
 //! | [`LiveCaller`] | `tm_live_…`, `x-api-token` | `/v1` |
 //!
 //! Every request asks the store once, so that a right that ended is refused from then on.
 
 mod bearer;
+mod jwt;
 mod live;
 mod mailbox;
 mod mailbox_token;
 mod pro;
+mod pro_session;
 pub(crate) mod touch;
 
 pub use live::LiveCaller;
 pub use mailbox::MailboxCaller;
 pub use mailbox_token::MailboxTokens;
-pub use pro::ProCaller;
+pub use pro::{ProCaller, ProToken, find_pro_token};
+pub use pro_session::ProSessions;
 
 use jiff::Timestamp;
 use tempmail_store::ApiToken;

@@ -1,16 +1,19 @@
-//! The HTTP interface: mailbox API (`/api`) and token API (`/v1`).
+//! The HTTP interface: mailbox API (`/api`), Pro API (`/pro/api`) and token API (`/v1`).
 
 mod arrivals;
 mod auth;
 mod client;
 mod error;
+mod json_body;
 mod limit;
 mod long_poll;
 mod mailbox_api;
 mod message_view;
+mod openapi;
 mod password;
+mod pro_api;
 mod server;
 mod state;
 mod token_api;
 
-pub use server::ApiServer;
+pub use server::{ApiServer, openapi_document};

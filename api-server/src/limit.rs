@@ -1,4 +1,4 @@
-//! Limits on requests: `/api` a client, `/v1` a token, creating mailboxes a client, and
+//! Limits on requests: `/api` a client, `/v1` and `/pro/api` a token, creating mailboxes a client, and
 //! sign-ins that fail. They come before any hashing. They go by real time, not business time.
 
 mod failure;
@@ -22,6 +22,7 @@ const SIGN_IN_WINDOW: Duration = Duration::from_secs(15 * 60);
 pub(crate) struct RequestLimits {
     api: RateLimits<ClientKey>,
     tokens: RateLimits<Uuid>,
+    pro_tokens: RateLimits<Uuid>,
     free_mailboxes: RateLimits<ClientKey>,
     sign_in: Failures<(String, ClientKey)>,
     sign_in_client: Failures<ClientKey>,
@@ -33,6 +34,7 @@ impl RequestLimits {
         Self {
             api: RateLimits::new(limits.api_per_second, second),
             tokens: RateLimits::new(limits.v1_per_second, second),
+            pro_tokens: RateLimits::new(limits.pro_per_second, second),
             free_mailboxes: RateLimits::new(limits.free_mailboxes_per_hour, Duration::from_secs(3600)),
             sign_in: Failures::new(limits.sign_in_failures, SIGN_IN_WINDOW),
             sign_in_client: Failures::new(limits.sign_in_failures_per_client, SIGN_IN_WINDOW),
@@ -47,6 +49,11 @@ impl RequestLimits {
     /// Counts a request of a live token.
     pub(crate) fn of_token(&self, token: Uuid) -> RateDecision {
         self.tokens.check(&token)
+    }
+
+    /// Counts a request of a Pro token on `/pro/api`, or of a session that stands for it.
+    pub(crate) fn of_pro_token(&self, token: Uuid) -> RateDecision {
+        self.pro_tokens.check(&token)
     }
 
     /// Counts an attempt to create a mailbox without a Pro token.

@@ -21,7 +21,8 @@ use uuid::Uuid;
 pub(crate) use query::LongPollQuery;
 
 use crate::arrivals::Scope;
-use crate::error::V1Error;
+use crate::error::{V1Error, code};
+use crate::openapi::Operation;
 use crate::state::AppState;
 use reader::{Progress, Reader};
 
@@ -54,6 +55,14 @@ pub(crate) enum Outcome {
         /// Where to go on.
         position: i64,
     },
+}
+
+/// Describes a long-poll: its parameters and its answers but the mail.
+pub(crate) fn described(operation: Operation) -> Operation {
+    query::described(operation)
+        .empty(204, "Nothing within 25 s: ask again.")
+        .header("X-Next-Since", "The position reached, to go on from.")
+        .fails(&[code::TOKEN_BUSY])
 }
 
 /// Waits for mail as the interface says; at most 25 s.

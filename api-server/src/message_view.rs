@@ -23,6 +23,7 @@ use serde::Serialize;
 use tempmail_mime::{Decoder, Structure};
 use tempmail_store::{MessageRow, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::error::{Absence, ApiError, Surface, V1Error};
@@ -30,6 +31,7 @@ use crate::state::AppState;
 
 pub(crate) use budget::MemoryBudget;
 use raw::{RawError, RawReader};
+pub use render::{Email, FullMessage};
 
 /// Answers up to this many octets leave the memory budget before they are written.
 const SMALL_ANSWER: usize = 64 << 10;
@@ -40,7 +42,7 @@ pub fn timestamp(at: Timestamp) -> String {
 }
 
 /// The summary of a message in the lists of `/api` and `/pro/api`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct MessageSummary {
     id: Uuid,
     sender: String,

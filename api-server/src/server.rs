@@ -27,8 +27,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{Surface, code};
+use crate::openapi::{Routes, document};
 use crate::state::AppState;
-use crate::{mailbox_api, token_api};
+use crate::{mailbox_api, pro_api, token_api};
 use place::Places;
 
 /// Octets of a request body.
@@ -138,11 +139,19 @@ fn set_options(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
 }
 
-/// Every route.
+/// Every route of the interface.
+fn routes() -> Routes {
+    Routes::new().merge(mailbox_api::routes()).merge(pro_api::routes()).merge(token_api::routes())
+}
+
+/// The OpenAPI 3.1 document of every route.
+pub fn openapi_document() -> serde_json::Value {
+    document(&routes())
+}
+
 fn router(state: AppState) -> Router {
-    Router::new()
-        .merge(mailbox_api::router())
-        .merge(token_api::router())
+    routes()
+        .into_router()
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(state.clone(), edge::edge))

@@ -14,7 +14,7 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
 use crate::arrivals::Arrivals;
-use crate::auth::MailboxTokens;
+use crate::auth::{MailboxTokens, ProSessions};
 use crate::auth::touch::Touches;
 use crate::client::ClientRule;
 use crate::limit::RequestLimits;
@@ -44,6 +44,7 @@ pub struct App {
     /// `drain`: answer what is in hand, at once; `stop`: too late for that.
     pub shutdown: Shutdown,
     pub(crate) mailbox_tokens: MailboxTokens,
+    pub(crate) pro_sessions: ProSessions,
     pub(crate) passwords: PasswordPool,
     pub(crate) limits: RequestLimits,
     pub(crate) clients: ClientRule,
@@ -68,6 +69,7 @@ impl AppState {
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(store.clone(), &bus, Arc::clone(&clock), readiness, &shutdown),
             mailbox_tokens: MailboxTokens::new(&keys.jwt),
+            pro_sessions: ProSessions::new(&keys.jwt),
             passwords: PasswordPool::new(),
             limits: RequestLimits::new(&config.limits),
             clients: ClientRule::new(&config.http),

@@ -1,16 +1,17 @@
 //! Mailbox JWTs: HS256 with `kid`, for 7 days, bound to a mailbox and its password epoch.
 
 use jiff::{SignedDuration, Timestamp};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde::{Deserialize, Serialize};
 use tempmail_model::key::MasterKey;
 use uuid::Uuid;
+
+use super::jwt::JwtKeys;
 
 /// How long a mailbox JWT is valid.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 const AUDIENCE: &str = "mailbox";
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Claims {
     aud: String,
     sub: Uuid,
@@ -29,35 +30,13 @@ pub struct MailboxClaim {
     pub epoch: i32,
 }
 
-/// Makes and reads mailbox JWTs. The first key signs; all of them verify.
-pub struct MailboxTokens {
-    signing: EncodingKey,
-    header: Header,
-    verifying: Vec<(String, DecodingKey)>,
-    validation: Validation,
-}
+/// Makes and reads mailbox JWTs.
+pub struct MailboxTokens(JwtKeys);
 
 impl MailboxTokens {
     /// With keys derived from `ring`, which has at least one.
     pub fn new(ring: &[MasterKey]) -> Self {
-        let derived = |key: &MasterKey| key.derive("jwt-mailbox");
-        let mut header = Header::new(Algorithm::HS256);
-        header.kid = Some(ring[0].kid().to_owned());
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_audience(&[AUDIENCE]);
-        validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        // The library would go by the machine's time: `read` goes by the clock.
-        validation.validate_exp = false;
-        validation.leeway = 0;
-        Self {
-            signing: EncodingKey::from_secret(&derived(&ring[0])),
-            header,
-            verifying: ring
-                .iter()
-                .map(|key| (key.kid().to_owned(), DecodingKey::from_secret(&derived(key))))
-                .collect(),
-            validation,
-        }
+        Self(JwtKeys::new(ring, "jwt-mailbox", AUDIENCE))
     }
 
     /// A JWT for a mailbox, valid for 7 days from `now` or until its epoch is raised.
@@ -69,15 +48,13 @@ impl MailboxTokens {
             iat: now.as_second(),
             exp: (now + LIFETIME).as_second(),
         };
-        encode(&self.header, &claims, &self.signing).expect("these claims can be written as JSON")
+        self.0.sign(&claims)
     }
 
     /// What a presented JWT says; `None` for everything that is not a JWT of ours for
     /// mailboxes, valid at `now`.
     pub fn read(&self, presented: &str, now: Timestamp) -> Option<MailboxClaim> {
-        let kid = decode_header(presented).ok()?.kid?;
-        let (_, key) = self.verifying.iter().find(|(known, _)| *known == kid)?;
-        let claims = decode::<Claims>(presented, key, &self.validation).ok()?.claims;
+        let claims: Claims = self.0.verify(presented)?;
         let valid = now.as_second() < claims.exp;
         valid.then_some(MailboxClaim { mailbox: claims.sub, epoch: claims.epoch })
     }
@@ -85,6 +62,8 @@ impl MailboxTokens {
 
 #[cfg(test)]
 mod tests {
+    use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+
     use super::*;
 
     fn tokens(keys: &[(&str, u8)]) -> MailboxTokens {

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use tempmail_store::StoreError;
 
@@ -11,7 +10,7 @@ use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
 use super::{Absence, RETRY_UNAVAILABLE, StoreFault};
 
-/// Every error that `/api` answers with; its text is the answer's `message`.
+/// Every error that `/api` and `/pro/api` answer with; its text is the answer's `message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApiError {
     /// 400 `invalid_request`; the sentence names the field.
@@ -20,6 +19,15 @@ pub enum ApiError {
     /// 400 `invalid_address`; the sentence says why nobody can have it here.
     #[error("{0}")]
     InvalidAddress(&'static str),
+    /// 400 `invalid_domain`; the sentence says why nobody can have it here.
+    #[error("{0}")]
+    InvalidDomain(&'static str),
+    /// 400 `invalid_url`; the sentence says what is wrong with it.
+    #[error("{0}")]
+    InvalidUrl(&'static str),
+    /// 400 `invalid_events`.
+    #[error("`events` must be a list of event names; the only one is `email.received`.")]
+    InvalidEvents,
     /// 400 `password_too_short`.
     #[error("The password must have at least {0} characters.")]
     PasswordTooShort(u16),
@@ -30,7 +38,7 @@ pub enum ApiError {
     #[error("Send a token in the header `Authorization: Bearer <token>`.")]
     AuthenticationRequired,
     /// 401 `invalid_token`.
-    #[error("The token is not valid here; sign in again with POST /api/token or use another one.")]
+    #[error("The token is not valid here; sign in again or use another one.")]
     InvalidToken,
     /// 401 `invalid_credentials`.
     #[error("No mailbox has this address and password.")]
@@ -41,6 +49,15 @@ pub enum ApiError {
     /// 403 `account_limit_reached`.
     #[error("The account has as many mailboxes as it may; delete one first.")]
     AccountLimitReached,
+    /// 403 `domain_limit_reached`.
+    #[error("The account has as many custom domains as it may; delete one first.")]
+    DomainLimitReached,
+    /// 403 `webhook_limit_reached`.
+    #[error("The account has as many webhooks as it may; delete one first.")]
+    WebhookLimitReached,
+    /// 403 `token_limit_reached`.
+    #[error("The account has as many API tokens as it may; revoke one first.")]
+    TokenLimitReached,
     /// 404 `not_found`.
     #[error("There is nothing here; check the path and the id.")]
     NotFound,
@@ -50,6 +67,12 @@ pub enum ApiError {
     /// 409 `address_taken`.
     #[error("The address is in use; choose another one.")]
     AddressTaken,
+    /// 409 `domain_already_exists`.
+    #[error("The account has this domain already; see the list of its domains.")]
+    DomainAlreadyExists,
+    /// 409 `managed_by_kubernetes`.
+    #[error("A Kubernetes resource manages this; change the resource instead.")]
+    ManagedByKubernetes,
     /// 410 `email_expired`.
     #[error("The message has expired or was deleted.")]
     EmailExpired,
@@ -81,22 +104,30 @@ impl ApiError {
     pub(crate) fn code(&self) -> Code {
         match self {
             Self::InvalidRequest(_) => code::INVALID_REQUEST,
-            Self::InvalidAddress(_) => (StatusCode::BAD_REQUEST, "invalid_address"),
-            Self::PasswordTooShort(_) => (StatusCode::BAD_REQUEST, "password_too_short"),
-            Self::PasswordTooLong(_) => (StatusCode::BAD_REQUEST, "password_too_long"),
+            Self::InvalidAddress(_) => code::INVALID_ADDRESS,
+            Self::InvalidDomain(_) => code::INVALID_DOMAIN,
+            Self::InvalidUrl(_) => code::INVALID_URL,
+            Self::InvalidEvents => code::INVALID_EVENTS,
+            Self::PasswordTooShort(_) => code::PASSWORD_TOO_SHORT,
+            Self::PasswordTooLong(_) => code::PASSWORD_TOO_LONG,
             Self::AuthenticationRequired => code::AUTHENTICATION_REQUIRED,
             Self::InvalidToken => code::INVALID_TOKEN,
-            Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
+            Self::InvalidCredentials => code::INVALID_CREDENTIALS,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
-            Self::AccountLimitReached => (StatusCode::FORBIDDEN, "account_limit_reached"),
+            Self::AccountLimitReached => code::ACCOUNT_LIMIT_REACHED,
+            Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
+            Self::WebhookLimitReached => code::WEBHOOK_LIMIT_REACHED,
+            Self::TokenLimitReached => code::TOKEN_LIMIT_REACHED,
             Self::NotFound => code::NOT_FOUND,
             Self::RequestTimeout => code::REQUEST_TIMEOUT,
-            Self::AddressTaken => (StatusCode::CONFLICT, "address_taken"),
+            Self::AddressTaken => code::ADDRESS_TAKEN,
+            Self::DomainAlreadyExists => code::DOMAIN_ALREADY_EXISTS,
+            Self::ManagedByKubernetes => code::MANAGED_BY_KUBERNETES,
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
             Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
-            Self::SessionExpired => code::session_expired(),
+            Self::SessionExpired => code::SESSION_EXPIRED,
             Self::Unavailable => code::UNAVAILABLE,
             Self::Internal => code::INTERNAL_ERROR,
         }
@@ -135,6 +166,7 @@ impl From<Absence> for ApiError {
 #[cfg(test)]
 mod tests {
     use axum::body::to_bytes;
+    use axum::http::StatusCode;
 
     use super::*;
 

@@ -14,14 +14,26 @@ use super::{Absence, RETRY_UNAVAILABLE, StoreFault};
 pub enum V1Error {
     /// 400 `invalid_request`: a parameter or the body is malformed.
     InvalidRequest,
+    /// 400 `invalid_domain`: nobody can have it here.
+    InvalidDomain,
     /// 401 `authentication_required`: no token.
     AuthenticationRequired,
     /// 401 `invalid_token`: malformed, unknown, revoked or of another kind.
     InvalidToken,
     /// 403 `account_disabled`: the tenant is suspended.
     AccountDisabled,
+    /// 403 `domain_limit_reached`.
+    DomainLimitReached,
+    /// 403 `token_limit_reached`.
+    TokenLimitReached,
     /// 404 `not_found`: not there, or not the caller's.
     NotFound,
+    /// 408 `request_timeout`: the body did not arrive in time.
+    RequestTimeout,
+    /// 409 `domain_already_exists`: the tenant has it.
+    DomainAlreadyExists,
+    /// 409 `managed_by_kubernetes`.
+    ManagedByKubernetes,
     /// 410 `email_expired`.
     EmailExpired,
     /// 413 `payload_too_large`.
@@ -50,17 +62,23 @@ impl V1Error {
     pub(crate) fn code(self) -> Code {
         match self {
             Self::InvalidRequest => code::INVALID_REQUEST,
+            Self::InvalidDomain => code::INVALID_DOMAIN,
             Self::AuthenticationRequired => code::AUTHENTICATION_REQUIRED,
             Self::InvalidToken => code::INVALID_TOKEN,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
+            Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
+            Self::TokenLimitReached => code::TOKEN_LIMIT_REACHED,
             Self::NotFound => code::NOT_FOUND,
+            Self::RequestTimeout => code::REQUEST_TIMEOUT,
+            Self::DomainAlreadyExists => code::DOMAIN_ALREADY_EXISTS,
+            Self::ManagedByKubernetes => code::MANAGED_BY_KUBERNETES,
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
             Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
-            Self::TokenBusy => (code::RATE_LIMIT_EXCEEDED.0, "token_busy"),
-            Self::AddrBusy => (code::RATE_LIMIT_EXCEEDED.0, "addr_busy"),
-            Self::SessionExpired => code::session_expired(),
+            Self::TokenBusy => code::TOKEN_BUSY,
+            Self::AddrBusy => code::ADDR_BUSY,
+            Self::SessionExpired => code::SESSION_EXPIRED,
             Self::Unavailable => code::UNAVAILABLE,
             Self::Internal => code::INTERNAL_ERROR,
         }

@@ -13,8 +13,13 @@ impl RateReport {
     /// Leaves the decision of the limit `name` with the request; the first one counts.
     pub(crate) fn put(extensions: &Extensions, name: &'static str, decision: RateDecision) {
         if let Some(report) = extensions.get::<Self>() {
-            let _ = report.0.set((name, decision));
+            report.set(name, decision);
         }
+    }
+
+    /// Leaves the decision of the limit `name`; the first one counts.
+    pub(crate) fn set(&self, name: &'static str, decision: RateDecision) {
+        let _ = self.0.set((name, decision));
     }
 
     /// Writes the fields, if a limit was asked.

@@ -2,10 +2,12 @@
 
 use axum::extract::Query;
 use axum::http::Uri;
+use serde_json::json;
 use tempmail_model::limits::{LONG_POLL_LIMIT, LONG_POLL_MAX};
 
 use super::filter::Filter;
 use crate::error::V1Error;
+use crate::openapi::{Operation, query};
 
 /// What a long-poll asks for. Parameters it does not know are ignored (`wait` among them: the
 /// hold is fixed).
@@ -19,6 +21,18 @@ pub(crate) struct LongPollQuery {
     pub(crate) limit: usize,
     /// Which messages count.
     pub(crate) filter: Filter,
+}
+
+/// Adds the parameters of a long-poll to its description.
+pub(super) fn described(operation: Operation) -> Operation {
+    let text = || json!({"type": "string"});
+    let number = |default: u32| json!({"type": "integer", "minimum": 1, "default": default});
+    operation
+        .parameter(query("since", "Cursor of an earlier answer: only newer mail counts.", json!({"type": "string", "minLength": 1})))
+        .parameter(query("count", "Answer as soon as so many new messages are there; above 50 counts as 50.", number(1)))
+        .parameter(query("limit", "Messages in one answer; above 50 counts as 50.", number(LONG_POLL_LIMIT)))
+        .parameter(query("from", "Only mail whose From contains this, in any case.", text()))
+        .parameter(query("subject", "Only mail whose Subject contains this, in any case.", text()))
 }
 
 impl LongPollQuery {

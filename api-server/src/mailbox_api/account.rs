@@ -4,21 +4,23 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Serialize;
+use serde_json::{Value, json};
 use tempmail_model::address::{MailboxAddress, RecipientAddress, Reserved};
 use tempmail_model::id::{SHARED, new_id};
 use tempmail_model::message::Arrival;
 use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::json_body::JsonObject;
-use crate::auth::{MailboxCaller, ProCaller};
+use crate::auth::{MailboxCaller, ProToken};
 use crate::client::Client;
 use crate::error::ApiError;
+use crate::json_body::JsonObject;
 use crate::message_view::timestamp;
 use crate::state::AppState;
 
 /// The answer to creating a mailbox and to signing in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SignedIn {
     pub(super) id: Uuid,
     pub(super) address: String,
@@ -26,7 +28,7 @@ pub(super) struct SignedIn {
 }
 
 /// A mailbox account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Account {
     id: Uuid,
     address: String,
@@ -36,11 +38,23 @@ pub(super) struct Account {
     created_at: String,
 }
 
+/// What creating a mailbox and signing in take.
+pub(super) fn credentials_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["address", "password"],
+        "properties": {
+            "address": {"type": "string", "format": "email"},
+            "password": {"type": "string"},
+        },
+    })
+}
+
 /// Makes a mailbox: a free one, or with a Pro token its tenant's.
 pub(super) async fn create_account(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
-    pro: Option<ProCaller>,
+    pro: Option<ProToken>,
     mut body: JsonObject,
 ) -> Result<(StatusCode, Json<SignedIn>), ApiError> {
     let address = body.text("address")?;

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde::Serialize;
 use tempmail_model::limits::PAGE_SIZE;
 use tempmail_store::MessageRow;
+use utoipa::ToSchema;
 
 use super::{id, segments};
 use crate::auth::MailboxCaller;
@@ -15,7 +16,8 @@ use crate::error::{Absence, ApiError, Surface};
 use crate::message_view::{self, MessageSummary};
 use crate::state::AppState;
 
-#[derive(Debug, Serialize)]
+/// A page of messages.
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MessageList {
     messages: Vec<MessageSummary>,
     page: i64,

@@ -5,9 +5,9 @@ use axum::{Extension, Json};
 use tempmail_model::address::MailboxAddress;
 
 use super::account::SignedIn;
-use super::json_body::JsonObject;
 use crate::client::Client;
 use crate::error::ApiError;
+use crate::json_body::JsonObject;
 use crate::state::AppState;
 
 /// Signs in to a mailbox. An address that nobody has fails as a wrong password does, and takes

@@ -3,13 +3,15 @@
 use serde::Serialize;
 use tempmail_mime::{Attachment, Role, Structure, addresses, fields, shown};
 use tempmail_store::MessageRow;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::timestamp;
 use crate::error::Surface;
 
-#[derive(Serialize)]
-struct FullMessage<'a> {
+/// The full message, as `/v1` shows it.
+#[derive(Serialize, ToSchema)]
+pub struct Email<'a> {
     id: Uuid,
     address: &'a str,
     sender: &'a str,
@@ -26,17 +28,25 @@ struct FullMessage<'a> {
     size: i32,
     created_at: String,
     expires_at: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    is_read: Option<bool>,
 }
 
-#[derive(Serialize)]
+/// The full message, as `/api` shows it.
+#[derive(Serialize, ToSchema)]
+pub struct FullMessage<'a> {
+    #[serde(flatten)]
+    email: Email<'a>,
+    is_read: bool,
+}
+
+/// A field of the header section, in its place.
+#[derive(Serialize, ToSchema)]
 struct HeaderField<'a> {
     name: &'a str,
     value: String,
 }
 
-#[derive(Serialize)]
+/// An attachment, without its data.
+#[derive(Serialize, ToSchema)]
 struct AttachmentElement<'a> {
     index: usize,
     filename: Option<&'a str>,
@@ -57,7 +67,7 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
     let text_body = body(&structure, raw, Role::Text);
     let html_body = body(&structure, raw, Role::Html);
     let attachments = structure.attachments(raw);
-    let message = FullMessage {
+    let email = Email {
         id: row.id,
         address: &row.address,
         sender: &row.sender,
@@ -73,9 +83,12 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
         size: row.size,
         created_at: timestamp(row.created_at()),
         expires_at: timestamp(row.expires_at()),
-        is_read: (surface == Surface::Api).then_some(row.is_read),
     };
-    serde_json::to_vec(&message).expect("strings and numbers can be written as JSON")
+    let json = match surface {
+        Surface::Api => serde_json::to_vec(&FullMessage { email, is_read: row.is_read }),
+        Surface::V1 => serde_json::to_vec(&email),
+    };
+    json.expect("strings and numbers can be written as JSON")
 }
 
 /// All parts of a role, a line break between them; "" where there is none.

@@ -62,8 +62,9 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
 /// What is wrong with a request before anybody looks at what it wants.
 fn refusal(state: &AppState, client: Client, request: &Request) -> Option<Response> {
     let surface = Surface::of(request.uri().path());
-    // `/v1` is counted by token, when that is known.
+    // `/v1` and `/pro/api` are counted by token, when that is known.
     if surface == Surface::Api
+        && !request.uri().path().starts_with("/pro/api/")
         && let Some(decision) = state.limits.of_client(client)
     {
         RateReport::put(request.extensions(), "client", decision);

@@ -7,13 +7,15 @@ use axum::http::{HeaderName, HeaderValue};
 use serde::Serialize;
 use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PATTERN};
 use tempmail_model::limits::LONG_POLL_SECONDS;
+use utoipa::ToSchema;
 
 use crate::error::V1Error;
 use crate::state::AppState;
 
-#[derive(Debug, Serialize)]
+/// The public configuration.
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ServerConfig {
-    system_domains: Vec<Domain>,
+    system_domains: Vec<DomainName>,
     mx_host: String,
     local_part_rules: LocalPartRules,
     /// How long mail without a tenant is kept.
@@ -21,14 +23,15 @@ pub(super) struct ServerConfig {
     long_poll_seconds: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Domain {
+/// The name of a system domain.
+#[derive(Debug, Serialize, ToSchema)]
+struct DomainName {
     domain: String,
     default: bool,
 }
 
 /// What the local part of a mailbox that is created may be.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LocalPartRules {
     min_length: usize,
     max_length: usize,
@@ -44,7 +47,7 @@ pub(super) async fn get_config(
     let config = ServerConfig {
         system_domains: domains
             .into_iter()
-            .map(|domain| Domain { domain: domain.name, default: domain.is_default })
+            .map(|domain| DomainName { domain: domain.name, default: domain.is_default })
             .collect(),
         mx_host: state.config.smtp.hostname.clone(),
         local_part_rules: LocalPartRules {

@@ -12,6 +12,7 @@ use tempmail_bus::SlotKey;
 use tempmail_model::address::{AddressError, RecipientAddress};
 use tempmail_model::limits::{WAITS_PER_ADDRESS, WAITS_PER_TOKEN};
 use tempmail_store::{InboxQuestion, MessageRow};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::LiveCaller;
@@ -24,7 +25,7 @@ use crate::state::AppState;
 const NEXT_SINCE: HeaderName = HeaderName::from_static("x-next-since");
 
 /// A message as long-polls list it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EmailSummary {
     id: Uuid,
     address: String,
@@ -49,8 +50,9 @@ impl From<MessageRow> for EmailSummary {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct NewEmails {
+/// New mail, and where to go on.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NewEmails {
     emails: Vec<EmailSummary>,
     next_since: String,
 }

@@ -39,6 +39,8 @@ pub struct Limits {
     pub password_max: u16,
     /// Requests a second on `/v1`, a token; also the burst.
     pub v1_per_second: u32,
+    /// Requests a second on `/pro/api`, a token; also the burst.
+    pub pro_per_second: u32,
     /// Requests a second on `/api`, a client.
     pub api_per_second: u32,
     /// Mailboxes a client may create in an hour without a Pro token.
@@ -61,6 +63,7 @@ impl Default for Limits {
             password_min: 6,
             password_max: 128,
             v1_per_second: 10,
+            pro_per_second: 20,
             api_per_second: 20,
             free_mailboxes_per_hour: 60,
             sign_in_failures: 10,

@@ -60,22 +60,38 @@ impl ApiToken {
     }
 }
 
+/// A token with what its tenant lets it do.
+macro_rules! token {
+    () => {
+        "SELECT k.id, k.tenant, t.suspended, k.last_used_at, k.expires_at, k.revoked_at
+         FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
+    };
+}
+
 impl Store {
     /// The token of a kind with this hash, also where it was revoked or has expired.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
-        let row = sqlx::query(
-            "/* find_token */
-            SELECT k.id, k.tenant, t.suspended, k.last_used_at, k.expires_at, k.revoked_at
-            FROM api_token k JOIN tenant t ON t.id = k.tenant
-            WHERE k.hash = $1 AND k.kind = $2",
-        )
+        let row = sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
         .bind(hash.as_bytes().as_slice())
         .bind(kind.as_str())
         .fetch_optional(self.pool())
         .await?;
+        row.as_ref().map(ApiToken::from_row).transpose()
+    }
+
+    /// The token of a kind with this id, also where it was revoked or has expired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+        let row = sqlx::query(concat!("/* find_token_by_id */ ", token!(), "k.id = $1 AND k.kind = $2"))
+            .bind(id)
+            .bind(kind.as_str())
+            .fetch_optional(self.pool())
+            .await?;
         row.as_ref().map(ApiToken::from_row).transpose()
     }
 

@@ -22,6 +22,7 @@ pub(super) fn test_config() -> Config {
     config.smtp.unlimited_networks = networks;
     config.limits.v1_per_second = 100_000;
     config.limits.api_per_second = 100_000;
+    config.limits.pro_per_second = 100_000;
     config.limits.free_mailboxes_per_hour = 100_000;
     config.postgres.pool = 10;
     config.jwt.keys = vec![fresh_key("jwt")];

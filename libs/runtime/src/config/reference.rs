@@ -137,6 +137,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
     count("limits.password_min", "Fewest characters of a mailbox password."),
     count("limits.password_max", "Most characters of a mailbox password."),
     count("limits.v1_per_second", "Requests a second on `/v1`, a token; also the burst."),
+    count("limits.pro_per_second", "Requests a second on `/pro/api`, a token; also the burst."),
     count("limits.api_per_second", "Requests a second on `/api`, a client."),
     count("limits.free_mailboxes_per_hour", "Mailboxes a client may create in an hour without a Pro token."),
     count("limits.sign_in_failures", "Failed sign-ins in 15 minutes, an address and client."),

@@ -1,0 +1,10 @@
+//! The OpenAPI 3.1 document, from the table that routes requests: an operation is declared
+//! where its handler is routed, so neither can be without the other.
+
+mod document;
+mod operation;
+mod routes;
+
+pub(crate) use document::document;
+pub(crate) use operation::{Credential, Operation, attachment_index, email_id, path_id, query};
+pub(crate) use routes::Routes;

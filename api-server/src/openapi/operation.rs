@@ -1,0 +1,177 @@
+//! One operation: what it takes, what it answers, and every code it can fail with.
+
+use serde_json::{Value, json};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::error::code::{self, Code};
+
+/// What a caller has to present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credential {
+    /// Nothing.
+    None,
+    /// A mailbox JWT.
+    Mailbox,
+    /// A Pro token, or nothing.
+    MaybePro,
+    /// A Pro token or a Pro session.
+    Pro,
+    /// A live token.
+    Live,
+}
+
+impl Credential {
+    /// What a missing or wrong one is answered with.
+    fn errors(self) -> &'static [Code] {
+        match self {
+            Self::None => &[],
+            Self::Mailbox => &[code::AUTHENTICATION_REQUIRED, code::INVALID_TOKEN, code::ACCOUNT_DISABLED],
+            Self::MaybePro => &[code::INVALID_TOKEN, code::ACCOUNT_DISABLED, code::SESSION_EXPIRED],
+            Self::Pro | Self::Live => &[
+                code::AUTHENTICATION_REQUIRED,
+                code::INVALID_TOKEN,
+                code::ACCOUNT_DISABLED,
+                code::SESSION_EXPIRED,
+            ],
+        }
+    }
+}
+
+/// An answer that is no error.
+#[derive(Debug)]
+pub(super) struct Success {
+    pub(super) status: u16,
+    pub(super) description: &'static str,
+    /// Media type and schema.
+    pub(super) content: Option<(&'static str, Value)>,
+    /// Name and description.
+    pub(super) headers: Vec<(&'static str, &'static str)>,
+}
+
+/// Declares an operation.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) description: &'static str,
+    pub(super) credential: Credential,
+    pub(super) parameters: Vec<Value>,
+    pub(super) body: Option<Value>,
+    pub(super) successes: Vec<Success>,
+    pub(super) errors: Vec<Code>,
+    /// The types of its answers, by name.
+    pub(super) schemas: Vec<(String, Value)>,
+}
+
+impl Operation {
+    /// An operation of this unique name that `credential` is presented for.
+    pub(crate) fn new(id: &'static str, credential: Credential, summary: &'static str) -> Self {
+        Self {
+            id,
+            summary,
+            description: "",
+            credential,
+            parameters: Vec::new(),
+            body: None,
+            successes: Vec::new(),
+            errors: credential.errors().to_vec(),
+            schemas: Vec::new(),
+        }
+    }
+
+    /// What is to be known besides the summary.
+    pub(crate) fn description(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    /// A parameter; a malformed one is 400.
+    pub(crate) fn parameter(mut self, parameter: Value) -> Self {
+        self.parameters.push(parameter);
+        self
+    }
+
+    /// `page` of a list.
+    pub(crate) fn page(self) -> Self {
+        let about = "Page of 30, from 1; fewer than 30 means the last one.";
+        let page = query("page", about, json!({"type": "integer", "minimum": 1, "default": 1}));
+        self.parameter(page).fails(&[code::INVALID_REQUEST])
+    }
+
+    /// A JSON body of this schema.
+    pub(crate) fn body(mut self, schema: Value) -> Self {
+        self.body = Some(schema);
+        self.fails(&[code::INVALID_REQUEST, code::REQUEST_TIMEOUT])
+    }
+
+    /// A success with a JSON body.
+    pub(crate) fn json<T: ToSchema>(mut self, status: u16, description: &'static str) -> Self {
+        let name = T::name().into_owned();
+        let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+        let mut schemas = vec![(name, <T as PartialSchema>::schema())];
+        T::schemas(&mut schemas);
+        self.schemas.extend(schemas.into_iter().map(|(name, schema)| {
+            (name, serde_json::to_value(schema).expect("a schema can be written as JSON"))
+        }));
+        self.success(status, description, Some(("application/json", schema)))
+    }
+
+    /// A success with other content.
+    pub(crate) fn binary(self, status: u16, media_type: &'static str, description: &'static str) -> Self {
+        self.success(status, description, Some((media_type, json!({}))))
+    }
+
+    /// A success without a body.
+    pub(crate) fn empty(self, status: u16, description: &'static str) -> Self {
+        self.success(status, description, None)
+    }
+
+    /// A header field of the success that was declared last.
+    pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
+        if let Some(success) = self.successes.last_mut() {
+            success.headers.push((name, description));
+        }
+        self
+    }
+
+    /// Codes it can fail with, besides those that its credential, its body and its surface bring.
+    pub(crate) fn fails(mut self, codes: &[Code]) -> Self {
+        for code in codes {
+            if !self.errors.contains(code) {
+                self.errors.push(*code);
+            }
+        }
+        self
+    }
+
+    fn success(
+        mut self,
+        status: u16,
+        description: &'static str,
+        content: Option<(&'static str, Value)>,
+    ) -> Self {
+        self.successes.push(Success { status, description, content, headers: Vec::new() });
+        self
+    }
+}
+
+/// A path parameter that is an id.
+pub(crate) fn path_id(description: &str) -> Value {
+    json!({"name": "id", "in": "path", "required": true, "description": description,
+           "schema": {"type": "string", "format": "uuid"}})
+}
+
+/// The path parameter `id` of a message.
+pub(crate) fn email_id() -> Value {
+    path_id("Id of the message.")
+}
+
+/// The path parameter `index` of an attachment.
+pub(crate) fn attachment_index() -> Value {
+    json!({"name": "index", "in": "path", "required": true, "description": "Place in the list of attachments, from 0.",
+           "schema": {"type": "integer", "minimum": 0}})
+}
+
+/// A query parameter, which is never required.
+pub(crate) fn query(name: &str, description: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
+}

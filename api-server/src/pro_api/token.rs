@@ -1,0 +1,8 @@
+//! `/pro/api/tokens`.
+
+use crate::openapi::Routes;
+
+/// Its routes.
+pub(super) fn routes() -> Routes {
+    Routes::new()
+}

@@ -1,0 +1,8 @@
+//! `/pro/api/webhooks`.
+
+use crate::openapi::Routes;
+
+/// Its routes.
+pub(super) fn routes() -> Routes {
+    Routes::new()
+}
