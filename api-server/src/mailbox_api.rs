@@ -17,9 +17,11 @@ use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 pub(crate) fn routes() -> Routes {
     use Credential::{Mailbox, MaybePro, None};
     let of_message = |id, summary| {
-        Operation::new(id, Mailbox, summary)
-            .parameter(email_id())
-            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::EMAIL_EXPIRED])
+        Operation::new(id, Mailbox, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
     };
     Routes::new()
         .get(
@@ -32,7 +34,7 @@ pub(crate) fn routes() -> Routes {
             "/api/accounts",
             Operation::new("createAccount", MaybePro, "Create a mailbox")
                 .description("Free on a system domain; with a Pro token the tenant's, on its verified custom domains too.")
-                .body(account::credentials_schema())
+                .body(account::new_account_schema())
                 .json::<account::SignedIn>(201, "The mailbox, and a JWT for it.")
                 .fails(&[
                     code::INVALID_ADDRESS,

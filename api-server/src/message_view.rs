@@ -49,7 +49,9 @@ pub struct MessageSummary {
     from: String,
     subject: String,
     preview_text: String,
+    #[schema(minimum = 0)]
     size: i32,
+    #[schema(format = DateTime)]
     created_at: String,
     is_read: bool,
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::address::{MailboxAddress, RecipientAddress, Reserved};
 use tempmail_model::id::{SHARED, new_id};
+use tempmail_model::limits::Limits;
 use tempmail_model::message::Arrival;
 use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
@@ -32,20 +33,57 @@ pub(super) struct SignedIn {
 pub(super) struct Account {
     id: Uuid,
     address: String,
-    role: &'static str,
+    role: Role,
+    #[schema(minimum = 0)]
     quota: i64,
+    #[schema(minimum = 0)]
     used: i64,
+    #[schema(format = DateTime)]
     created_at: String,
 }
 
-/// What creating a mailbox and signing in take.
+/// Whose a mailbox is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    /// Whoever knows its password.
+    Free,
+    /// A tenant's.
+    Pro,
+}
+
+/// What creating a mailbox takes.
+pub(super) fn new_account_schema() -> Value {
+    let limits = Limits::default();
+    json!({
+        "type": "object",
+        "required": ["address", "password"],
+        "properties": {
+            "address": {
+                "type": "string",
+                "pattern": "^[A-Za-z0-9](?:(?:\\.?[A-Za-z0-9_-])*\\.?[A-Za-z0-9])?@[A-Za-z0-9.-]+$",
+                "maxLength": 320,
+                "description": "The local part has 1 to 64 characters and no `..`; the domain is one that the caller may use.",
+                "examples": ["hello@inbox.localhost"],
+            },
+            "password": {
+                "type": "string",
+                "minLength": limits.password_min,
+                "maxLength": limits.password_max,
+                "examples": ["correct horse"],
+            },
+        },
+    })
+}
+
+/// What signing in takes.
 pub(super) fn credentials_schema() -> Value {
     json!({
         "type": "object",
         "required": ["address", "password"],
         "properties": {
-            "address": {"type": "string", "format": "email"},
-            "password": {"type": "string"},
+            "address": {"type": "string", "examples": ["hello@inbox.localhost"]},
+            "password": {"type": "string", "examples": ["correct horse"]},
         },
     })
 }
@@ -104,7 +142,7 @@ pub(super) async fn get_account(
     Ok(Json(Account {
         id: mailbox.id,
         address: mailbox.address,
-        role: if mailbox.tenant.is_some() { "pro" } else { "free" },
+        role: if mailbox.tenant.is_some() { Role::Pro } else { Role::Free },
         quota: mailbox.quota,
         used,
         created_at: timestamp(mailbox.created_at),

@@ -20,6 +20,7 @@ use crate::state::AppState;
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MessageList {
     messages: Vec<MessageSummary>,
+    #[schema(minimum = 1)]
     page: i64,
 }
 

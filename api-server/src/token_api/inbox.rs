@@ -32,7 +32,9 @@ pub(crate) struct EmailSummary {
     from_email: String,
     subject: String,
     preview_text: String,
+    #[schema(minimum = 0)]
     size: i32,
+    #[schema(format = DateTime)]
     created_at: String,
 }
 
