@@ -51,7 +51,6 @@ pub struct MessageSummary {
     preview_text: String,
     #[schema(minimum = 0)]
     size: i32,
-    #[schema(format = DateTime)]
     created_at: String,
     is_read: bool,
 }
@@ -68,6 +67,20 @@ impl From<MessageRow> for MessageSummary {
             size: row.size,
             is_read: row.is_read,
         }
+    }
+}
+
+/// A page of a mailbox's messages, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessageList {
+    messages: Vec<MessageSummary>,
+    page: i64,
+}
+
+impl MessageList {
+    /// Page `page`, from 1, of these messages.
+    pub fn new(rows: Vec<MessageRow>, page: i64) -> Self {
+        Self { messages: rows.into_iter().map(Into::into).collect(), page }
     }
 }
 

@@ -86,7 +86,11 @@ pub(crate) fn check(method: &Method, url: &Url, request: &HeaderMap, answer: &An
     }
 }
 
-fn judge(method: &Method, path: &str, request: &HeaderMap, answer: &Answer) -> Result<(), String> {
+/// Whether an answer to such a request is what the document says.
+///
+/// # Errors
+/// What is not.
+pub fn judge(method: &Method, path: &str, request: &HeaderMap, answer: &Answer) -> Result<(), String> {
     let is_head = method == Method::HEAD;
     let asked = if is_head { &Method::GET } else { method };
     let found = operations().iter().find(|operation| operation.method == *asked && operation.is_at(path));

@@ -1,6 +1,7 @@
 //! HTTP as a client sees it.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use futures_util::future::ready;
 use futures_util::stream::{self, StreamExt as _};
@@ -108,10 +109,16 @@ impl Request {
         Self { builder: self.builder.bearer_auth(token) }
     }
 
-    /// With a header field.
+    /// With a header field, of any octets that one can have.
     #[must_use]
-    pub fn header(self, name: &str, value: &str) -> Self {
-        Self { builder: self.builder.header(name, value) }
+    pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        Self { builder: self.builder.header(name, value.as_ref()) }
+    }
+
+    /// Gives up after so long.
+    #[must_use]
+    pub fn timeout(self, after: Duration) -> Self {
+        Self { builder: self.builder.timeout(after) }
     }
 
     /// With a JSON body.

@@ -28,9 +28,7 @@ pub struct Email<'a> {
     attachments: Vec<AttachmentElement<'a>>,
     #[schema(minimum = 0)]
     size: i32,
-    #[schema(format = DateTime)]
     created_at: String,
-    #[schema(format = DateTime)]
     expires_at: String,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn document(routes: &Routes) -> Value {
         paths.entry(path).or_default().insert(method.to_owned(), describe(path, operation, &mut shared));
         for (name, schema) in &operation.schemas {
             let mut schema = schema.clone();
-            require_everything(&mut schema);
+            complete(&mut schema);
             schemas.insert(name.clone(), schema);
         }
     }
@@ -239,19 +239,32 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
     described
 }
 
-/// Answers have every field always; one without a value is `null`.
-fn require_everything(schema: &mut Value) {
+/// What goes for every answer: it has every field always (one without a value is `null`), and
+/// a text that is named for a time is one.
+fn complete(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else { return };
-    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.values_mut().for_each(require_everything);
-        let names: Vec<String> = properties.keys().cloned().collect();
+    if let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, field) in fields.iter_mut() {
+            complete(field);
+            if (name.ends_with("_at") || name == "deadline") && is_text(field) {
+                field["format"] = json!("date-time");
+            }
+        }
+        let names: Vec<String> = fields.keys().cloned().collect();
         object.insert("required".to_owned(), json!(names));
     }
-    for key in ["items", "allOf", "oneOf"] {
+    for key in ["items", "allOf", "oneOf", "anyOf"] {
         match object.get_mut(key) {
-            Some(Value::Array(schemas)) => schemas.iter_mut().for_each(require_everything),
-            Some(schema) => require_everything(schema),
+            Some(Value::Array(schemas)) => schemas.iter_mut().for_each(complete),
+            Some(schema) => complete(schema),
             None => {}
         }
+    }
+}
+
+fn is_text(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::Array(types) => types.iter().any(|name| name == "string"),
+        name => name == "string",
     }
 }

@@ -40,7 +40,6 @@ pub(super) fn routes() -> Routes {
 #[derive(Debug, Serialize, ToSchema)]
 struct Session {
     token: String,
-    #[schema(format = DateTime)]
     expires_at: String,
 }
 

@@ -34,7 +34,6 @@ pub(crate) struct EmailSummary {
     preview_text: String,
     #[schema(minimum = 0)]
     size: i32,
-    #[schema(format = DateTime)]
     created_at: String,
 }
 
