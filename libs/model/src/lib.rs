@@ -11,3 +11,4 @@ pub mod message;
 pub mod retention;
 pub mod token;
 pub mod trace;
+pub mod verify_token;

@@ -4,6 +4,7 @@
 //! round trip. What a caller may be told apart is in the result types; everything else is a
 //! [`StoreError`].
 
+mod custom_domain;
 mod delivery;
 mod domain;
 mod error;
@@ -25,6 +26,10 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
+pub use custom_domain::{
+    CheckPermit, CustomDomain, DomainCreation, DomainRemoval, DomainToCheck, FailureReason, Holder,
+    ManagedBy, NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
+};
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
