@@ -41,7 +41,7 @@ enum Job {
     ExpiredSlots,
     /// Carries out deletions that owners asked for.
     Purge,
-    /// Removes idle mailboxes, released addresses, old revoked tokens.
+    /// Removes idle mailboxes, released addresses, tokens that ended a week ago.
     Upkeep,
     /// Looks at the records of custom domains that are due.
     VerifyDomains,

@@ -10,7 +10,8 @@ use sqlx::postgres::PgRow;
 use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
-use crate::{Store, StoreError};
+use crate::page::rows_before;
+use crate::{Refused, Store, StoreError};
 
 pub use check::{CheckPermit, DomainToCheck, Holder, RecordsSeen, Verification};
 
@@ -106,17 +107,6 @@ pub enum DomainCreation {
     SystemDomain,
     /// The tenant is suspended or gone.
     TenantDisabled,
-}
-
-/// What came of removing a custom domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DomainRemoval {
-    /// It is gone, and its mail is no longer served.
-    Removed,
-    /// Somebody else manages it.
-    Managed,
-    /// The tenant has no such domain.
-    NotFound,
 }
 
 impl VerifyStatus {
@@ -250,15 +240,13 @@ impl Store {
         tenant: Uuid,
         page: i64,
     ) -> Result<Vec<CustomDomain>, StoreError> {
-        // No tenant has what this many pages would.
-        let before = page.clamp(1, 1 << 32).saturating_sub(1) * PAGE_SIZE;
         let rows = sqlx::query(concat!(
             "/* list_custom_domains */ ",
             custom_domain!(),
             "ORDER BY created_at DESC, id DESC OFFSET $2 LIMIT $3"
         ))
         .bind(tenant)
-        .bind(before)
+        .bind(rows_before(page))
         .bind(PAGE_SIZE)
         .fetch_all(self.pool())
         .await?;
@@ -282,8 +270,8 @@ impl Store {
         row.as_ref().map(CustomDomain::from_row).transpose()
     }
 
-    /// Removes a custom domain that `by` manages, with its mailboxes and mail: gone at once,
-    /// carried out by the worker.
+    /// Removes a custom domain with its mailboxes and mail, unless a Kubernetes resource manages
+    /// it: gone at once, carried out by the worker.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
@@ -291,21 +279,20 @@ impl Store {
         &self,
         tenant: Uuid,
         id: Uuid,
-        by: ManagedBy,
         now: Timestamp,
-    ) -> Result<DomainRemoval, StoreError> {
+    ) -> Result<Result<(), Refused>, StoreError> {
         let answer: String =
             sqlx::query_scalar("/* remove_custom_domain */ SELECT remove_custom_domain($1, $2, $3, $4)")
                 .bind(id)
                 .bind(tenant)
-                .bind(by.as_str())
+                .bind(ManagedBy::Api.as_str())
                 .bind(now.to_sqlx())
                 .fetch_one(self.pool())
                 .await?;
         Ok(match answer.as_str() {
-            "removed" => DomainRemoval::Removed,
-            "managed" => DomainRemoval::Managed,
-            _ => DomainRemoval::NotFound,
+            "removed" => Ok(()),
+            "managed" => Err(Refused::ManagedByKubernetes),
+            _ => Err(Refused::NotFound),
         })
     }
 
