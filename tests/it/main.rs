@@ -1,8 +1,13 @@
-//! What tempmail promises, through its public surface. The folders mirror the interface.
+//! What tempmail promises, through its public surface. The folders mirror the interface: a file
+//! is a method of a path (parameters of paths are left out). Files beside them are about one
+//! subject that several routes share.
 
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
+mod clock;
+mod errors;
 mod mailbox_api;
+mod matrix;
 mod message;
 mod owner;
 mod policy;
