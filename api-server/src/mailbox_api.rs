@@ -17,9 +17,11 @@ use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 pub(crate) fn routes() -> Routes {
     use Credential::{Mailbox, MaybePro, None};
     let of_message = |id, summary| {
-        Operation::new(id, Mailbox, summary)
-            .parameter(email_id())
-            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::EMAIL_EXPIRED])
+        Operation::new(id, Mailbox, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
     };
     Routes::new()
         .get(

@@ -14,8 +14,8 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
 use crate::arrivals::Arrivals;
-use crate::auth::{MailboxTokens, ProSessions};
 use crate::auth::touch::Touches;
+use crate::auth::{MailboxTokens, ProSessions};
 use crate::client::ClientRule;
 use crate::limit::RequestLimits;
 use crate::message_view::MemoryBudget;

@@ -75,10 +75,10 @@ impl Store {
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
         let row = sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
-        .bind(hash.as_bytes().as_slice())
-        .bind(kind.as_str())
-        .fetch_optional(self.pool())
-        .await?;
+            .bind(hash.as_bytes().as_slice())
+            .bind(kind.as_str())
+            .fetch_optional(self.pool())
+            .await?;
         row.as_ref().map(ApiToken::from_row).transpose()
     }
 
