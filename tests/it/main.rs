@@ -7,6 +7,7 @@ mod mailbox_api;
 mod message;
 mod owner;
 mod policy;
+mod races;
 mod security;
 mod smtp;
 mod stream;
