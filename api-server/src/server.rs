@@ -5,6 +5,7 @@ mod cors;
 mod deadline;
 mod edge;
 mod place;
+mod request_id;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

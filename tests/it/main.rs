@@ -5,12 +5,13 @@
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
 mod clock;
-mod errors;
+mod http;
 mod mailbox_api;
 mod matrix;
 mod message;
 mod owner;
 mod policy;
+mod races;
 mod security;
 mod smtp;
 mod stream;

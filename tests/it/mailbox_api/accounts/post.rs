@@ -69,11 +69,7 @@ async fn a_bad_address_or_domain_is_invalid_address() {
 async fn an_unverified_custom_domain_is_invalid_address() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
-    sqlx::query("UPDATE domain SET serves = false WHERE id = $1")
-        .bind(domain)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    app.end_verification(domain).await;
     let answer = app.create_mailbox(Some(&app.tenant.pro), "a@ships.example", "pass123").await;
     answer.is_api_error(400, "invalid_address");
 }
