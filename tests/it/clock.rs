@@ -89,6 +89,40 @@ async fn a_mailbox_jwt_lives_7_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_pro_session_lives_12_hours() {
+    let app = App::start().await;
+    let request = app.request(Method::POST, "/pro/api/session").json(&json!({ "token": app.tenant.pro }));
+    let answer = request.send().await.expect(200);
+    let session = answer["token"].as_str().unwrap();
+    let list = || app.request(Method::GET, "/pro/api/accounts").bearer(session).send();
+    let before = async || assert_eq!(list().await.status, 200);
+    let then = async || list().await.is_api_error(440, "session_expired");
+    around(&app, SignedDuration::from_hours(12), before, then).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_token_ends_after_the_days_it_was_given() {
+    let app = App::start().await;
+    let create = async |kind: &str| {
+        let body = json!({ "name": "robot", "kind": kind, "expires_in_days": 3 });
+        let request = app.request(Method::POST, "/pro/api/tokens").bearer(&app.tenant.pro).json(&body);
+        request.send().await.expect(201)["token"].as_str().unwrap().to_owned()
+    };
+    let (pro, live) = (create("pro").await, create("live").await);
+    let ask_pro = || app.request(Method::GET, "/pro/api/tokens").bearer(&pro).send();
+    let ask_live = || app.get_as(&live, "/v1/tokens");
+    let before = async || {
+        assert_eq!(ask_pro().await.status, 200);
+        assert_eq!(ask_live().await.status, 200);
+    };
+    let then = async || {
+        ask_pro().await.is_api_error(440, "session_expired");
+        ask_live().await.is_v1_error(440, "session_expired");
+    };
+    around(&app, SignedDuration::from_hours(3 * 24), before, then).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_address_of_a_removed_mailbox_is_held_for_31_days() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "held@inbox.localhost").await;

@@ -13,8 +13,16 @@ pub(super) enum Names {
     Message,
     /// The address of a mailbox of A with mail in it.
     Address,
+    /// A mailbox of A.
+    Account,
+    /// A webhook of A.
+    Webhook,
+    /// A Pro token of A.
+    ProToken,
+    /// A live token of A.
+    LiveToken,
 }
-use Names::{Address, Message, Nothing};
+use Names::{Account, Address, LiveToken, Message, Nothing, ProToken, Webhook};
 
 impl Names {
     /// Whether the path names a thing, which is not there for anybody but A.
@@ -42,6 +50,12 @@ pub(super) enum Body {
     SignIn,
     /// A Pro token of A.
     Session,
+    /// Another password.
+    Password,
+    /// The name of a token.
+    Token,
+    /// URL and events of a webhook.
+    Webhook,
 }
 
 /// A route.
@@ -85,6 +99,18 @@ pub(super) const ROUTES: &[Route] = &[
     get("/api/messages/{id}/raw", Mailbox, Message),
     get("/api/messages/{id}/attachments/{index}", Mailbox, Message),
     post("/pro/api/session", Open, Nothing, Body::Session, 200),
+    get("/pro/api/accounts", Pro, Nothing),
+    delete("/pro/api/accounts/{id}", Pro, Account),
+    put("/pro/api/accounts/{id}/reset-password", Pro, Account, Body::Password, 200),
+    get("/pro/api/accounts/{id}/messages", Pro, Account),
+    get("/pro/api/webhooks", Pro, Nothing),
+    post("/pro/api/webhooks", Pro, Nothing, Body::Webhook, 201),
+    delete("/pro/api/webhooks/{id}", Pro, Webhook),
+    post("/pro/api/webhooks/{id}/rotate", Pro, Webhook, Body::None, 200),
+    get("/pro/api/webhooks/{id}/deliveries", Pro, Webhook),
+    get("/pro/api/tokens", Pro, Nothing),
+    post("/pro/api/tokens", Pro, Nothing, Body::Token, 201),
+    delete("/pro/api/tokens/{id}", Pro, ProToken),
     get("/v1/config", Open, Nothing),
     get("/v1/inbox/{address}", Live, Address),
     delete("/v1/inbox/{address}", Live, Address),
@@ -92,4 +118,7 @@ pub(super) const ROUTES: &[Route] = &[
     delete("/v1/email/{id}", Live, Message),
     get("/v1/email/{id}/raw", Live, Message),
     get("/v1/email/{id}/attachments/{index}", Live, Message),
+    get("/v1/tokens", Live, Nothing),
+    post("/v1/tokens", Live, Nothing, Body::Token, 201),
+    delete("/v1/tokens/{id}", Live, LiveToken),
 ];

@@ -162,7 +162,27 @@ impl World {
                 self.app.deliver(&address, "for A alone", "").await;
                 address
             }
+            Names::Account => {
+                let address = format!("quay-{}@inbox.localhost", self.number());
+                self.app.mailbox(Some(&self.app.tenant.pro), &address).await.id.to_string()
+            }
+            Names::Webhook => {
+                let body = json!({ "url": "https://quay.example/", "events": ["email.received"] });
+                self.made_by_a("/pro/api/webhooks", &body).await
+            }
+            Names::ProToken => {
+                self.made_by_a("/pro/api/tokens", &json!({ "name": "quay", "kind": "pro" })).await
+            }
+            Names::LiveToken => {
+                self.made_by_a("/pro/api/tokens", &json!({ "name": "quay", "kind": "live" })).await
+            }
         }
+    }
+
+    /// The id of a thing that A makes.
+    async fn made_by_a(&self, path: &str, body: &Value) -> String {
+        let request = self.app.request(Method::POST, path).bearer(&self.app.tenant.pro).json(body);
+        request.send().await.expect(201)["id"].as_str().unwrap().to_owned()
     }
 
     /// Sends the route's request about a thing.
@@ -199,6 +219,9 @@ impl World {
             }
             Body::SignIn => Some(json!({ "address": mailbox.address, "password": mailbox.password })),
             Body::Session => Some(json!({ "token": self.app.tenant.pro })),
+            Body::Password => Some(json!({ "password": "another horse" })),
+            Body::Token => Some(json!({ "name": "robot" })),
+            Body::Webhook => Some(json!({ "url": "https://hooks.example/", "events": ["email.received"] })),
         }
     }
 
@@ -220,7 +243,7 @@ impl World {
 /// Credentials that are past their time 8 days from now.
 async fn expired(app: &App) -> Vec<Credential> {
     let of = |name, kind, secret| Credential { name, kind, who: Who::Expired, secret };
-    let jwt = app.mailbox(Some(&app.tenant.pro), "early@inbox.localhost").await.jwt;
+    let jwt = app.mailbox(Some(&app.tenant.pro), "quay-early@inbox.localhost").await.jwt;
     let (pro, live) =
         (app.token(&app.tenant, TokenKind::Pro).await, app.token(&app.tenant, TokenKind::Live).await);
     for (kind, token) in [(TokenKind::Pro, &pro), (TokenKind::Live, &live)] {
@@ -244,13 +267,13 @@ async fn expired(app: &App) -> Vec<Credential> {
 /// Credentials that were taken back.
 async fn revoked(app: &App) -> Vec<Credential> {
     let of = |name, kind, secret| Credential { name, kind, who: Who::Revoked, secret };
-    let reset = app.mailbox(Some(&app.tenant.pro), "reset@inbox.localhost").await;
+    let reset = app.mailbox(Some(&app.tenant.pro), "quay-reset@inbox.localhost").await;
     sqlx::query("UPDATE mailbox SET password_epoch = password_epoch + 1 WHERE id = $1")
         .bind(reset.id)
         .execute(&app.pool)
         .await
         .unwrap();
-    let deleted = app.mailbox(Some(&app.tenant.pro), "deleted@inbox.localhost").await;
+    let deleted = app.mailbox(Some(&app.tenant.pro), "quay-deleted@inbox.localhost").await;
     assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&deleted.jwt).send().await.status, 204);
     let (pro, live) =
         (app.token(&app.tenant, TokenKind::Pro).await, app.token(&app.tenant, TokenKind::Live).await);
