@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
+mod addresses;
 mod clock;
 mod http;
 mod mailbox_api;
