@@ -7,6 +7,7 @@ mod email;
 mod inbox;
 mod inbox_deletion;
 mod inbox_owner;
+mod tokens;
 mod wait_slots;
 
 use serde_json::Value;
