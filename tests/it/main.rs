@@ -12,6 +12,7 @@ mod matrix;
 mod message;
 mod owner;
 mod policy;
+mod pro_api;
 mod races;
 mod security;
 mod smtp;

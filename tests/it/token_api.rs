@@ -11,6 +11,7 @@ mod inbox {
     mod get;
 }
 mod owner;
+mod tokens;
 mod wait_slots;
 
 use serde_json::Value;
