@@ -179,7 +179,8 @@ impl Running {
         .expect("api-server starts");
         let http = api.local_addr();
         tasks.spawn(api.run(shutdown.clone()));
-        let worker = Worker::new(Arc::clone(&config), store.clone(), business_clock).expect("the worker starts");
+        let worker =
+            Worker::new(Arc::clone(&config), store.clone(), business_clock).expect("the worker starts");
         tasks.spawn({
             let shutdown = shutdown.clone();
             async move { worker.run(shutdown).await }

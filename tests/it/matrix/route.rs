@@ -15,6 +15,8 @@ pub(super) enum Names {
     Address,
     /// A mailbox of A.
     Account,
+    /// A custom domain of A.
+    Domain,
     /// A webhook of A.
     Webhook,
     /// A Pro token of A.
@@ -22,7 +24,7 @@ pub(super) enum Names {
     /// A live token of A.
     LiveToken,
 }
-use Names::{Account, Address, LiveToken, Message, Nothing, ProToken, Webhook};
+use Names::{Account, Address, Domain, LiveToken, Message, Nothing, ProToken, Webhook};
 
 impl Names {
     /// Whether the path names a thing, which is not there for anybody but A.
@@ -52,6 +54,8 @@ pub(super) enum Body {
     Session,
     /// Another password.
     Password,
+    /// A new name.
+    Domain,
     /// The name of a token.
     Token,
     /// URL and events of a webhook.
@@ -103,6 +107,10 @@ pub(super) const ROUTES: &[Route] = &[
     delete("/pro/api/accounts/{id}", Pro, Account),
     put("/pro/api/accounts/{id}/reset-password", Pro, Account, Body::Password, 200),
     get("/pro/api/accounts/{id}/messages", Pro, Account),
+    get("/pro/api/domains", Pro, Nothing),
+    post("/pro/api/domains", Pro, Nothing, Body::Domain, 201),
+    post("/pro/api/domains/{id}/verify", Pro, Domain, Body::None, 200),
+    delete("/pro/api/domains/{id}", Pro, Domain),
     get("/pro/api/webhooks", Pro, Nothing),
     post("/pro/api/webhooks", Pro, Nothing, Body::Webhook, 201),
     delete("/pro/api/webhooks/{id}", Pro, Webhook),
@@ -118,6 +126,9 @@ pub(super) const ROUTES: &[Route] = &[
     delete("/v1/email/{id}", Live, Message),
     get("/v1/email/{id}/raw", Live, Message),
     get("/v1/email/{id}/attachments/{index}", Live, Message),
+    get("/v1/domains", Live, Nothing),
+    post("/v1/domains", Live, Nothing, Body::Domain, 201),
+    delete("/v1/domains/{id}", Live, Domain),
     get("/v1/tokens", Live, Nothing),
     post("/v1/tokens", Live, Nothing, Body::Token, 201),
     delete("/v1/tokens/{id}", Live, LiveToken),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
+use tempmail_runtime::config::DnsMode;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::{Answer, App, Tenant, send_mail};
 
@@ -36,7 +37,14 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn build() -> Self {
-        let app = App::start().await;
+        let app = App::builder()
+            .config(|config| {
+                // Nobody answers there: no vote, on anything.
+                config.dns.mode = DnsMode::Recursive;
+                config.dns.servers = vec!["127.0.0.1:9".parse().unwrap()];
+            })
+            .start()
+            .await;
         let b = app.another_tenant("lighthouse").await;
         let suspended = app.another_tenant("suspended").await;
         sqlx::query("UPDATE tenant SET mailbox_limit = 1000, domain_limit = 1000, webhook_limit = 1000, token_limit = 1000")
@@ -166,6 +174,10 @@ impl World {
                 let address = format!("quay-{}@inbox.localhost", self.number());
                 self.app.mailbox(Some(&self.app.tenant.pro), &address).await.id.to_string()
             }
+            Names::Domain => {
+                let body = json!({ "domain": format!("quay-{}.example", self.number()) });
+                self.made_by_a("/pro/api/domains", &body).await
+            }
             Names::Webhook => {
                 let body = json!({ "url": "https://quay.example/", "events": ["email.received"] });
                 self.made_by_a("/pro/api/webhooks", &body).await
@@ -220,6 +232,7 @@ impl World {
             Body::SignIn => Some(json!({ "address": mailbox.address, "password": mailbox.password })),
             Body::Session => Some(json!({ "token": self.app.tenant.pro })),
             Body::Password => Some(json!({ "password": "another horse" })),
+            Body::Domain => Some(json!({ "domain": format!("new-{}.example", self.number()) })),
             Body::Token => Some(json!({ "name": "robot" })),
             Body::Webhook => Some(json!({ "url": "https://hooks.example/", "events": ["email.received"] })),
         }
