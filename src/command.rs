@@ -2,6 +2,7 @@
 
 mod config;
 mod migrate;
+mod openapi;
 mod role;
 mod up;
 
@@ -34,6 +35,8 @@ enum Command {
     Migrate(ConfigFile),
     /// Print the reference of all settings
     Config,
+    /// Print the OpenAPI document of the HTTP interface
+    Openapi,
 }
 
 #[derive(Debug, Args)]
@@ -60,6 +63,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Config => config::print(),
+            Command::Openapi => openapi::print(),
             Command::Up(options) => block_on(up::run(options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
