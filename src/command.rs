@@ -1,8 +1,12 @@
 //! The command line.
 
 mod config;
+mod database;
 mod migrate;
+mod output;
 mod role;
+mod system_domain;
+mod tenant;
 mod up;
 
 use std::path::PathBuf;
@@ -32,6 +36,10 @@ enum Command {
     Worker(ConfigFile),
     /// Bring the database's schema up to this version
     Migrate(ConfigFile),
+    /// Administer tenants
+    Tenant(tenant::Options),
+    /// Administer system domains
+    SystemDomain(system_domain::Options),
     /// Print the reference of all settings
     Config,
 }
@@ -65,6 +73,8 @@ impl Cli {
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),
             Command::Worker(file) => block_on(role::run(role::Role::Worker, file.load()?)),
+            Command::Tenant(options) => block_on(tenant::run(options)),
+            Command::SystemDomain(options) => block_on(system_domain::run(options)),
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::Worker;
 
 impl Worker {
     /// Removes free mailboxes that nobody used for `limits.idle_mailbox_days`, forgets
-    /// removed ones whose hold is over, and deletes tokens revoked a week ago.
+    /// removed ones whose hold is over, deletes tokens revoked a week ago, and forgets
+    /// tenants of which nothing is left.
     pub(crate) async fn tidy_up(&self) -> anyhow::Result<()> {
         let limits = &self.config.limits;
         let now = self.clock.now();
@@ -16,6 +17,7 @@ impl Worker {
         let full = UPKEEP_BATCH.unsigned_abs();
         while self.store.delete_released_mailboxes(now).await? == full {}
         self.store.delete_revoked_tokens(now).await?;
+        self.store.delete_removed_tenants().await?;
         Ok(())
     }
 }

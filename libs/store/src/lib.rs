@@ -18,6 +18,7 @@ mod room;
 mod shared_address;
 mod slot;
 mod stream;
+mod system_domain;
 mod tenant;
 mod token;
 
@@ -37,7 +38,8 @@ pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReade
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{OpenWait, WaitEnd};
-pub use tenant::TenantDefaults;
+pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, NewToken};
 
 /// A connection that idled for longer is tried before it is used again.
