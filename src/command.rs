@@ -7,6 +7,7 @@ mod output;
 mod role;
 mod system_domain;
 mod tenant;
+mod token;
 mod up;
 
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ enum Command {
     Migrate(ConfigFile),
     /// Administer tenants
     Tenant(tenant::Options),
+    /// Administer API tokens of a tenant
+    Token(token::Options),
     /// Administer system domains
     SystemDomain(system_domain::Options),
     /// Print the reference of all settings
@@ -74,6 +77,7 @@ impl Cli {
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),
             Command::Worker(file) => block_on(role::run(role::Role::Worker, file.load()?)),
             Command::Tenant(options) => block_on(tenant::run(options)),
+            Command::Token(options) => block_on(token::run(options)),
             Command::SystemDomain(options) => block_on(system_domain::run(options)),
         }
     }

@@ -1,5 +1,7 @@
 //! The HTTP interface: mailbox API (`/api`), Pro API (`/pro/api`) and token API (`/v1`).
 
+mod account;
+mod api_token;
 mod arrivals;
 mod auth;
 mod client;
@@ -10,6 +12,7 @@ mod long_poll;
 mod mailbox_api;
 mod message_view;
 mod openapi;
+mod parameter;
 mod password;
 mod pro_api;
 mod server;

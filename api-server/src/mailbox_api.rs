@@ -10,16 +10,18 @@ use axum::extract::rejection::PathRejection;
 use uuid::Uuid;
 
 use crate::error::{ApiError, code};
-use crate::message_view::FullMessage;
+use crate::message_view::{FullMessage, MessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 
 /// The routes of `/api`.
 pub(crate) fn routes() -> Routes {
     use Credential::{Mailbox, MaybePro, None};
     let of_message = |id, summary| {
-        Operation::new(id, Mailbox, summary)
-            .parameter(email_id())
-            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::EMAIL_EXPIRED])
+        Operation::new(id, Mailbox, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
     };
     Routes::new()
         .get(
@@ -68,7 +70,7 @@ pub(crate) fn routes() -> Routes {
             "/api/messages",
             Operation::new("listMessages", Mailbox, "List the mailbox's messages")
                 .page()
-                .json::<message::MessageList>(200, "A page, newest first."),
+                .json::<MessageList>(200, "A page, newest first."),
             message::list_messages,
         )
         .get(

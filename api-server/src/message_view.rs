@@ -69,6 +69,20 @@ impl From<MessageRow> for MessageSummary {
     }
 }
 
+/// A page of a mailbox's messages, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessageList {
+    messages: Vec<MessageSummary>,
+    page: i64,
+}
+
+impl MessageList {
+    /// Page `page`, from 1, of these messages.
+    pub fn new(rows: Vec<MessageRow>, page: i64) -> Self {
+        Self { messages: rows.into_iter().map(Into::into).collect(), page }
+    }
+}
+
 /// Why a message that was found can't be shown.
 #[derive(Debug)]
 pub enum ViewError {

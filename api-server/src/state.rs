@@ -7,6 +7,7 @@ use tempmail_bus::Bus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
+use tempmail_model::sealed::SecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -14,8 +15,8 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
 use crate::arrivals::Arrivals;
-use crate::auth::{MailboxTokens, ProSessions};
 use crate::auth::touch::Touches;
+use crate::auth::{MailboxTokens, ProSessions};
 use crate::client::ClientRule;
 use crate::limit::RequestLimits;
 use crate::message_view::MemoryBudget;
@@ -37,6 +38,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Seals and opens `next_since`.
     pub cursors: CursorSealer,
+    /// Seals the secrets of webhooks.
+    pub webhook_secrets: SecretSealer,
     /// Local parts that nobody may have on system domains.
     pub reserved: ReservedLocalParts,
     /// Recent arrivals, to wake waiters from.
@@ -66,6 +69,7 @@ impl AppState {
     ) -> Self {
         Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
+            webhook_secrets: SecretSealer::new(&keys.secrets),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(store.clone(), &bus, Arc::clone(&clock), readiness, &shutdown),
             mailbox_tokens: MailboxTokens::new(&keys.jwt),

@@ -17,16 +17,16 @@ use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 pub(crate) fn routes() -> Routes {
     use Credential::{Live, None};
     let of_email = |id, summary| {
-        Operation::new(id, Live, summary)
-            .parameter(email_id())
-            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::EMAIL_EXPIRED])
+        Operation::new(id, Live, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
     };
     let of_inbox = |id, summary| {
         let address = json!({"name": "address", "in": "path", "required": true, "description": "The exact address.",
                              "schema": {"type": "string", "format": "email"}});
-        Operation::new(id, Live, summary)
-            .parameter(address)
-            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND])
+        Operation::new(id, Live, summary).parameter(address).fails(&[code::INVALID_REQUEST, code::NOT_FOUND])
     };
     Routes::new()
         .merge(domain::routes())
@@ -61,15 +61,20 @@ pub(crate) fn routes() -> Routes {
         )
         .get(
             "/v1/email/{id}/raw",
-            of_email("getRawEmail", "Download a message as it was received")
-                .binary(200, "message/rfc822", "The original, with trace fields."),
+            of_email("getRawEmail", "Download a message as it was received").binary(
+                200,
+                "message/rfc822",
+                "The original, with trace fields.",
+            ),
             email::get_raw,
         )
         .get(
             "/v1/email/{id}/attachments/{index}",
-            of_email("getEmailAttachment", "Download an attachment")
-                .parameter(attachment_index())
-                .binary(200, "*/*", "The attachment, decoded."),
+            of_email("getEmailAttachment", "Download an attachment").parameter(attachment_index()).binary(
+                200,
+                "*/*",
+                "The attachment, decoded.",
+            ),
             email::get_attachment,
         )
 }

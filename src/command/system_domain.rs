@@ -96,7 +96,8 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         }
         Action::Remove { domain, delete_mailboxes } => {
             let hold_days = database.config.limits.address_hold_days;
-            let removal = store.remove_system_domain(&domain, delete_mailboxes, database.now, hold_days).await;
+            let removal =
+                store.remove_system_domain(&domain, delete_mailboxes, database.now, hold_days).await;
             refuse(&domain, removal.map_err(explain)?)?;
             if json {
                 return output::json(&json!({"domain": domain, "removed": true}));

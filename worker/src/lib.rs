@@ -38,7 +38,7 @@ enum Job {
     ExpiredSlots,
     /// Carries out deletions that owners asked for.
     Purge,
-    /// Removes idle mailboxes, released addresses, old revoked tokens.
+    /// Removes idle mailboxes, released addresses, tokens that ended a week ago.
     Upkeep,
 }
 

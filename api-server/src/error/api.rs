@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use tempmail_store::StoreError;
+use tempmail_model::webhook::WebhookUrlError;
+use tempmail_store::{Refused, StoreError};
 
 use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
@@ -24,7 +25,7 @@ pub enum ApiError {
     InvalidDomain(&'static str),
     /// 400 `invalid_url`; the sentence says what is wrong with it.
     #[error("{0}")]
-    InvalidUrl(&'static str),
+    InvalidUrl(WebhookUrlError),
     /// 400 `invalid_events`.
     #[error("`events` must be a list of event names; the only one is `email.received`.")]
     InvalidEvents,
@@ -150,6 +151,15 @@ impl From<StoreError> for ApiError {
         match StoreFault::from(error) {
             StoreFault::Unavailable => Self::Unavailable,
             StoreFault::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NotFound => Self::NotFound,
+            Refused::ManagedByKubernetes => Self::ManagedByKubernetes,
         }
     }
 }

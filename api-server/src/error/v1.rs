@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use tempmail_store::StoreError;
+use tempmail_store::{Refused, StoreError};
 
 use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
@@ -102,6 +102,15 @@ impl From<StoreError> for V1Error {
         match StoreFault::from(error) {
             StoreFault::Unavailable => Self::Unavailable,
             StoreFault::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<Refused> for V1Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::NotFound => Self::NotFound,
+            Refused::ManagedByKubernetes => Self::ManagedByKubernetes,
         }
     }
 }

@@ -28,8 +28,16 @@ pub(super) fn described(operation: Operation) -> Operation {
     let text = || json!({"type": "string"});
     let number = |default: u32| json!({"type": "integer", "minimum": 1, "default": default});
     operation
-        .parameter(query("since", "Cursor of an earlier answer: only newer mail counts.", json!({"type": "string", "minLength": 1})))
-        .parameter(query("count", "Answer as soon as so many new messages are there; above 50 counts as 50.", number(1)))
+        .parameter(query(
+            "since",
+            "Cursor of an earlier answer: only newer mail counts.",
+            json!({"type": "string", "minLength": 1}),
+        ))
+        .parameter(query(
+            "count",
+            "Answer as soon as so many new messages are there; above 50 counts as 50.",
+            number(1),
+        ))
         .parameter(query("limit", "Messages in one answer; above 50 counts as 50.", number(LONG_POLL_LIMIT)))
         .parameter(query("from", "Only mail whose From contains this, in any case.", text()))
         .parameter(query("subject", "Only mail whose Subject contains this, in any case.", text()))

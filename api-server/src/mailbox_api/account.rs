@@ -5,13 +5,13 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tempmail_model::address::{MailboxAddress, RecipientAddress, Reserved};
-use tempmail_model::id::{SHARED, new_id};
-use tempmail_model::message::Arrival;
+use tempmail_model::address::{MailboxAddress, Reserved};
+use tempmail_model::id::new_id;
 use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::account::{check_length, remove, wake};
 use crate::auth::{MailboxCaller, ProToken};
 use crate::client::Client;
 use crate::error::ApiError;
@@ -116,30 +116,19 @@ pub(super) async fn delete_account(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
 ) -> Result<StatusCode, ApiError> {
-    let now = state.clock.now();
-    let hold_days = state.config.limits.address_hold_days;
-    if !state.store.remove_mailbox(mailbox.id, new_id(now), now, hold_days).await? {
-        // Deleted by another request: its tokens ended with it.
-        return Err(ApiError::InvalidToken);
+    if mailbox.managed_by_kubernetes {
+        return Err(ApiError::ManagedByKubernetes);
     }
-    wake(&state, &mailbox.address, mailbox.domain, mailbox.id);
-    Ok(StatusCode::NO_CONTENT)
+    if remove(&state, mailbox.id, mailbox.domain, &mailbox.address, state.clock.now()).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        // Deleted by another request: its tokens ended with it.
+        Err(ApiError::InvalidToken)
+    }
 }
 
 const NOT_SERVED: ApiError =
     ApiError::InvalidAddress("The domain of `address` is not one that you can use; see GET /api/domains.");
-
-fn check_length(state: &AppState, password: &str) -> Result<(), ApiError> {
-    let limits = &state.config.limits;
-    let characters = password.chars().count();
-    if characters < usize::from(limits.password_min) {
-        Err(ApiError::PasswordTooShort(limits.password_min))
-    } else if characters > usize::from(limits.password_max) {
-        Err(ApiError::PasswordTooLong(limits.password_max))
-    } else {
-        Ok(())
-    }
-}
 
 /// The domain of an address, if it serves the caller; on a system domain the name must not be
 /// reserved.
@@ -156,12 +145,4 @@ async fn usable_domain(
         Some(owner) if Some(owner) != tenant => Err(NOT_SERVED),
         _ => Ok(domain),
     }
-}
-
-/// Wakes those who wait at an address, so that they look again at whose it is.
-fn wake(state: &AppState, address: &str, domain: Uuid, mailbox: Uuid) {
-    let key = RecipientAddress::parse(address).map(|address| address.inbox_key());
-    let by_address = key.into_iter().flat_map(|inbox| [(SHARED, inbox), (domain, inbox)]);
-    let arrivals = by_address.chain([(mailbox, mailbox)]);
-    state.bus.publish(arrivals.map(|(owner, inbox)| Arrival { seq: 0, owner, inbox }).collect());
 }

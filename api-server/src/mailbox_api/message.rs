@@ -2,41 +2,26 @@
 
 use axum::Json;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Serialize;
-use tempmail_model::limits::PAGE_SIZE;
 use tempmail_store::MessageRow;
-use utoipa::ToSchema;
 
 use super::{id, segments};
 use crate::auth::MailboxCaller;
 use crate::error::{Absence, ApiError, Surface};
-use crate::message_view::{self, MessageSummary};
+use crate::message_view::{self, MessageList};
+use crate::parameter::Page;
 use crate::state::AppState;
-
-/// A page of messages.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct MessageList {
-    messages: Vec<MessageSummary>,
-    page: i64,
-}
 
 /// A page of the mailbox's messages, newest first.
 pub(super) async fn list_messages(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
-    Query(query): Query<Vec<(String, String)>>,
+    Page(page): Page,
 ) -> Result<Json<MessageList>, ApiError> {
-    let page = page(&query)?;
-    // Far behind the last page of any mailbox there is nothing to ask for.
-    let rows = if page > i64::MAX / PAGE_SIZE {
-        Vec::new()
-    } else {
-        state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?
-    };
-    Ok(Json(MessageList { messages: rows.into_iter().map(Into::into).collect(), page }))
+    let rows = state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?;
+    Ok(Json(MessageList::new(rows, page)))
 }
 
 /// The full message.
@@ -105,28 +90,4 @@ async fn find(state: &AppState, caller: &MailboxCaller, text: &str) -> Result<Me
     let now = state.clock.now();
     let found = state.store.find_mailbox_message(caller.mailbox.id, id, now).await?;
     found.ok_or_else(|| Absence::of(id, now).into())
-}
-
-/// The page asked for, the first by default.
-fn page(query: &[(String, String)]) -> Result<i64, ApiError> {
-    let Some((_, text)) = query.iter().find(|(name, _)| name == "page") else { return Ok(1) };
-    match text.parse() {
-        Ok(page) if page >= 1 => Ok(page),
-        _ => Err(ApiError::InvalidRequest("`page` must be an integer from 1.".into())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_are_counted_from_one() {
-        let of = |text: &str| page(&[("page".into(), text.into())]);
-        assert_eq!(page(&[]), Ok(1));
-        assert_eq!(of("3"), Ok(3));
-        for wrong in ["0", "-1", "x", "", "1.5"] {
-            assert!(of(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -1,8 +1,165 @@
-//! `/pro/api/accounts`.
+//! `/pro/api/accounts`: the mailboxes of a tenant.
 
-use crate::openapi::Routes;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::json;
+use tempmail_store::{ListedMailbox, TenantMailbox};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::account;
+use crate::auth::ProCaller;
+use crate::error::{ApiError, code};
+use crate::json_body::JsonObject;
+use crate::message_view::{MessageList, timestamp};
+use crate::openapi::{Credential, Operation, Routes, path_id};
+use crate::parameter::{Page, PathId};
+use crate::state::AppState;
 
 /// Its routes.
 pub(super) fn routes() -> Routes {
+    let of_mailbox = |id, summary| {
+        Operation::new(id, Credential::Pro, summary)
+            .parameter(path_id("Id of the mailbox."))
+            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND])
+    };
     Routes::new()
+        .get(
+            "/pro/api/accounts",
+            Operation::new("listAccounts", Credential::Pro, "List the tenant's mailboxes")
+                .description("Also those under a custom domain that is not verified any more.")
+                .page()
+                .json::<MailboxAccounts>(200, "A page, newest first."),
+            list_accounts,
+        )
+        .delete(
+            "/pro/api/accounts/{id}",
+            of_mailbox("deleteAccountById", "Delete a mailbox with its mail")
+                .empty(204, "It is gone.")
+                .fails(&[code::MANAGED_BY_KUBERNETES]),
+            delete_account,
+        )
+        .put(
+            "/pro/api/accounts/{id}/reset-password",
+            of_mailbox("resetPassword", "Give a mailbox another password")
+                .description("Every JWT of the mailbox ends.")
+                .body(json!({
+                    "type": "object",
+                    "required": ["password"],
+                    "properties": {"password": {"type": "string"}},
+                }))
+                .json::<PasswordReset>(200, "It is reset.")
+                .fails(&[code::PASSWORD_TOO_SHORT, code::PASSWORD_TOO_LONG, code::MANAGED_BY_KUBERNETES]),
+            reset_password,
+        )
+        .get(
+            "/pro/api/accounts/{id}/messages",
+            of_mailbox("listMessagesOfAccount", "List a mailbox's messages")
+                .description("No JWT of the mailbox is needed.")
+                .page()
+                .json::<MessageList>(200, "A page, newest first."),
+            list_messages,
+        )
+}
+
+/// A mailbox of a tenant.
+#[derive(Debug, Serialize, ToSchema)]
+struct MailboxAccount {
+    id: Uuid,
+    address: String,
+    /// Octets it may hold.
+    quota: i64,
+    /// Octets of its messages.
+    used: i64,
+    created_at: String,
+}
+
+/// A page of mailboxes, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+struct MailboxAccounts {
+    accounts: Vec<MailboxAccount>,
+}
+
+/// The answer to a reset.
+#[derive(Debug, Serialize, ToSchema)]
+struct PasswordReset {
+    /// `password_reset`.
+    message: &'static str,
+}
+
+impl From<ListedMailbox> for MailboxAccount {
+    fn from(mailbox: ListedMailbox) -> Self {
+        Self {
+            id: mailbox.id,
+            address: mailbox.address,
+            quota: mailbox.quota,
+            used: mailbox.used,
+            created_at: timestamp(mailbox.created_at),
+        }
+    }
+}
+
+async fn list_accounts(
+    State(state): State<AppState>,
+    caller: ProCaller,
+    Page(page): Page,
+) -> Result<Json<MailboxAccounts>, ApiError> {
+    let mailboxes = state.store.list_tenant_mailboxes(caller.tenant, page, state.clock.now()).await?;
+    Ok(Json(MailboxAccounts { accounts: mailboxes.into_iter().map(Into::into).collect() }))
+}
+
+async fn delete_account(
+    State(state): State<AppState>,
+    caller: ProCaller,
+    PathId(id): PathId,
+) -> Result<StatusCode, ApiError> {
+    let mailbox = find_to_change(&state, caller, id).await?;
+    if account::remove(&state, mailbox.id, mailbox.domain, &mailbox.address, state.clock.now()).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        // Another request was faster.
+        Err(ApiError::NotFound)
+    }
+}
+
+async fn reset_password(
+    State(state): State<AppState>,
+    caller: ProCaller,
+    PathId(id): PathId,
+    mut body: JsonObject,
+) -> Result<Json<PasswordReset>, ApiError> {
+    let password = body.text("password")?;
+    account::check_length(&state, &password)?;
+    // Looked for before the hash, which costs far more.
+    let mailbox = find_to_change(&state, caller, id).await?;
+    let hash = state.passwords.hash(password).await?;
+    state.store.reset_mailbox_password(caller.tenant, mailbox.id, &hash).await??;
+    Ok(Json(PasswordReset { message: "password_reset" }))
+}
+
+async fn list_messages(
+    State(state): State<AppState>,
+    caller: ProCaller,
+    PathId(id): PathId,
+    Page(page): Page,
+) -> Result<Json<MessageList>, ApiError> {
+    let mailbox = find(&state, caller, id).await?;
+    if !mailbox.serves {
+        return Err(ApiError::NotFound);
+    }
+    let rows = state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?;
+    Ok(Json(MessageList::new(rows, page)))
+}
+
+/// The tenant's mailbox of this id. Another tenant's, a free one and none at all are the same.
+async fn find(state: &AppState, caller: ProCaller, id: Uuid) -> Result<TenantMailbox, ApiError> {
+    state.store.find_tenant_mailbox(caller.tenant, id).await?.ok_or(ApiError::NotFound)
+}
+
+/// [`find`], unless Kubernetes manages it.
+async fn find_to_change(state: &AppState, caller: ProCaller, id: Uuid) -> Result<TenantMailbox, ApiError> {
+    let mailbox = find(state, caller, id).await?;
+    if mailbox.managed_by_kubernetes { Err(ApiError::ManagedByKubernetes) } else { Ok(mailbox) }
 }

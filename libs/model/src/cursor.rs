@@ -1,19 +1,15 @@
 //! The cursor that clients carry (`next_since`): a position in the one stream of all mail,
 //! sealed (AES-256-GCM) for one tenant, so that it tells nothing and cannot be made up.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rand::TryRng as _;
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::key::MasterKey;
+use crate::sealed::Sealer;
 
 /// The one stream there is so far; part of the cursor so that more can follow.
 const STREAM: u16 = 0;
-const KEY_ID_LEN: usize = 4;
-const POSITION_LEN: usize = 10;
 
 /// A cursor that was altered, made up, or sealed for another tenant or by an unknown key.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,46 +17,20 @@ const POSITION_LEN: usize = 10;
 pub struct InvalidCursor;
 
 /// Seals and opens cursors. The first key seals; all of them open.
-pub struct CursorSealer {
-    keys: Vec<([u8; KEY_ID_LEN], LessSafeKey)>,
-}
+pub struct CursorSealer(Sealer);
 
 impl CursorSealer {
     /// A sealer with keys derived from `ring`, which has at least one.
     pub fn new(ring: &[MasterKey]) -> Self {
-        let keys = ring
-            .iter()
-            .map(|master| {
-                let digest = Sha256::digest(master.kid().as_bytes());
-                let mut id = [0; KEY_ID_LEN];
-                id.copy_from_slice(&digest[..KEY_ID_LEN]);
-                let key = UnboundKey::new(&AES_256_GCM, &master.derive("cursor"))
-                    .expect("a derived key has the length of an AES-256 key");
-                (id, LessSafeKey::new(key))
-            })
-            .collect();
-        Self { keys }
+        Self(Sealer::new(ring, "cursor"))
     }
 
     /// The cursor text for position `seq`, for `tenant` alone.
     pub fn seal(&self, tenant: Uuid, seq: i64) -> String {
-        let (id, key) = &self.keys[0];
-        let mut nonce = [0; NONCE_LEN];
-        rand::rngs::SysRng.try_fill_bytes(&mut nonce).expect("the operating system gives randomness");
-        let mut position = Vec::with_capacity(POSITION_LEN + AES_256_GCM.tag_len());
-        position.extend_from_slice(&STREAM.to_be_bytes());
-        position.extend_from_slice(&seq.to_be_bytes());
-        key.seal_in_place_append_tag(
-            Nonce::assume_unique_for_key(nonce),
-            Aad::from(tenant.as_bytes()),
-            &mut position,
-        )
-        .expect("ten octets can be sealed");
-        let mut sealed = Vec::with_capacity(KEY_ID_LEN + NONCE_LEN + position.len());
-        sealed.extend_from_slice(id);
-        sealed.extend_from_slice(&nonce);
-        sealed.extend_from_slice(&position);
-        URL_SAFE_NO_PAD.encode(sealed)
+        let mut position = [0; 10];
+        position[..2].copy_from_slice(&STREAM.to_be_bytes());
+        position[2..].copy_from_slice(&seq.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(self.0.seal(tenant, &position))
     }
 
     /// The position a cursor stands at.
@@ -69,15 +39,8 @@ impl CursorSealer {
     /// [`InvalidCursor`] for everything this installation did not seal for `tenant`.
     pub fn open(&self, tenant: Uuid, text: &str) -> Result<i64, InvalidCursor> {
         let sealed = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidCursor)?;
-        let (id, rest) = sealed.split_at_checked(KEY_ID_LEN).ok_or(InvalidCursor)?;
-        let (nonce, position) = rest.split_at_checked(NONCE_LEN).ok_or(InvalidCursor)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| InvalidCursor)?;
-        let (_, key) = self.keys.iter().find(|(known, _)| known == id).ok_or(InvalidCursor)?;
-        let mut position = position.to_vec();
-        let plain = key
-            .open_in_place(nonce, Aad::from(tenant.as_bytes()), &mut position)
-            .map_err(|_| InvalidCursor)?;
-        let (stream, seq) = plain.split_first_chunk::<2>().ok_or(InvalidCursor)?;
+        let position = self.0.open(tenant, &sealed).ok_or(InvalidCursor)?;
+        let (stream, seq) = position.split_first_chunk::<2>().ok_or(InvalidCursor)?;
         let seq: [u8; 8] = seq.try_into().map_err(|_| InvalidCursor)?;
         if u16::from_be_bytes(*stream) != STREAM {
             return Err(InvalidCursor);

@@ -1,5 +1,5 @@
-//! Pure types and rules of tempmail: addresses, ids, tokens, the sealed cursor, retention,
-//! limits, keys and the clock. Nothing here does I/O or reads the time by itself.
+//! Pure types and rules of tempmail: addresses, ids, tokens, the sealed cursor, webhooks,
+//! retention, limits, keys and the clock. Nothing here does I/O or reads the time by itself.
 
 pub mod address;
 pub mod clock;
@@ -9,5 +9,7 @@ pub mod key;
 pub mod limits;
 pub mod message;
 pub mod retention;
+pub mod sealed;
 pub mod token;
 pub mod trace;
+pub mod webhook;

@@ -1,7 +1,6 @@
-//! Things that end by themselves: mailboxes nobody uses, addresses whose hold is over, and
-//! tokens that were revoked long ago.
+//! Things that end by themselves: mailboxes nobody uses, and addresses whose hold is over.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
@@ -10,9 +9,6 @@ use crate::{Store, StoreError};
 
 /// Rows that one statement here touches at most.
 pub const UPKEEP_BATCH: i64 = 100;
-
-/// How long a revoked token is still listed.
-pub const REVOKED_TOKEN_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 impl Store {
     /// Removes up to [`UPKEEP_BATCH`] free mailboxes that were last seen before `idle_since`,
@@ -87,19 +83,6 @@ impl Store {
         .bind(UPKEEP_BATCH)
         .execute(self.pool())
         .await?;
-        Ok(deleted.rows_affected())
-    }
-
-    /// Deletes the tokens that were revoked [`REVOKED_TOKEN_KEPT`] ago or earlier. Returns how
-    /// many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn delete_revoked_tokens(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let deleted = sqlx::query("/* delete_revoked_tokens */ DELETE FROM api_token WHERE revoked_at <= $1")
-            .bind((now - REVOKED_TOKEN_KEPT).to_sqlx())
-            .execute(self.pool())
-            .await?;
         Ok(deleted.rows_affected())
     }
 }

@@ -4,6 +4,7 @@
 //! round trip. What a caller may be told apart is in the result types; everything else is a
 //! [`StoreError`].
 
+mod change;
 mod delivery;
 mod domain;
 mod error;
@@ -12,6 +13,8 @@ mod inbox;
 mod mailbox;
 mod message;
 mod migration;
+mod page;
+mod pro_mailbox;
 mod recipient;
 mod retention;
 mod room;
@@ -21,26 +24,30 @@ mod stream;
 mod system_domain;
 mod tenant;
 mod token;
+mod webhook;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
+pub use change::{Creation, Refused};
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
-pub use idle::{REVOKED_TOKEN_KEPT, UPKEEP_BATCH};
+pub use idle::UPKEEP_BATCH;
 pub use inbox::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
 pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
 pub use message::{MessageRow, RawHead};
 pub use migration::SchemaError;
+pub use pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{OpenWait, WaitEnd};
 pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
-pub use token::{ApiToken, NewToken};
+pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};
+pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
 
 /// A connection that idled for longer is tried before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);

@@ -34,6 +34,8 @@ pub struct Mailbox {
     pub created_at: Timestamp,
     /// When it was last signed in to or read, to the hour.
     pub seen_at: Timestamp,
+    /// Whether a Kubernetes resource manages it.
+    pub managed_by_kubernetes: bool,
 }
 
 /// A mailbox to be made.
@@ -81,6 +83,7 @@ impl Mailbox {
             password_epoch: row.try_get("password_epoch")?,
             created_at: time("created_at")?,
             seen_at: time("seen_at")?,
+            managed_by_kubernetes: row.try_get("managed_by_kubernetes")?,
         })
     }
 }
@@ -90,7 +93,7 @@ macro_rules! serving_mailbox {
     () => {
         "SELECT b.id, b.domain, b.local_part || '@' || d.name AS address, b.tenant,
                 coalesce(t.suspended, false) AS suspended, b.quota, b.password_hash, b.password_epoch,
-                b.created_at, b.seen_at
+                b.created_at, b.seen_at, b.managed_by = 'kubernetes' AS managed_by_kubernetes
          FROM mailbox b
          JOIN domain d ON d.id = b.domain AND d.serves
          LEFT JOIN tenant t ON t.id = b.tenant
@@ -220,7 +223,8 @@ impl Store {
     }
 
     /// Removes a mailbox: gone at once, its mail purged by the worker under `purge`, a new id.
-    /// On a system domain its address is held for `hold_days`. `false` where it is gone already.
+    /// On a system domain its address is held for `hold_days`. `false` where it is gone already, or
+    /// a Kubernetes resource manages it.
     ///
     /// One statement, so that the lock on the stream, which makes `up_to_seq` cover the mail
     /// under way, outlives nobody.
@@ -244,7 +248,7 @@ impl Store {
                     password_epoch = b.password_epoch + 1,
                     local_part = CASE WHEN d.tenant IS NULL THEN b.local_part ELSE '@' || b.id END
                 FROM locked, domain d
-                WHERE b.id = $1 AND b.removed_at IS NULL AND d.id = b.domain
+                WHERE b.id = $1 AND b.removed_at IS NULL AND b.managed_by = 'api' AND d.id = b.domain
                 RETURNING b.id, locked.seq
             )
             INSERT INTO purge (id, inbox, owner, address, up_to_seq)

@@ -10,6 +10,7 @@ use tempmail_model::message::OwnerKind;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
+use crate::page::rows_before;
 use crate::{Store, StoreError};
 
 /// What a recipient has of a mail: all but its raw data.
@@ -166,12 +167,10 @@ impl Store {
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
-        // No mailbox holds what this many pages would.
-        let before = page.clamp(1, 1 << 32).saturating_sub(1) * PAGE_SIZE;
         let rows = sqlx::query(LIST_MAILBOX_MESSAGES)
             .bind(mailbox)
             .bind(now.to_sqlx())
-            .bind(before)
+            .bind(rows_before(page))
             .bind(PAGE_SIZE)
             .fetch_all(self.pool())
             .await?;

@@ -60,7 +60,7 @@ pub struct Tenant {
     pub domains: Share,
     /// Webhooks.
     pub webhooks: Share,
-    /// API tokens that are not revoked.
+    /// API tokens that are neither revoked nor expired.
     pub tokens: Share,
     /// Octets of a new mailbox.
     pub mailbox_bytes: i64,
@@ -121,7 +121,8 @@ macro_rules! tenants {
                 (SELECT count(*) FROM mailbox b WHERE b.tenant = t.id AND b.removed_at IS NULL) AS mailboxes,
                 (SELECT count(*) FROM domain d WHERE d.tenant = t.id AND d.removed_at IS NULL) AS domains,
                 (SELECT count(*) FROM webhook w WHERE w.tenant = t.id) AS webhooks,
-                (SELECT count(*) FROM api_token k WHERE k.tenant = t.id AND k.revoked_at IS NULL) AS tokens
+                (SELECT count(*) FROM api_token k WHERE k.tenant = t.id AND k.revoked_at IS NULL
+                    AND (k.expires_at IS NULL OR k.expires_at > $1)) AS tokens
          FROM tenant t WHERE t.removed_at IS NULL"
     };
 }

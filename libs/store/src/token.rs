@@ -1,14 +1,20 @@
-//! API tokens: found by the hash of what a client presents.
+//! API tokens: found by the hash of what a client presents, and managed by their tenant.
 
 use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use tempmail_model::id::new_id;
+use tempmail_model::limits::PAGE_SIZE;
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use uuid::Uuid;
 
+use crate::change::{Creation, Refused};
+use crate::page::rows_before;
 use crate::{Store, StoreError};
+
+/// How long a token that was revoked or has expired is still listed.
+pub const ENDED_TOKEN_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A token with what its tenant lets it do; whether it may act is the caller's to judge.
 #[derive(Debug, Clone)]
@@ -19,6 +25,27 @@ pub struct ApiToken {
     pub tenant: Uuid,
     /// Whether the tenant is suspended.
     pub suspended: bool,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// From when on it is refused.
+    pub expires_at: Option<Timestamp>,
+    /// Since when it is refused.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A token in the list of its tenant.
+#[derive(Debug, Clone)]
+pub struct ListedToken {
+    /// Its id.
+    pub id: Uuid,
+    /// What its owner calls it.
+    pub name: String,
+    /// Which surface it is for: `pro` or `live`.
+    pub kind: String,
+    /// Its last digits.
+    pub hint: String,
+    /// When it was made.
+    pub created_at: Timestamp,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
     /// From when on it is refused.
@@ -46,18 +73,34 @@ pub struct NewToken<'a> {
 
 impl ApiToken {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
-        let time = |column| -> Result<Option<Timestamp>, StoreError> {
-            Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
-        };
         Ok(Self {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             suspended: row.try_get("suspended")?,
-            last_used_at: time("last_used_at")?,
-            expires_at: time("expires_at")?,
-            revoked_at: time("revoked_at")?,
+            last_used_at: time(row, "last_used_at")?,
+            expires_at: time(row, "expires_at")?,
+            revoked_at: time(row, "revoked_at")?,
         })
     }
+}
+
+impl ListedToken {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            kind: row.try_get("kind")?,
+            hint: row.try_get("hint")?,
+            created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+            last_used_at: time(row, "last_used_at")?,
+            expires_at: time(row, "expires_at")?,
+            revoked_at: time(row, "revoked_at")?,
+        })
+    }
+}
+
+fn time(row: &PgRow, column: &str) -> Result<Option<Timestamp>, StoreError> {
+    Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
 /// A token with what its tenant lets it do.
@@ -75,10 +118,10 @@ impl Store {
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
         let row = sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
-        .bind(hash.as_bytes().as_slice())
-        .bind(kind.as_str())
-        .fetch_optional(self.pool())
-        .await?;
+            .bind(hash.as_bytes().as_slice())
+            .bind(kind.as_str())
+            .fetch_optional(self.pool())
+            .await?;
         row.as_ref().map(ApiToken::from_row).transpose()
     }
 
@@ -141,5 +184,111 @@ impl Store {
         .execute(self.pool())
         .await?;
         Ok(id)
+    }
+
+    /// Makes a token under `id`, unless its tenant has as many as it may: those that are revoked
+    /// or have expired do not count.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn create_token(
+        &self,
+        id: Uuid,
+        new: NewToken<'_>,
+        now: Timestamp,
+    ) -> Result<Creation, StoreError> {
+        let word: String =
+            sqlx::query_scalar("/* create_token */ SELECT create_token($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+                .bind(id)
+                .bind(new.tenant)
+                .bind(new.kind.as_str())
+                .bind(new.name)
+                .bind(new.token.hint())
+                .bind(new.token.hash().as_bytes().as_slice())
+                .bind(new.created_by)
+                .bind(now.to_sqlx())
+                .bind(new.expires_at.map(|at| at.to_sqlx()))
+                .fetch_one(self.pool())
+                .await?;
+        Creation::from_word(&word, "api_token", id)
+    }
+
+    /// A page (from 1, 30 tokens) of a tenant's tokens, newest first: of one kind, or of both.
+    /// Those that ended are among them for [`ENDED_TOKEN_KEPT`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_tokens(
+        &self,
+        tenant: Uuid,
+        kind: Option<TokenKind>,
+        page: i64,
+        now: Timestamp,
+    ) -> Result<Vec<ListedToken>, StoreError> {
+        let rows = sqlx::query(
+            "/* list_tokens */
+            SELECT id, name, kind, hint, created_at, last_used_at, expires_at, revoked_at FROM api_token
+            WHERE tenant = $1 AND ($2::text IS NULL OR kind = $2)
+              AND (coalesce(revoked_at, expires_at) > $3) IS NOT FALSE
+            ORDER BY created_at DESC, id DESC OFFSET $4 LIMIT $5",
+        )
+        .bind(tenant)
+        .bind(kind.map(TokenKind::as_str))
+        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .bind(rows_before(page))
+        .bind(PAGE_SIZE)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(ListedToken::from_row).collect()
+    }
+
+    /// Revokes a token of a tenant, of one kind or of either; one that is revoked is not found.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn revoke_token(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        kind: Option<TokenKind>,
+        now: Timestamp,
+    ) -> Result<Result<(), Refused>, StoreError> {
+        let managed_by: Option<String> = sqlx::query_scalar(
+            "/* revoke_token */
+            WITH found AS (
+                SELECT id, managed_by FROM api_token
+                WHERE id = $1 AND tenant = $2 AND ($3::text IS NULL OR kind = $3) AND revoked_at IS NULL
+                  AND (expires_at > $5) IS NOT FALSE
+                FOR NO KEY UPDATE
+            ), revoked AS (
+                UPDATE api_token k SET revoked_at = $4
+                FROM found f WHERE k.id = f.id AND f.managed_by = 'api'
+            )
+            SELECT managed_by FROM found",
+        )
+        .bind(id)
+        .bind(tenant)
+        .bind(kind.map(TokenKind::as_str))
+        .bind(now.to_sqlx())
+        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .fetch_optional(self.pool())
+        .await?;
+        Ok(Refused::unless_changed(managed_by.as_deref()))
+    }
+
+    /// Deletes the tokens that ended [`ENDED_TOKEN_KEPT`] ago or earlier. Returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete_ended_tokens(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let deleted = sqlx::query(
+            "/* delete_ended_tokens */
+            DELETE FROM api_token
+            WHERE (revoked_at IS NOT NULL OR expires_at IS NOT NULL) AND coalesce(revoked_at, expires_at) <= $1",
+        )
+        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .execute(self.pool())
+        .await?;
+        Ok(deleted.rows_affected())
     }
 }

@@ -80,8 +80,7 @@ async fn ensure_domains(store: &Store, asked: &[String], now: Timestamp) -> anyh
         missing.push(DOMAIN.to_owned());
     }
     for domain in missing {
-        if let SystemDomainAddition::Meets(custom) =
-            store.add_system_domain(&domain, None, None, now).await?
+        if let SystemDomainAddition::Meets(custom) = store.add_system_domain(&domain, None, None, now).await?
         {
             return Err(meets(&domain, &custom));
         }
