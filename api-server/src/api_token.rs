@@ -132,12 +132,12 @@ impl Kinds {
     }
 
     /// The kind of a body's `kind`; without one the kind that the surface itself takes.
-    fn read(self, value: Option<Value>) -> Result<TokenKind, BodyError> {
+    fn read(self, value: Option<&Value>) -> Result<TokenKind, BodyError> {
         let expected = match self {
             Self::ProOrLive => "`pro` or `live`",
             Self::LiveAlone => "`live`",
         };
-        match (self, value.as_ref().map(Value::as_str)) {
+        match (self, value.map(Value::as_str)) {
             (Self::ProOrLive, None) | (Self::ProOrLive, Some(Some("pro"))) => Ok(TokenKind::Pro),
             (Self::LiveAlone, None) | (_, Some(Some("live"))) => Ok(TokenKind::Live),
             _ => Err(BodyError::Wrong { field: "kind", expected }),
@@ -191,7 +191,7 @@ pub(crate) async fn create(
     mut body: JsonObject,
 ) -> Result<(StatusCode, Json<CreatedToken>), TokenError> {
     let name = read_name(body.text("name")?)?;
-    let kind = kinds.read(given(body.take("kind")))?;
+    let kind = kinds.read(given(body.take("kind")).as_ref())?;
     let days = given(body.take("expires_in_days")).map(|value| read_days(&value)).transpose()?;
     let token = PlainToken::generate(kind).map_err(|error| {
         tracing::error!("the operating system gives no randomness: {error}");

@@ -5,6 +5,7 @@ mod cors;
 mod deadline;
 mod edge;
 mod place;
+mod request_id;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,11 +85,11 @@ impl ApiServer {
     /// returns once that is done or `shutdown` stops.
     ///
     /// # Errors
-    /// None so far.
+    /// The settings of DNS can't be used.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
-            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())?;
         let router = router(state.clone());
         let places = Places::new(config.http.connections_per_client);
         let all = Arc::new(Semaphore::new(config.http.connections));

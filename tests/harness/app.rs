@@ -308,6 +308,22 @@ impl App {
         id
     }
 
+    /// Ends what a custom domain's verification gave: its records are lost.
+    ///
+    /// # Panics
+    /// There is no such domain.
+    pub async fn end_verification(&self, domain: Uuid) {
+        let ended = sqlx::query(
+            "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+             WHERE id = $1",
+        )
+        .bind(domain)
+        .execute(&self.pool)
+        .await
+        .expect("the domain may fail");
+        assert_eq!(ended.rows_affected(), 1);
+    }
+
     /// Tries to create a mailbox, with a Pro token or without.
     pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
         let request = self.request(Method::POST, "/api/accounts");

@@ -81,6 +81,11 @@ impl Verifier {
         Ok(Self { store, clock, resolver, rules: DomainRules::new(config) })
     }
 
+    /// What decides about custom domains.
+    pub fn rules(&self) -> &DomainRules {
+        &self.rules
+    }
+
     /// Checks a domain now, because its owner asked; `None` where it is gone.
     ///
     /// # Errors
