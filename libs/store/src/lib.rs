@@ -5,6 +5,7 @@
 //! [`StoreError`].
 
 mod change;
+mod custom_domain;
 mod delivery;
 mod domain;
 mod error;
@@ -21,6 +22,7 @@ mod room;
 mod shared_address;
 mod slot;
 mod stream;
+mod system_domain;
 mod tenant;
 mod token;
 mod webhook;
@@ -30,6 +32,10 @@ use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
 pub use change::{Creation, Refused};
+pub use custom_domain::{
+    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, ManagedBy,
+    NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
+};
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
@@ -43,7 +49,8 @@ pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReade
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{OpenWait, WaitEnd};
-pub use tenant::TenantDefaults;
+pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};
 pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
 

@@ -110,10 +110,10 @@ macro_rules! message_by_id {
 }
 pub(crate) use message_by_id;
 
-/// Deleted by its owner and still to be carried out.
+/// Deleted by its owner, as an inbox or with all that the owner has, and still to be carried out.
 macro_rules! not_purged {
     () => {
-        "NOT EXISTS (SELECT FROM purge p WHERE p.inbox = m.inbox AND p.owner = m.owner
+        "NOT EXISTS (SELECT FROM purge p WHERE p.inbox IN (m.inbox, m.owner) AND p.owner = m.owner
                      AND (p.address IS NULL OR p.address = m.address) AND m.seq <= p.up_to_seq)"
     };
 }

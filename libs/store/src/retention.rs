@@ -183,7 +183,8 @@ impl Store {
     }
 }
 
-/// Deletes up to `most` messages of one class that the purge names; returns how many.
+/// Deletes up to `most` messages of one class that the purge names; returns how many. Where
+/// the inbox is the owner itself, that is also the mail of a custom domain to any address.
 async fn delete_purged(
     connection: &mut PgConnection,
     purge: &sqlx::postgres::PgRow,
@@ -195,6 +196,9 @@ async fn delete_purged(
         SELECT m.id FROM message m
         WHERE m.class = $1 AND m.inbox = $2 AND m.owner = $3 AND m.seq <= $4
           AND ($5::text IS NULL OR m.address = $5)
+        UNION ALL
+        SELECT m.id FROM message m
+        WHERE m.class = $1 AND m.owner_kind = 2 AND m.owner = $3 AND $2 = $3 AND m.seq <= $4
         LIMIT $6",
     )
     .bind(class)
