@@ -58,6 +58,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-store", &["model"]),
     ("tempmail-bus", &["model"]),
     ("tempmail-runtime", &["model"]),
+    ("tempmail-verification", &["model", "store", "bus", "runtime"]),
     ("tempmail-embedded-postgres", &[]),
     ("tempmail-mail-ingest", &["model", "mime", "store", "bus", "runtime"]),
     ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime"]),
