@@ -179,7 +179,7 @@ impl Running {
         .expect("api-server starts");
         let http = api.local_addr();
         tasks.spawn(api.run(shutdown.clone()));
-        let worker = Worker::new(Arc::clone(&config), store.clone(), business_clock).expect("the worker starts");
+        let worker = Worker::new(Arc::clone(&config), store.clone(), business_clock);
         tasks.spawn({
             let shutdown = shutdown.clone();
             async move { worker.run(shutdown).await }
@@ -350,7 +350,6 @@ impl App {
         let parts = &self.running.worker;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
-            .expect("a worker can be made")
             .pass()
             .await
             .expect("the worker's pass succeeds");
