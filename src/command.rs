@@ -23,7 +23,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run everything on this machine, with a Postgres of its own
-    Up(up::Options),
+    Up(Box<up::Options>),
     /// Run the HTTP interface
     Api(ConfigFile),
     /// Run inbound SMTP
@@ -60,7 +60,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Config => config::print(),
-            Command::Up(options) => block_on(up::run(options)),
+            Command::Up(options) => block_on(up::run(*options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),

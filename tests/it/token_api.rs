@@ -3,6 +3,7 @@
 mod authentication;
 mod config;
 mod cursor;
+mod domains;
 mod email;
 mod inbox;
 mod inbox_deletion;

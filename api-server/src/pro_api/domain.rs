@@ -42,10 +42,14 @@ pub(super) fn routes() -> Routes {
         )
         .delete(
             "/pro/api/domains/{id}",
-            Operation::new("deleteDomain", Credential::Pro, "Delete a custom domain with its mailboxes and mail")
-                .parameter(path_id("Id of the domain."))
-                .empty(204, "It is gone, and mail for it is refused.")
-                .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::MANAGED_BY_KUBERNETES]),
+            Operation::new(
+                "deleteDomain",
+                Credential::Pro,
+                "Delete a custom domain with its mailboxes and mail",
+            )
+            .parameter(path_id("Id of the domain."))
+            .empty(204, "It is gone, and mail for it is refused.")
+            .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::MANAGED_BY_KUBERNETES]),
             delete_domain,
         )
 }

@@ -32,8 +32,8 @@ use std::time::Duration;
 
 pub use change::{Creation, Refused};
 pub use custom_domain::{
-    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder,
-    ManagedBy, NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
+    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, ManagedBy,
+    NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
 };
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};

@@ -153,7 +153,11 @@ mod tests {
                 for found in every_pair() {
                     let decision = decide(&domain(status), &found, occasion, now());
                     let is_right = (found.txt, found.mx) == (Right, Right);
-                    assert_eq!(decision == Decision::Verify { absent: None }, is_right, "{status:?} {found:?}");
+                    assert_eq!(
+                        decision == Decision::Verify { absent: None },
+                        is_right,
+                        "{status:?} {found:?}"
+                    );
                 }
             }
         }
@@ -176,7 +180,11 @@ mod tests {
         for occasion in [DUE, Occasion::Asked] {
             for found in every_pair().filter(|found| (found.txt, found.mx) != (Right, Right)) {
                 let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
-                assert_eq!(decision, Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)), "{found:?}");
+                assert_eq!(
+                    decision,
+                    Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)),
+                    "{found:?}"
+                );
                 let early = late - SignedDuration::from_nanos(1);
                 let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, early);
                 assert!(is_kept(decision), "{found:?}");
@@ -225,7 +233,11 @@ mod tests {
         for found in every_pair() {
             let lost_days = if (found.txt, found.mx) == (Right, Right) { 0 } else { 6 };
             let decision = decide(&serving, &found, Occasion::Asked, now());
-            assert_eq!(decision, Decision::Stand(Standing::Keep { lost_days, next_check_at: None }), "{found:?}");
+            assert_eq!(
+                decision,
+                Decision::Stand(Standing::Keep { lost_days, next_check_at: None }),
+                "{found:?}"
+            );
         }
     }
 }

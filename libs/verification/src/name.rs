@@ -37,7 +37,9 @@ mod tests {
 
     #[test]
     fn spellings_of_one_name_are_one() {
-        for spelling in ["Bücher.Example", "bücher.example.", "xn--bcher-kva.example", "XN--BCHER-KVA.example"] {
+        for spelling in
+            ["Bücher.Example", "bücher.example.", "xn--bcher-kva.example", "XN--BCHER-KVA.example"]
+        {
             assert_eq!(custom_domain_name(spelling).as_deref(), Ok("xn--bcher-kva.example"), "{spelling}");
         }
     }

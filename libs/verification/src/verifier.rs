@@ -180,17 +180,14 @@ impl Verifier {
     ) -> Result<Outcome, StoreError> {
         let now = self.clock.now();
         let own_names = &self.rules.own_names;
-        let refused = match self
-            .store
-            .verify_custom_domain(domain.id, absent, own_names, now + RECHECK, now)
-            .await?
-        {
-            Verification::Verified => return Ok(Outcome::Verified),
-            Verification::HandedOver => return Ok(Outcome::HandedOver),
-            Verification::Gone => return Ok(Outcome::Kept),
-            Verification::Held => Outcome::Kept,
-            Verification::SystemDomain => Outcome::SystemDomain,
-        };
+        let refused =
+            match self.store.verify_custom_domain(domain.id, absent, own_names, now + RECHECK, now).await? {
+                Verification::Verified => return Ok(Outcome::Verified),
+                Verification::HandedOver => return Ok(Outcome::HandedOver),
+                Verification::Gone => return Ok(Outcome::Kept),
+                Verification::Held => Outcome::Kept,
+                Verification::SystemDomain => Outcome::SystemDomain,
+            };
         match self.record(domain, findings, unverified(domain, occasion, now)).await? {
             Outcome::Failed(reason) => Ok(Outcome::Failed(reason)),
             _ => Ok(refused),

@@ -205,10 +205,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn count_due_domains(&self, now: Timestamp) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("/* count_due_domains */ SELECT count(*) FROM domain WHERE next_check_at <= $1")
-            .bind(now.to_sqlx())
-            .fetch_one(self.pool())
-            .await?)
+        Ok(sqlx::query_scalar(
+            "/* count_due_domains */ SELECT count(*) FROM domain WHERE next_check_at <= $1",
+        )
+        .bind(now.to_sqlx())
+        .fetch_one(self.pool())
+        .await?)
     }
 
     /// Records a check of a custom domain that still is `status`; does nothing where it is not.
