@@ -145,7 +145,7 @@ impl DnsWorld {
     }
 
     /// Makes the servers, and no others, responsible for a domain that has no records yet.
-    pub async fn delegate(&self, domain: &str, servers: &[NameServer]) {
+    pub async fn delegate(&self, domain: &str, servers: &[&NameServer]) {
         let apex = name(domain);
         let hosts = servers.iter().map(|server| RData::NS(NS(name(server.host())))).collect::<Vec<_>>();
         self.seed.add_zone(domain).await;
@@ -155,7 +155,7 @@ impl DnsWorld {
             server.set(domain, RecordType::NS, hosts.clone()).await;
         }
         let mut domains = self.domains.0.lock().unwrap_or_else(PoisonError::into_inner);
-        domains.insert(apex, servers.to_vec());
+        domains.insert(apex, servers.iter().copied().cloned().collect());
     }
 
     /// A domain with `count` servers of its own.
@@ -164,7 +164,7 @@ impl DnsWorld {
         for _ in 0..count {
             servers.push(self.server().await);
         }
-        self.delegate(domain, &servers).await;
+        self.delegate(domain, &servers.iter().collect::<Vec<_>>()).await;
         servers
     }
 

@@ -61,8 +61,8 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-verification", &["model", "store", "bus", "runtime"]),
     ("tempmail-embedded-postgres", &[]),
     ("tempmail-mail-ingest", &["model", "mime", "store", "bus", "runtime"]),
-    ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime"]),
-    ("tempmail-worker", &["model", "store", "bus", "runtime"]),
+    ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime", "verification"]),
+    ("tempmail-worker", &["model", "store", "bus", "runtime", "verification"]),
     (
         "tempmail",
         &["model", "store", "bus", "runtime", "embedded-postgres", "mail-ingest", "api-server", "worker"],

@@ -9,7 +9,7 @@ use super::{DOMAIN, MX_HOST, TOKEN, find, found};
 async fn world_behind(forgery: Forgery) -> DnsWorld {
     let world = DnsWorld::start().await;
     let server = world.server_behind(forgery).await;
-    world.delegate(DOMAIN, &[server]).await;
+    world.delegate(DOMAIN, &[&server]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     world
 }
@@ -48,7 +48,7 @@ async fn an_answer_that_changes_the_case_of_the_name_sends_us_to_tcp() {
 async fn an_answer_that_changes_the_case_of_the_name_is_no_vote_without_tcp() {
     let world = DnsWorld::start().await;
     let server = world.server_behind_without_tcp(Forgery::WrongCase).await;
-    world.delegate(DOMAIN, &[server]).await;
+    world.delegate(DOMAIN, &[&server]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find(&world).await, found(Unknown, Unknown));
 }

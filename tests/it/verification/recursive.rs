@@ -89,3 +89,14 @@ async fn the_deciding_question_goes_over_tcp() {
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt, Right);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt, Missing);
 }
+
+#[tokio::test]
+async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
+    let world = DnsWorld::start().await;
+    world.domain("test", 1).await;
+    world.domain("elsewhere.test", 1).await;
+    world.set_cname(DOMAIN, "elsewhere.test").await;
+    world.set_mx("elsewhere.test", &[(10, MX_HOST)]).await;
+    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await, found(Right, Mismatch));
+}

@@ -26,7 +26,7 @@ async fn a_truncated_answer_is_not_an_empty_one() {
     assert_eq!(find(&world).await, found(Right, Right));
 
     let without = world.server_without_tcp().await;
-    world.delegate(DOMAIN, &[without.clone()]).await;
+    world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     without.fail(Fault::Truncated);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nobody brings the rest");
@@ -61,7 +61,7 @@ async fn servers_are_found_over_tcp_too_where_the_question_decides() {
 async fn a_server_that_refuses_tcp_keeps_its_vote() {
     let world = DnsWorld::start().await;
     let without = world.server_without_tcp().await;
-    world.delegate(DOMAIN, &[without.clone()]).await;
+    world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find_over_tcp(&world).await, found(Right, Right));
     without.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;

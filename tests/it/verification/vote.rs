@@ -1,10 +1,11 @@
 //! Several servers: at least one must answer, and every one that does must have the record.
 
+use hickory_proto::rr::RecordType;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
 
-use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found};
+use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
 
 #[tokio::test]
 async fn every_server_that_answers_must_have_the_records() {
@@ -51,10 +52,8 @@ async fn a_silent_server_has_no_vote() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].fail(Fault::Silent);
     assert_eq!(find(&world).await, found(Right, Right));
-    let txt = servers[0]
-        .asked()
-        .into_iter()
-        .filter(|asked| asked.record_type == hickory_proto::rr::RecordType::TXT);
+    let asked = servers[0].asked();
+    let txt = asked.iter().filter(|asked| asked.record_type == RecordType::TXT);
     let over_tcp: Vec<_> = txt.map(|asked| asked.over_tcp).collect();
     assert_eq!(over_tcp.iter().filter(|over_tcp| !**over_tcp).count(), 2, "it was asked twice over UDP");
     assert_eq!(over_tcp.len(), 3, "and once over TCP");
@@ -65,9 +64,9 @@ async fn a_host_where_nobody_listens_has_no_vote() {
     let world = DnsWorld::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    let nobody = format!("127.255.255.{}", 1 + servers.len()).parse().unwrap();
-    world.add_host(servers[0].host(), nobody).await;
-    world.add_host(servers[0].host(), "::1".parse().unwrap()).await;
+    for nobody in ["127.255.255.1", "::1"] {
+        world.add_host(servers[0].host(), nobody.parse().unwrap()).await;
+    }
     assert_eq!(find(&world).await, found(Right, Right));
 }
 
@@ -76,7 +75,6 @@ async fn a_slow_server_is_waited_for() {
     let world = DnsWorld::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_txt(TXT_NAME, &[RIGHT_TXT, "beside"]).await;
     servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
     let hold = servers[1].hold();
     let (findings, ()) = tokio::join!(find(&world), async {
