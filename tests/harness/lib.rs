@@ -5,6 +5,7 @@
 pub mod app;
 pub mod binary;
 pub mod corpus;
+pub mod dns;
 pub mod http;
 pub mod log;
 pub mod postgres;
@@ -15,5 +16,6 @@ pub mod wait;
 
 pub use app::{App, Tenant};
 pub use binary::Binary;
+pub use dns::DnsWorld;
 pub use http::Answer;
 pub use smtp::{Reply, SmtpClient, send_mail};

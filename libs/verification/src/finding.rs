@@ -44,6 +44,18 @@ pub struct Findings {
     pub holder_txt: Finding,
 }
 
+impl Finding {
+    /// One word, for metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Missing => "missing",
+            Self::Mismatch => "mismatch",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 impl Findings {
     /// Nobody voted.
     pub const UNKNOWN: Self =
@@ -131,3 +143,6 @@ fn host(text: &str) -> Option<Name> {
     name.set_fqdn(true);
     Some(name)
 }
+
+#[cfg(test)]
+mod tests;

@@ -87,14 +87,23 @@ impl Resolver {
     pub async fn find(&self, question: &Question<'_>, transport: Transport) -> Findings {
         let Some((domain, txt_name)) = names(question.domain) else { return Findings::UNKNOWN };
         let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
-        let check = Check::new(self, transport, Instant::now() + PER_DOMAIN);
+        let start = Instant::now();
+        let check = Check::new(self, transport, start + PER_DOMAIN);
         let zone = check.zone_of(&txt_name).await;
         let domain_zone = if zone.holds(&domain) { zone.clone() } else { check.zone_of(&domain).await };
         let (mut txt, mx) =
             join!(check.records(&zone, &txt_name, &TXT), check.records(&domain_zone, &domain, &MX));
         check.follow_aliases(txt_name, &mut txt).await;
-        decide(question, &txt, &mx)
+        let findings = decide(question, &txt, &mx);
+        record(findings, start.elapsed());
+        findings
     }
+}
+
+fn record(findings: Findings, took: Duration) {
+    metrics::histogram!("tempmail_dns_check_seconds").record(took.as_secs_f64());
+    metrics::counter!("tempmail_dns_checks_total", "txt" => findings.txt.as_str(), "mx" => findings.mx.as_str())
+        .increment(1);
 }
 
 fn system_servers() -> Result<Vec<SocketAddr>, ResolverError> {

@@ -108,3 +108,30 @@ impl<'a> Check<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::settings::DnsSettings;
+
+    /// The clock of the tasks stands still but for those who sleep.
+    #[tokio::test(start_paused = true)]
+    async fn one_address_is_paced_and_another_is_not_held_up_by_it() {
+        let servers = vec![SocketAddr::from(([127, 0, 0, 1], 53))];
+        let resolver = Resolver::new(DnsSettings { servers, ..DnsSettings::default() }).unwrap();
+        let start = Instant::now();
+        let check = Check::new(&resolver, Transport::UdpFirst, start + Duration::from_secs(10));
+        for address in [[192, 0, 2, 1], [192, 0, 2, 2]] {
+            for _ in 0..50 {
+                check.wait_for_pace(address.into()).await;
+            }
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO, "as many as come in a second may come at once");
+        for _ in 0..200 {
+            check.wait_for_pace([192, 0, 2, 1].into()).await;
+        }
+        assert_ne!(start.elapsed(), Duration::ZERO);
+    }
+}

@@ -62,3 +62,6 @@ fn is_referral(message: &Message) -> bool {
     let refers = message.authorities.iter().any(|record| record.record_type() == RecordType::NS);
     refers && apex(message).is_none()
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use futures_util::future::join_all;
+use hickory_proto::op::Message;
 use hickory_proto::rr::Name;
 use tokio::join;
 
@@ -57,14 +58,7 @@ impl Check<'_> {
             {
                 return Some((candidate, hosts));
             }
-            // A negative answer tells the zone. A failure tells nothing: some servers can't
-            // answer for names below the apex.
-            candidate = match apex(&message) {
-                Some(apex) if is_usable(&message) && apex.zone_of(&candidate) && *apex != candidate => {
-                    apex.clone()
-                }
-                _ => candidate.base_name(),
-            };
+            candidate = next_candidate(&message, &candidate);
         }
         None
     }
@@ -85,6 +79,18 @@ impl Check<'_> {
     }
 }
 
+/// Where the climb goes on from a name that is no zone cut.
+///
+/// A negative answer tells the zone. An alias does not: the zone is its target's then. Neither
+/// does a failure: some servers can't answer for this type below their apex.
+fn next_candidate(message: &Message, candidate: &Name) -> Name {
+    let is_negative = is_usable(message) && message.answers.is_empty();
+    match apex(message) {
+        Some(apex) if is_negative && apex.zone_of(candidate) && apex != candidate => apex.clone(),
+        _ => candidate.base_name(),
+    }
+}
+
 /// The first address of each host, then the second of each, and so on; each address once.
 fn in_turns(hosts: &[Vec<IpAddr>]) -> Vec<IpAddr> {
     let most = hosts.iter().map(Vec::len).max().unwrap_or_default();
@@ -97,4 +103,58 @@ fn in_turns(hosts: &[Vec<IpAddr>]) -> Vec<IpAddr> {
         }
     }
     addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use hickory_proto::op::{OpCode, ResponseCode};
+    use hickory_proto::rr::rdata::{CNAME, SOA};
+    use hickory_proto::rr::{RData, Record};
+
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::from_ascii(text).unwrap()
+    }
+
+    fn negative(response_code: ResponseCode, apex: &str) -> Message {
+        let mut message = Message::error_msg(1, OpCode::Query, response_code);
+        let soa = SOA::new(name(apex), name(apex), 1, 1, 1, 1, 1);
+        message.add_authority(Record::from_rdata(name(apex), 1, RData::SOA(soa)));
+        message
+    }
+
+    #[test]
+    fn a_negative_answer_tells_the_zone() {
+        let candidate = name("_tempmail.a.b.acme.test.");
+        for response_code in [ResponseCode::NoError, ResponseCode::NXDomain] {
+            let message = negative(response_code, "acme.test.");
+            assert_eq!(next_candidate(&message, &candidate), name("acme.test."));
+        }
+    }
+
+    #[test]
+    fn what_tells_no_zone_above_leads_to_the_parent() {
+        let candidate = name("_tempmail.acme.test.");
+        let mut alias = negative(ResponseCode::NoError, "test.");
+        let target = RData::CNAME(CNAME(name("elsewhere.test.")));
+        alias.add_answer(Record::from_rdata(candidate.clone(), 1, target));
+        for message in [
+            alias,
+            negative(ResponseCode::ServFail, "test."),
+            negative(ResponseCode::NoError, "elsewhere.test."),
+            negative(ResponseCode::NoError, "_tempmail.acme.test."),
+            Message::error_msg(1, OpCode::Query, ResponseCode::NXDomain),
+        ] {
+            assert_eq!(next_candidate(&message, &candidate), name("acme.test."), "{message:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_taken_in_turns_and_once() {
+        let address = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let hosts =
+            [vec![address(1), address(2), address(3)], vec![], vec![address(4), address(1), address(5)]];
+        assert_eq!(in_turns(&hosts), [1, 4, 2, 3, 5].map(address));
+    }
 }
