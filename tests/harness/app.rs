@@ -33,6 +33,7 @@ pub use self::domain::Domain;
 use self::rows::{insert_system_domain, insert_tenant, insert_token};
 pub use self::settings::fresh_key;
 use self::settings::test_config;
+use crate::contract::Checked;
 use crate::dns::DnsWorld;
 use crate::http::{Answer, Request};
 use crate::postgres::Database;
@@ -143,6 +144,7 @@ impl AppBuilder {
 struct Running {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
+    _checked: Checked,
     worker: WorkerParts,
     shutdown: Shutdown,
     tasks: JoinSet<anyhow::Result<()>>,
@@ -202,7 +204,8 @@ impl Running {
             async move { worker.run(shutdown).await }
         });
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        Self { smtp, http, worker: WorkerParts { config, store }, shutdown, tasks }
+        let _checked = Checked::new(http);
+        Self { smtp, http, _checked, worker: WorkerParts { config, store }, shutdown, tasks }
     }
 }
 
@@ -322,6 +325,22 @@ impl App {
         .await
         .expect("the domain is free");
         id
+    }
+
+    /// Ends what a custom domain's verification gave: its records are lost.
+    ///
+    /// # Panics
+    /// There is no such domain.
+    pub async fn end_verification(&self, domain: Uuid) {
+        let ended = sqlx::query(
+            "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+             WHERE id = $1",
+        )
+        .bind(domain)
+        .execute(&self.pool)
+        .await
+        .expect("the domain may fail");
+        assert_eq!(ended.rows_affected(), 1);
     }
 
     /// Tries to create a mailbox, with a Pro token or without.

@@ -4,12 +4,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
 
-use super::takes_pro_tokens_only;
+use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_pro_tokens_only() {
-    let app = App::start().await;
-    takes_pro_tokens_only(&app, Method::GET, "/pro/api/domains").await;
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::GET, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,14 +6,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::{App, DnsWorld};
 
-use super::takes_pro_tokens_only;
+use crate::pro_api::is_for_pro_alone;
 
 const PATH: &str = "/pro/api/domains";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_pro_tokens_only() {
-    let app = App::start().await;
-    takes_pro_tokens_only(&app, Method::POST, PATH).await;
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::POST, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

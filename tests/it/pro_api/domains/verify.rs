@@ -7,13 +7,12 @@ use serde_json::json;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::{App, DnsWorld};
 
-use super::{hand_to_kubernetes, knows_own_ids_only, takes_pro_tokens_only};
+use super::{hand_to_kubernetes, knows_own_ids_only};
+use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_pro_tokens_only() {
-    let app = App::start().await;
-    let id = app.domain(&app.tenant, "ships.test").await.id;
-    takes_pro_tokens_only(&app, Method::POST, &format!("/pro/api/domains/{id}/verify")).await;
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::POST, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
