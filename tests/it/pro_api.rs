@@ -3,6 +3,7 @@
 mod accounts;
 mod accounts_messages;
 mod domains;
+mod errors;
 mod limits;
 mod reset_password;
 mod session;
