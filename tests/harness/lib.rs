@@ -4,6 +4,7 @@
 
 pub mod app;
 pub mod binary;
+pub mod command;
 pub mod corpus;
 pub mod http;
 pub mod log;
@@ -15,5 +16,6 @@ pub mod wait;
 
 pub use app::{App, Tenant};
 pub use binary::Binary;
+pub use command::Ended;
 pub use http::Answer;
 pub use smtp::{Reply, SmtpClient, send_mail};

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
+mod administration;
 mod mailbox_api;
 mod message;
 mod owner;
