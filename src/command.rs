@@ -3,6 +3,7 @@
 mod config;
 mod database;
 mod migrate;
+mod openapi;
 mod output;
 mod role;
 mod system_domain;
@@ -45,6 +46,8 @@ enum Command {
     SystemDomain(system_domain::Options),
     /// Print the reference of all settings
     Config,
+    /// Print the OpenAPI document of the HTTP interface
+    Openapi,
 }
 
 #[derive(Debug, Args)]
@@ -71,6 +74,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Config => config::print(),
+            Command::Openapi => openapi::print(),
             Command::Up(options) => block_on(up::run(options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),

@@ -132,12 +132,12 @@ impl Kinds {
     }
 
     /// The kind of a body's `kind`; without one the kind that the surface itself takes.
-    fn read(self, value: Option<Value>) -> Result<TokenKind, BodyError> {
+    fn read(self, value: Option<&Value>) -> Result<TokenKind, BodyError> {
         let expected = match self {
             Self::ProOrLive => "`pro` or `live`",
             Self::LiveAlone => "`live`",
         };
-        match (self, value.as_ref().map(Value::as_str)) {
+        match (self, value.map(Value::as_str)) {
             (Self::ProOrLive, None) | (Self::ProOrLive, Some(Some("pro"))) => Ok(TokenKind::Pro),
             (Self::LiveAlone, None) | (_, Some(Some("live"))) => Ok(TokenKind::Live),
             _ => Err(BodyError::Wrong { field: "kind", expected }),
@@ -148,18 +148,22 @@ impl Kinds {
     pub(crate) fn schema(self) -> Value {
         let kind = match self {
             Self::ProOrLive => {
-                json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro"})
+                json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro",
+                       "examples": ["live"]})
             }
-            Self::LiveAlone => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live"}),
+            Self::LiveAlone => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live",
+                                      "examples": ["live"]}),
         };
         let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": DAYS_MAX,
-                          "description": "Without it the token never expires."});
+                          "description": "Without it the token never expires.", "examples": [30]});
         json!({
             "type": "object",
             "required": ["name"],
             "properties": {
                 "name": {"type": "string", "minLength": 1, "maxLength": NAME_MAX,
-                         "description": "What its owner calls it; no control characters."},
+                         "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+                         "description": "What its owner calls it; no control characters.",
+                         "examples": ["continuous integration"]},
                 "kind": kind,
                 "expires_in_days": days,
             },
@@ -187,7 +191,7 @@ pub(crate) async fn create(
     mut body: JsonObject,
 ) -> Result<(StatusCode, Json<CreatedToken>), TokenError> {
     let name = read_name(body.text("name")?)?;
-    let kind = kinds.read(given(body.take("kind")))?;
+    let kind = kinds.read(given(body.take("kind")).as_ref())?;
     let days = given(body.take("expires_in_days")).map(|value| read_days(&value)).transpose()?;
     let token = PlainToken::generate(kind).map_err(|error| {
         tracing::error!("the operating system gives no randomness: {error}");

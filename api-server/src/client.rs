@@ -60,6 +60,11 @@ impl ClientRule {
         Client { unlimited: client.unlimited || contains(&self.trusted_proxies, address), ..client }
     }
 
+    /// Whether a peer is a proxy whose word is taken.
+    pub(crate) fn is_trusted_proxy(&self, peer: IpAddr) -> bool {
+        contains(&self.trusted_proxies, peer.to_canonical())
+    }
+
     fn client(&self, address: IpAddr) -> Client {
         let key = match address {
             IpAddr::V4(_) => address,

@@ -5,6 +5,7 @@ mod api_token;
 mod arrivals;
 mod auth;
 mod client;
+mod custom_domain;
 mod error;
 mod json_body;
 mod limit;

@@ -5,6 +5,7 @@ mod cors;
 mod deadline;
 mod edge;
 mod place;
+mod request_id;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::error::{Surface, code};
 use crate::openapi::{Routes, document};
 use crate::state::AppState;
-use crate::{mailbox_api, pro_api, token_api};
+use crate::{mailbox_api, openapi, pro_api, token_api};
 use place::Places;
 
 /// Octets of a request body.
@@ -84,11 +85,11 @@ impl ApiServer {
     /// returns once that is done or `shutdown` stops.
     ///
     /// # Errors
-    /// None so far.
+    /// The settings of DNS can't be used.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
-            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())?;
         let router = router(state.clone());
         let places = Places::new(config.http.connections_per_client);
         let all = Arc::new(Semaphore::new(config.http.connections));
@@ -141,7 +142,11 @@ fn set_options(stream: &TcpStream) {
 
 /// Every route of the interface.
 fn routes() -> Routes {
-    Routes::new().merge(mailbox_api::routes()).merge(pro_api::routes()).merge(token_api::routes())
+    Routes::new()
+        .merge(mailbox_api::routes())
+        .merge(pro_api::routes())
+        .merge(token_api::routes())
+        .merge(openapi::routes())
 }
 
 /// The OpenAPI 3.1 document of every route.

@@ -3,16 +3,19 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use tempmail_bus::Bus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
 use tempmail_model::sealed::SecretSealer;
+use tempmail_model::verify_token::VerifyTokens;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
+use tempmail_verification::Verifier;
 
 use crate::arrivals::Arrivals;
 use crate::auth::touch::Touches;
@@ -40,6 +43,10 @@ pub struct App {
     pub cursors: CursorSealer,
     /// Seals the secrets of webhooks.
     pub webhook_secrets: SecretSealer,
+    /// Makes what the TXT records of custom domains carry.
+    pub verify_tokens: VerifyTokens,
+    /// Looks at the records of custom domains.
+    pub verifier: Verifier,
     /// Local parts that nobody may have on system domains.
     pub reserved: ReservedLocalParts,
     /// Recent arrivals, to wake waiters from.
@@ -66,10 +73,12 @@ impl AppState {
         keys: &Keys,
         readiness: Readiness,
         shutdown: Shutdown,
-    ) -> Self {
-        Self(Arc::new(App {
+    ) -> anyhow::Result<Self> {
+        Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
             webhook_secrets: SecretSealer::new(&keys.secrets),
+            verify_tokens: VerifyTokens::new(&keys.secrets[0]),
+            verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)).context("`dns.*`")?,
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(store.clone(), &bus, Arc::clone(&clock), readiness, &shutdown),
             mailbox_tokens: MailboxTokens::new(&keys.jwt),
@@ -84,7 +93,7 @@ impl AppState {
             bus,
             clock,
             shutdown,
-        }))
+        })))
     }
 }
 

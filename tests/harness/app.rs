@@ -31,6 +31,7 @@ use uuid::Uuid;
 use self::rows::{insert_system_domain, insert_tenant, insert_token};
 pub use self::settings::fresh_key;
 use self::settings::test_config;
+use crate::contract::Checked;
 use crate::http::{Answer, Request};
 use crate::postgres::Database;
 use crate::wait::eventually;
@@ -129,6 +130,7 @@ impl AppBuilder {
 struct Running {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
+    _checked: Checked,
     worker: WorkerParts,
     shutdown: Shutdown,
     tasks: JoinSet<anyhow::Result<()>>,
@@ -179,13 +181,15 @@ impl Running {
         .expect("api-server starts");
         let http = api.local_addr();
         tasks.spawn(api.run(shutdown.clone()));
-        let worker = Worker::new(Arc::clone(&config), store.clone(), business_clock);
+        let worker =
+            Worker::new(Arc::clone(&config), store.clone(), business_clock).expect("the worker starts");
         tasks.spawn({
             let shutdown = shutdown.clone();
             async move { worker.run(shutdown).await }
         });
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        Self { smtp, http, worker: WorkerParts { config, store }, shutdown, tasks }
+        let _checked = Checked::new(http);
+        Self { smtp, http, _checked, worker: WorkerParts { config, store }, shutdown, tasks }
     }
 }
 
@@ -304,6 +308,22 @@ impl App {
         id
     }
 
+    /// Ends what a custom domain's verification gave: its records are lost.
+    ///
+    /// # Panics
+    /// There is no such domain.
+    pub async fn end_verification(&self, domain: Uuid) {
+        let ended = sqlx::query(
+            "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+             WHERE id = $1",
+        )
+        .bind(domain)
+        .execute(&self.pool)
+        .await
+        .expect("the domain may fail");
+        assert_eq!(ended.rows_affected(), 1);
+    }
+
     /// Tries to create a mailbox, with a Pro token or without.
     pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
         let request = self.request(Method::POST, "/api/accounts");
@@ -350,6 +370,7 @@ impl App {
         let parts = &self.running.worker;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
+            .expect("a worker can be made")
             .pass()
             .await
             .expect("the worker's pass succeeds");

@@ -5,6 +5,7 @@
 pub mod app;
 pub mod binary;
 pub mod command;
+pub mod contract;
 pub mod corpus;
 pub mod http;
 pub mod log;

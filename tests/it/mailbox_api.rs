@@ -1,9 +1,21 @@
 //! `/api`
 
-mod accounts;
-mod domains;
-mod errors;
-mod me;
-mod messages;
+mod accounts {
+    mod post;
+}
+mod domains {
+    mod get;
+}
+mod jwt;
+mod me {
+    mod delete;
+    mod get;
+}
+mod message;
+mod messages {
+    mod get;
+}
 mod rates;
-mod sign_in;
+mod token {
+    mod post;
+}

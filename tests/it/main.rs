@@ -1,12 +1,21 @@
-//! What tempmail promises, through its public surface. The folders mirror the interface.
+//! What tempmail promises, through its public surface. The folders mirror the interface: a file
+//! is a method of a path (parameters of paths are left out). Files beside them are about one
+//! subject that several routes share.
 
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
+mod addresses;
 mod administration;
+mod clock;
+mod contract;
+mod http;
 mod mailbox_api;
+mod matrix;
 mod message;
 mod owner;
 mod policy;
+mod pro_api;
+mod races;
 mod security;
 mod smtp;
 mod stream;

@@ -1,12 +1,17 @@
 //! `/v1`
 
 mod authentication;
-mod config;
+mod config {
+    mod get;
+}
 mod cursor;
 mod email;
-mod inbox;
-mod inbox_deletion;
-mod inbox_owner;
+mod inbox {
+    mod delete;
+    mod get;
+}
+mod owner;
+mod tokens;
 mod wait_slots;
 
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Background work: slots ahead of time, expired slots, large deletions, and things that end
-//! by themselves.
+//! Background work: slots ahead of time, expired slots, large deletions, things that end by
+//! themselves, and the records of custom domains.
 //!
 //! Every loop takes the time from [`Clock`], does what is due, and sleeps. A pass that fails
 //! is logged and counted, and the loop lives. Several workers at once do no harm: what two of
@@ -18,6 +18,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
+use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
 
 /// The role that runs the loops.
@@ -27,6 +28,8 @@ pub struct Worker {
     store: Store,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
+    /// `None`: others look at custom domains (`worker.verify_domains`).
+    verifier: Option<Arc<Verifier>>,
 }
 
 /// One of the loops.
@@ -40,11 +43,14 @@ enum Job {
     Purge,
     /// Removes idle mailboxes, released addresses, tokens that ended a week ago.
     Upkeep,
+    /// Looks at the records of custom domains that are due.
+    VerifyDomains,
 }
 
 impl Job {
     /// In the order in which one pass of everything runs them.
-    const ALL: [Self; 4] = [Self::SlotsAhead, Self::Upkeep, Self::Purge, Self::ExpiredSlots];
+    const ALL: [Self; 5] =
+        [Self::SlotsAhead, Self::VerifyDomains, Self::Upkeep, Self::Purge, Self::ExpiredSlots];
 
     fn name(self) -> &'static str {
         match self {
@@ -52,6 +58,7 @@ impl Job {
             Self::ExpiredSlots => "expired_slots",
             Self::Purge => "purge",
             Self::Upkeep => "upkeep",
+            Self::VerifyDomains => "verify_domains",
         }
     }
 
@@ -61,6 +68,7 @@ impl Job {
             Self::SlotsAhead | Self::ExpiredSlots => 30,
             Self::Purge => 1,
             Self::Upkeep => 300,
+            Self::VerifyDomains => 5,
         })
     }
 }
@@ -70,8 +78,17 @@ const COMPONENT: &str = "worker";
 
 impl Worker {
     /// A worker over a database whose schema is up to date.
-    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
-        Self { config, store, clock, readiness: Readiness::default() }
+    ///
+    /// # Errors
+    /// The settings of DNS can't be used.
+    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let verifier = if config.worker.verify_domains {
+            let verifier = Verifier::new(&config, store.clone(), Arc::clone(&clock));
+            Some(Arc::new(verifier.context("`dns.*`")?))
+        } else {
+            None
+        };
+        Ok(Self { config, store, clock, readiness: Readiness::default(), verifier })
     }
 
     /// Shows in `readiness` whether there are partitions for new mail; so far there are none.
@@ -138,6 +155,10 @@ impl Worker {
             Job::ExpiredSlots => self.drop_expired_slots().await,
             Job::Purge => self.carry_out_purges().await,
             Job::Upkeep => self.tidy_up().await,
+            Job::VerifyDomains => match &self.verifier {
+                Some(verifier) => Ok(verifier.pass().await?),
+                None => Ok(()),
+            },
         }
     }
 }

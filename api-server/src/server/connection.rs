@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 use tower::ServiceExt as _;
 
-use super::deadline::{Activity, AnswerBody, InHand, WatchedIo};
+use super::deadline::{Activity, AnswerBody, RequestBody, WatchedIo};
 use crate::client::Peer;
 
 /// Octets of a request's header section.
@@ -37,9 +39,9 @@ pub(super) async fn serve(
     shutdown: Shutdown,
 ) {
     let activity = Activity::new(Duration::from_secs(config.http.header_seconds));
-    let io = TokioIo::new(WatchedIo { io: stream, activity: activity.clone() });
+    let io = TokioIo::new(WatchedIo::new(stream, activity.clone()));
     let requests = activity.clone();
-    let service = service_fn(move |request| answer(request, peer, router.clone(), requests.begin()));
+    let service = service_fn(move |request| answer(request, peer, router.clone(), requests.clone()));
     let mut connection = pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service));
     let mut drain = pin!(shutdown.drain.cancelled());
     let mut stop = pin!(shutdown.stop.cancelled());
@@ -75,10 +77,15 @@ async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
     router: Router,
-    in_hand: InHand,
+    requests: Activity,
 ) -> Result<Response<AnswerBody>, Infallible> {
-    let mut request = request.map(Body::new);
+    let in_hand = requests.begin();
+    let mut request = request.map(|body| Body::new(RequestBody::new(body, requests.clone())));
     request.extensions_mut().insert(Peer(peer));
-    let response = router.oneshot(request).await?;
+    let mut response = router.oneshot(request).await?;
+    if requests.left_a_body() {
+        // What is left of the body is read and dropped until the client is done: no next request is.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     Ok(response.map(|body| AnswerBody { body, _in_hand: in_hand }))
 }

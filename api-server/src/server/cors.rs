@@ -38,7 +38,8 @@ pub(super) fn admit(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
-            "content-disposition, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-next-since",
+            "content-disposition, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-next-since, \
+             x-request-id",
         ),
     );
 }

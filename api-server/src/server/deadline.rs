@@ -1,5 +1,5 @@
 //! When a connection has waited long enough: for a request's header section, for a next
-//! request, or for a client that does not read its answer.
+//! request, for a client that does not read its answer, or for one that still sends after it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
@@ -16,6 +16,10 @@ use tokio::time::Instant;
 const IDLE: Duration = Duration::from_secs(75);
 /// How long a client may read nothing of an answer that waits for it.
 const STALLED: Duration = Duration::from_secs(30);
+/// How long a client may go on sending a body that was answered without it.
+const LINGER: Duration = Duration::from_secs(5);
+/// Octets of such a body that are read and dropped.
+const LINGER_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
 enum Phase {
@@ -25,6 +29,8 @@ enum Phase {
     Idle,
     /// A request is in hand; its handler looks after its own time.
     Busy,
+    /// All is answered, and the client still sends.
+    Lingering,
 }
 
 #[derive(Debug)]
@@ -32,6 +38,8 @@ struct State {
     phase: Phase,
     since: Instant,
     stalled_since: Option<Instant>,
+    /// The body of the last request was not read to its end.
+    body_left: bool,
 }
 
 /// What a connection is waiting for; shared between its socket and its requests.
@@ -44,7 +52,8 @@ pub(super) struct Activity {
 impl Activity {
     /// A connection that just opened has `head` for the header section of its first request.
     pub(super) fn new(head: Duration) -> Self {
-        let state = State { phase: Phase::Head, since: Instant::now(), stalled_since: None };
+        let state =
+            State { phase: Phase::Head, since: Instant::now(), stalled_since: None, body_left: false };
         Self { state: Arc::new(Mutex::new(state)), head }
     }
 
@@ -56,6 +65,7 @@ impl Activity {
             Phase::Head => Some(state.since + self.head),
             Phase::Idle => Some(state.since + IDLE),
             Phase::Busy => None,
+            Phase::Lingering => Some(state.since + LINGER),
         };
         stalled.into_iter().chain(waiting).min()
     }
@@ -88,8 +98,60 @@ impl Activity {
         }
     }
 
+    /// Whether the body of the last request was not read to its end.
+    pub(super) fn left_a_body(&self) -> bool {
+        self.lock().body_left
+    }
+
+    /// Whether the client may still be sending though all is answered.
+    fn lingers(&self) -> bool {
+        let mut state = self.lock();
+        if state.body_left && !matches!(state.phase, Phase::Lingering) {
+            state.phase = Phase::Lingering;
+            state.since = Instant::now();
+        }
+        state.body_left
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request's body, which tells when it was read to its end.
+pub(super) struct RequestBody {
+    body: Incoming,
+    activity: Activity,
+}
+
+impl RequestBody {
+    pub(super) fn new(body: Incoming, activity: Activity) -> Self {
+        activity.lock().body_left = !body.is_end_stream();
+        Self { body, activity }
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.activity.lock().body_left = false;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -130,8 +192,31 @@ impl HttpBody for AnswerBody {
 
 /// A socket that tells what happens on it.
 pub(super) struct WatchedIo<T> {
-    pub(super) io: T,
-    pub(super) activity: Activity,
+    io: T,
+    activity: Activity,
+    /// Octets that were read and dropped after the last answer.
+    lingered: usize,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> WatchedIo<T> {
+    pub(super) fn new(io: T, activity: Activity) -> Self {
+        Self { io, activity, lingered: 0 }
+    }
+
+    /// Reads on until the client is done: a socket that is closed with octets unread is reset,
+    /// and the client may never see the answer that says what was wrong with them.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut scratch = [0; 4096];
+        while self.lingered < LINGER_MAX {
+            let mut unread = ReadBuf::new(&mut scratch);
+            ready!(Pin::new(&mut self.io).poll_read(cx, &mut unread))?;
+            match unread.filled().len() {
+                0 => break,
+                octets => self.lingered += octets,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
@@ -149,7 +234,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, buf);
         self.activity.wrote(&written);
@@ -161,7 +246,8 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for WatchedIo<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.io).poll_shutdown(cx))?;
+        if self.activity.lingers() { self.poll_linger(cx) } else { Poll::Ready(Ok(())) }
     }
 
     fn is_write_vectored(&self) -> bool {

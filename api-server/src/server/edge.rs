@@ -13,8 +13,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
+use tracing::Instrument as _;
 
-use super::{BODY_MAX, cors};
+use super::{BODY_MAX, cors, request_id};
 use crate::client::{Client, Peer};
 use crate::error::{ApiError, Surface, V1Error};
 use crate::limit::RateReport;
@@ -30,6 +31,8 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
     let peer =
         request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
     let client = state.clients.of_request(peer, request.headers());
+    let id = request_id::of(request.headers(), &state.clients, peer);
+    let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
     let report = RateReport::default();
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(report.clone());
@@ -38,7 +41,7 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
     } else {
         match refusal(&state, client, &request) {
             Some(refusal) => refusal,
-            None => answer(request, next).await,
+            None => answer(request, next).instrument(span.clone()).await,
         }
     };
     let headers = response.headers_mut();
@@ -46,11 +49,14 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
     if let Some(origin) = origin {
         cors::admit(headers, origin);
     }
+    headers.insert(request_id::X_REQUEST_ID, id);
     dress(headers);
     // The route's pattern, never the path: paths hold addresses.
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
     let (status, seconds) = (response.status(), began.elapsed().as_secs_f64());
-    tracing::debug!(http.method = method, http.route = route, http.status = status.as_u16(), "answered");
+    span.in_scope(|| {
+        tracing::debug!(http.method = method, http.route = route, http.status = status.as_u16(), "answered");
+    });
     let labels = [("method", method.to_owned()), ("route", route.to_owned())];
     metrics::histogram!("tempmail_http_request_seconds", &labels).record(seconds);
     metrics::counter!("tempmail_http_requests_total", "method" => method, "route" => route.to_owned(),

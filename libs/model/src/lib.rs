@@ -12,4 +12,5 @@ pub mod retention;
 pub mod sealed;
 pub mod token;
 pub mod trace;
+pub mod verify_token;
 pub mod webhook;

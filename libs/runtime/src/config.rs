@@ -40,6 +40,10 @@ pub struct Config {
     pub retention: Retention,
     /// Which addresses nobody may have.
     pub addresses: Addresses,
+    /// How the records of custom domains are looked for.
+    pub dns: Dns,
+    /// Background work.
+    pub worker: Worker,
     /// Bounds.
     pub limits: Limits,
     /// Logs.
@@ -168,6 +172,43 @@ pub struct Retention {
 pub struct Addresses {
     /// Local parts that nobody may have on system domains.
     pub reserved: Vec<String>,
+}
+
+/// `dns.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dns {
+    /// Whom the answer about a domain is taken from.
+    pub mode: DnsMode,
+    /// Where to begin, or in [`DnsMode::Recursive`] whom to ask; none: those of the system.
+    pub servers: Vec<SocketAddr>,
+    /// Port of the domains' name servers.
+    pub port: u16,
+    /// Whether a domain's name servers may have addresses that are not public.
+    pub allow_private: bool,
+    /// Seconds between two checks of a pending domain.
+    pub interval_seconds: u32,
+    /// Hours that a domain may be pending.
+    pub pending_hours: u16,
+}
+
+/// Whom the answer about a domain is taken from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DnsMode {
+    /// The domain's own name servers.
+    #[default]
+    Authoritative,
+    /// Resolvers, whose word is taken.
+    Recursive,
+}
+
+/// `worker.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Worker {
+    /// Whether the worker looks at the records of custom domains.
+    pub verify_domains: bool,
 }
 
 /// `telemetry.*`

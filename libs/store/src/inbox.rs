@@ -79,7 +79,7 @@ macro_rules! access {
                                             WHEN $3::smallint = 2 THEN 3 ELSE 0 END::smallint AS owner_kind) k
             LEFT JOIN tenant t ON t.id = CASE k.owner_kind WHEN 1 THEN b.tenant WHEN 2 THEN d.tenant
                                               WHEN 3 THEN '00000000-0000-7000-8000-000000000001' END
-            WHERE d.name = $1 AND d.serves
+            WHERE d.name = $1 AND d.serves AND ($3 <> 3 OR d.tenant IS NOT NULL)
               AND CASE k.owner_kind WHEN 0 THEN d.shared_inboxes AND $3 = 0
                        WHEN 1 THEN b.removed_at IS NULL AND t.id = $4
                        ELSE t.id = $4 END
@@ -265,9 +265,9 @@ fn ask<'q>(
     question: &InboxQuestion<'q>,
     now: Timestamp,
 ) -> Query<'q, Postgres, PgArguments> {
-    // System domains refuse what merely looks like ASCII, as SMTP does.
     let reserved = match question.reserved {
-        Reserved::No if question.address.has_non_ascii_local_part() => 1_i16,
+        // System domains have none of it, even where its normal form is ASCII, as SMTP says.
+        _ if question.address.has_non_ascii_local_part() => 3_i16,
         Reserved::No => 0,
         Reserved::Refused => 1,
         Reserved::Platform => 2,

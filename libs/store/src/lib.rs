@@ -5,6 +5,7 @@
 //! [`StoreError`].
 
 mod change;
+mod custom_domain;
 mod delivery;
 mod domain;
 mod error;
@@ -31,6 +32,10 @@ use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
 pub use change::{Creation, Refused};
+pub use custom_domain::{
+    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, ManagedBy,
+    NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
+};
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;

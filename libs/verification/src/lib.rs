@@ -1,1 +1,16 @@
 //! Custom domains: whether the records that prove a domain are there, and what follows.
+
+mod decision;
+mod finding;
+mod name;
+mod resolver;
+mod rules;
+mod settings;
+mod verifier;
+
+pub use finding::{Finding, Findings, Question};
+pub use name::{NameError, custom_domain_name};
+pub use resolver::{Resolver, ResolverError, Transport};
+pub use rules::DomainRules;
+pub use settings::{DnsMode, DnsSettings};
+pub use verifier::{Checked, Outcome, Verifier};

@@ -121,25 +121,6 @@ async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_http_is_503_with_retry_after() {
-    let (app, proxy) = behind_proxy().await;
-    let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    proxy.cut();
-    let answer = app.get("/v1/inbox/away@inbox.localhost").await;
-    answer.is_v1_error(503, "unavailable");
-    assert!(!answer.header("retry-after").is_empty());
-    let answer = app.get_mailbox(&mailbox, "/api/messages").await;
-    answer.is_api_error(503, "unavailable");
-    let answer = app.create_mailbox(None, "new@inbox.localhost", "pass123").await;
-    answer.is_api_error(503, "unavailable");
-    proxy.restore();
-    eventually("reads work again", || async {
-        (app.get_mailbox(&mailbox, "/api/messages").await.status == 200).then_some(())
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_wait_lives_through_an_absence_of_postgres_or_says_so() {
     let (app, proxy) = behind_proxy().await;
     let blocked = app.block(&app.tenant.live, "/v1/inbox/away@inbox.localhost").await;

@@ -136,11 +136,7 @@ async fn a_domain_that_stops_serving_is_refused_from_then_on() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     app.deliver("a@ships.example", "before", "").await;
-    sqlx::query("UPDATE domain SET serves = false WHERE id = $1")
-        .bind(domain)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    app.end_verification(domain).await;
     // RCPT may remember a yes for 5 s; the end of data never does.
     let message = smtp::message("a@client.example", "after", "");
     let reply = send_mail(app.smtp(), "a@client.example", "a@ships.example", &message).await;

@@ -5,7 +5,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
 
-use super::{Addresses, Admin, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry};
+use super::{
+    Addresses, Admin, Dns, DnsMode, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry, Worker,
+};
 
 fn any_address(port: u16) -> SocketAddr {
     (Ipv4Addr::UNSPECIFIED, port).into()
@@ -70,6 +72,25 @@ impl Default for Retention {
 impl Default for Addresses {
     fn default() -> Self {
         Self { reserved: ReservedLocalParts::DEFAULT.map(str::to_owned).to_vec() }
+    }
+}
+
+impl Default for Dns {
+    fn default() -> Self {
+        Self {
+            mode: DnsMode::default(),
+            servers: Vec::new(),
+            port: 53,
+            allow_private: false,
+            interval_seconds: 300,
+            pending_hours: 72,
+        }
+    }
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self { verify_domains: true }
     }
 }
 

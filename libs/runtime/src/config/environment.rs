@@ -54,6 +54,7 @@ fn value_of(key: &'static KeyDoc, text: String) -> Result<Value, ConfigError> {
     match key.kind {
         Kind::Text | Kind::Secret => Ok(Value::String(text)),
         Kind::Number => Ok(Value::from(text.trim().parse::<u64>().map_err(|_| wrong())?)),
+        Kind::Switch => Ok(Value::from(text.trim().parse::<bool>().map_err(|_| wrong())?)),
         Kind::List if text.trim_start().starts_with('[') => serde_json::from_str(&text).map_err(|_| wrong()),
         Kind::List => Ok(text.split(',').map(|item| Value::from(item.trim())).collect()),
         Kind::KeyList => serde_saphyr::from_str(&text).map_err(|_| wrong()),

@@ -14,6 +14,8 @@ pub(super) enum Kind {
     Secret,
     /// A whole number.
     Number,
+    /// `true` or `false`.
+    Switch,
     /// `a,b` or a JSON array.
     List,
     /// A JSON or YAML list of `{kid, secret}`; `…_FILE` names a file that holds it.
@@ -43,6 +45,7 @@ const fn count(path: &'static str, doc: &'static str) -> KeyDoc {
 const SOCKET: &str = "an IP address with port, such as 0.0.0.0:8080 or [::]:8080";
 const NETWORKS: &str = "a list of networks, such as 10.0.0.0/8";
 const RING: &str = "a list of {kid, secret}";
+const SWITCH: &str = "true or false";
 const HOURS: &str = "1, 6, 24, 72, 168 or 720";
 
 /// Every key there is.
@@ -124,6 +127,34 @@ pub(super) const KEYS: &[KeyDoc] = &[
         Kind::List,
         "a list of local parts",
         "Local parts that nobody may have on system domains; `postmaster` and `abuse` are always among them.",
+    ),
+    key(
+        "dns.mode",
+        Kind::Text,
+        "authoritative or recursive",
+        "Whom the answer about a custom domain is taken from: `authoritative`, the domain's own name servers, each asked \
+         directly; `recursive`, the servers of `dns.servers`, for networks that reach no other.",
+    ),
+    key(
+        "dns.servers",
+        Kind::List,
+        "a list of IP addresses with port, such as 192.0.2.53:53",
+        "Resolvers that tell where a domain's name servers are, or that answer (`recursive`); without any, the system's.",
+    ),
+    count("dns.port", "Port of the domains' name servers."),
+    key(
+        "dns.allow_private",
+        Kind::Switch,
+        SWITCH,
+        "Whether a domain's name servers may have addresses that are not public. Tenants choose those servers.",
+    ),
+    count("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
+    count("dns.pending_hours", "Hours after which a pending custom domain fails."),
+    key(
+        "worker.verify_domains",
+        Kind::Switch,
+        SWITCH,
+        "Whether the worker checks the records of custom domains that are due. Several that do are harmless.",
     ),
     count("limits.mailbox_bytes", "Octets a free mailbox may hold."),
     count("limits.inbox_bytes", "Octets an address without a mailbox may hold."),

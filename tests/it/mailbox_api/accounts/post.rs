@@ -13,10 +13,10 @@ async fn a_mailbox_is_created_with_a_jwt_that_works() {
     for pro in [None, Some(app.tenant.pro.as_str())] {
         let address = if pro.is_some() { "Pro.Name@inbox.localhost" } else { "free@inbox.localhost" };
         let created = app.create_mailbox(pro, address, "pass123").await.expect(201);
-        let mut keys: Vec<&String> = created.as_object().unwrap().keys().collect();
-        keys.sort();
-        assert_eq!(keys, ["address", "id", "token"]);
-        assert_eq!(created["address"], address.to_lowercase());
+        assert_eq!(
+            created,
+            json!({ "id": created["id"], "address": address.to_lowercase(), "token": created["token"] })
+        );
         let jwt = created["token"].as_str().unwrap();
         let me = app.request(Method::GET, "/api/me").bearer(jwt).send().await.expect(200);
         assert_eq!(me["id"], created["id"]);
@@ -69,11 +69,7 @@ async fn a_bad_address_or_domain_is_invalid_address() {
 async fn an_unverified_custom_domain_is_invalid_address() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
-    sqlx::query("UPDATE domain SET serves = false WHERE id = $1")
-        .bind(domain)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    app.end_verification(domain).await;
     let answer = app.create_mailbox(Some(&app.tenant.pro), "a@ships.example", "pass123").await;
     answer.is_api_error(400, "invalid_address");
 }
@@ -191,18 +187,6 @@ async fn the_address_of_a_removed_mailbox_is_held_for_its_tenant_alone() {
     assert!(app.messages(&again).await.is_empty(), "a mailbox starts empty");
     let revived = app.get_mailbox(&mailbox, "/api/messages").await;
     revived.is_api_error(401, "invalid_token");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_held_address_is_free_for_all_after_31_days() {
-    let app = App::start().await;
-    let mailbox = app.mailbox(None, "held@inbox.localhost").await;
-    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
-    app.advance_hours(24 * 31 - 1);
-    app.create_mailbox(None, "held@inbox.localhost", "pass123").await.is_api_error(409, "address_taken");
-    app.advance_hours(2);
-    app.deliver("held@inbox.localhost", "a shared inbox again", "").await;
-    assert_eq!(app.create_mailbox(None, "held@inbox.localhost", "pass123").await.status, 201);
 }
 
 #[tokio::test(flavor = "multi_thread")]

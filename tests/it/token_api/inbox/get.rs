@@ -7,7 +7,7 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
 use tokio::time::Instant;
 
-use super::subjects;
+use super::super::subjects;
 
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 const ADDRESS: &str = "ship@inbox.localhost";

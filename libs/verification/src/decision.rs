@@ -1,0 +1,243 @@
+//! What the records found do to a custom domain. Nothing here does I/O; time is an argument.
+
+use jiff::{SignedDuration, Timestamp};
+use tempmail_store::{DomainToCheck, FailureReason, VerifyStatus};
+use uuid::Uuid;
+
+use crate::finding::{Finding, Findings};
+
+/// Time between two checks of a verified domain.
+pub(crate) const RECHECK: SignedDuration = SignedDuration::from_hours(24);
+
+/// Daily checks in a row that may find the records wrong before the domain is lost.
+const LOST_DAYS: i16 = 7;
+
+/// Why a domain is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// It is its turn.
+    Due {
+        /// Time between two checks of a pending domain.
+        interval: SignedDuration,
+    },
+    /// Its owner asked. That does not move its turn, and a wrong record is held against it on
+    /// its turn only.
+    Asked,
+}
+
+/// What becomes of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It is verified.
+    Verify {
+        /// Who loses the name to it.
+        absent: Option<Uuid>,
+    },
+    /// It is not, or was already.
+    Stand(Standing),
+}
+
+/// What becomes of a domain that is not verified just now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It stays what it is.
+    Keep {
+        /// Daily checks in a row that found its records wrong.
+        lost_days: i16,
+        /// When to look again; `None` leaves it.
+        next_check_at: Option<Timestamp>,
+    },
+    /// It ends.
+    Fail(FailureReason),
+}
+
+/// What becomes of `domain` by these findings at the moment `now`.
+pub fn decide(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
+    match domain.status {
+        VerifyStatus::Verified => Decision::Stand(recheck(domain, findings, occasion, now)),
+        VerifyStatus::Pending | VerifyStatus::Failed => claim(domain, findings, occasion, now),
+    }
+}
+
+/// One that does not serve.
+fn claim(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
+    if (findings.txt, findings.mx) == (Finding::Right, Finding::Right) {
+        match (&domain.holder, findings.holder_txt) {
+            (None, _) => return Decision::Verify { absent: None },
+            (Some(holder), Finding::Missing | Finding::Mismatch) => {
+                return Decision::Verify { absent: Some(holder.id) };
+            }
+            // Both are there, or nobody says that the holder's is not: the holder stays.
+            (Some(_), Finding::Right | Finding::Unknown) => {}
+        }
+    }
+    Decision::Stand(unverified(domain, occasion, now))
+}
+
+/// One that does not serve and is not verified by now either.
+pub(crate) fn unverified(domain: &DomainToCheck, occasion: Occasion, now: Timestamp) -> Standing {
+    if domain.status == VerifyStatus::Pending && domain.deadline <= now {
+        return Standing::Fail(FailureReason::VerificationTimedOut);
+    }
+    let next_check_at = match (domain.status, occasion) {
+        (VerifyStatus::Pending, Occasion::Due { interval }) => Some(domain.deadline.min(now + interval)),
+        _ => None,
+    };
+    Standing::Keep { lost_days: domain.lost_days, next_check_at }
+}
+
+/// One that serves.
+fn recheck(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Standing {
+    let found = [findings.txt, findings.mx];
+    let is_wrong = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
+    let is_right = found.iter().all(|finding| *finding == Finding::Right);
+    let is_due = matches!(occasion, Occasion::Due { .. });
+    let lost_days = match (is_right, is_wrong && is_due) {
+        (true, _) => 0,
+        (false, true) => domain.lost_days + 1,
+        (false, false) => domain.lost_days,
+    };
+    if lost_days >= LOST_DAYS {
+        return Standing::Fail(FailureReason::RecordsLost);
+    }
+    Standing::Keep { lost_days, next_check_at: is_due.then(|| now + RECHECK) }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempmail_store::Holder;
+
+    use super::*;
+    use Finding::{Mismatch, Missing, Right, Unknown};
+
+    const ALL: [Finding; 4] = [Right, Missing, Mismatch, Unknown];
+    const DUE: Occasion = Occasion::Due { interval: SignedDuration::from_mins(5) };
+
+    fn now() -> Timestamp {
+        "2026-11-21T10:00:00Z".parse().unwrap()
+    }
+
+    fn domain(status: VerifyStatus) -> DomainToCheck {
+        DomainToCheck {
+            id: Uuid::from_u128(1),
+            name: "ships.example".into(),
+            token: "aa".into(),
+            status,
+            deadline: now() + SignedDuration::from_hours(1),
+            lost_days: 0,
+            holder: None,
+        }
+    }
+
+    fn held() -> DomainToCheck {
+        let holder = Holder { id: Uuid::from_u128(2), token: "bb".into() };
+        DomainToCheck { holder: Some(holder), ..domain(VerifyStatus::Pending) }
+    }
+
+    fn is_kept(decision: Decision) -> bool {
+        matches!(decision, Decision::Stand(Standing::Keep { .. }))
+    }
+
+    fn findings(txt: Finding, mx: Finding, holder_txt: Finding) -> Findings {
+        Findings { txt, mx, holder_txt }
+    }
+
+    fn every_pair() -> impl Iterator<Item = Findings> {
+        ALL.into_iter().flat_map(|txt| ALL.into_iter().map(move |mx| findings(txt, mx, Unknown)))
+    }
+
+    #[test]
+    fn only_both_records_right_verify_in_any_state_that_does_not_serve() {
+        for status in [VerifyStatus::Pending, VerifyStatus::Failed] {
+            for occasion in [DUE, Occasion::Asked] {
+                for found in every_pair() {
+                    let decision = decide(&domain(status), &found, occasion, now());
+                    let is_right = (found.txt, found.mx) == (Right, Right);
+                    assert_eq!(
+                        decision == Decision::Verify { absent: None },
+                        is_right,
+                        "{status:?} {found:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_holder_loses_the_name_only_where_its_record_is_absent() {
+        for holder_txt in ALL {
+            let decision = decide(&held(), &findings(Right, Right, holder_txt), DUE, now());
+            let absent = Decision::Verify { absent: Some(Uuid::from_u128(2)) };
+            assert_eq!(decision == absent, matches!(holder_txt, Missing | Mismatch), "{holder_txt:?}");
+            let half = decide(&held(), &findings(Right, Unknown, holder_txt), DUE, now());
+            assert!(is_kept(half), "{half:?}");
+        }
+    }
+
+    #[test]
+    fn a_pending_one_ends_at_its_deadline_whatever_dns_says() {
+        let late = now() + SignedDuration::from_hours(1);
+        for occasion in [DUE, Occasion::Asked] {
+            for found in every_pair().filter(|found| (found.txt, found.mx) != (Right, Right)) {
+                let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
+                assert_eq!(
+                    decision,
+                    Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)),
+                    "{found:?}"
+                );
+                let early = late - SignedDuration::from_nanos(1);
+                let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, early);
+                assert!(is_kept(decision), "{found:?}");
+            }
+        }
+        let held = decide(&held(), &findings(Right, Right, Right), DUE, late);
+        assert_eq!(held, Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)));
+    }
+
+    #[test]
+    fn a_pending_one_is_looked_at_every_interval_and_at_its_deadline() {
+        let next = |at: Timestamp| match decide(&domain(VerifyStatus::Pending), &Findings::UNKNOWN, DUE, at) {
+            Decision::Stand(Standing::Keep { next_check_at, .. }) => next_check_at,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(next(now()), Some(now() + SignedDuration::from_mins(5)));
+        let deadline = now() + SignedDuration::from_hours(1);
+        assert_eq!(next(deadline - SignedDuration::from_mins(2)), Some(deadline));
+        let asked = decide(&domain(VerifyStatus::Pending), &Findings::UNKNOWN, Occasion::Asked, now());
+        assert_eq!(asked, Decision::Stand(Standing::Keep { lost_days: 0, next_check_at: None }));
+    }
+
+    #[test]
+    fn seven_wrong_days_in_a_row_lose_a_verified_one() {
+        let mut serving = domain(VerifyStatus::Verified);
+        let days = [Missing, Mismatch, Unknown, Missing, Missing, Unknown, Missing, Missing];
+        for wrong in days {
+            match decide(&serving, &findings(wrong, Right, Unknown), DUE, now()) {
+                Decision::Stand(Standing::Keep { lost_days, next_check_at }) => {
+                    assert_eq!(next_check_at, Some(now() + SignedDuration::from_hours(24)));
+                    serving.lost_days = lost_days;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(serving.lost_days, 6, "days without an answer do not count");
+        let right = decide(&serving, &findings(Right, Right, Unknown), DUE, now());
+        assert!(matches!(right, Decision::Stand(Standing::Keep { lost_days: 0, .. })), "{right:?}");
+        let wrong = decide(&serving, &findings(Right, Mismatch, Unknown), DUE, now());
+        assert_eq!(wrong, Decision::Stand(Standing::Fail(FailureReason::RecordsLost)));
+    }
+
+    #[test]
+    fn asking_is_not_held_against_a_verified_one() {
+        let serving = DomainToCheck { lost_days: 6, ..domain(VerifyStatus::Verified) };
+        for found in every_pair() {
+            let lost_days = if (found.txt, found.mx) == (Right, Right) { 0 } else { 6 };
+            let decision = decide(&serving, &found, Occasion::Asked, now());
+            assert_eq!(
+                decision,
+                Decision::Stand(Standing::Keep { lost_days, next_check_at: None }),
+                "{found:?}"
+            );
+        }
+    }
+}

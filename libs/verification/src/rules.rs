@@ -1,0 +1,76 @@
+//! What the configuration says about custom domains.
+
+use std::net::IpAddr;
+
+use jiff::SignedDuration;
+use tempmail_model::address::normal_domain;
+use tempmail_runtime::config::Config;
+
+use crate::settings::{DnsMode, DnsSettings};
+
+/// The part of the configuration that decides about custom domains.
+#[derive(Debug, Clone)]
+pub struct DomainRules {
+    /// What MX records are to name.
+    pub mx_host: String,
+    /// Names of the installation itself, which count as system domains.
+    pub own_names: Vec<String>,
+    /// Time between two checks of a pending domain.
+    pub interval: SignedDuration,
+    /// How long a domain may be pending.
+    pub pending: SignedDuration,
+}
+
+impl DomainRules {
+    /// Those of a configuration.
+    pub fn new(config: &Config) -> Self {
+        let mx_host = normal_domain(&config.smtp.hostname).unwrap_or_else(|_| config.smtp.hostname.clone());
+        let own_names = [Some(mx_host.clone()), site_name(&config.http.base_url)];
+        Self {
+            own_names: own_names.into_iter().flatten().collect(),
+            mx_host,
+            interval: SignedDuration::from_secs(config.dns.interval_seconds.into()),
+            pending: SignedDuration::from_hours(config.dns.pending_hours.into()),
+        }
+    }
+}
+
+/// The host name in an origin; `None` where it is an address.
+fn site_name(origin: &str) -> Option<String> {
+    let (_, authority) = origin.split_once("://")?;
+    let host = if authority.starts_with('[') { return None } else { authority.split(':').next()? };
+    if host.parse::<IpAddr>().is_ok() { None } else { normal_domain(host).ok() }
+}
+
+/// How the configuration says that DNS is asked.
+pub(crate) fn dns_settings(config: &Config) -> DnsSettings {
+    let dns = &config.dns;
+    DnsSettings {
+        mode: match dns.mode {
+            tempmail_runtime::config::DnsMode::Authoritative => DnsMode::Authoritative,
+            tempmail_runtime::config::DnsMode::Recursive => DnsMode::Recursive,
+        },
+        servers: dns.servers.clone(),
+        port: dns.port,
+        allow_private: dns.allow_private,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mail_host_and_site_are_names_of_the_installation() {
+        let mut config = Config::default();
+        config.smtp.hostname = "MX.Example.net.".into();
+        config.http.base_url = "https://Mail.Example.com:8443".into();
+        let rules = DomainRules::new(&config);
+        assert_eq!(rules.mx_host, "mx.example.net");
+        assert_eq!(rules.own_names, ["mx.example.net", "mail.example.com"]);
+        for address in ["http://127.0.0.1:8080", "http://[::1]:80"] {
+            config.http.base_url = address.into();
+            assert_eq!(DomainRules::new(&config).own_names, ["mx.example.net"], "{address}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Looks at the records of custom domains, and carries out what follows. Any number of
+//! processes may run the loop over due domains: each is in the hands of one at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tempmail_model::clock::Clock;
+use tempmail_runtime::config::Config;
+use tempmail_store::{DomainToCheck, FailureReason, RecordsSeen, Store, StoreError, Verification};
+use uuid::Uuid;
+
+use crate::decision::{Decision, Occasion, RECHECK, Standing, decide, unverified};
+use crate::finding::{Finding, Findings, Question};
+use crate::resolver::{Resolver, ResolverError, Transport};
+use crate::rules::{DomainRules, dns_settings};
+
+/// Checks under way at once.
+const IN_FLIGHT: usize = 50;
+/// A loop that ends without a word gives its domains back after this long; a check takes less.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// What a check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checked {
+    /// The TXT record is right.
+    pub txt_right: bool,
+    /// The MX record is right.
+    pub mx_right: bool,
+    /// What became of the domain.
+    pub outcome: Outcome,
+}
+
+/// What became of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is what it was.
+    Kept,
+    /// The name servers did not tell, so it is what it was.
+    NoAnswer,
+    /// It serves now.
+    Verified,
+    /// It serves now, and another tenant has lost the name.
+    HandedOver,
+    /// It failed.
+    Failed(FailureReason),
+    /// Its records are right, but a system domain meets the name by now.
+    SystemDomain,
+}
+
+impl Outcome {
+    /// The word for it in metrics and logs.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::NoAnswer => "no_answer",
+            Self::Verified => "verified",
+            Self::HandedOver => "handed_over",
+            Self::Failed(reason) => reason.as_str(),
+            Self::SystemDomain => "system_domain",
+        }
+    }
+}
+
+/// The verifier of custom domains.
+pub struct Verifier {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    resolver: Resolver,
+    rules: DomainRules,
+}
+
+impl Verifier {
+    /// Over a database whose schema is up to date.
+    ///
+    /// # Errors
+    /// The settings of DNS can't be used.
+    pub fn new(config: &Config, store: Store, clock: Arc<dyn Clock>) -> Result<Self, ResolverError> {
+        let resolver = Resolver::new(dns_settings(config))?;
+        Ok(Self { store, clock, resolver, rules: DomainRules::new(config) })
+    }
+
+    /// What decides about custom domains.
+    pub fn rules(&self) -> &DomainRules {
+        &self.rules
+    }
+
+    /// Checks a domain now, because its owner asked; `None` where it is gone.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn check(&self, id: Uuid) -> Result<Option<Checked>, StoreError> {
+        let Some(domain) = self.store.find_domain_to_check(id).await? else { return Ok(None) };
+        self.examine(&domain, Occasion::Asked).await.map(Some)
+    }
+
+    /// Checks every domain that is due and that no other loop has in hand. One that fails does
+    /// not keep the others.
+    ///
+    /// # Errors
+    /// The first [`StoreError`]; what it concerns is due again when its lease ends.
+    pub async fn pass(&self) -> Result<(), StoreError> {
+        let done = self.check_due().await;
+        if done.is_err() {
+            metrics::counter!("tempmail_domain_failed_passes_total").increment(1);
+        }
+        done
+    }
+
+    async fn check_due(&self) -> Result<(), StoreError> {
+        // What comes due meanwhile is for the next pass, so that this one ends.
+        let now = self.clock.now();
+        #[expect(clippy::cast_precision_loss, reason = "a gauge of some thousands")]
+        metrics::gauge!("tempmail_domains_due").set(self.store.count_due_domains(now).await? as f64);
+        let occasion = Occasion::Due { interval: self.rules.interval };
+        let mut result = Ok(());
+        let mut in_flight = FuturesUnordered::new();
+        let mut is_more = true;
+        loop {
+            if is_more && in_flight.len() <= IN_FLIGHT / 2 {
+                let room = IN_FLIGHT - in_flight.len();
+                let claimed = self.store.claim_due_domains(room, LEASE, now).await?;
+                is_more = claimed.len() == room;
+                in_flight.extend(
+                    claimed.into_iter().map(|domain| async move { self.examine(&domain, occasion).await }),
+                );
+            }
+            match in_flight.next().await {
+                Some(checked) => result = result.and(checked.map(drop)),
+                None => return result,
+            }
+        }
+    }
+
+    async fn examine(&self, domain: &DomainToCheck, occasion: Occasion) -> Result<Checked, StoreError> {
+        let mut findings = self.ask(domain, Transport::UdpFirst).await;
+        let mut decision = decide(domain, &findings, occasion, self.clock.now());
+        if matches!(decision, Decision::Verify { .. }) {
+            // An answer over UDP may be forged by whoever guesses well; this one gives a name away.
+            findings = self.ask(domain, Transport::TcpOnly).await;
+            decision = decide(domain, &findings, occasion, self.clock.now());
+        }
+        let outcome = match decision {
+            Decision::Verify { absent } => self.verify(domain, &findings, occasion, absent).await?,
+            Decision::Stand(standing) => self.record(domain, &findings, standing).await?,
+        };
+        metrics::counter!("tempmail_domain_checks_total", "result" => outcome.as_str()).increment(1);
+        if !matches!(outcome, Outcome::Kept | Outcome::NoAnswer) {
+            tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "a custom domain was checked");
+        }
+        Ok(Checked {
+            txt_right: findings.txt == Finding::Right,
+            mx_right: findings.mx == Finding::Right,
+            outcome,
+        })
+    }
+
+    async fn ask(&self, domain: &DomainToCheck, transport: Transport) -> Findings {
+        let question = Question {
+            domain: &domain.name,
+            token: &domain.token,
+            holder_token: domain.holder.as_ref().map(|holder| holder.token.as_str()),
+            mx_host: &self.rules.mx_host,
+        };
+        self.resolver.find(&question, transport).await
+    }
+
+    /// Makes a domain verified, unless the database knows better by now.
+    async fn verify(
+        &self,
+        domain: &DomainToCheck,
+        findings: &Findings,
+        occasion: Occasion,
+        absent: Option<Uuid>,
+    ) -> Result<Outcome, StoreError> {
+        let now = self.clock.now();
+        let own_names = &self.rules.own_names;
+        let refused =
+            match self.store.verify_custom_domain(domain.id, absent, own_names, now + RECHECK, now).await? {
+                Verification::Verified => return Ok(Outcome::Verified),
+                Verification::HandedOver => return Ok(Outcome::HandedOver),
+                Verification::Gone => return Ok(Outcome::Kept),
+                Verification::Held => Outcome::Kept,
+                Verification::SystemDomain => Outcome::SystemDomain,
+            };
+        match self.record(domain, findings, unverified(domain, occasion, now)).await? {
+            Outcome::Failed(reason) => Ok(Outcome::Failed(reason)),
+            _ => Ok(refused),
+        }
+    }
+
+    /// Records the check of a domain that it did not verify.
+    async fn record(
+        &self,
+        domain: &DomainToCheck,
+        findings: &Findings,
+        standing: Standing,
+    ) -> Result<Outcome, StoreError> {
+        let seen = RecordsSeen { txt: told(findings.txt), mx: told(findings.mx) };
+        let (id, status) = (domain.id, domain.status);
+        match standing {
+            Standing::Fail(reason) => {
+                self.store.fail_custom_domain(id, status, reason, seen).await?;
+                Ok(Outcome::Failed(reason))
+            }
+            Standing::Keep { lost_days, next_check_at } => {
+                self.store.record_domain_check(id, status, seen, lost_days, next_check_at).await?;
+                let is_silent = seen.txt.is_none() && seen.mx.is_none();
+                Ok(if is_silent { Outcome::NoAnswer } else { Outcome::Kept })
+            }
+        }
+    }
+}
+
+/// What the name servers told of a record.
+fn told(finding: Finding) -> Option<bool> {
+    match finding {
+        Finding::Right => Some(true),
+        Finding::Missing | Finding::Mismatch => Some(false),
+        Finding::Unknown => None,
+    }
+}

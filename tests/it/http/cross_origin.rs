@@ -1,0 +1,52 @@
+//! Browsers may call from the site's own origin and from `http.cors_origins`, from no other.
+
+use reqwest::Method;
+use tempmail_tests::{Answer, App};
+
+async fn app() -> App {
+    App::builder()
+        .config(|config| {
+            config.http.base_url = "https://mail.example".into();
+            config.http.cors_origins = vec!["https://app.example:8443".into()];
+        })
+        .start()
+        .await
+}
+
+async fn from_origin(app: &App, origin: &str) -> Answer {
+    app.request(Method::GET, "/api/domains").header("origin", origin).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_shown_to_known_origins_only() {
+    let app = app().await;
+    for known in ["https://mail.example", "https://app.example:8443"] {
+        let answer = from_origin(&app, known).await;
+        assert_eq!(answer.header("access-control-allow-origin"), known);
+        assert!(answer.header("access-control-expose-headers").contains("retry-after"));
+        assert!(answer.header("vary").contains("origin"));
+    }
+    for other in ["https://evil.example", "http://mail.example", "https://app.example", "null"] {
+        let answer = from_origin(&app, other).await;
+        assert_eq!(answer.status, 200, "{other}: a browser hides the answer, nobody else needs to");
+        assert_eq!(answer.header("access-control-allow-origin"), "", "{other}");
+        assert!(answer.header("vary").contains("origin"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preflight_of_a_known_origin_is_told_what_it_may() {
+    let app = app().await;
+    let preflight = async |origin: &str| {
+        let request = app.request(Method::OPTIONS, "/v1/inbox/a@inbox.localhost").header("origin", origin);
+        request.header("access-control-request-method", "GET").send().await
+    };
+    let known = preflight("https://mail.example").await;
+    assert_eq!(known.status, 204);
+    assert_eq!(known.header("access-control-allow-origin"), "https://mail.example");
+    assert!(known.header("access-control-allow-headers").contains("x-api-token"));
+    assert!(known.header("access-control-allow-methods").contains("DELETE"));
+    let other = preflight("https://evil.example").await;
+    other.is_v1_error(405, "method_not_allowed");
+    assert_eq!(other.header("access-control-allow-origin"), "");
+}

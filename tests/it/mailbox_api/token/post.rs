@@ -1,0 +1,81 @@
+//! `POST /api/token`
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::{Answer, App};
+
+async fn sign_in(app: &App, address: &str, password: &str) -> Answer {
+    let body = json!({ "address": address, "password": password });
+    app.request(Method::POST, "/api/token").json(&body).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn address_and_password_give_a_jwt() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "name@inbox.localhost").await;
+    for address in ["name@inbox.localhost", "NAME@Inbox.Localhost"] {
+        let body = sign_in(&app, address, &mailbox.password).await.expect(200);
+        assert_eq!(
+            body,
+            json!({ "id": mailbox.id, "address": "name@inbox.localhost", "token": body["token"] })
+        );
+        let jwt = body["token"].as_str().unwrap();
+        assert_eq!(app.request(Method::GET, "/api/messages").bearer(jwt).send().await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_and_an_unknown_mailbox_are_one_answer() {
+    let app = App::start().await;
+    app.mailbox(None, "name@inbox.localhost").await;
+    let wrong = sign_in(&app, "name@inbox.localhost", "wrong password").await;
+    wrong.is_api_error(401, "invalid_credentials");
+    for address in [
+        "other@inbox.localhost",
+        "name@elsewhere.example",
+        "admin@inbox.localhost",
+        "name+tag@inbox.localhost",
+        "no address",
+        "",
+    ] {
+        let unknown = sign_in(&app, address, "wrong password").await;
+        assert_eq!((unknown.status, unknown.text()), (wrong.status, wrong.text()), "{address}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_mailbox_can_not_sign_in() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
+    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
+    sign_in(&app, &mailbox.address, &mailbox.password).await.is_api_error(401, "invalid_credentials");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_of_a_suspended_tenant_is_account_disabled() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")
+        .bind(app.tenant.id)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    app.get_mailbox(&mailbox, "/api/me").await.is_api_error(403, "account_disabled");
+    sign_in(&app, &mailbox.address, &mailbox.password).await.is_api_error(403, "account_disabled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+    let app = App::start().await;
+    for (body, field) in [
+        ("{", "JSON"),
+        ("[]", "object"),
+        (r#"{"password":"pass123"}"#, "address"),
+        (r#"{"address":"a@inbox.localhost"}"#, "password"),
+        (r#"{"address":"a@inbox.localhost","password":1}"#, "password"),
+    ] {
+        let answer = app.request(Method::POST, "/api/token").body("application/json", body).send().await;
+        answer.is_api_error(400, "invalid_request");
+        assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
+    }
+}

@@ -1,0 +1,4 @@
+//! `/pro/api/accounts`
+
+mod delete;
+mod get;

@@ -1,0 +1,135 @@
+//! `DELETE /pro/api/accounts/{id}`
+
+use reqwest::Method;
+use tempmail_model::token::TokenKind;
+use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::{Answer, App, send_mail, smtp};
+
+use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
+
+async fn delete(app: &App, id: impl std::fmt::Display) -> Answer {
+    pro(app, Method::DELETE, &format!("/pro/api/accounts/{id}")).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::DELETE, "/pro/api/accounts/019a0000-0000-7000-8000-000000000000").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mailbox_is_gone_at_once_with_its_jwts_and_mail() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    app.deliver("name@inbox.localhost", "mine", "").await;
+    let email = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
+    let answer = delete(&app, mailbox.id).await;
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+
+    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.get(&format!("/v1/email/{email}")).await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/name@inbox.localhost").await.is_v1_error(404, "not_found");
+    let path = format!("/pro/api/accounts/{}/messages", mailbox.id);
+    pro(&app, Method::GET, &path).send().await.is_api_error(404, "not_found");
+    delete(&app, mailbox.id).await.is_api_error(404, "not_found");
+    let listed = pro(&app, Method::GET, "/pro/api/accounts").send().await.expect(200);
+    assert!(listed["accounts"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_mail_is_physically_gone_and_nobody_elses() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let neighbour = app.mailbox(Some(&app.tenant.pro), "neighbour@inbox.localhost").await;
+    for subject in ["one", "two", "three"] {
+        app.deliver("name@inbox.localhost", subject, "").await;
+    }
+    app.deliver("neighbour@inbox.localhost", "stays", "").await;
+    assert_eq!(delete(&app, mailbox.id).await.status, 204);
+    app.worker_pass().await;
+    eventually("the mail is physically gone", || async {
+        (app.count("SELECT count(*) FROM purge").await == 0).then_some(())
+    })
+    .await;
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 1);
+    assert_eq!(app.count("SELECT count(*) FROM raw").await, 1);
+    let used = app.messages(&neighbour).await[0]["size"].as_i64().unwrap();
+    let of_tenant = "SELECT sum(bytes)::bigint FROM usage u JOIN tenant t ON t.id = u.scope";
+    assert_eq!(app.count(of_tenant).await, used, "what it used is free again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_address_is_held_on_a_system_domain_and_free_on_a_custom_one() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "held@inbox.localhost").await;
+    assert_eq!(delete(&app, mailbox.id).await.status, 204);
+    app.create_mailbox(None, "held@inbox.localhost", "pass123").await.is_api_error(409, "address_taken");
+    let theirs = app.create_mailbox(Some(&other.pro), "held@inbox.localhost", "pass123").await;
+    theirs.is_api_error(409, "address_taken");
+    let message = smtp::message("a@client.example", "reset your password", "");
+    eventually("the address is refused for good", || async {
+        // RCPT may remember a yes for 5 s; nothing is taken meanwhile.
+        let reply = send_mail(app.smtp(), "a@client.example", "held@inbox.localhost", &message).await;
+        assert!(!reply.is_positive(), "{reply:?}");
+        (reply.status() == "550 5.1.1").then_some(())
+    })
+    .await;
+    app.mailbox(Some(&app.tenant.pro), "held@inbox.localhost").await;
+
+    app.custom_domain(&app.tenant, "ships.example").await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;
+    assert_eq!(delete(&app, mailbox.id).await.status, 204);
+    app.deliver("box@ships.example", "to the domain's owner", "").await;
+    assert_eq!(app.emails("box@ships.example").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_on_it_ends_with_404() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let waiting = app.token(&app.tenant, TokenKind::Live).await;
+    let wait = app.block(&waiting, "/v1/inbox/name@inbox.localhost").await;
+    assert_eq!(delete(&app, mailbox.id).await.status, 204);
+    in_time("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    let free = app.mailbox(None, "free@inbox.localhost").await;
+    let mut ids = ids_of_nothing(&app);
+    ids.extend([theirs.id.to_string(), free.id.to_string()]);
+    let first = delete(&app, &ids[0]).await;
+    first.is_api_error(404, "not_found");
+    for id in ids {
+        is_alike(&delete(&app, &id).await, &first);
+    }
+    delete(&app, "%FF").await.is_api_error(400, "invalid_request");
+    for mailbox in [theirs, free] {
+        assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_delete_one_one_does() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let answers = futures_util::future::join_all((0..20).map(|_| delete(&app, mailbox.id))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 204).count(), 1);
+    for answer in answers.iter().filter(|answer| answer.status != 204) {
+        answer.is_api_error(404, "not_found");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_kubernetes_manages_stays_whoever_asks() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    manage(&app, "UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1", mailbox.id).await;
+    delete(&app, mailbox.id).await.is_api_error(409, "managed_by_kubernetes");
+    let me = app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await;
+    me.is_api_error(409, "managed_by_kubernetes");
+    assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
+}

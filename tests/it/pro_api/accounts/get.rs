@@ -1,0 +1,121 @@
+//! `GET /pro/api/accounts`
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::App;
+
+use crate::pro_api::{is_for_pro_alone, is_time, pro};
+
+async fn list(app: &App, query: &str) -> Vec<Value> {
+    let answer = pro(app, Method::GET, &format!("/pro/api/accounts{query}")).send().await.expect(200);
+    let accounts = answer["accounts"].as_array().unwrap().clone();
+    assert_eq!(answer, json!({ "accounts": accounts }));
+    accounts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::GET, "/pro/api/accounts").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_is_told_as_the_interface_says() {
+    let app = App::start().await;
+    assert!(list(&app, "").await.is_empty());
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    app.deliver("name@inbox.localhost", "one", "").await;
+    app.deliver("name+tag@inbox.localhost", "two", "").await;
+    let used: u64 =
+        app.messages(&mailbox).await.iter().map(|message| message["size"].as_u64().unwrap()).sum();
+    assert!(used > 0);
+    let accounts = list(&app, "").await;
+    is_time(&accounts[0]["created_at"]);
+    let expected = json!({
+        "id": mailbox.id,
+        "address": "name@inbox.localhost",
+        "quota": 52_428_800,
+        "used": used,
+        "created_at": accounts[0]["created_at"],
+    });
+    assert_eq!(accounts, [expected]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn used_is_each_mailbox_own_and_ends_with_the_mail() {
+    let app = App::start().await;
+    for name in ["a", "b"] {
+        app.mailbox(Some(&app.tenant.pro), &format!("{name}@inbox.localhost")).await;
+    }
+    app.deliver("a@inbox.localhost", "one", "").await;
+    let used = async |address: &str| {
+        let accounts = list(&app, "").await;
+        let account = accounts.iter().find(|account| account["address"] == address).unwrap();
+        account["used"].as_i64().unwrap()
+    };
+    assert!(used("a@inbox.localhost").await > 0);
+    assert_eq!(used("b@inbox.localhost").await, 0);
+    app.advance_hours(73);
+    assert_eq!(used("a@inbox.localhost").await, 0, "what has expired is not counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_are_newest_first_30_a_page() {
+    let app = App::start().await;
+    // As rows: a password hash a mailbox would take long.
+    sqlx::query(
+        "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
+         SELECT gen_random_uuid(), d.id, 'm' || n, $1, 100, '', d.created_at + n * interval '1 s', d.created_at
+         FROM generate_series(1, 65) n, domain d",
+    )
+    .bind(app.tenant.id)
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    for (query, newest, length) in
+        [("", 65, 30), ("?page=1", 65, 30), ("?page=2", 35, 30), ("?page=3", 5, 5), ("?page=4", 0, 0)]
+    {
+        let accounts = list(&app, query).await;
+        let addresses: Vec<&str> = accounts.iter().map(|a| a["address"].as_str().unwrap()).collect();
+        let expected: Vec<String> = (0..length).map(|i| format!("m{}@inbox.localhost", newest - i)).collect();
+        assert_eq!(addresses, expected, "{query}");
+    }
+    assert!(list(&app, "?page=99999999999999999999").await.is_empty());
+    for query in ["?page=0", "?page=-1", "?page=x", "?page=", "?page=1.5", "?page=1&page=2"] {
+        let answer = pro(&app, Method::GET, &format!("/pro/api/accounts{query}")).send().await;
+        answer.is_api_error(400, "invalid_request");
+        assert!(answer.json()["message"].as_str().unwrap().contains("page"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_anothers_nor_free_nor_removed_mailboxes_are_listed() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    app.mailbox(None, "free@inbox.localhost").await;
+    let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
+    let deleted = app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await;
+    assert_eq!(deleted.status, 204);
+    assert!(list(&app, "").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_whose_domain_serves_no_longer_is_listed_and_can_be_deleted() {
+    let app = App::start().await;
+    let domain = app.custom_domain(&app.tenant, "ships.example").await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;
+    sqlx::query(
+        "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+         WHERE id = $1",
+    )
+    .bind(domain)
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    assert_eq!(list(&app, "").await[0]["address"], "box@ships.example", "it counts towards the limit");
+    let path = format!("/pro/api/accounts/{}", mailbox.id);
+    let messages = pro(&app, Method::GET, &format!("{path}/messages")).send().await;
+    messages.is_api_error(404, "not_found");
+    assert_eq!(pro(&app, Method::DELETE, &path).send().await.status, 204);
+    assert!(list(&app, "").await.is_empty());
+}

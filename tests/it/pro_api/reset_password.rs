@@ -1,0 +1,3 @@
+//! `/pro/api/accounts/{id}/reset-password`
+
+mod put;

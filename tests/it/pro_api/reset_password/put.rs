@@ -1,0 +1,139 @@
+//! `PUT /pro/api/accounts/{id}/reset-password`
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::app::Mailbox;
+use tempmail_tests::{Answer, App};
+
+use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, manage, pro, refuses_bad_bodies};
+
+fn path(id: impl std::fmt::Display) -> String {
+    format!("/pro/api/accounts/{id}/reset-password")
+}
+
+async fn reset(app: &App, id: impl std::fmt::Display, password: Value) -> Answer {
+    pro(app, Method::PUT, &path(id)).json(&json!({ "password": password })).send().await
+}
+
+async fn sign_in(app: &App, mailbox: &Mailbox, password: &str) -> Answer {
+    let body = json!({ "address": mailbox.address, "password": password });
+    app.request(Method::POST, "/api/token").json(&body).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::PUT, &path("019a0000-0000-7000-8000-000000000000")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_new_password_signs_in_and_the_old_one_does_not() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    app.deliver("name@inbox.localhost", "stays", "").await;
+    let answer = reset(&app, mailbox.id, json!("another pass")).await;
+    assert_eq!(answer.expect(200), json!({ "message": "password_reset" }));
+    sign_in(&app, &mailbox, &mailbox.password).await.is_api_error(401, "invalid_credentials");
+    let signed_in = sign_in(&app, &mailbox, "another pass").await.expect(200);
+    assert_eq!(signed_in["id"], mailbox.id.to_string());
+    let jwt = signed_in["token"].as_str().unwrap();
+    let messages = app.request(Method::GET, "/api/messages").bearer(jwt).send().await.expect(200);
+    assert_eq!(messages["messages"][0]["subject"], "stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_older_jwt_ends_at_once() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let mut jwts = vec![mailbox.jwt.clone()];
+    for password in ["second pass", "third pass"] {
+        assert_eq!(reset(&app, mailbox.id, json!(password)).await.status, 200);
+        for jwt in &jwts {
+            for path in ["/api/me", "/api/messages"] {
+                let answer = app.request(Method::GET, path).bearer(jwt).send().await;
+                answer.is_api_error(401, "invalid_token");
+            }
+        }
+        let signed_in = sign_in(&app, &mailbox, password).await.expect(200);
+        jwts.push(signed_in["token"].as_str().unwrap().to_owned());
+    }
+    let newest = app.request(Method::GET, "/api/me").bearer(&jwts[2]).send().await;
+    assert_eq!(newest.status, 200, "and no newer one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_keep_reading_are_refused_from_then_on() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let readers = (0..8).map(|_| async {
+        let mut reads = 0;
+        loop {
+            let answer = app.get_mailbox(&mailbox, "/api/messages").await;
+            if answer.status != 200 {
+                answer.is_api_error(401, "invalid_token");
+                break reads;
+            }
+            reads += 1;
+        }
+    });
+    let (reads, answer) =
+        tokio::join!(futures_util::future::join_all(readers), reset(&app, mailbox.id, json!("another pass")));
+    assert_eq!(answer.status, 200);
+    assert!(reads.iter().sum::<u32>() > 0, "they were reading");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_has_6_to_128_characters() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    for short in ["", "12345", "ééééé"] {
+        reset(&app, mailbox.id, json!(short)).await.is_api_error(400, "password_too_short");
+    }
+    reset(&app, mailbox.id, json!("x".repeat(129))).await.is_api_error(400, "password_too_long");
+    assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200, "nothing was changed");
+    assert_eq!(reset(&app, mailbox.id, json!("é".repeat(128))).await.status, 200);
+    assert_eq!(reset(&app, mailbox.id, json!("123456")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    refuses_bad_bodies(&app, Method::PUT, &path(mailbox.id)).await;
+    for body in [json!({}), json!({ "password": null }), json!({ "password": 123_456 })] {
+        let answer = pro(&app, Method::PUT, &path(mailbox.id)).json(&body).send().await;
+        answer.is_api_error(400, "invalid_request");
+        assert!(answer.json()["message"].as_str().unwrap().contains("password"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    let free = app.mailbox(None, "free@inbox.localhost").await;
+    let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
+    let deleted = app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await;
+    assert_eq!(deleted.status, 204);
+    let mut ids = ids_of_nothing(&app);
+    ids.extend([&theirs, &free, &removed].map(|mailbox| mailbox.id.to_string()));
+    let first = reset(&app, &ids[0], json!("another pass")).await;
+    first.is_api_error(404, "not_found");
+    for id in ids {
+        is_alike(&reset(&app, id, json!("another pass")).await, &first);
+    }
+    for mailbox in [theirs, free] {
+        assert_eq!(sign_in(&app, &mailbox, &mailbox.password).await.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_kubernetes_manages_keeps_its_password() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    manage(&app, "UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1", mailbox.id).await;
+    let answer = reset(&app, mailbox.id, json!("another pass")).await;
+    answer.is_api_error(409, "managed_by_kubernetes");
+    assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
+    assert_eq!(sign_in(&app, &mailbox, &mailbox.password).await.status, 200);
+}

@@ -1,0 +1,3 @@
+//! `/pro/api/session`
+
+mod post;

@@ -1,0 +1,5 @@
+//! `/pro/api/tokens`
+
+mod delete;
+mod get;
+mod post;

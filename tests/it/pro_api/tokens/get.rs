@@ -1,0 +1,122 @@
+//! `GET /pro/api/tokens`
+
+use jiff::SignedDuration;
+use jiff_sqlx::ToSqlx as _;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_model::clock::Clock as _;
+use tempmail_tests::App;
+use tempmail_tests::wait::eventually;
+
+use crate::pro_api::{end_token, is_for_pro_alone, is_time, pro};
+
+async fn list(app: &App, query: &str) -> Vec<Value> {
+    let answer = pro(app, Method::GET, &format!("/pro/api/tokens{query}")).send().await.expect(200);
+    let tokens = answer["tokens"].as_array().unwrap().clone();
+    assert_eq!(answer, json!({ "tokens": tokens }));
+    tokens
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::GET, "/pro/api/tokens").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_kinds_are_listed_as_the_record_says() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let tokens = list(&app, "").await;
+    assert_eq!(tokens.len(), 2, "the tenant's own, of both kinds: {tokens:?}");
+    for (kind, token) in [("pro", &app.tenant.pro), ("live", &app.tenant.live)] {
+        let listed = tokens.iter().find(|listed| listed["kind"] == kind).unwrap();
+        is_time(&listed["created_at"]);
+        let expected = json!({
+            "id": listed["id"],
+            "name": "test",
+            "kind": kind,
+            "hint": token[token.len() - 4..],
+            "created_at": listed["created_at"],
+            "last_used_at": listed["last_used_at"],
+            "expires_at": null,
+            "revoked_at": null,
+        });
+        assert_eq!(listed, &expected);
+    }
+    let text = json!(tokens).to_string();
+    for token in [&app.tenant.pro, &app.tenant.live, &other.pro, &other.live] {
+        assert!(!text.contains(&token[..token.len() - 4]));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_use_is_told_to_the_minute() {
+    let app = App::start().await;
+    let used = |tokens: Vec<Value>, kind: &str| {
+        let token = tokens.into_iter().find(|token| token["kind"] == kind).unwrap();
+        token["last_used_at"].clone()
+    };
+    assert_eq!(used(list(&app, "").await, "live"), Value::Null);
+    let first = eventually("the use is noted", || async {
+        let at = used(list(&app, "").await, "pro");
+        (!at.is_null()).then_some(at)
+    })
+    .await;
+    is_time(&first);
+    app.clock.advance(SignedDuration::from_secs(61));
+    eventually("a later use is noted", || async {
+        let at = used(list(&app, "").await, "pro");
+        (at != first).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_newest_first_30_a_page() {
+    let app = App::start().await;
+    sqlx::query(
+        "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
+         SELECT gen_random_uuid(), $1, CASE WHEN n % 2 = 0 THEN 'pro' ELSE 'live' END, n::text, 'hint',
+                sha256(n::text::bytea), 'test', $2::timestamptz + n * interval '1 s'
+         FROM generate_series(1, 33) n",
+    )
+    .bind(app.tenant.id)
+    .bind(app.clock.now().to_sqlx())
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    let names = async |query: &str| -> Vec<String> {
+        list(&app, query).await.iter().map(|token| token["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let newest: Vec<String> = (4..=33).rev().map(|n| n.to_string()).collect();
+    assert_eq!(names("").await, newest);
+    assert_eq!(names("?page=2").await, ["3", "2", "1", "test", "test"]);
+    assert!(names("?page=3").await.is_empty());
+    for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
+        let answer = pro(&app, Method::GET, &format!("/pro/api/tokens{query}")).send().await;
+        answer.is_api_error(400, "invalid_request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_ended_is_listed_for_7_days_and_then_deleted() {
+    for (column, end) in [
+        ("revoked_at", "UPDATE api_token SET revoked_at = $2 WHERE hash = $1"),
+        ("expires_at", "UPDATE api_token SET expires_at = $2 WHERE hash = $1"),
+    ] {
+        let app = App::start().await;
+        end_token(&app, &app.tenant.live, end).await;
+        let rows = app.count("SELECT count(*) FROM api_token").await;
+        app.clock.advance(SignedDuration::from_secs(7 * 24 * 3600 - 1));
+        let tokens = list(&app, "").await;
+        let ended = tokens.iter().find(|token| token["kind"] == "live").expect(column);
+        is_time(&ended[column]);
+        app.worker_pass().await;
+        assert_eq!(app.count("SELECT count(*) FROM api_token").await, rows);
+
+        app.clock.advance(SignedDuration::from_secs(1));
+        assert_eq!(list(&app, "").await.len(), 1, "{column}: the list goes by the clock");
+        app.worker_pass().await;
+        assert_eq!(app.count("SELECT count(*) FROM api_token").await, rows - 1);
+    }
+}

@@ -1,0 +1,63 @@
+//! `DELETE /pro/api/webhooks/{id}`
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_model::clock::Clock as _;
+use tempmail_model::id::new_id;
+use tempmail_tests::{Answer, App};
+
+use super::webhook;
+use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
+
+async fn delete(app: &App, id: impl std::fmt::Display) -> Answer {
+    pro(app, Method::DELETE, &format!("/pro/api/webhooks/{id}")).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::DELETE, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_is_gone_with_its_deliveries() {
+    let app = App::start().await;
+    let id = id_of(&webhook(&app, &app.tenant.pro).await);
+    sqlx::query("INSERT INTO webhook_delivery VALUES ($1, $2, 'email.received', 'evt_x', 200, NULL, 1, 7)")
+        .bind(id)
+        .bind(new_id(app.clock.now()))
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    let answer = delete(&app, id).await;
+    assert_eq!((answer.status, answer.body.len()), (204, 0));
+    let listed = pro(&app, Method::GET, "/pro/api/webhooks").send().await.expect(200);
+    assert_eq!(listed, json!({ "webhooks": [] }));
+    delete(&app, id).await.is_api_error(404, "not_found");
+    let path = format!("/pro/api/webhooks/{id}/deliveries");
+    pro(&app, Method::GET, &path).send().await.is_api_error(404, "not_found");
+    assert_eq!(app.count("SELECT count(*) FROM webhook_delivery").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let mut ids = ids_of_nothing(&app);
+    ids.push(id_of(&webhook(&app, &other.pro).await).to_string());
+    let first = delete(&app, &ids[0]).await;
+    first.is_api_error(404, "not_found");
+    for id in ids {
+        is_alike(&delete(&app, id).await, &first);
+    }
+    delete(&app, "%FF").await.is_api_error(400, "invalid_request");
+    assert_eq!(app.count("SELECT count(*) FROM webhook").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_kubernetes_manages_stays() {
+    let app = App::start().await;
+    let id = id_of(&webhook(&app, &app.tenant.pro).await);
+    manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;
+    delete(&app, id).await.is_api_error(409, "managed_by_kubernetes");
+    assert_eq!(app.count("SELECT count(*) FROM webhook").await, 1);
+}

@@ -1,0 +1,74 @@
+//! `GET /pro/api/webhooks`
+
+use jiff::SignedDuration;
+use jiff_sqlx::ToSqlx as _;
+use reqwest::Method;
+use serde_json::json;
+use tempmail_model::clock::Clock as _;
+use tempmail_tests::App;
+
+use super::webhook;
+use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro};
+
+const PATH: &str = "/pro/api/webhooks";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::GET, PATH).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_has_no_secret_and_tells_of_deliveries() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    webhook(&app, &other.pro).await;
+    assert_eq!(pro(&app, Method::GET, PATH).send().await.expect(200), json!({ "webhooks": [] }));
+    let created = webhook(&app, &app.tenant.pro).await;
+    let mut expected = json!({
+        "id": created["id"],
+        "url": "https://hooks.example/in",
+        "events": ["email.received"],
+        "status": "active",
+        "failure_count": 0,
+        "last_triggered_at": null,
+        "created_at": created["created_at"],
+    });
+    let listed = pro(&app, Method::GET, PATH).send().await.expect(200);
+    assert_eq!(listed, json!({ "webhooks": [expected] }));
+
+    let now = app.clock.now();
+    sqlx::query(
+        "UPDATE webhook SET status = 'disabled', failure_count = 10, last_triggered_at = $2 WHERE id = $1",
+    )
+    .bind(id_of(&created))
+    .bind(now.to_sqlx())
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    expected["status"] = json!("disabled");
+    expected["failure_count"] = json!(10);
+    expected["last_triggered_at"] = json!(format!("{now:.3}"));
+    is_time(&expected["last_triggered_at"]);
+    let listed = pro(&app, Method::GET, PATH).send().await.expect(200);
+    assert_eq!(listed, json!({ "webhooks": [expected] }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_are_newest_first_and_come_in_pages() {
+    let app = App::start().await;
+    sqlx::query("UPDATE tenant SET webhook_limit = 3").execute(&app.pool).await.unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.insert(0, webhook(&app, &app.tenant.pro).await["id"].clone());
+        app.clock.advance(SignedDuration::from_secs(1));
+    }
+    let listed = pro(&app, Method::GET, PATH).send().await.expect(200);
+    let listed: Vec<_> = listed["webhooks"].as_array().unwrap().iter().map(|w| w["id"].clone()).collect();
+    assert_eq!(listed, ids);
+    let second = pro(&app, Method::GET, &format!("{PATH}?page=2")).send().await.expect(200);
+    assert_eq!(second, json!({ "webhooks": [] }));
+    for query in ["?page=0", "?page=x", "?page="] {
+        let answer = pro(&app, Method::GET, &format!("{PATH}{query}")).send().await;
+        answer.is_api_error(400, "invalid_request");
+    }
+}

@@ -1,0 +1,160 @@
+//! `POST /pro/api/webhooks`
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::{Answer, App};
+
+use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro, refuses_bad_bodies};
+
+const PATH: &str = "/pro/api/webhooks";
+const URL: &str = "https://hooks.example/in";
+
+async fn create(app: &App, body: Value) -> Answer {
+    pro(app, Method::POST, PATH).json(&body).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::POST, PATH).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_created_webhook_is_active_and_shows_its_secret_once() {
+    let app = App::start().await;
+    let body = json!({ "url": URL, "events": ["email.received", "email.received"], "colour": "red" });
+    let created = create(&app, body).await.expect(201);
+    is_time(&created["created_at"]);
+    let secret = created["secret"].as_str().unwrap();
+    let expected = json!({
+        "id": id_of(&created),
+        "url": URL,
+        "events": ["email.received"],
+        "secret": secret,
+        "status": "active",
+        "created_at": created["created_at"],
+    });
+    assert_eq!(created, expected);
+    let random = secret.strip_prefix("whsec_").unwrap();
+    assert!(random.len() == 44 && random.ends_with('='), "the Base64 of 32 octets");
+    let listed = pro(&app, Method::GET, PATH).send().await;
+    assert!(!listed.text().contains("whsec_") && !listed.text().contains(random));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secret_is_sealed_in_the_database() {
+    let app = App::start().await;
+    let created = create(&app, json!({ "url": URL, "events": ["email.received"] })).await.expect(201);
+    let secret = created["secret"].as_str().unwrap();
+    let stored: Vec<u8> = sqlx::query_scalar("SELECT secret FROM webhook WHERE id = $1")
+        .bind(id_of(&created))
+        .fetch_one(&app.pool)
+        .await
+        .unwrap();
+    for clear in [secret.as_bytes(), b"whsec_"] {
+        assert!(!stored.windows(clear.len()).any(|octets| octets == clear));
+    }
+    // Key id, nonce and tag besides.
+    assert_eq!(stored.len(), 4 + 12 + secret.len() + 16);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_url_is_https_with_a_host_name() {
+    let app = App::start().await;
+    let long = format!("https://hooks.example/{}", "x".repeat(2048 - 21));
+    for url in [
+        "",
+        "hooks.example",
+        "http://hooks.example/",
+        "ftp://hooks.example/",
+        "https://",
+        "https:///path",
+        "https://127.0.0.1/",
+        "https://2130706433/",
+        "https://[::1]:8443/",
+        "https://user@hooks.example/",
+        "https://user:secret@hooks.example/",
+        "https://hooks.example\\@evil.example/",
+        "https://hooks.example/ x",
+        "https://hooks.example/\u{0}",
+        "https://hooks.example:70000/",
+        "https://hooks.example/#fragment",
+        &long,
+    ] {
+        let answer = create(&app, json!({ "url": url, "events": ["email.received"] })).await;
+        assert_eq!(answer.status, 400, "{url:?}: {}", answer.text());
+        answer.is_api_error(400, "invalid_url");
+    }
+    sqlx::query("UPDATE tenant SET webhook_limit = 10").execute(&app.pool).await.unwrap();
+    for url in ["https://localhost:9443/x", "HTTPS://Hooks.Example?a=b", "https://receiver:1", &long[..2048]]
+    {
+        let created = create(&app, json!({ "url": url, "events": ["email.received"] })).await.expect(201);
+        assert_eq!(created["url"], url, "as it was given");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_a_list_of_email_received() {
+    let app = App::start().await;
+    for events in [
+        json!([]),
+        json!(["email.deleted"]),
+        json!(["email.received", "email.deleted"]),
+        json!(["Email.Received"]),
+        json!([null]),
+        json!([1]),
+        json!("email.received"),
+        json!({ "email.received": true }),
+        json!(null),
+    ] {
+        let answer = create(&app, json!({ "url": URL, "events": events })).await;
+        assert_eq!(answer.status, 400, "{events}: {}", answer.text());
+        answer.is_api_error(400, "invalid_events");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+    let app = App::start().await;
+    refuses_bad_bodies(&app, Method::POST, PATH).await;
+    for (field, body) in [
+        ("url", json!({ "events": ["email.received"] })),
+        ("url", json!({ "url": null, "events": ["email.received"] })),
+        ("url", json!({ "url": 1, "events": ["email.received"] })),
+        ("events", json!({ "url": URL })),
+    ] {
+        let answer = create(&app, body).await;
+        answer.is_api_error(400, "invalid_request");
+        assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_come_in_the_order_body_url_events_limit() {
+    let app = App::start().await;
+    assert_eq!(create(&app, json!({ "url": URL, "events": ["email.received"] })).await.status, 201);
+    let answer = create(&app, json!({ "url": "http://hooks.example/" })).await;
+    answer.is_api_error(400, "invalid_request");
+    let answer = create(&app, json!({ "url": "http://hooks.example/", "events": [] })).await;
+    answer.is_api_error(400, "invalid_url");
+    let answer = create(&app, json!({ "url": URL, "events": [] })).await;
+    answer.is_api_error(400, "invalid_events");
+    let answer = create(&app, json!({ "url": URL, "events": ["email.received"] })).await;
+    answer.is_api_error(403, "webhook_limit_reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_webhook_counts_until_it_is_deleted() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let body = json!({ "url": URL, "events": ["email.received"] });
+    let created = create(&app, body.clone()).await.expect(201);
+    sqlx::query("UPDATE webhook SET status = 'disabled'").execute(&app.pool).await.unwrap();
+    create(&app, body.clone()).await.is_api_error(403, "webhook_limit_reached");
+    let theirs = app.request(Method::POST, PATH).bearer(&other.pro).json(&body).send().await;
+    assert_eq!(theirs.status, 201, "another tenant has a limit of its own");
+    let path = format!("{PATH}/{}", id_of(&created));
+    assert_eq!(pro(&app, Method::DELETE, &path).send().await.status, 204);
+    let again = create(&app, body).await.expect(201);
+    assert_eq!(again["status"], "active");
+    assert_ne!(again["id"], created["id"]);
+}

@@ -1,0 +1,125 @@
+//! `GET /pro/api/webhooks/{id}/deliveries`
+
+use jiff::SignedDuration;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_model::clock::Clock as _;
+use tempmail_model::id::new_id;
+use tempmail_tests::{Answer, App};
+use uuid::Uuid;
+
+use crate::pro_api::webhooks::webhook;
+use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, is_time, pro};
+
+async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
+    pro(app, Method::GET, &format!("/pro/api/webhooks/{id}/deliveries{query}")).send().await
+}
+
+/// Notes an attempt as the sender does, at the time of the clock.
+async fn attempt(app: &App, webhook: Uuid, status: i32, error: Option<&str>, attempt: i32) -> Uuid {
+    let id = new_id(app.clock.now());
+    sqlx::query(
+        "INSERT INTO webhook_delivery (webhook, id, event_type, event_id, status_code, error, attempt, duration_ms)
+         VALUES ($1, $2, 'email.received', 'evt_1', $3, $4, $5, 12)",
+    )
+    .bind(webhook)
+    .bind(id)
+    .bind(status)
+    .bind(error)
+    .bind(attempt)
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::GET, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_are_told_as_the_interface_says_newest_first() {
+    let app = App::start().await;
+    let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
+    assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": [] }));
+    let mut expected: Vec<Value> = Vec::new();
+    for (number, status, error) in [(1, 0, Some("timeout")), (2, 500, Some("http_status")), (3, 204, None)] {
+        let at = app.clock.now();
+        let id = attempt(&app, webhook, status, error, number).await;
+        expected.insert(
+            0,
+            json!({
+                "id": id,
+                "event_type": "email.received",
+                "event_id": "evt_1",
+                "status_code": status,
+                "error": error,
+                "attempt": number,
+                "duration_ms": 12,
+                "created_at": format!("{at:.3}"),
+            }),
+        );
+        app.clock.advance(SignedDuration::from_secs(5));
+    }
+    is_time(&expected[0]["created_at"]);
+    assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": expected }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_are_listed_and_with_limit_up_to_a_hundred() {
+    let app = App::start().await;
+    let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
+    for number in 1..=110 {
+        attempt(&app, webhook, 200, None, number).await;
+        app.clock.advance(SignedDuration::from_secs(1));
+    }
+    for (query, length) in [
+        ("", 50),
+        ("?limit=1", 1),
+        ("?limit=70", 70),
+        ("?limit=101", 100),
+        ("?limit=99999999999999999999", 100),
+    ] {
+        let listed = list(&app, webhook, query).await.expect(200);
+        let attempts: Vec<i64> =
+            listed["deliveries"].as_array().unwrap().iter().map(|d| d["attempt"].as_i64().unwrap()).collect();
+        assert_eq!(attempts, (0..length).map(|i| 110 - i).collect::<Vec<i64>>(), "{query}");
+    }
+    for query in ["?limit=0", "?limit=-1", "?limit=x", "?limit=", "?limit=1.5", "?limit=1&limit=1"] {
+        let answer = list(&app, webhook, query).await;
+        answer.is_api_error(400, "invalid_request");
+        assert!(answer.json()["message"].as_str().unwrap().contains("limit"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attempts_are_listed_for_7_days() {
+    let app = App::start().await;
+    let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
+    attempt(&app, webhook, 200, None, 1).await;
+    app.clock.advance(SignedDuration::from_secs(7 * 24 * 3600 - 1));
+    attempt(&app, webhook, 200, None, 2).await;
+    let count = async || list(&app, webhook, "").await.expect(200)["deliveries"].as_array().unwrap().len();
+    assert_eq!(count().await, 2);
+    app.clock.advance(SignedDuration::from_secs(2));
+    assert_eq!(count().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = id_of(&webhook(&app, &other.pro).await);
+    attempt(&app, theirs, 200, None, 1).await;
+    let own = id_of(&webhook(&app, &app.tenant.pro).await);
+    assert_eq!(list(&app, own, "").await.expect(200), json!({ "deliveries": [] }), "none of another webhook");
+    let mut ids = ids_of_nothing(&app);
+    ids.push(theirs.to_string());
+    let first = list(&app, &ids[0], "").await;
+    first.is_api_error(404, "not_found");
+    for id in ids {
+        is_alike(&list(&app, id, "").await, &first);
+    }
+    list(&app, "%FF", "").await.is_api_error(400, "invalid_request");
+}

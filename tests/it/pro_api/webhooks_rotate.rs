@@ -1,0 +1,3 @@
+//! `/pro/api/webhooks/{id}/rotate`
+
+mod post;

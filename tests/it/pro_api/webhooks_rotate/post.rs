@@ -1,0 +1,85 @@
+//! `POST /pro/api/webhooks/{id}/rotate`
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::{Answer, App};
+use uuid::Uuid;
+
+use crate::pro_api::webhooks::webhook;
+use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
+
+async fn rotate(app: &App, id: impl std::fmt::Display) -> Answer {
+    pro(app, Method::POST, &format!("/pro/api/webhooks/{id}/rotate")).send().await
+}
+
+async fn stored(app: &App, id: Uuid) -> Vec<u8> {
+    let secret = sqlx::query_scalar("SELECT secret FROM webhook WHERE id = $1").bind(id);
+    secret.fetch_one(&app.pool).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::POST, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/rotate").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_secret_takes_the_place_of_the_old_one() {
+    let app = App::start().await;
+    let created = webhook(&app, &app.tenant.pro).await;
+    let id = id_of(&created);
+    let before = stored(&app, id).await;
+    let rotated = rotate(&app, id).await.expect(200);
+    let secret = rotated["secret"].as_str().unwrap();
+    assert_eq!(rotated, json!({ "id": id, "secret": secret }));
+    assert!(secret.starts_with("whsec_") && secret.len() == "whsec_".len() + 44);
+    assert_ne!(created["secret"], secret);
+    let after = stored(&app, id).await;
+    assert_ne!(before, after);
+    assert!(!after.windows(6).any(|octets| octets == b"whsec_"), "it is sealed");
+    assert_ne!(rotate(&app, id).await.expect(200)["secret"], secret);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_forgets_failures_and_changes_no_status() {
+    let app = App::start().await;
+    let id = id_of(&webhook(&app, &app.tenant.pro).await);
+    for status in ["active", "disabled"] {
+        sqlx::query("UPDATE webhook SET status = $2, failure_count = 9 WHERE id = $1")
+            .bind(id)
+            .bind(status)
+            .execute(&app.pool)
+            .await
+            .unwrap();
+        assert_eq!(rotate(&app, id).await.status, 200);
+        let listed = pro(&app, Method::GET, "/pro/api/webhooks").send().await.expect(200);
+        let listed = &listed["webhooks"][0];
+        assert_eq!((&listed["status"], &listed["failure_count"]), (&json!(status), &json!(0)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = id_of(&webhook(&app, &other.pro).await);
+    let before = stored(&app, theirs).await;
+    let mut ids = ids_of_nothing(&app);
+    ids.push(theirs.to_string());
+    let first = rotate(&app, &ids[0]).await;
+    first.is_api_error(404, "not_found");
+    for id in ids {
+        is_alike(&rotate(&app, id).await, &first);
+    }
+    rotate(&app, "%FF").await.is_api_error(400, "invalid_request");
+    assert_eq!(stored(&app, theirs).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_kubernetes_manages_keeps_its_secret() {
+    let app = App::start().await;
+    let id = id_of(&webhook(&app, &app.tenant.pro).await);
+    manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;
+    let before = stored(&app, id).await;
+    rotate(&app, id).await.is_api_error(409, "managed_by_kubernetes");
+    assert_eq!(stored(&app, id).await, before);
+}
