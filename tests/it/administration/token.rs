@@ -62,6 +62,10 @@ async fn a_token_expires_when_it_was_told_to() {
     assert_eq!(app.get_as(token.done(), PATH).await.status, 200);
     app.advance_hours(2);
     app.get_as(token.done(), PATH).await.is_v1_error(440, "session_expired");
+    let used = async || app.tempmail("tenant show harbour --json").await.json()["tokens"]["used"].clone();
+    assert_eq!(used().await, 3);
+    sqlx::query("UPDATE api_token SET expires_at = created_at").execute(&app.pool).await.unwrap();
+    assert_eq!(used().await, 0, "expired ones take no place");
     for days in ["0", "-1", "3651", "soon"] {
         app.tempmail(&format!("token create harbour --kind live --expires-in-days {days}")).await.misuse();
     }
