@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
 mod addresses;
+mod administration;
 mod clock;
 mod contract;
 mod http;
