@@ -1,8 +1,14 @@
 //! The command line.
 
 mod config;
+mod database;
 mod migrate;
+mod openapi;
+mod output;
 mod role;
+mod system_domain;
+mod tenant;
+mod token;
 mod up;
 
 use std::path::PathBuf;
@@ -32,8 +38,16 @@ enum Command {
     Worker(ConfigFile),
     /// Bring the database's schema up to this version
     Migrate(ConfigFile),
+    /// Administer tenants
+    Tenant(tenant::Options),
+    /// Administer API tokens of a tenant
+    Token(token::Options),
+    /// Administer system domains
+    SystemDomain(system_domain::Options),
     /// Print the reference of all settings
     Config,
+    /// Print the OpenAPI document of the HTTP interface
+    Openapi,
 }
 
 #[derive(Debug, Args)]
@@ -60,11 +74,15 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Config => config::print(),
+            Command::Openapi => openapi::print(),
             Command::Up(options) => block_on(up::run(options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),
             Command::Worker(file) => block_on(role::run(role::Role::Worker, file.load()?)),
+            Command::Tenant(options) => block_on(tenant::run(options)),
+            Command::Token(options) => block_on(token::run(options)),
+            Command::SystemDomain(options) => block_on(system_domain::run(options)),
         }
     }
 }

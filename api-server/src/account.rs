@@ -1,13 +1,22 @@
 //! Mailbox accounts as both of their surfaces change them.
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use tempmail_model::address::RecipientAddress;
 use tempmail_model::id::{SHARED, new_id};
+use tempmail_model::limits::Limits;
 use tempmail_model::message::Arrival;
 use uuid::Uuid;
 
 use crate::error::ApiError;
 use crate::state::AppState;
+
+/// A new password, in an installation that does not set other lengths.
+pub(crate) fn password_schema() -> Value {
+    let limits = Limits::default();
+    json!({"type": "string", "minLength": limits.password_min, "maxLength": limits.password_max,
+           "examples": ["correct horse"]})
+}
 
 /// Whether a new password has a length that is allowed, in characters.
 ///

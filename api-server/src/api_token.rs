@@ -148,18 +148,22 @@ impl Kinds {
     pub(crate) fn schema(self) -> Value {
         let kind = match self {
             Self::ProOrLive => {
-                json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro"})
+                json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro",
+                       "examples": ["live"]})
             }
-            Self::LiveAlone => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live"}),
+            Self::LiveAlone => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live",
+                                      "examples": ["live"]}),
         };
         let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": DAYS_MAX,
-                          "description": "Without it the token never expires."});
+                          "description": "Without it the token never expires.", "examples": [30]});
         json!({
             "type": "object",
             "required": ["name"],
             "properties": {
                 "name": {"type": "string", "minLength": 1, "maxLength": NAME_MAX,
-                         "description": "What its owner calls it; no control characters."},
+                         "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+                         "description": "What its owner calls it; no control characters.",
+                         "examples": ["continuous integration"]},
                 "kind": kind,
                 "expires_in_days": days,
             },

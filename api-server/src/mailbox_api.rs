@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Routes {
             "/api/accounts",
             Operation::new("createAccount", MaybePro, "Create a mailbox")
                 .description("Free on a system domain; with a Pro token the tenant's, on its verified custom domains too.")
-                .body(account::credentials_schema())
+                .body(account::new_account_schema())
                 .json::<account::SignedIn>(201, "The mailbox, and a JWT for it.")
                 .fails(&[
                     code::INVALID_ADDRESS,

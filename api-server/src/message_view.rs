@@ -49,6 +49,7 @@ pub struct MessageSummary {
     from: String,
     subject: String,
     preview_text: String,
+    #[schema(minimum = 0)]
     size: i32,
     created_at: String,
     is_read: bool,

@@ -3,8 +3,11 @@
 
 mod document;
 mod operation;
+mod page;
+mod published;
 mod routes;
 
 pub(crate) use document::document;
 pub(crate) use operation::{Credential, Operation, attachment_index, email_id, path_id, query};
+pub(crate) use published::routes;
 pub(crate) use routes::Routes;

@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::error::{Surface, code};
 use crate::openapi::{Routes, document};
 use crate::state::AppState;
-use crate::{mailbox_api, pro_api, token_api};
+use crate::{mailbox_api, openapi, pro_api, token_api};
 use place::Places;
 
 /// Octets of a request body.
@@ -142,7 +142,11 @@ fn set_options(stream: &TcpStream) {
 
 /// Every route of the interface.
 fn routes() -> Routes {
-    Routes::new().merge(mailbox_api::routes()).merge(pro_api::routes()).merge(token_api::routes())
+    Routes::new()
+        .merge(mailbox_api::routes())
+        .merge(pro_api::routes())
+        .merge(token_api::routes())
+        .merge(openapi::routes())
 }
 
 /// The OpenAPI 3.1 document of every route.

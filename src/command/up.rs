@@ -1,6 +1,6 @@
 //! `tempmail up`: all roles in one process over a Postgres of its own.
 
-mod data_directory;
+pub(super) mod data_directory;
 mod installation;
 mod keys;
 mod roles;
@@ -42,7 +42,7 @@ pub struct Options {
     /// Address of probes and metrics [default: 127.0.0.1:9090]
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<SocketAddr>,
-    /// A system domain; may be given several times [default: inbox.localhost]
+    /// A system domain; may be given several times [default, where there is none: inbox.localhost]
     #[arg(long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
     /// Keys of the installation, made where the file is missing: for several `up` over one
@@ -120,7 +120,7 @@ async fn serve(setting: Setting, directory: &DataDirectory, shutdown: Shutdown) 
     let running = tokio::spawn(roles.run(shutdown.clone()));
     let tell = async {
         readiness_reached(&readiness).await;
-        welcome::print(&config, &setting.domains, directory, &installation.credentials)
+        welcome::print(&config, &installation.domains, directory, &installation.credentials)
     };
     if let Some(Err(error)) = shutdown.drain.run_until_cancelled(tell).await {
         tracing::warn!("what was started could not be printed: {error}");

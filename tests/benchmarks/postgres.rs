@@ -141,7 +141,7 @@ impl Alone {
         let clock = SystemClock::default();
         store.migrate().await?;
         store.record_free_class(RetentionClass::FREE).await?;
-        store.ensure_system_domain(DOMAIN, clock.now()).await?;
+        store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         store.ensure_slot(RetentionClass::FREE, clock.now()).await?;
         store.ensure_slot(RetentionClass::FREE, clock.now() + RetentionClass::FREE.slot_width()).await?;
         let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 52_428_800 };

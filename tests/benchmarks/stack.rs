@@ -108,7 +108,7 @@ impl Stack {
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         let clock = MovableClock::default();
-        store.ensure_system_domain(DOMAIN, clock.now()).await?;
+        store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         let token = insert_token(&store, &clock).await?;
         let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());

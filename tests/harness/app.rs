@@ -31,6 +31,7 @@ use uuid::Uuid;
 use self::rows::{insert_system_domain, insert_tenant, insert_token};
 pub use self::settings::fresh_key;
 use self::settings::test_config;
+use crate::contract::Checked;
 use crate::http::{Answer, Request};
 use crate::postgres::Database;
 use crate::wait::eventually;
@@ -129,6 +130,7 @@ impl AppBuilder {
 struct Running {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
+    _checked: Checked,
     worker: WorkerParts,
     shutdown: Shutdown,
     tasks: JoinSet<anyhow::Result<()>>,
@@ -186,7 +188,8 @@ impl Running {
             async move { worker.run(shutdown).await }
         });
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        Self { smtp, http, worker: WorkerParts { config, store }, shutdown, tasks }
+        let _checked = Checked::new(http);
+        Self { smtp, http, _checked, worker: WorkerParts { config, store }, shutdown, tasks }
     }
 }
 

@@ -12,12 +12,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::contract::Checked;
 use crate::wait::DEADLINE;
 
 /// The ports and the directory of one `tempmail up`, for as many starts as a test makes.
 #[derive(Debug)]
 pub struct Installation {
     directory: tempfile::TempDir,
+    _checked: Checked,
     /// SMTP listener.
     pub smtp: SocketAddr,
     /// HTTP listener.
@@ -39,7 +41,8 @@ impl Installation {
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir()
             .expect("a directory can be made");
-        Self { directory, smtp: free_port(), http: free_port(), admin: free_port() }
+        let http = free_port();
+        Self { directory, _checked: Checked::new(http), smtp: free_port(), http, admin: free_port() }
     }
 
     /// What `--data-dir` is given.

@@ -1,8 +1,15 @@
 //! HTTP as a client sees it.
 
+use std::convert::Infallible;
+use std::time::Duration;
+
+use futures_util::future::ready;
+use futures_util::stream::{self, StreamExt as _};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
+
+use crate::contract;
 
 /// A whole answer.
 #[derive(Debug, Clone)]
@@ -102,10 +109,16 @@ impl Request {
         Self { builder: self.builder.bearer_auth(token) }
     }
 
-    /// With a header field.
+    /// With a header field, of any octets that one can have.
     #[must_use]
-    pub fn header(self, name: &str, value: &str) -> Self {
-        Self { builder: self.builder.header(name, value) }
+    pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        Self { builder: self.builder.header(name, value.as_ref()) }
+    }
+
+    /// Gives up after so long.
+    #[must_use]
+    pub fn timeout(self, after: Duration) -> Self {
+        Self { builder: self.builder.timeout(after) }
     }
 
     /// With a JSON body.
@@ -120,18 +133,35 @@ impl Request {
         Self { builder: self.builder.header("content-type", media_type).body(body.into()) }
     }
 
-    /// Sends it and reads the whole answer.
+    /// With a body that begins with `start` and never ends, of a length that nobody knows.
+    #[must_use]
+    pub fn endless_body(self, media_type: &str, start: impl Into<Vec<u8>>) -> Self {
+        let start = stream::once(ready(Ok::<_, Infallible>(start.into())));
+        let body = reqwest::Body::wrap_stream(start.chain(stream::pending()));
+        Self { builder: self.builder.header("content-type", media_type).body(body) }
+    }
+
+    /// Sends it and reads the whole answer, which is to be as the document says.
     ///
     /// # Errors
     /// The connection broke.
+    ///
+    /// # Panics
+    /// The answer is not as the OpenAPI document says.
     pub async fn try_send(self) -> reqwest::Result<Answer> {
-        let response = self.builder.send().await?;
+        let (client, request) = self.builder.build_split();
+        let request = request?;
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let sent = request.headers().clone();
+        let response = client.execute(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let body = response.bytes().await?.to_vec();
         if status == StatusCode::NO_CONTENT {
             assert!(body.is_empty(), "204 has no body");
         }
-        Ok(Answer { status: status.as_u16(), headers, body })
+        let answer = Answer { status: status.as_u16(), headers, body };
+        contract::check(&method, &url, &sent, &answer);
+        Ok(answer)
     }
 
     /// Sends it and reads the whole answer.

@@ -4,6 +4,7 @@
 
 pub mod app;
 pub mod binary;
+pub mod contract;
 pub mod corpus;
 pub mod http;
 pub mod log;

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod clock;
+mod contract;
 mod http;
 mod mailbox_api;
 mod matrix;

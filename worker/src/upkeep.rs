@@ -7,8 +7,8 @@ use crate::Worker;
 
 impl Worker {
     /// Removes free mailboxes that nobody used for `limits.idle_mailbox_days`, forgets
-    /// removed ones whose hold is over and removed domains that are empty, and deletes tokens
-    /// that ended a week ago.
+    /// removed ones whose hold is over and removed domains that are empty, deletes tokens that
+    /// ended a week ago, and forgets tenants of which nothing is left.
     pub(crate) async fn tidy_up(&self) -> anyhow::Result<()> {
         let limits = &self.config.limits;
         let now = self.clock.now();
@@ -18,6 +18,7 @@ impl Worker {
         while self.store.delete_released_mailboxes(now).await? == full {}
         self.store.delete_removed_domains().await?;
         self.store.delete_ended_tokens(now).await?;
+        self.store.delete_removed_tenants().await?;
         Ok(())
     }
 }

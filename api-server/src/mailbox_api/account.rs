@@ -11,7 +11,7 @@ use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::account::{check_length, remove, wake};
+use crate::account::{check_length, password_schema, remove, wake};
 use crate::auth::{MailboxCaller, ProToken};
 use crate::client::Client;
 use crate::error::ApiError;
@@ -32,20 +32,50 @@ pub(super) struct SignedIn {
 pub(super) struct Account {
     id: Uuid,
     address: String,
-    role: &'static str,
+    role: Role,
+    #[schema(minimum = 0)]
     quota: i64,
+    #[schema(minimum = 0)]
     used: i64,
     created_at: String,
 }
 
-/// What creating a mailbox and signing in take.
+/// Whose a mailbox is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    /// Whoever knows its password.
+    Free,
+    /// A tenant's.
+    Pro,
+}
+
+/// What creating a mailbox takes.
+pub(super) fn new_account_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["address", "password"],
+        "properties": {
+            "address": {
+                "type": "string",
+                "pattern": "^.+@.+$",
+                "description": "The local part has 1 to 64 of `a-z 0-9 . _ -` in any case, the first and the last \
+                                alphanumeric, no `..`; the domain is one that the caller may use.",
+                "examples": ["hello@inbox.localhost"],
+            },
+            "password": password_schema(),
+        },
+    })
+}
+
+/// What signing in takes.
 pub(super) fn credentials_schema() -> Value {
     json!({
         "type": "object",
         "required": ["address", "password"],
         "properties": {
-            "address": {"type": "string", "format": "email"},
-            "password": {"type": "string"},
+            "address": {"type": "string", "examples": ["hello@inbox.localhost"]},
+            "password": {"type": "string", "examples": ["correct horse"]},
         },
     })
 }
@@ -104,7 +134,7 @@ pub(super) async fn get_account(
     Ok(Json(Account {
         id: mailbox.id,
         address: mailbox.address,
-        role: if mailbox.tenant.is_some() { "pro" } else { "free" },
+        role: if mailbox.tenant.is_some() { Role::Pro } else { Role::Free },
         quota: mailbox.quota,
         used,
         created_at: timestamp(mailbox.created_at),

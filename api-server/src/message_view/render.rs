@@ -20,11 +20,13 @@ pub struct Email<'a> {
     to: Vec<String>,
     subject: &'a str,
     preview_text: &'a str,
-    /// Both bodies have the line breaks and the markup that were sent.
+    /// The plain text, with line feeds; empty where there is none.
     text_body: String,
+    /// As received: sanitize it before a browser shows it.
     html_body: String,
     headers: Vec<HeaderField<'a>>,
     attachments: Vec<AttachmentElement<'a>>,
+    #[schema(minimum = 0)]
     size: i32,
     created_at: String,
     expires_at: String,

@@ -10,19 +10,33 @@ use super::routes::Routes;
 use crate::error::Surface;
 use crate::error::code::{self, Code};
 
-/// Codes that every operation can fail with.
-const ALWAYS: [Code; 4] =
-    [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE, code::UNAVAILABLE, code::INTERNAL_ERROR];
+/// Codes that every operation can fail with: they are answered before any route.
+const ALWAYS: [Code; 2] = [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE];
+
+/// Codes of every operation whose answer is made anew.
+const MADE: [Code; 2] = [code::UNAVAILABLE, code::INTERNAL_ERROR];
+
+/// What goes for the whole interface, in CommonMark.
+const ABOUT: &str = "\
+Disposable mailboxes as a platform: the mailbox API (`/api`), the Pro API (`/pro/api`) and the token API (`/v1`).
+
+- Bodies are JSON objects of at most 65536 octets. Unknown query parameters and fields are ignored.
+- Answers have every field always; one without a value is `null`. Times are RFC 3339 in UTC with milliseconds.
+- Errors are `{\"error\": code}` on `/v1`; elsewhere there is also a `message` that says what to change. \
+A path that is not here is 404 `not_found`, a method that is not is 405 `method_not_allowed` with `Allow`. \
+`HEAD` is answered wherever `GET` is.
+- Lengths and rates are those of an installation that changes no setting.";
 
 /// The document of these routes.
 pub(crate) fn document(routes: &Routes) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut schemas = error_schemas();
+    let mut shared = BTreeMap::new();
     for (method, path, operation) in routes.operations() {
-        paths.entry(path).or_default().insert(method.to_owned(), describe(path, operation));
+        paths.entry(path).or_default().insert(method.to_owned(), describe(path, operation, &mut shared));
         for (name, schema) in &operation.schemas {
             let mut schema = schema.clone();
-            require_everything(&mut schema);
+            complete(&mut schema);
             schemas.insert(name.clone(), schema);
         }
     }
@@ -31,8 +45,7 @@ pub(crate) fn document(routes: &Routes) -> Value {
         "info": {
             "title": "tempmail",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Disposable mailboxes as a platform: the mailbox API (/api), the Pro API (/pro/api) \
-                            and the token API (/v1).",
+            "description": ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -43,7 +56,7 @@ pub(crate) fn document(routes: &Routes) -> Value {
             {"name": "document", "description": "This document."},
         ],
         "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": security_schemes()},
+        "components": {"schemas": schemas, "responses": shared, "securitySchemes": security_schemes()},
     })
 }
 
@@ -72,13 +85,13 @@ fn error_schemas() -> BTreeMap<String, Value> {
     ])
 }
 
-fn describe(path: &str, operation: &Operation) -> Value {
+fn describe(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Value>) -> Value {
     let mut described = json!({
         "operationId": operation.id,
         "summary": operation.summary,
         "tags": [tag(path)],
         "security": security(operation.credential),
-        "responses": responses(path, operation),
+        "responses": responses(path, operation, shared),
     });
     if !operation.description.is_empty() {
         described["description"] = json!(operation.description);
@@ -115,51 +128,82 @@ fn security(credential: Credential) -> Value {
     }
 }
 
-fn responses(path: &str, operation: &Operation) -> Value {
+/// Errors of one code are described once, in `shared`.
+fn responses(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Value>) -> Value {
     let mut responses = Map::new();
-    let limited = is_limited(path, operation.credential);
+    let limit = limit(path, operation.credential);
     for success in &operation.successes {
-        responses.insert(success.status.to_string(), describe_success(success, limited));
+        responses.insert(success.status.to_string(), describe_success(success, limit));
     }
     let mut by_status: BTreeMap<StatusCode, BTreeSet<&str>> = BTreeMap::new();
-    let limit = limited.then_some(code::RATE_LIMIT_EXCEEDED);
-    for (status, code) in operation.errors.iter().copied().chain(ALWAYS).chain(limit) {
-        by_status.entry(status).or_default().insert(code);
+    let made: &[Code] = if operation.constant { &[] } else { &MADE };
+    let limited: &[Code] = if limit == Limit::None { &[] } else { &[code::RATE_LIMIT_EXCEEDED] };
+    for (status, code) in operation.errors.iter().chain(&ALWAYS).chain(made).chain(limited) {
+        by_status.entry(*status).or_default().insert(code);
     }
     for (status, codes) in by_status {
-        responses.insert(status.as_u16().to_string(), describe_error(path, status, &codes));
+        let mut described = describe_error(path, status, &codes);
+        if let [code] = codes.iter().collect::<Vec<_>>()[..] {
+            let name = match Surface::of(path) {
+                Surface::Api => format!("api_{code}"),
+                Surface::V1 => format!("v1_{code}"),
+            };
+            let reference = json!({"$ref": format!("#/components/responses/{name}")});
+            shared.insert(name, std::mem::replace(&mut described, reference));
+        }
+        responses.insert(status.as_u16().to_string(), described);
     }
     Value::Object(responses)
 }
 
-/// Whether the surface counts the operation's requests: `/v1` and `/pro/api` by token, the
-/// rest of the interface by client.
-fn is_limited(path: &str, credential: Credential) -> bool {
-    Surface::of(path) == Surface::Api || credential != Credential::None
+/// By what requests are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// They are not.
+    None,
+    /// By client; some clients are exempt.
+    Client,
+    /// By token.
+    Token,
 }
 
-fn describe_success(success: &Success, limited: bool) -> Value {
+/// `/v1` and `/pro/api` count by token, the rest of the interface by client.
+fn limit(path: &str, credential: Credential) -> Limit {
+    match (Surface::of(path), credential) {
+        (_, Credential::Pro | Credential::Live) => Limit::Token,
+        (Surface::Api, _) => Limit::Client,
+        (Surface::V1, _) => Limit::None,
+    }
+}
+
+fn describe_success(success: &Success, limit: Limit) -> Value {
     let mut described = json!({"description": success.description});
     if let Some((media_type, schema)) = &success.content {
         described["content"] = json!({*media_type: {"schema": schema}});
     }
     let mut headers = Map::new();
     for (name, description) in &success.headers {
-        headers.insert((*name).to_owned(), json!({"description": description, "schema": {"type": "string"}}));
+        let header = json!({"description": description, "required": true, "schema": {"type": "string"}});
+        headers.insert((*name).to_owned(), header);
     }
-    if limited {
-        for (name, description) in [
-            ("RateLimit", "What is left of the limit (draft-ietf-httpapi-ratelimit-headers)."),
-            ("RateLimit-Policy", "The limit."),
-        ] {
-            let header = json!({"description": description, "schema": {"type": "string"}});
-            headers.insert(name.to_owned(), header);
-        }
+    if limit != Limit::None {
+        headers.extend(limit_headers(limit == Limit::Token));
     }
     if !headers.is_empty() {
         described["headers"] = Value::Object(headers);
     }
     described
+}
+
+fn limit_headers(required: bool) -> impl Iterator<Item = (String, Value)> {
+    let fields = [
+        ("RateLimit", "What is left of the limit (draft-ietf-httpapi-ratelimit-headers)."),
+        ("RateLimit-Policy", "The limit."),
+    ];
+    fields.into_iter().map(move |(name, description)| {
+        let header = json!({"description": description, "required": required, "schema": {"type": "string"}});
+        (name.to_owned(), header)
+    })
 }
 
 fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Value {
@@ -168,6 +212,20 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
         Surface::V1 => "V1Error",
     };
     let listed: Vec<String> = codes.iter().map(|code| format!("`{code}`")).collect();
+    let mut headers = Map::new();
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        let after =
+            json!({"description": "Seconds.", "required": true, "schema": {"type": "integer", "minimum": 1}});
+        headers.insert("Retry-After".to_owned(), after);
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        headers.extend(limit_headers(true));
+    }
+    if status == StatusCode::UNAUTHORIZED && !codes.contains(code::INVALID_CREDENTIALS.1) {
+        let challenge =
+            json!({"description": "What to present.", "required": true, "schema": {"type": "string"}});
+        headers.insert("WWW-Authenticate".to_owned(), challenge);
+    }
     let mut described = json!({
         "description": listed.join(", "),
         "content": {"application/json": {"schema": {
@@ -175,34 +233,38 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
             "properties": {"error": {"enum": codes}},
         }}},
     });
-    let header = match status {
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            Some(("Retry-After", json!({"type": "integer", "minimum": 1})))
-        }
-        StatusCode::UNAUTHORIZED if !codes.contains("invalid_credentials") => {
-            Some(("WWW-Authenticate", json!({"type": "string"})))
-        }
-        _ => None,
-    };
-    if let Some((name, schema)) = header {
-        described["headers"] = json!({name: {"required": true, "schema": schema}});
+    if !headers.is_empty() {
+        described["headers"] = Value::Object(headers);
     }
     described
 }
 
-/// Answers have every field always; one without a value is `null`.
-fn require_everything(schema: &mut Value) {
+/// What goes for every answer: it has every field always (one without a value is `null`), and
+/// a text that is named for a time is one.
+fn complete(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else { return };
-    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.values_mut().for_each(require_everything);
-        let names: Vec<String> = properties.keys().cloned().collect();
+    if let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        for (name, field) in fields.iter_mut() {
+            complete(field);
+            if (name.ends_with("_at") || name == "deadline") && is_text(field) {
+                field["format"] = json!("date-time");
+            }
+        }
+        let names: Vec<String> = fields.keys().cloned().collect();
         object.insert("required".to_owned(), json!(names));
     }
-    for key in ["items", "allOf", "oneOf"] {
+    for key in ["items", "allOf", "oneOf", "anyOf"] {
         match object.get_mut(key) {
-            Some(Value::Array(schemas)) => schemas.iter_mut().for_each(require_everything),
-            Some(schema) => require_everything(schema),
+            Some(Value::Array(schemas)) => schemas.iter_mut().for_each(complete),
+            Some(schema) => complete(schema),
             None => {}
         }
+    }
+}
+
+fn is_text(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::Array(types) => types.iter().any(|name| name == "string"),
+        name => name == "string",
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Operation {
     pub(super) body: Option<Value>,
     pub(super) successes: Vec<Success>,
     pub(super) errors: Vec<Code>,
+    /// Whether its answer is always the same, so that nothing can fail behind it.
+    pub(super) constant: bool,
     /// The types of its answers, by name.
     pub(super) schemas: Vec<(String, Value)>,
 }
@@ -75,6 +77,7 @@ impl Operation {
             body: None,
             successes: Vec::new(),
             errors: credential.errors().to_vec(),
+            constant: false,
             schemas: Vec::new(),
         }
     }
@@ -82,6 +85,11 @@ impl Operation {
     /// What is to be known besides the summary.
     pub(crate) fn description(self, description: &'static str) -> Self {
         Self { description, ..self }
+    }
+
+    /// Its answer needs neither the store nor anything else that can fail.
+    pub(crate) fn constant(self) -> Self {
+        Self { constant: true, ..self }
     }
 
     /// A parameter; a malformed one is 400.
@@ -115,6 +123,11 @@ impl Operation {
         self.success(status, description, Some(("application/json", schema)))
     }
 
+    /// A success with a JSON body of this schema.
+    pub(crate) fn json_of(self, status: u16, description: &'static str, schema: Value) -> Self {
+        self.success(status, description, Some(("application/json", schema)))
+    }
+
     /// A success with other content.
     pub(crate) fn binary(self, status: u16, media_type: &'static str, description: &'static str) -> Self {
         self.success(status, description, Some((media_type, json!({}))))
@@ -125,7 +138,7 @@ impl Operation {
         self.success(status, description, None)
     }
 
-    /// A header field of the success that was declared last.
+    /// A header field that the success that was declared last always carries.
     pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
         if let Some(success) = self.successes.last_mut() {
             success.headers.push((name, description));

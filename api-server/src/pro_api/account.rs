@@ -48,7 +48,7 @@ pub(super) fn routes() -> Routes {
                 .body(json!({
                     "type": "object",
                     "required": ["password"],
-                    "properties": {"password": {"type": "string"}},
+                    "properties": {"password": account::password_schema()},
                 }))
                 .json::<PasswordReset>(200, "It is reset.")
                 .fails(&[code::PASSWORD_TOO_SHORT, code::PASSWORD_TOO_LONG, code::MANAGED_BY_KUBERNETES]),

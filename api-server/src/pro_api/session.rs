@@ -24,7 +24,11 @@ pub(super) fn routes() -> Routes {
             .body(json!({
                 "type": "object",
                 "required": ["token"],
-                "properties": {"token": {"type": "string", "description": "A Pro token (tm_pro_…)."}},
+                "properties": {"token": {
+                    "type": "string",
+                    "description": "A Pro token (tm_pro_…).",
+                    "examples": [format!("tm_pro_{:064x}", 0x1234_5678)],
+                }},
             }))
             .json::<Session>(200, "A session, for 12 h.")
             .fails(&[code::INVALID_TOKEN, code::ACCOUNT_DISABLED, code::SESSION_EXPIRED]),

@@ -51,10 +51,13 @@ pub(super) fn routes() -> Routes {
                     "type": "object",
                     "required": ["url", "events"],
                     "properties": {
-                        "url": {"type": "string", "format": "uri", "maxLength": URL_MAX,
-                                "description": "https, a host name and no IP address, any port, no user info, no fragment."},
+                        "url": {"type": "string", "maxLength": URL_MAX,
+                                "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^\\s\\\\#]+$",
+                                "description": "https, a host name and no IP address, any port, no user info, no fragment.",
+                                "examples": ["https://hooks.example/tempmail"]},
                         "events": {"type": "array", "minItems": 1,
-                                   "items": {"type": "string", "enum": [EMAIL_RECEIVED]}},
+                                   "items": {"type": "string", "enum": [EMAIL_RECEIVED]},
+                                   "examples": [[EMAIL_RECEIVED]]},
                     },
                 }))
                 .json::<CreatedWebhook>(201, "The webhook; its secret is shown this once.")

@@ -32,6 +32,7 @@ pub(crate) struct EmailSummary {
     from_email: String,
     subject: String,
     preview_text: String,
+    #[schema(minimum = 0)]
     size: i32,
     created_at: String,
 }

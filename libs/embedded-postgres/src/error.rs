@@ -71,6 +71,9 @@ pub enum Error {
     /// The operating system gives no randomness.
     #[error("the operating system gives no randomness")]
     NoRandomness,
+    /// Nobody runs the server of a directory.
+    #[error("no Postgres runs in {0}")]
+    NotRunning(PathBuf),
     /// `initdb` failed.
     #[error("initdb failed: {0}")]
     Initdb(String),

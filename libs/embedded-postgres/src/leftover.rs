@@ -109,7 +109,8 @@ fn processes_of(data: &Path) -> Vec<u32> {
         .collect()
 }
 
-fn is_postgres_in(pid: u32, data: &Path) -> bool {
+/// Whether the process is a Postgres that works in this data directory (links resolved).
+pub(crate) fn is_postgres_in(pid: u32, data: &Path) -> bool {
     // Neither link of a zombie can be read.
     let process = Path::new("/proc").join(pid.to_string());
     let in_data = fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == data);

@@ -15,9 +15,11 @@ mod download;
 mod error;
 mod leftover;
 mod lock;
+mod running;
 mod server;
 mod settings;
 
 pub use error::Error;
 pub use lock::DirectoryLock;
+pub use running::running_url;
 pub use server::{EmbeddedPostgres, Options};

@@ -131,9 +131,7 @@ impl EmbeddedPostgres {
 
     /// URL of a database of this server, with the superuser's password in it.
     pub fn connection_url(&self, database: &str) -> String {
-        let host = percent_encoded(&self.socket.to_string_lossy());
-        // The parameter goes over the host before it, which URLs must have beside a user.
-        format!("postgres://{SUPERUSER}:{}@localhost/{database}?host={host}", self.password)
+        socket_url(&self.socket, &self.password, database)
     }
 
     /// Number of the server's main process.
@@ -265,6 +263,13 @@ impl Launch<'_> {
     fn log(&self) -> PathBuf {
         self.directory.join("postgres.log")
     }
+}
+
+/// URL of a database of the server with this socket directory.
+pub(crate) fn socket_url(socket: &Path, password: &str, database: &str) -> String {
+    let host = percent_encoded(&socket.to_string_lossy());
+    // The parameter goes over the host before it, which URLs must have beside a user.
+    format!("postgres://{SUPERUSER}:{password}@localhost/{database}?host={host}")
 }
 
 /// Everything but unreserved characters (RFC 3986) as `%XX`.

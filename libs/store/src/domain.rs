@@ -1,9 +1,6 @@
 //! Domains: system domains of the installation, custom domains of a tenant.
 
-use jiff::Timestamp;
-use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
-use tempmail_model::id::new_id;
 use uuid::Uuid;
 
 use crate::{Store, StoreError};
@@ -67,31 +64,5 @@ impl Store {
                 .await?;
         let Some(row) = row else { return Ok(None) };
         Ok(Some(ServingDomain { id: row.try_get("id")?, tenant: row.try_get("tenant")? }))
-    }
-
-    /// Makes the system domain `name` (A-labels) serve, and returns its id; one that is there
-    /// stays as it is. The first one becomes the default.
-    ///
-    /// # Errors
-    /// [`StoreError`]; also where a custom domain of that name serves.
-    pub async fn ensure_system_domain(&self, name: &str, now: Timestamp) -> Result<Uuid, StoreError> {
-        sqlx::query(
-            "/* ensure_system_domain */
-            INSERT INTO domain (id, name, tenant, serves, is_default, sort_order, created_at)
-            SELECT $1, $2, NULL, true, NOT EXISTS (SELECT FROM domain WHERE is_default),
-                   (SELECT coalesce(max(sort_order) + 1, 0) FROM domain WHERE tenant IS NULL), $3
-            WHERE NOT EXISTS (SELECT FROM domain WHERE name = $2 AND serves AND tenant IS NULL)",
-        )
-        .bind(new_id(now))
-        .bind(name)
-        .bind(now.to_sqlx())
-        .execute(self.pool())
-        .await?;
-        Ok(sqlx::query_scalar(
-            "/* ensure_system_domain */ SELECT id FROM domain WHERE name = $1 AND serves AND tenant IS NULL",
-        )
-        .bind(name)
-        .fetch_one(self.pool())
-        .await?)
     }
 }

@@ -22,6 +22,7 @@ mod room;
 mod shared_address;
 mod slot;
 mod stream;
+mod system_domain;
 mod tenant;
 mod token;
 mod webhook;
@@ -48,7 +49,8 @@ pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReade
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{OpenWait, WaitEnd};
-pub use tenant::TenantDefaults;
+pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};
 pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
 

@@ -51,7 +51,8 @@ fn make(path: &Path) -> std::io::Result<PathBuf> {
     path.canonicalize()
 }
 
-fn default_path() -> Option<PathBuf> {
+/// Where it is unless told; `None` where there is no home directory.
+pub fn default_path() -> Option<PathBuf> {
     if nix::unistd::geteuid().is_root() {
         return Some(PathBuf::from("/var/lib/tempmail"));
     }

@@ -9,15 +9,18 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{NewToken, Store, TenantDefaults};
+use tempmail_store::{NewToken, Store, SystemDomainAddition, TenantDefaults};
 use uuid::Uuid;
 
 use super::data_directory::{self, DataDirectory};
 use super::setting::reachable;
 use crate::clock_sync;
+use crate::command::system_domain::meets;
 
 /// The tenant of the person at the machine.
 const TENANT: &str = "local";
+/// The system domain of a new installation.
+const DOMAIN: &str = "inbox.localhost";
 
 /// A database that is ready for the roles.
 pub struct Installation {
@@ -27,6 +30,8 @@ pub struct Installation {
     pub clock: Arc<SystemClock>,
     /// What is still missing.
     pub readiness: Readiness,
+    /// The system domains, the one to try first.
+    pub domains: Vec<String>,
     /// What is in `credentials.json`.
     pub credentials: Credentials,
 }
@@ -60,16 +65,29 @@ pub async fn prepare(
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     store.record_free_class(config.retention.free_hours).await?;
-    for domain in domains {
-        store
-            .ensure_system_domain(domain, clock.now())
-            .await
-            .with_context(|| format!("{domain} can't be a system domain"))?;
-    }
+    let domains = ensure_domains(&store, domains, clock.now()).await?;
     let tenant =
         store.ensure_tenant(TENANT, &TenantDefaults::pro(config.retention.pro_hours), clock.now()).await?;
     let credentials = ensure_credentials(config, directory, &store, tenant, clock.now()).await?;
-    Ok(Installation { store, clock, readiness, credentials })
+    Ok(Installation { store, clock, readiness, domains, credentials })
+}
+
+/// Makes the system domains serve that were asked for, and one where there would be none.
+/// Returns all that serve: first the one whose addresses nobody has to make.
+async fn ensure_domains(store: &Store, asked: &[String], now: Timestamp) -> anyhow::Result<Vec<String>> {
+    let mut missing = asked.to_vec();
+    if missing.is_empty() && store.list_system_domains().await?.is_empty() {
+        missing.push(DOMAIN.to_owned());
+    }
+    for domain in missing {
+        if let SystemDomainAddition::Meets(custom) = store.add_system_domain(&domain, None, None, now).await?
+        {
+            return Err(meets(&domain, &custom));
+        }
+    }
+    let mut domains = store.list_system_domain_uses().await?;
+    domains.sort_by_key(|domain| (!domain.shared_inboxes, !asked.contains(&domain.name), !domain.is_default));
+    Ok(domains.into_iter().map(|domain| domain.name).collect())
 }
 
 /// The tokens of `credentials.json`; where they are missing, revoked or of another database

@@ -9,14 +9,11 @@ use tempmail_runtime::config::{Config, Sources};
 
 use super::Options;
 
-/// The system domain of a new installation.
-const DOMAIN: &str = "inbox.localhost";
-
 /// What `up` runs with.
 pub struct Setting {
     /// Defaults of `up`, file, environment and flags together.
     pub config: Config,
-    /// The system domains that were asked for, as A-labels; at least one.
+    /// The system domains that were asked for, as A-labels.
     pub domains: Vec<String>,
     /// Whether file or environment give the keys.
     pub has_keys: bool,
@@ -36,10 +33,7 @@ impl Setting {
         let domains = options.domains.iter().map(|domain| {
             normal_domain(domain).with_context(|| format!("--domain {domain:?} is not a host name"))
         });
-        let mut domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
-        if domains.is_empty() {
-            domains.push(DOMAIN.to_owned());
-        }
+        let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
         let has_keys = sources.sets("jwt.keys") || sources.sets("secrets.keys");
         Ok(Self { config, domains, has_keys })
     }
@@ -102,7 +96,7 @@ mod tests {
         assert_eq!(setting_.config.smtp.listen.to_string(), "127.0.0.1:2525");
         assert_eq!(setting_.config.admin.listen.to_string(), "127.0.0.1:9090");
         assert_eq!(setting_.config.http.base_url, "http://127.0.0.1:8080");
-        assert_eq!(setting_.domains, ["inbox.localhost"]);
+        assert!(setting_.domains.is_empty());
         let open = setting(&["--http", "0.0.0.0:81", "--domain", "Bücher.example", "--domain", "b.example"])
             .unwrap();
         assert_eq!(open.config.http.base_url, "http://127.0.0.1:81");

@@ -1,0 +1,182 @@
+//! `tempmail system-domain`
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tempmail_model::address::normal_domain;
+use tempmail_store::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+
+use super::database::{Database, Place, explain};
+use super::output;
+
+/// What `system-domain` takes.
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Add a domain that everybody may use; one that was removed serves again
+    Add {
+        /// Its name
+        #[arg(value_parser = domain_name)]
+        domain: String,
+        /// Only mailboxes receive: addresses that nobody made are unknown
+        #[arg(long)]
+        no_shared_inboxes: bool,
+        /// Place in lists, ascending [default: the last]
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        sort_order: Option<i32>,
+    },
+    /// Change a system domain
+    Set {
+        /// Its name
+        #[arg(value_parser = domain_name)]
+        domain: String,
+        /// Whether addresses that nobody made receive
+        #[arg(long, value_name = "BOOL")]
+        shared_inboxes: Option<bool>,
+        /// Place in lists, ascending
+        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        sort_order: Option<i32>,
+    },
+    /// Make a system domain the default one
+    Default {
+        /// Its name
+        #[arg(value_parser = domain_name)]
+        domain: String,
+    },
+    /// Take a system domain out of service
+    Remove {
+        /// Its name
+        #[arg(value_parser = domain_name)]
+        domain: String,
+        /// Delete its mailboxes with their mail, too
+        #[arg(long)]
+        delete_mailboxes: bool,
+    },
+    /// List the system domains
+    List,
+}
+
+/// Does it and says so.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    let (database, json) = (options.place.open().await?, options.json);
+    let store = &database.store;
+    match options.action {
+        Action::Add { domain, no_shared_inboxes, sort_order } => {
+            let shared = no_shared_inboxes.then_some(false);
+            let added = store.add_system_domain(&domain, shared, sort_order, database.now).await;
+            match added.map_err(explain)? {
+                SystemDomainAddition::Added => done("added", &database, &domain, json).await,
+                SystemDomainAddition::Serves => anyhow::bail!("{domain} is a system domain already"),
+                SystemDomainAddition::Meets(custom) => Err(meets(&domain, &custom)),
+            }
+        }
+        Action::Set { domain, shared_inboxes, sort_order } => {
+            anyhow::ensure!(
+                shared_inboxes.is_some() || sort_order.is_some(),
+                "nothing to change: see `tempmail system-domain set --help`"
+            );
+            let changed = store.change_system_domain(&domain, shared_inboxes, sort_order).await;
+            anyhow::ensure!(changed.map_err(explain)?, "there is no system domain {domain}");
+            done("changed", &database, &domain, json).await
+        }
+        Action::Default { domain } => {
+            let made = store.set_default_system_domain(&domain).await.map_err(explain)?;
+            anyhow::ensure!(made, "there is no system domain {domain}");
+            done("default is now", &database, &domain, json).await
+        }
+        Action::Remove { domain, delete_mailboxes } => {
+            let hold_days = database.config.limits.address_hold_days;
+            let removal =
+                store.remove_system_domain(&domain, delete_mailboxes, database.now, hold_days).await;
+            refuse(&domain, removal.map_err(explain)?)?;
+            if json {
+                return output::json(&json!({"domain": domain, "removed": true}));
+            }
+            output::line(&format!("removed {domain}"))
+        }
+        Action::List => list(&database, json).await,
+    }
+}
+
+/// Why a custom domain keeps a name from being a system domain.
+pub fn meets(domain: &str, custom: &str) -> anyhow::Error {
+    if domain == custom {
+        return anyhow::anyhow!("{domain} can't be a system domain: it is a tenant's custom domain");
+    }
+    anyhow::anyhow!("{domain} can't be a system domain beside {custom}, a tenant's custom domain")
+}
+
+/// Why it still serves, if it does.
+fn refuse(domain: &str, removal: SystemDomainRemoval) -> anyhow::Result<()> {
+    match removal {
+        SystemDomainRemoval::Removed => Ok(()),
+        SystemDomainRemoval::Unknown => anyhow::bail!("there is no system domain {domain}"),
+        SystemDomainRemoval::Only => {
+            anyhow::bail!("{domain} is the only system domain: add another one first")
+        }
+        SystemDomainRemoval::Default => anyhow::bail!(
+            "{domain} is the default one: make another one that first (`tempmail system-domain default`)"
+        ),
+        SystemDomainRemoval::Used(count) => anyhow::bail!(
+            "{domain} is used by {count} {}: --delete-mailboxes deletes them with their mail",
+            if count == 1 { "mailbox" } else { "mailboxes" }
+        ),
+    }
+}
+
+async fn list(database: &Database, json: bool) -> anyhow::Result<()> {
+    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    if json {
+        return output::json(&json!({"system_domains": domains.iter().map(record).collect::<Vec<_>>()}));
+    }
+    let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
+    let rows: Vec<_> = domains
+        .iter()
+        .map(|domain| {
+            [
+                domain.name.clone(),
+                yes(domain.is_default),
+                domain.sort_order.to_string(),
+                yes(domain.shared_inboxes),
+                domain.mailboxes.to_string(),
+            ]
+        })
+        .collect();
+    output::table(["DOMAIN", "DEFAULT", "ORDER", "SHARED INBOXES", "MAILBOXES"], &rows)
+}
+
+/// Says what was done to a domain; as JSON, what it is now.
+async fn done(what: &str, database: &Database, domain: &str, json: bool) -> anyhow::Result<()> {
+    if !json {
+        return output::line(&format!("{what} {domain}"));
+    }
+    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let found = domains.iter().find(|found| found.name == domain);
+    output::json(&record(found.with_context(|| format!("there is no system domain {domain}"))?))
+}
+
+fn record(domain: &SystemDomainUse) -> Value {
+    json!({
+        "id": domain.id,
+        "domain": domain.name,
+        "default": domain.is_default,
+        "sort_order": domain.sort_order,
+        "shared_inboxes": domain.shared_inboxes,
+        "mailboxes": domain.mailboxes,
+        "created_at": output::time(domain.created_at),
+    })
+}
+
+fn domain_name(text: &str) -> Result<String, &'static str> {
+    normal_domain(text).map_err(|_malformed| "this is not a host name")
+}

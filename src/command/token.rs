@@ -1,0 +1,224 @@
+//! `tempmail token`
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+use tempmail_model::id::new_id;
+use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
+
+use super::database::{Database, Place, explain};
+use super::output;
+use super::tenant::find;
+
+/// Who made a token, as the store notes it; also what it is called unless told.
+const COMMAND: &str = "cli";
+
+/// What `token` takes.
+#[derive(Debug, Args)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a token and print it, this once
+    Create {
+        /// Name of the tenant
+        tenant: String,
+        /// What it is for: `live` for /v1, `pro` for /pro/api and POST /api/accounts
+        #[arg(long)]
+        kind: Kind,
+        /// What it is called in lists
+        #[arg(long, default_value = COMMAND, value_parser = token_name)]
+        name: String,
+        /// Days until it expires, up to 3650 [default: never]
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=3650),
+              allow_negative_numbers = true)]
+        expires_in_days: Option<i64>,
+    },
+    /// Revoke a token
+    Revoke {
+        /// Name of the tenant
+        tenant: String,
+        /// Id of the token, or its hint (its last four digits)
+        token: String,
+    },
+    /// List the tokens of a tenant; those that ended are among them for a week
+    List {
+        /// Name of the tenant
+        tenant: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Live,
+    Pro,
+}
+
+impl From<Kind> for TokenKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Live => Self::Live,
+            Kind::Pro => Self::Pro,
+        }
+    }
+}
+
+/// Does it and says so.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    let (database, json) = (options.place.open().await?, options.json);
+    match options.action {
+        Action::Create { tenant, kind, name, expires_in_days } => {
+            let tenant = find(&database, &tenant).await?;
+            create(&database, &tenant, kind.into(), name, expires_in_days, json).await
+        }
+        Action::Revoke { tenant, token } => {
+            let tenant = find(&database, &tenant).await?;
+            revoke(&database, &tenant, &token, json).await
+        }
+        Action::List { tenant } => {
+            let tenant = find(&database, &tenant).await?;
+            print(&tokens(&database, &tenant).await?, json)
+        }
+    }
+}
+
+/// Only the token itself goes to standard output, so that a script can take it from there.
+async fn create(
+    database: &Database,
+    tenant: &Tenant,
+    kind: TokenKind,
+    name: String,
+    days: Option<i64>,
+    json: bool,
+) -> anyhow::Result<()> {
+    let token = PlainToken::generate(kind).context("the operating system gives no randomness")?;
+    let (id, now) = (new_id(database.now), database.now);
+    let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
+    let new =
+        NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: COMMAND, expires_at };
+    match database.store.create_token(id, new, now).await.map_err(explain)? {
+        Creation::Created => {}
+        Creation::LimitReached => anyhow::bail!(
+            "the tenant {} has the {} tokens that it may have: revoke one, or set --tokens of the tenant",
+            tenant.name,
+            tenant.tokens.limit
+        ),
+        Creation::TenantDisabled => {
+            anyhow::bail!("the tenant {} is suspended: resume it first", tenant.name)
+        }
+    }
+    if !json {
+        return output::line(token.expose());
+    }
+    let mut made = record(&ListedToken {
+        id,
+        kind: kind.as_str().to_owned(),
+        hint: token.hint().to_owned(),
+        name,
+        created_at: now,
+        last_used_at: None,
+        expires_at,
+        revoked_at: None,
+    });
+    made["token"] = json!(token.expose());
+    output::json(&made)
+}
+
+async fn revoke(database: &Database, tenant: &Tenant, named: &str, json: bool) -> anyhow::Result<()> {
+    let name = &tenant.name;
+    let tokens = tokens(database, tenant).await?;
+    let works = |token: &&ListedToken| token.revoked_at.is_none();
+    let found: Vec<&ListedToken> = tokens
+        .iter()
+        .filter(works)
+        .filter(|token| token.hint == named || named.parse().is_ok_and(|id: uuid::Uuid| id == token.id))
+        .collect();
+    let token = match found[..] {
+        [token] => token,
+        [] => anyhow::bail!("the tenant {name} has no token {named}"),
+        _ => anyhow::bail!("the tenant {name} has {} tokens ending in {named}: name one by id", found.len()),
+    };
+    match database.store.revoke_token(tenant.id, token.id, None, database.now).await.map_err(explain)? {
+        Ok(()) => {}
+        Err(Refused::NotFound) => anyhow::bail!("the tenant {name} has no token {named}"),
+        Err(Refused::ManagedByKubernetes) => {
+            anyhow::bail!("Kubernetes manages the token {named}: delete its ApiToken")
+        }
+    }
+    if json {
+        let revoked_at = Some(database.now);
+        return output::json(&record(&ListedToken { revoked_at, ..token.clone() }));
+    }
+    output::line(&format!("revoked token {} ({}, ends in {})", token.id, token.name, token.hint))
+}
+
+/// All tokens of a tenant, newest first.
+async fn tokens(database: &Database, tenant: &Tenant) -> anyhow::Result<Vec<ListedToken>> {
+    let mut tokens = Vec::new();
+    for page in 1.. {
+        let more = database.store.list_tokens(tenant.id, None, page, database.now).await.map_err(explain)?;
+        if more.is_empty() {
+            break;
+        }
+        tokens.extend(more);
+    }
+    Ok(tokens)
+}
+
+fn print(tokens: &[ListedToken], json: bool) -> anyhow::Result<()> {
+    if json {
+        return output::json(&json!({"tokens": tokens.iter().map(record).collect::<Vec<_>>()}));
+    }
+    let time = |at: Option<jiff::Timestamp>| at.map_or_else(|| "-".to_owned(), output::time);
+    let rows: Vec<_> = tokens
+        .iter()
+        .map(|token| {
+            [
+                token.id.to_string(),
+                token.kind.clone(),
+                token.hint.clone(),
+                token.name.clone(),
+                output::time(token.created_at),
+                time(token.last_used_at),
+                time(token.expires_at),
+                time(token.revoked_at),
+            ]
+        })
+        .collect();
+    let heads = ["ID", "KIND", "HINT", "NAME", "CREATED", "LAST USED", "EXPIRES", "REVOKED"];
+    output::table(heads, &rows)
+}
+
+/// As the interface has it.
+fn record(token: &ListedToken) -> Value {
+    json!({
+        "id": token.id,
+        "name": token.name,
+        "kind": token.kind,
+        "hint": token.hint,
+        "created_at": output::time(token.created_at),
+        "last_used_at": token.last_used_at.map(output::time),
+        "expires_at": token.expires_at.map(output::time),
+        "revoked_at": token.revoked_at.map(output::time),
+    })
+}
+
+/// As over HTTP.
+fn token_name(text: &str) -> Result<String, &'static str> {
+    let fits = (1..=100).contains(&text.chars().count()) && !text.contains(char::is_control);
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err("a name is 1 to 100 characters, none of them a control character")
+    }
+}

@@ -1,0 +1,187 @@
+//! Whatever octets are sent, in every place that takes some: no operation fails by our own
+//! fault, and every answer is a documented one, which the harness checks.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use serde_json::{Map, Value};
+use tempmail_tests::App;
+use tempmail_tests::contract::{Operation, Place, operations};
+use tempmail_tests::http::{Request, percent};
+use tokio::runtime::Handle;
+
+use super::{Caller, bare, made_up, waits, whole};
+
+/// Values tried at each place of each operation.
+const CASES: u32 = 12;
+
+/// A wait that nothing answers within this is one that holds, as it may.
+const HELD: Duration = Duration::from_millis(200);
+
+/// Tries values at a place of an operation.
+fn each<T: std::fmt::Debug>(
+    values: impl Strategy<Value = T>,
+    request: impl Fn(T) -> (&'static Operation, Request),
+) {
+    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+    let tried = tokio::task::block_in_place(|| {
+        runner.run(&values, |value| {
+            let (operation, request) = request(value);
+            Handle::current().block_on(is_no_fault(operation, request))
+        })
+    });
+    if let Err(error) = tried {
+        panic!("{error}");
+    }
+}
+
+async fn is_no_fault(operation: &Operation, request: Request) -> Result<(), TestCaseError> {
+    let request = if waits(operation) { request.timeout(HELD) } else { request };
+    match request.try_send().await {
+        Ok(answer) if answer.status < 500 => Ok(()),
+        Ok(answer) => Err(TestCaseError::fail(format!("{} {}", operation.id, answer.status))),
+        Err(error) if error.is_timeout() && waits(operation) => Ok(()),
+        Err(error) => Err(TestCaseError::fail(format!("{} {error}", operation.id))),
+    }
+}
+
+/// Octets, most of them text, percent-encoded.
+fn octets() -> impl Strategy<Value = String> {
+    let short = prop::collection::vec(any::<u8>(), 1..40);
+    let long = prop::collection::vec(any::<u8>(), 2_000);
+    let encode = |octets: Vec<u8>| octets.iter().map(|octet| format!("%{octet:02X}")).collect::<String>();
+    prop_oneof![4 => short.prop_map(encode), 1 => long.prop_map(encode), 4 => text().prop_map(|t| percent(&t))]
+}
+
+/// Texts that are special somewhere.
+const SPECIAL: &[&str] = &[
+    "0",
+    "-1",
+    "9999999999999999999999",
+    "null",
+    "true",
+    "..",
+    "*",
+    "%",
+    "'",
+    "\\",
+    "\u{0}",
+    "\u{feff}",
+    "a@b",
+    "\"a b\"@inbox.localhost",
+    "@a,@b:c@inbox.localhost",
+    "a@[127.0.0.1]",
+    "a@xn--a",
+    "\u{130}@inbox.localhost",
+    "{00000000-0000-7000-8000-000000000000}",
+    "$1",
+    "' OR 1=1 --",
+    "\r\nX: y",
+    "https://",
+    "https://[::1]/",
+];
+
+/// Characters of all kinds, and what is special somewhere.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![2 => ".{1,40}", 1 => prop::sample::select(SPECIAL).prop_map(str::to_owned), 1 => "[ -~]{1,300}"]
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let object = prop::collection::btree_map("[a-z]{1,8}", inner.clone(), 0..4);
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            object.prop_map(|fields| Value::Object(fields.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_every_segment_of_a_path() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for operation in operations() {
+        for parameter in operation.parameters.iter().filter(|parameter| parameter.place == Place::Path) {
+            let good = made_up(operation);
+            let place =
+                operation.path.split('/').position(|part| part == format!("{{{}}}", parameter.name)).unwrap();
+            each(octets(), |value| {
+                let mut segments: Vec<&str> = good.split('/').collect();
+                segments[place] = &value;
+                (operation, whole(&app, operation, &caller, &segments.join("/")))
+            });
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_every_query_parameter() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for operation in operations() {
+        let path = made_up(operation);
+        for parameter in operation.parameters.iter().filter(|parameter| parameter.place == Place::Query) {
+            each(octets(), |value| {
+                let path = format!("{path}?{}={value}", parameter.name);
+                (operation, whole(&app, operation, &caller, &path))
+            });
+        }
+        each("[!-~]{0,60}", |query| (operation, whole(&app, operation, &caller, &format!("{path}?{query}"))));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_every_field_of_a_body() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for operation in operations() {
+        let Some(body) = &operation.body else { continue };
+        for field in body.schema["properties"].as_object().unwrap().keys() {
+            each(json(), |value| {
+                let mut fields = body.example.clone();
+                fields[field] = value;
+                (
+                    operation,
+                    caller.present(operation, bare(&app, operation, &made_up(operation))).json(&fields),
+                )
+            });
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_a_body_of_any_operation() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for operation in operations() {
+        let any = prop::collection::vec(any::<u8>(), 0..200);
+        let body = prop_oneof![any, json().prop_map(|value| value.to_string().into_bytes())];
+        each(body, |body| {
+            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            (operation, request.body("application/json", body))
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_credential() {
+    let app = App::start().await;
+    let value = || prop::collection::vec(prop_oneof![32_u8..=126, 128_u8..=255], 0..120);
+    for operation in operations() {
+        let path = made_up(operation);
+        each((value(), any::<bool>()), |(value, is_bearer)| {
+            let prefix = if is_bearer { &b"Bearer "[..] } else { b"" };
+            let bearer = [prefix, &value].concat();
+            let request = bare(&app, operation, &path).header("authorization", bearer);
+            (operation, request.header("x-api-token", value))
+        });
+    }
+}

@@ -1,0 +1,182 @@
+//! Every operation with a body, and with bodies that nobody asked for.
+
+use serde_json::{Value, json};
+use tempmail_tests::App;
+use tempmail_tests::contract::{Body, Operation, operations};
+
+use super::{Caller, bare, made_up, whole};
+
+const JSON: &str = "application/json";
+
+fn with_body() -> impl Iterator<Item = (&'static Operation, &'static Body)> {
+    operations().iter().filter_map(|operation| Some((operation, operation.body.as_ref()?)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_length_over_64_kib_is_refused_before_anything_is_read() {
+    let app = App::start().await;
+    for operation in operations() {
+        let request = bare(&app, operation, &made_up(operation)).header("content-length", "65537");
+        let answer = request.endless_body(JSON, "{").send().await;
+        assert_eq!(answer.error(413), "payload_too_large", "{}", operation.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_over_64_kib_is_refused_whatever_was_said_of_its_length() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, _) in with_body() {
+        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+        let answer = request.endless_body(JSON, " ".repeat(65_537)).send().await;
+        assert_eq!(answer.error(413), "payload_too_large", "{}", operation.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_content_encoding_is_refused_everywhere() {
+    let app = App::start().await;
+    for operation in operations() {
+        let request = bare(&app, operation, &made_up(operation)).header("content-encoding", "gzip");
+        let answer = request.body(JSON, "{}").send().await;
+        assert_eq!(answer.error(415), "unsupported_media_type", "{}", operation.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_json_is_taken() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        for media_type in
+            ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+        {
+            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let answer = request.body(media_type, body.example.to_string()).send().await;
+            assert_eq!(answer.error(415), "unsupported_media_type", "{} {media_type}", operation.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_end_is_given_up() {
+    let app = App::builder().config(|config| config.http.body_seconds = 1).start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    let asked = with_body().map(|(operation, _)| {
+        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+        async move { (operation, request.endless_body(JSON, "{").send().await) }
+    });
+    for (operation, answer) in futures_util::future::join_all(asked).await {
+        assert_eq!(answer.error(408), "request_timeout", "{}", operation.id);
+        assert_eq!(answer.header("connection"), "close");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_json_object_is_invalid_request() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, _) in with_body() {
+        for body in [&b""[..], b"{", b"[]", b"null", b"\"x\"", b"7", b"{} {}", b"{\"a\": \xff}", b"{'a': 1}"]
+        {
+            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let answer = request.body(JSON, body).send().await;
+            assert_eq!(answer.error(400), "invalid_request", "{} {body:?}", operation.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_field_is_held_to_its_type() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        for (field, schema) in body.schema["properties"].as_object().unwrap() {
+            for value in values_of_every_type() {
+                if is_of_type(&value, &schema["type"]) {
+                    continue;
+                }
+                let mut wrong = body.example.clone();
+                wrong[field] = value;
+                let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+                let answer = request.json(&wrong).send().await;
+                assert_eq!(answer.status, 400, "{} {wrong} {}", operation.id, answer.text());
+                names_the_field(operation, &answer.json(), field);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_required_field_is_required_and_the_others_are_not() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        let required = body.schema["required"].as_array().unwrap();
+        for field in body.schema["properties"].as_object().unwrap().keys() {
+            let mut without = body.example.clone();
+            without.as_object_mut().unwrap().remove(field);
+            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let answer = request.json(&without).send().await;
+            if required.iter().any(|name| name == field) {
+                assert_eq!(answer.error(400), "invalid_request", "{} {without}", operation.id);
+                names_the_field(operation, &answer.json(), field);
+            } else {
+                assert_ne!(answer.status, 400, "{} {without} {}", operation.id, answer.text());
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_fields_are_ignored() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        let mut more = body.example.clone();
+        more["x-unknown"] = json!({"deep": [1, null]});
+        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+        let answer = request.json(&more).send().await;
+        assert_ne!(answer.status, 400, "{} {}", operation.id, answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_examples_of_the_document_are_taken() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, _) in with_body() {
+        let answer = whole(&app, operation, &caller, &made_up(operation)).send().await;
+        assert!(![400, 415].contains(&answer.status), "{} {}", operation.id, answer.text());
+    }
+}
+
+fn values_of_every_type() -> [Value; 7] {
+    [json!(null), json!(true), json!(7), json!(1.5), json!("x"), json!([[]]), json!({"a": 1})]
+}
+
+fn is_of_type(value: &Value, types: &Value) -> bool {
+    let is = |name: &str| match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("what is the type {other}?"),
+    };
+    match types {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).any(is),
+        Value::String(name) => is(name),
+        other => panic!("{other} is no type"),
+    }
+}
+
+/// On `/v1` there is the code alone.
+fn names_the_field(operation: &Operation, error: &Value, field: &str) {
+    if !operation.path.starts_with("/v1/") {
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&format!("`{field}`")), "{} {message}", operation.id);
+    }
+}

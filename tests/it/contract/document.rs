@@ -1,0 +1,63 @@
+//! `GET /openapi.json`, `GET /docs` and `tempmail openapi`.
+
+use std::process::Command;
+
+use reqwest::Method;
+use serde_json::Value;
+use tempmail_tests::{App, binary};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_is_served_as_the_binary_prints_it() {
+    let app = App::start().await;
+    let answer = app.request(Method::GET, "/openapi.json").send().await;
+    assert_eq!(answer.header("cache-control"), "public, max-age=60");
+    let served = answer.expect(200);
+    assert_eq!(served["openapi"], "3.1.0");
+
+    let print = || Command::new(binary::program()).arg("openapi").output().unwrap().stdout;
+    let printed = print();
+    assert_eq!(serde_json::from_slice::<Value>(&printed).unwrap(), served);
+    assert_eq!(print(), printed, "its order is always the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_origins_do_not_read_it() {
+    let app =
+        App::builder().config(|config| config.http.base_url = "https://mail.example".into()).start().await;
+    for (origin, allowed) in [("https://mail.example", "https://mail.example"), ("https://evil.example", "")]
+    {
+        let answer = app.request(Method::GET, "/openapi.json").header("origin", origin).send().await;
+        assert_eq!(answer.header("access-control-allow-origin"), allowed);
+        assert_eq!(answer.status, 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_shows_all_of_it_and_runs_nothing() {
+    let app = App::start().await;
+    let document = app.request(Method::GET, "/openapi.json").send().await.expect(200);
+    let page = app.request(Method::GET, "/docs").send().await;
+    assert_eq!(page.status, 200);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert_eq!(page.header("cache-control"), "public, max-age=60");
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains("script"), "{policy}");
+
+    let html = page.text();
+    for foreign in ["<script", "<link", "<img", "<iframe", "@import", "url(", " src=", "http://", "style=\""]
+    {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(html.contains(&format!("id=\"{id}\"")), "{method} {path}");
+            assert!(html.contains(operation["summary"].as_str().unwrap()), "{method} {path}");
+        }
+        assert!(html.contains(&format!("<code>{path}</code>")), "{path}");
+    }
+    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(html.contains(&format!("id=\"schema-{name}\"")), "{name}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Every parameter of every operation.
+
+use jiff::{SignedDuration, Timestamp};
+use tempmail_model::id::new_id;
+use tempmail_tests::App;
+use tempmail_tests::contract::{Operation, Parameter, Place, operations};
+
+use super::{Caller, made_up, waits, whole};
+
+fn parameters(place: Place) -> impl Iterator<Item = (&'static Operation, &'static Parameter)> {
+    let all = operations()
+        .iter()
+        .flat_map(|operation| operation.parameters.iter().map(move |parameter| (operation, parameter)));
+    all.filter(move |(_, parameter)| parameter.place == place)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn integers_count_from_one_and_are_given_once() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, parameter) in parameters(Place::Query) {
+        if parameter.schema["type"] != "integer" {
+            continue;
+        }
+        let (path, name) = (made_up(operation), &parameter.name);
+        let wrong = ["0", "-1", "x", "", "1.5", "1e3", "+1", "%2B1", "%201", "0x1", "%D9%A1", "%FF", "null"];
+        let mut queries: Vec<String> = wrong.iter().map(|value| format!("{name}={value}")).collect();
+        queries.push(format!("{name}=1&{name}=1"));
+        for query in queries {
+            let answer = whole(&app, operation, &caller, &format!("{path}?{query}")).send().await;
+            assert_eq!(answer.error(400), "invalid_request", "{} {query}", operation.id);
+        }
+        for good in ["1", "007", "2147483648", "9223372036854775807", "99999999999999999999999999"] {
+            // A wait for more than there is would hold.
+            if waits(operation) && name == "count" && good != "1" {
+                continue;
+            }
+            let answer = whole(&app, operation, &caller, &format!("{path}?{name}={good}")).send().await;
+            assert!([200, 404].contains(&answer.status), "{} {name}={good} {}", operation.id, answer.text());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_that_is_none_is_invalid_request() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, parameter) in parameters(Place::Query).filter(|(_, parameter)| parameter.name == "since")
+    {
+        for cursor in ["", "0", "x", "%FF%00", &"A".repeat(5000)] {
+            let path = format!("{}?{}={cursor}", made_up(operation), parameter.name);
+            let answer = whole(&app, operation, &caller, &path).send().await;
+            assert_eq!(answer.error(400), "invalid_request", "{} {cursor}", operation.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_query_parameters_are_ignored() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for operation in operations() {
+        let path = format!("{}?x-unknown=%FF&x-unknown=1&=&&%00", made_up(operation));
+        let answer = whole(&app, operation, &caller, &path).send().await;
+        assert_ne!(answer.status, 400, "{} {}", operation.id, answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_segment_that_is_no_utf_8_is_invalid_request() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, parameter) in parameters(Place::Path) {
+        let good = made_up(operation);
+        let place =
+            operation.path.split('/').position(|part| part == format!("{{{}}}", parameter.name)).unwrap();
+        let mut segments: Vec<&str> = good.split('/').collect();
+        segments[place] = "%FF";
+        let answer = whole(&app, operation, &caller, &segments.join("/")).send().await;
+        assert_eq!(answer.error(400), "invalid_request", "{} {}", operation.id, parameter.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_nothing_has_is_not_found() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    let recent = new_id(Timestamp::now()).to_string();
+    let ids = [recent.as_str(), "00000000-0000-0000-0000-000000000000", "x", "%00", "-1", "..%2F..", "%20"];
+    for (operation, _) in parameters(Place::Path).filter(|(_, parameter)| parameter.name == "id") {
+        for id in ids {
+            let path = operation.path_with(|name| if name == "id" { id } else { "0" }.to_owned());
+            let answer = whole(&app, operation, &caller, &path).send().await;
+            assert_eq!(answer.error(404), "not_found", "{} {id}", operation.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_of_a_message_that_may_have_been_is_email_expired() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    let old = new_id(Timestamp::now() - SignedDuration::from_hours(2));
+    for operation in operations().iter().filter(|operation| operation.fails_with("email_expired")) {
+        let path = operation.path_with(|name| if name == "id" { old.to_string() } else { "0".to_owned() });
+        let answer = whole(&app, operation, &caller, &path).send().await;
+        assert_eq!(answer.error(410), "email_expired", "{}", operation.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_is_none_is_told_from_one_that_is_not_here() {
+    let app = App::start().await;
+    let caller = Caller::of(&app, &app.tenant).await;
+    for (operation, _) in parameters(Place::Path).filter(|(_, parameter)| parameter.name == "address") {
+        for (address, status, code) in [
+            ("nobody", 400, "invalid_request"),
+            ("@inbox.localhost", 400, "invalid_request"),
+            ("a%00b@inbox.localhost", 400, "invalid_request"),
+            ("nobody@elsewhere.example", 404, "not_found"),
+            ("admin@inbox.localhost", 404, "not_found"),
+        ] {
+            let path = operation.path_with(|_| address.to_owned());
+            let answer = whole(&app, operation, &caller, &path).send().await;
+            assert_eq!(answer.error(status), code, "{} {address}", operation.id);
+        }
+    }
+}
