@@ -40,8 +40,29 @@ impl Client {
     /// # Errors
     /// The connection breaks, or the answer is none that this client reads.
     pub async fn get(&mut self, target: &str, token: &str) -> anyhow::Result<Answer> {
-        let request =
-            format!("GET {target} HTTP/1.1\r\nHost: {}\r\nx-api-token: {token}\r\n\r\n", self.authority);
+        self.send("GET", target, ("x-api-token", token), "").await
+    }
+
+    /// Sends a request with one header field of its own and a JSON body, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn send(
+        &mut self,
+        method: &str,
+        target: &str,
+        (name, value): (&str, &str),
+        body: &str,
+    ) -> anyhow::Result<Answer> {
+        let (authority, length) = (self.authority, body.len());
+        let describe = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
+        };
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{name}: {value}\r\n{describe}\r\n{body}"
+        );
         self.stream.write_all(request.as_bytes()).await?;
         let head_end = loop {
             if let Some(end) = self.input.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
