@@ -6,6 +6,7 @@ mod mailbox_api;
 mod message;
 mod owner;
 mod policy;
+mod queries;
 mod security;
 mod smtp;
 mod stream;
