@@ -60,7 +60,7 @@ impl Client {
         &mut self,
         method: &str,
         target: &str,
-        field: &str,
+        own: &str,
         body: &str,
     ) -> anyhow::Result<Answer> {
         let (authority, length) = (self.authority, body.len());
@@ -69,9 +69,8 @@ impl Client {
         } else {
             format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
         };
-        let request = format!(
-            "{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{field}\r\n{describe}\r\n{body}"
-        );
+        let request =
+            format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{own}\r\n{describe}\r\n{body}");
         self.stream.write_all(request.as_bytes()).await?;
         let head_end = loop {
             if let Some(end) = self.input.windows(4).position(|bytes| bytes == b"\r\n\r\n") {

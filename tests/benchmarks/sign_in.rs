@@ -89,7 +89,8 @@ impl SignIn {
         let reply = send_mail(stack.smtp, "a@client.example", &known(MAILBOXES - 1), &mail).await;
         ensure!(reply.code == 250, "the mail was answered {reply:?}");
         let bearer = format!("Bearer {jwt}");
-        let list = json_of(&client.send("GET", "/api/messages", &format!("Authorization: {bearer}"), "").await?)?;
+        let list =
+            json_of(&client.send("GET", "/api/messages", &format!("Authorization: {bearer}"), "").await?)?;
         let theirs: Uuid = text(&list["messages"][0], "id")?.parse()?;
         let at = id_time(theirs).unwrap_or_else(|| stack.clock.now());
         let mut times = [const { Vec::new() }; 2];
