@@ -4,6 +4,7 @@
 
 pub mod app;
 pub mod binary;
+pub mod command;
 pub mod contract;
 pub mod corpus;
 pub mod dns;
@@ -17,6 +18,7 @@ pub mod wait;
 
 pub use app::{App, Tenant};
 pub use binary::Binary;
+pub use command::Ended;
 pub use dns::DnsWorld;
 pub use http::Answer;
 pub use smtp::{Reply, SmtpClient, send_mail};

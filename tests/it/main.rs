@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
 mod addresses;
+mod administration;
 mod clock;
 mod contract;
 mod http;
@@ -14,6 +15,7 @@ mod message;
 mod owner;
 mod policy;
 mod pro_api;
+mod queries;
 mod races;
 mod security;
 mod smtp;
