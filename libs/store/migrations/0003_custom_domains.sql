@@ -22,13 +22,6 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION meets_system_domain IS 'equal to, above or below a system domain or a name of the installation itself';
 
-CREATE FUNCTION meets_custom_domain(p_name text) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT FROM domain d
-                    WHERE d.tenant IS NOT NULL AND d.removed_at IS NULL
-                      AND d.verify_status IN ('pending', 'verified') AND names_meet(d.name, p_name))
-$$;
-COMMENT ON FUNCTION meets_custom_domain IS 'equal to, above or below a pending or verified custom domain';
-
 -- Removes the mailboxes and the mail of a custom domain: gone at once, carried out by the worker.
 -- The caller holds the stream's row, whose seq it passes, so that no mail is under way to them.
 CREATE FUNCTION clear_domain(p_domain uuid, p_seq bigint, p_now timestamptz) RETURNS void
