@@ -21,7 +21,7 @@ use futures_util::stream;
 use jiff::Timestamp;
 use serde::Serialize;
 use tempmail_mime::{Decoder, Structure};
-use tempmail_store::{MessageRow, StoreError};
+use tempmail_store::{MessageRow, RawStart, StoreError, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -30,6 +30,7 @@ use crate::error::{Absence, ApiError, Surface, V1Error};
 use crate::state::AppState;
 
 pub(crate) use budget::MemoryBudget;
+pub(crate) use raw::START as RAW_START;
 use raw::{RawError, RawReader};
 pub use render::{Email, FullMessage};
 
@@ -129,12 +130,12 @@ impl From<ViewError> for V1Error {
 /// [`ViewError`].
 pub async fn full_message(
     state: &AppState,
-    row: MessageRow,
+    message: StoredMessage,
     surface: Surface,
 ) -> Result<Response, ViewError> {
+    let (row, start) = split(state, message)?;
     let permit = state.parsing.take(row.size).await?;
-    let row = Arc::new(row);
-    let raw = read_whole(state, &row).await?;
+    let raw = read_whole(state, &row, start).await?;
     let (json, permit) = off_thread(move || {
         let json = render::full_message(&raw, &row, surface);
         drop(raw);
@@ -153,10 +154,11 @@ pub async fn full_message(
 ///
 /// # Errors
 /// [`ViewError`].
-pub async fn raw_message(state: &AppState, row: MessageRow) -> Result<Response, ViewError> {
+pub fn raw_message(state: &AppState, message: StoredMessage) -> Result<Response, ViewError> {
+    let (row, start) = split(state, message)?;
     let file_name = format!("{}.eml", row.id);
     let length = u64::try_from(row.size).unwrap_or(0);
-    let reader = open(state, &Arc::new(row)).await?;
+    let reader = open(state, &row, start)?;
     let chunks = stream::try_unfold(reader, |mut reader| async move {
         Ok::<_, RawError>(reader.next().await?.map(|chunk| (Bytes::from(chunk), reader)))
     });
@@ -167,12 +169,16 @@ pub async fn raw_message(state: &AppState, row: MessageRow) -> Result<Response, 
 ///
 /// # Errors
 /// [`ViewError`]; [`Absence::NotFound`] where there is none of that index.
-pub async fn attachment(state: &AppState, row: MessageRow, index: &str) -> Result<Response, ViewError> {
+pub async fn attachment(
+    state: &AppState,
+    message: StoredMessage,
+    index: &str,
+) -> Result<Response, ViewError> {
     let index = parse_index(index)?;
-    let row = Arc::new(row);
+    let (row, start) = split(state, message)?;
     let found = {
         let permit = state.parsing.take(row.size).await?;
-        let raw = read_whole(state, &row).await?;
+        let raw = read_whole(state, &row, start.clone()).await?;
         let found = off_thread(move || {
             let attachment = Structure::of(&raw).attachments(&raw).into_iter().nth(index?);
             drop((raw, permit));
@@ -183,7 +189,7 @@ pub async fn attachment(state: &AppState, row: MessageRow, index: &str) -> Resul
     let name = found.download_name();
     let content_type = found.content_type_with_charset();
     let state_of_stream =
-        (open(state, &row).await?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
+        (open(state, &row, start)?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
     let chunks = stream::try_unfold(Some(state_of_stream), |state| async move {
         let Some((mut reader, mut at, body, mut decoder)) = state else { return Ok(None) };
         let mut decoded = Vec::new();
@@ -214,14 +220,20 @@ fn parse_index(text: &str) -> Result<Option<usize>, ViewError> {
     Ok(text.parse().ok())
 }
 
-async fn open(state: &AppState, row: &Arc<MessageRow>) -> Result<RawReader, ViewError> {
-    let reader = RawReader::open(state.store.clone(), row.clone()).await.map_err(ViewError::Store)?;
-    reader.ok_or_else(|| ViewError::Absent(Absence::of(row.id, state.clock.now())))
+/// The message and where its raw data begins.
+fn split(state: &AppState, message: StoredMessage) -> Result<(Arc<MessageRow>, RawStart), ViewError> {
+    let StoredMessage { row, raw } = message;
+    let start = raw.ok_or_else(|| ViewError::Absent(Absence::of(row.id, state.clock.now())))?;
+    Ok((Arc::new(row), start))
+}
+
+fn open(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<RawReader, ViewError> {
+    RawReader::new(state.store.clone(), Arc::clone(row), start).map_err(ViewError::Store)
 }
 
 /// All of what `/raw` answers, within a budget that the caller holds.
-async fn read_whole(state: &AppState, row: &Arc<MessageRow>) -> Result<Vec<u8>, ViewError> {
-    let mut reader = open(state, row).await?;
+async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<Vec<u8>, ViewError> {
+    let mut reader = open(state, row, start)?;
     let mut whole = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
     loop {
         match reader.next().await {

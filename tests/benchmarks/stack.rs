@@ -112,7 +112,7 @@ impl Stack {
         let token = insert_token(&store, &clock).await?;
         let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
-        let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock))?;
+        let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
         worker.pass().await?;
         let ingest = Ingest::bind(
             Arc::clone(&config),

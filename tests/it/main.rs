@@ -21,4 +21,5 @@ mod smtp;
 mod stream;
 mod token_api;
 mod up;
+mod verification;
 mod worker;

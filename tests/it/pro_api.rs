@@ -2,6 +2,7 @@
 
 mod accounts;
 mod accounts_messages;
+mod domains;
 mod limits;
 mod reset_password;
 mod session;

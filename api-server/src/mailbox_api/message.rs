@@ -5,12 +5,12 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tempmail_store::MessageRow;
+use tempmail_store::StoredMessage;
 
 use super::{id, segments};
 use crate::auth::MailboxCaller;
 use crate::error::{Absence, ApiError, Surface};
-use crate::message_view::{self, MessageList};
+use crate::message_view::{self, MessageList, RAW_START};
 use crate::parameter::Page;
 use crate::state::AppState;
 
@@ -30,8 +30,8 @@ pub(super) async fn get_message(
     caller: MailboxCaller,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let row = find(&state, &caller, &segments(path)?).await?;
-    Ok(message_view::full_message(&state, row, Surface::Api).await?)
+    let message = find(&state, &caller, &segments(path)?, RAW_START).await?;
+    Ok(message_view::full_message(&state, message, Surface::Api).await?)
 }
 
 /// Deletes the message.
@@ -40,7 +40,7 @@ pub(super) async fn delete_message(
     caller: MailboxCaller,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, ApiError> {
-    let row = find(&state, &caller, &segments(path)?).await?;
+    let StoredMessage { row, .. } = find(&state, &caller, &segments(path)?, 0).await?;
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -70,8 +70,8 @@ pub(super) async fn get_raw(
     caller: MailboxCaller,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, ApiError> {
-    let row = find(&state, &caller, &segments(path)?).await?;
-    Ok(message_view::raw_message(&state, row).await?)
+    let message = find(&state, &caller, &segments(path)?, RAW_START).await?;
+    Ok(message_view::raw_message(&state, message)?)
 }
 
 /// One attachment, decoded.
@@ -81,13 +81,18 @@ pub(super) async fn get_attachment(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Response, ApiError> {
     let (id, index) = segments(path)?;
-    let row = find(&state, &caller, &id).await?;
-    Ok(message_view::attachment(&state, row, &index).await?)
+    let message = find(&state, &caller, &id, RAW_START).await?;
+    Ok(message_view::attachment(&state, message, &index).await?)
 }
 
-async fn find(state: &AppState, caller: &MailboxCaller, text: &str) -> Result<MessageRow, ApiError> {
+async fn find(
+    state: &AppState,
+    caller: &MailboxCaller,
+    text: &str,
+    raw_len: i32,
+) -> Result<StoredMessage, ApiError> {
     let id = id(text)?;
     let now = state.clock.now();
-    let found = state.store.find_mailbox_message(caller.mailbox.id, id, now).await?;
+    let found = state.store.find_mailbox_message(caller.mailbox.id, id, now, raw_len).await?;
     found.ok_or_else(|| Absence::of(id, now).into())
 }

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use tempmail_model::trace;
-use tempmail_store::{MessageRow, RawHead, Store, StoreError};
+use tempmail_store::{MessageRow, RawStart, Store, StoreError};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
-/// Compressed octets that are fetched at once.
+/// Compressed octets that are read with the message: most mails, whole.
+pub(crate) const START: i32 = 32 << 10;
+/// Compressed octets that are fetched at once of the rest.
 const FETCH: i32 = 128 << 10;
 /// Octets of a piece.
 const PIECE: usize = 64 << 10;
@@ -28,7 +30,7 @@ pub(super) enum RawError {
 pub(super) struct RawReader {
     store: Store,
     row: Arc<MessageRow>,
-    head: RawHead,
+    stored_len: i64,
     fetched_to: i64,
     input: Vec<u8>,
     input_at: usize,
@@ -37,16 +39,17 @@ pub(super) struct RawReader {
 }
 
 impl RawReader {
-    /// `None` where the data is gone.
-    pub(super) async fn open(store: Store, row: Arc<MessageRow>) -> Result<Option<Self>, StoreError> {
-        let Some(head) = store.raw_head(&row).await? else { return Ok(None) };
+    /// Goes on from what was read with the message.
+    pub(super) fn new(store: Store, row: Arc<MessageRow>, start: RawStart) -> Result<Self, StoreError> {
         let decoder = Decoder::new().map_err(|_| StoreError::Inconsistent {
             table: "raw",
             column: "data",
             id: row.mail,
         })?;
-        let inserts = Inserts::new(&row, head);
-        Ok(Some(Self { store, row, head, fetched_to: 0, input: Vec::new(), input_at: 0, decoder, inserts }))
+        let inserts = Inserts::new(&row, start.for_at);
+        let fetched_to = i64::try_from(start.octets.len()).unwrap_or(i64::MAX);
+        let (stored_len, input) = (start.stored_len, start.octets);
+        Ok(Self { store, row, stored_len, fetched_to, input, input_at: 0, decoder, inserts })
     }
 
     /// The next piece, never empty; `None` after the last.
@@ -59,7 +62,7 @@ impl RawReader {
             if self.input_at < self.input.len() {
                 continue;
             }
-            if self.fetched_to >= self.head.stored_len {
+            if self.fetched_to >= self.stored_len {
                 return Ok(None);
             }
             self.fetch().await?;
@@ -98,8 +101,8 @@ struct Inserts {
 }
 
 impl Inserts {
-    fn new(row: &MessageRow, head: RawHead) -> Self {
-        let for_at = usize::try_from(head.for_at).unwrap_or(0);
+    fn new(row: &MessageRow, for_at: i32) -> Self {
+        let for_at = usize::try_from(for_at).unwrap_or(0);
         Self {
             front: Some(trace::return_path(&row.sender)),
             clause: row.sole.then(|| (for_at, trace::for_clause(&row.address))),

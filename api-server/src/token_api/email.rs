@@ -4,12 +4,12 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use tempmail_store::MessageRow;
+use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
 use crate::auth::LiveCaller;
 use crate::error::{Absence, Surface, V1Error};
-use crate::message_view;
+use crate::message_view::{self, RAW_START};
 use crate::state::AppState;
 
 /// The full message.
@@ -18,8 +18,8 @@ pub(super) async fn get_email(
     caller: LiveCaller,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, V1Error> {
-    let row = find(&state, &caller, &segment(id)?).await?;
-    Ok(message_view::full_message(&state, row, Surface::V1).await?)
+    let message = find(&state, &caller, &segment(id)?, RAW_START).await?;
+    Ok(message_view::full_message(&state, message, Surface::V1).await?)
 }
 
 /// The message as its recipient received it.
@@ -28,8 +28,8 @@ pub(super) async fn get_raw(
     caller: LiveCaller,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Response, V1Error> {
-    let row = find(&state, &caller, &segment(id)?).await?;
-    Ok(message_view::raw_message(&state, row).await?)
+    let message = find(&state, &caller, &segment(id)?, RAW_START).await?;
+    Ok(message_view::raw_message(&state, message)?)
 }
 
 /// One attachment, decoded.
@@ -39,8 +39,8 @@ pub(super) async fn get_attachment(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Response, V1Error> {
     let (id, index) = segment(path)?;
-    let row = find(&state, &caller, &id).await?;
-    Ok(message_view::attachment(&state, row, &index).await?)
+    let message = find(&state, &caller, &id, RAW_START).await?;
+    Ok(message_view::attachment(&state, message, &index).await?)
 }
 
 /// Deletes the message for everybody who can read it.
@@ -49,7 +49,7 @@ pub(super) async fn delete_email(
     caller: LiveCaller,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, V1Error> {
-    let row = find(&state, &caller, &segment(id)?).await?;
+    let StoredMessage { row, .. } = find(&state, &caller, &segment(id)?, 0).await?;
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -60,10 +60,15 @@ pub(super) async fn delete_email(
 
 /// The message of an id, if the caller may read it; else what the id's own time says, which
 /// is the same whether it is another's, deleted, expired or never was.
-async fn find(state: &AppState, caller: &LiveCaller, id: &str) -> Result<MessageRow, V1Error> {
+async fn find(
+    state: &AppState,
+    caller: &LiveCaller,
+    id: &str,
+    raw_len: i32,
+) -> Result<StoredMessage, V1Error> {
     let id = Uuid::try_parse(id).map_err(|_no_id| V1Error::NotFound)?;
     let now = state.clock.now();
-    let found = state.store.find_readable_message(caller.tenant, id, &state.reserved, now).await?;
+    let found = state.store.find_readable_message(caller.tenant, id, &state.reserved, now, raw_len).await?;
     found.ok_or_else(|| Absence::of(id, now).into())
 }
 

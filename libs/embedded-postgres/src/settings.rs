@@ -30,6 +30,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("port", "5432"),
     ("password_encryption", "scram-sha-256"),
     ("max_connections", "60"),
+    // A read names every partition of a table.
+    ("max_locks_per_transaction", "256"),
     ("effective_cache_size", "1GB"),
     ("work_mem", "8MB"),
     ("maintenance_work_mem", "64MB"),

@@ -11,7 +11,7 @@ use tempmail_model::id::new_id;
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
-use crate::message::{MessageRow, message_by_id, not_purged};
+use crate::message::{MessageRow, StoredMessage, mails_of_moment, message_by_id, not_purged, raw_start};
 use crate::{Store, StoreError};
 
 /// An address as a tenant asks for it.
@@ -65,7 +65,7 @@ pub struct InboxScan {
 /// domain, $2 base local part, $3 reserved, $4 tenant, $5 key, $6 address, $7 now.
 macro_rules! access {
     () => {
-        "access AS (
+        "access AS MATERIALIZED (
             SELECT d.id AS domain, b.id AS mailbox, k.owner_kind,
                    CASE k.owner_kind WHEN 1 THEN b.id WHEN 2 THEN d.id WHEN 3 THEN t.id
                         ELSE '00000000-0000-0000-0000-000000000000' END AS owner,
@@ -87,51 +87,27 @@ macro_rules! access {
     };
 }
 
-/// The messages of `access a` in `$order` of seq, at most `$limit`.
-macro_rules! messages {
-    ($columns:literal, $range:literal, $order:literal, $limit:literal) => {
-        concat!(
-            "(SELECT m.* FROM unnest(a.classes) AS c (class) CROSS JOIN LATERAL (
-                SELECT ",
-            $columns,
-            " FROM message m
-                WHERE m.class = c.class AND m.id >= time_id($7 - make_interval(hours => c.class))
-                  AND m.inbox = a.inbox AND m.owner = a.owner
-                  AND (a.address IS NULL OR m.address = a.address)
-                  AND ",
-            $range,
-            " AND ",
-            not_purged!(),
-            "
-                ORDER BY m.seq ",
-            $order,
-            " LIMIT ",
-            $limit,
-            "
-            ) m ORDER BY m.seq ",
-            $order,
-            " LIMIT ",
-            $limit,
-            ")"
-        )
-    };
-}
-
+/// A scan of `access a` by one of the functions that read an inbox in one class; they take the
+/// range's bound as $8 and the limit as $9.
 macro_rules! scan_inbox {
-    ($range:literal, $order:literal) => {
+    ($read:literal, $order:literal) => {
         concat!(
             "/* scan_inbox */ WITH ", access!(), "
             SELECT a.domain AS in_domain, a.mailbox AS in_mailbox, a.owner_kind AS of_kind, a.owner AS of_owner,
                    a.inbox AS of_inbox, s.seq AS position, m.*
-            FROM access a CROSS JOIN stream s
-            LEFT JOIN LATERAL ", messages!("m.*", $range, $order, "$9"), " m ON true
+            FROM access a JOIN stream s ON s.one
+            LEFT JOIN LATERAL (
+                SELECT m.* FROM unnest(a.classes) AS c (class)
+                CROSS JOIN LATERAL ", $read, "(c.class, $7, a.inbox, a.owner, a.address, $8, $9) m
+                ORDER BY m.seq ", $order, " LIMIT $9
+            ) m ON true
             ORDER BY m.seq ", $order
         )
     };
 }
 
-const SCAN_AFTER: &str = scan_inbox!("m.seq > $8", "ASC");
-const SCAN_BEFORE: &str = scan_inbox!("m.seq < $8", "DESC");
+const SCAN_AFTER: &str = scan_inbox!("inbox_after", "ASC");
+const SCAN_BEFORE: &str = scan_inbox!("inbox_before", "DESC");
 
 const CLEAR_INBOX: &str = concat!(
     "/* clear_inbox */ WITH ",
@@ -139,31 +115,37 @@ const CLEAR_INBOX: &str = concat!(
     ", cleared AS (
         INSERT INTO purge (id, inbox, owner, address, up_to_seq)
         SELECT $8, a.inbox, a.owner, CASE a.owner_kind WHEN 1 THEN a.address END, s.seq
-        FROM access a CROSS JOIN stream s
-        WHERE EXISTS ",
-    messages!("m.seq", "true", "ASC", "1"),
-    "
+        FROM access a JOIN stream s ON s.one
+        WHERE EXISTS (SELECT FROM unnest(a.classes) AS c (class)
+                      CROSS JOIN LATERAL inbox_after(c.class, $7, a.inbox, a.owner, a.address, 0, 1))
     )
     SELECT EXISTS (SELECT FROM access)"
 );
 
+// Raw data is looked for after the rights, so that what others have takes no longer to refuse.
 const FIND_READABLE_MESSAGE: &str = concat!(
     "/* find_readable_message */
-    SELECT m.* FROM ",
+    SELECT m.*, r.* FROM (
+        SELECT m.* FROM ",
     message_by_id!(),
     "
-    JOIN domain d ON d.name = split_part(m.address, '@', 2) AND d.serves
-    LEFT JOIN mailbox b ON b.domain = d.id
-        AND b.local_part = split_part(split_part(m.address, '@', 1), '+', 1)
-        AND (b.removed_at IS NULL OR b.held_until > $3)
-    WHERE m.id >= time_id($3 - make_interval(hours => m.class))
-      AND CASE m.owner_kind
-              WHEN 0 THEN d.tenant IS NULL AND d.shared_inboxes AND b.id IS NULL
-              WHEN 1 THEN b.id = m.owner AND b.removed_at IS NULL AND b.tenant = $2
-              WHEN 2 THEN d.id = m.owner AND d.tenant = $2 AND b.id IS NULL
-              ELSE d.tenant IS NULL AND m.owner = $2 END
-      AND ",
-    not_purged!()
+        JOIN domain d ON d.name = split_part(m.address, '@', 2) AND d.serves
+        LEFT JOIN mailbox b ON b.domain = d.id
+            AND b.local_part = split_part(split_part(m.address, '@', 1), '+', 1)
+            AND (b.removed_at IS NULL OR b.held_until > $3)
+        WHERE m.id >= time_id($3 - make_interval(hours => m.class))
+          AND CASE m.owner_kind
+                  WHEN 0 THEN d.tenant IS NULL AND d.shared_inboxes AND b.id IS NULL
+                  WHEN 1 THEN b.id = m.owner AND b.removed_at IS NULL AND b.tenant = $2
+                  WHEN 2 THEN d.id = m.owner AND d.tenant = $2 AND b.id IS NULL
+                  ELSE d.tenant IS NULL AND m.owner = $2 END
+          AND ",
+    not_purged!(),
+    "
+        OFFSET 0
+    ) m LEFT JOIN LATERAL ",
+    raw_start!("$4", "$5", "$6"),
+    " ON true"
 );
 
 const LIST_REMAINING: &str = concat!(
@@ -217,7 +199,7 @@ impl Store {
 
     /// An unexpired message that the tenant's tokens may read: of its mailboxes, of its
     /// custom domains while they serve, of `platform`, or of a shared inbox while its address
-    /// is one.
+    /// is one. With up to `raw_len` octets of its raw data.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -227,17 +209,22 @@ impl Store {
         id: Uuid,
         reserved: &ReservedLocalParts,
         now: Timestamp,
-    ) -> Result<Option<MessageRow>, StoreError> {
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        let [lowest_mail, highest_mail] = mails_of_moment(id);
         let row = sqlx::query(FIND_READABLE_MESSAGE)
             .bind(id)
             .bind(tenant)
             .bind(now.to_sqlx())
+            .bind(lowest_mail)
+            .bind(highest_mail)
+            .bind(raw_len)
             .fetch_optional(self.pool())
             .await?;
-        let message = row.as_ref().map(MessageRow::from_row).transpose()?;
-        Ok(message.filter(|message| {
-            let base = message.address.split(['+', '@']).next().unwrap_or_default();
-            message.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
+        let message = row.as_ref().map(StoredMessage::from_row).transpose()?;
+        Ok(message.filter(|StoredMessage { row, .. }| {
+            let base = row.address.split(['+', '@']).next().unwrap_or_default();
+            row.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
         }))
     }
 

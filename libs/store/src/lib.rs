@@ -42,7 +42,7 @@ pub use error::StoreError;
 pub use idle::UPKEEP_BATCH;
 pub use inbox::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
 pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
-pub use message::{MessageRow, RawHead};
+pub use message::{MessageRow, RawStart, StoredMessage};
 pub use migration::SchemaError;
 pub use pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
@@ -56,6 +56,19 @@ pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
 
 /// A connection that idled for longer is tried before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
+
+/// What every connection asks of Postgres. Statements are planned once a connection, for any
+/// value and any number of rows: planning over all partitions costs more than running does, and
+/// a table that was small when it was looked at may be large a moment later.
+const SETTINGS: [(&str, &str); 7] = [
+    ("statement_timeout", "30s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
 
 /// A pool of connections to the one database. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -72,11 +85,7 @@ impl Store {
     /// `url` is no Postgres URL.
     pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
         let options: PgConnectOptions = url.parse()?;
-        let options = options.application_name(application_name).options([
-            ("statement_timeout", "30s"),
-            ("idle_in_transaction_session_timeout", "10s"),
-            ("jit", "off"),
-        ]);
+        let options = options.application_name(application_name).options(SETTINGS);
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
             .acquire_timeout(Duration::from_secs(5))

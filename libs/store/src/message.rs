@@ -87,28 +87,99 @@ impl MessageRow {
     }
 }
 
-/// What must be known of raw data before it is read in pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RawHead {
+/// The beginning of a mail's raw data, and what must be known of it to read the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawStart {
     /// Offset in the uncompressed data where the `for` clause goes.
     pub for_at: i32,
     /// Octets of the compressed data.
     pub stored_len: i64,
+    /// Its first octets, compressed: as many as were asked for, or all.
+    pub octets: Vec<u8>,
+}
+
+/// A message, and where its raw data begins.
+#[derive(Debug, Clone)]
+pub struct StoredMessage {
+    /// The message.
+    pub row: MessageRow,
+    /// `None` where the raw data is gone.
+    pub raw: Option<RawStart>,
+}
+
+impl StoredMessage {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let raw = match row.try_get("for_at")? {
+            None => None,
+            Some(for_at) => Some(RawStart {
+                for_at,
+                stored_len: row.try_get("stored_len")?,
+                octets: row.try_get("octets")?,
+            }),
+        };
+        Ok(Self { row: MessageRow::from_row(row)?, raw })
+    }
 }
 
 /// The message of an id, whatever its class. An arm a class, so that each is pruned to the
-/// one partition that its time falls into.
+/// one partition that its time falls into; there is one message at most.
 macro_rules! message_by_id {
     () => {
-        "(SELECT * FROM message WHERE class = 1 AND id = $1
-          UNION ALL SELECT * FROM message WHERE class = 6 AND id = $1
-          UNION ALL SELECT * FROM message WHERE class = 24 AND id = $1
-          UNION ALL SELECT * FROM message WHERE class = 72 AND id = $1
-          UNION ALL SELECT * FROM message WHERE class = 168 AND id = $1
-          UNION ALL SELECT * FROM message WHERE class = 720 AND id = $1) m"
+        "(SELECT * FROM (
+              SELECT * FROM message WHERE class = 1 AND id = $1
+              UNION ALL SELECT * FROM message WHERE class = 6 AND id = $1
+              UNION ALL SELECT * FROM message WHERE class = 24 AND id = $1
+              UNION ALL SELECT * FROM message WHERE class = 72 AND id = $1
+              UNION ALL SELECT * FROM message WHERE class = 168 AND id = $1
+              UNION ALL SELECT * FROM message WHERE class = 720 AND id = $1
+          ) m LIMIT 1) m"
     };
 }
 pub(crate) use message_by_id;
+
+/// The raw data of `message m`, `$len` octets of it. `$lowest` and `$highest` as
+/// [`mails_of_moment`] gives them, so that each arm is pruned to one partition.
+macro_rules! raw_start {
+    (class $class:literal, $lowest:literal, $highest:literal, $len:literal) => {
+        concat!(
+            "SELECT for_at, octet_length(data)::bigint AS stored_len, substring(data FROM 1 FOR ",
+            $len,
+            ") AS octets FROM raw WHERE m.class = ",
+            $class,
+            " AND class = ",
+            $class,
+            " AND mail = m.mail AND mail >= ",
+            $lowest,
+            " AND mail <= ",
+            $highest
+        )
+    };
+    ($lowest:literal, $highest:literal, $len:literal) => {
+        concat!(
+            "(",
+            raw_start!(class 1, $lowest, $highest, $len),
+            " UNION ALL ",
+            raw_start!(class 6, $lowest, $highest, $len),
+            " UNION ALL ",
+            raw_start!(class 24, $lowest, $highest, $len),
+            " UNION ALL ",
+            raw_start!(class 72, $lowest, $highest, $len),
+            " UNION ALL ",
+            raw_start!(class 168, $lowest, $highest, $len),
+            " UNION ALL ",
+            raw_start!(class 720, $lowest, $highest, $len),
+            ") r"
+        )
+    };
+}
+pub(crate) use raw_start;
+
+/// The lowest and the highest id of a message's millisecond: a mail and its messages are
+/// numbered at one moment.
+pub(crate) fn mails_of_moment(message: Uuid) -> [Uuid; 2] {
+    const WITHIN: u128 = (1 << 80) - 1;
+    [message.as_u128() & !WITHIN, message.as_u128() | WITHIN].map(Uuid::from_u128)
+}
 
 /// Deleted by its owner, as an inbox or with all that the owner has, and still to be carried out.
 macro_rules! not_purged {
@@ -119,27 +190,22 @@ macro_rules! not_purged {
 }
 pub(crate) use not_purged;
 
-const LIST_MAILBOX_MESSAGES: &str = concat!(
-    "/* list_mailbox_messages */
+const LIST_MAILBOX_MESSAGES: &str = "/* list_mailbox_messages */
     SELECT m.* FROM mailbox b
     LEFT JOIN tenant t ON t.id = b.tenant
     CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
-    CROSS JOIN LATERAL (
-        SELECT * FROM message m
-        WHERE m.class = c.class AND m.id >= time_id($2 - make_interval(hours => c.class))
-          AND m.inbox = b.id AND m.owner = b.id AND ",
-    not_purged!(),
-    "   ORDER BY m.seq DESC LIMIT $3 + $4
-    ) m
+    CROSS JOIN LATERAL inbox_before(c.class, $2, b.id, b.id, NULL, 9223372036854775807, $3 + $4) m
     WHERE b.id = $1
-    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
-);
+    ORDER BY m.seq DESC OFFSET $3 LIMIT $4";
 
 const FIND_MAILBOX_MESSAGE: &str = concat!(
     "/* find_mailbox_message */
-    SELECT m.* FROM ",
+    SELECT m.*, r.* FROM ",
     message_by_id!(),
-    " WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
+    " LEFT JOIN LATERAL ",
+    raw_start!("$4", "$5", "$6"),
+    " ON true
+    WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
     not_purged!()
 );
 
@@ -177,7 +243,7 @@ impl Store {
         rows.iter().map(MessageRow::from_row).collect()
     }
 
-    /// An unexpired message of a mailbox.
+    /// An unexpired message of a mailbox, with up to `raw_len` octets of its raw data.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -186,14 +252,19 @@ impl Store {
         mailbox: Uuid,
         id: Uuid,
         now: Timestamp,
-    ) -> Result<Option<MessageRow>, StoreError> {
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        let [lowest_mail, highest_mail] = mails_of_moment(id);
         let row = sqlx::query(FIND_MAILBOX_MESSAGE)
             .bind(id)
             .bind(mailbox)
             .bind(now.to_sqlx())
+            .bind(lowest_mail)
+            .bind(highest_mail)
+            .bind(raw_len)
             .fetch_optional(self.pool())
             .await?;
-        row.as_ref().map(MessageRow::from_row).transpose()
+        row.as_ref().map(StoredMessage::from_row).transpose()
     }
 
     /// Marks a message of a mailbox as read; `false` where there is none.
@@ -225,23 +296,6 @@ impl Store {
             .fetch_one(self.pool())
             .await?;
         Ok(freed > 0)
-    }
-
-    /// What must be known of a message's raw data; `None` where it is gone.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn raw_head(&self, row: &MessageRow) -> Result<Option<RawHead>, StoreError> {
-        let found = sqlx::query(
-            "/* raw_head */ SELECT for_at, octet_length(data)::bigint AS stored_len
-            FROM raw WHERE class = $1 AND mail = $2",
-        )
-        .bind(row.class.hours())
-        .bind(row.mail)
-        .fetch_optional(self.pool())
-        .await?;
-        let Some(found) = found else { return Ok(None) };
-        Ok(Some(RawHead { for_at: found.try_get("for_at")?, stored_len: found.try_get("stored_len")? }))
     }
 
     /// Up to `len` octets of a message's compressed raw data from `offset` (from 0) on; `None`
