@@ -89,7 +89,8 @@ impl SignIn {
         let reply = send_mail(stack.smtp, "a@client.example", &known(MAILBOXES - 1), &mail).await;
         ensure!(reply.code == 250, "the mail was answered {reply:?}");
         let bearer = format!("Bearer {jwt}");
-        let list = json_of(&client.send("GET", "/api/messages", ("Authorization", &bearer), "").await?)?;
+        let list =
+            json_of(&client.send("GET", "/api/messages", &format!("Authorization: {bearer}"), "").await?)?;
         let theirs: Uuid = text(&list["messages"][0], "id")?.parse()?;
         let at = id_time(theirs).unwrap_or_else(|| stack.clock.now());
         let mut times = [const { Vec::new() }; 2];
@@ -138,7 +139,7 @@ async fn post_with(
     password: &str,
 ) -> anyhow::Result<Answer> {
     let body = json!({ "address": address, "password": password }).to_string();
-    client.send("POST", target, ("Accept", "application/json"), &body).await
+    client.send("POST", target, "Accept: application/json", &body).await
 }
 
 fn json_of(answer: &Answer) -> anyhow::Result<Value> {
