@@ -1,16 +1,12 @@
 //! `/pro/api`
 
 mod accounts;
-mod accounts_messages;
 mod domains;
 mod errors;
 mod limits;
-mod reset_password;
 mod session;
 mod tokens;
 mod webhooks;
-mod webhooks_deliveries;
-mod webhooks_rotate;
 
 use jiff::SignedDuration;
 use jiff_sqlx::ToSqlx as _;

@@ -80,6 +80,7 @@ DECLARE
     v_seq    bigint;
     v_status text;
     v_holder uuid;
+    v_former uuid;
 BEGIN
     PERFORM lock_domain_names();
     SELECT d.name INTO v_name FROM domain d
@@ -90,7 +91,9 @@ BEGIN
     IF meets_system_domain(v_name, p_own_names) THEN
         RETURN 'system_domain';
     END IF;
-    IF p_absent IS NOT NULL THEN
+    -- Whoever else ever had the name loses what is left under it: no mail is to be under way.
+    IF EXISTS (SELECT FROM domain d WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
+                                      AND d.verified_at IS NOT NULL AND d.removed_at IS NULL) THEN
         SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
     END IF;
     PERFORM FROM domain d WHERE d.name = v_name AND d.tenant IS NOT NULL AND d.removed_at IS NULL
@@ -111,9 +114,12 @@ BEGIN
            txt_ok = d.txt_ok AND d.id IS DISTINCT FROM v_holder, next_check_at = NULL, claimed_until = NULL
      WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL AND d.removed_at IS NULL
        AND d.verify_status <> 'failed';
-    IF v_holder IS NOT NULL THEN
-        PERFORM clear_domain(v_holder, v_seq, p_now);
-    END IF;
+    FOR v_former IN SELECT d.id FROM domain d
+                     WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
+                       AND d.verified_at IS NOT NULL AND d.removed_at IS NULL ORDER BY d.id
+    LOOP
+        PERFORM clear_domain(v_former, v_seq, p_now);
+    END LOOP;
     UPDATE domain d
        SET verify_status = 'verified', failure_reason = NULL, serves = true, verified_at = p_now,
            txt_ok = true, mx_ok = true, lost_days = 0, next_check_at = p_next_check_at, claimed_until = NULL
