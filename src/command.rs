@@ -29,7 +29,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run everything on this machine, with a Postgres of its own
-    Up(up::Options),
+    Up(Box<up::Options>),
     /// Run the HTTP interface
     Api(ConfigFile),
     /// Run inbound SMTP
@@ -75,7 +75,7 @@ impl Cli {
         match self.command {
             Command::Config => config::print(),
             Command::Openapi => openapi::print(),
-            Command::Up(options) => block_on(up::run(options)),
+            Command::Up(options) => block_on(up::run(*options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),

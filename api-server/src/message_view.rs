@@ -232,11 +232,7 @@ fn open(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<RawR
 }
 
 /// All of what `/raw` answers, within a budget that the caller holds.
-async fn read_whole(
-    state: &AppState,
-    row: &Arc<MessageRow>,
-    start: RawStart,
-) -> Result<Vec<u8>, ViewError> {
+async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<Vec<u8>, ViewError> {
     let mut reader = open(state, row, start)?;
     let mut whole = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
     loop {

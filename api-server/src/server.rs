@@ -85,11 +85,11 @@ impl ApiServer {
     /// returns once that is done or `shutdown` stops.
     ///
     /// # Errors
-    /// The settings of DNS can't be used.
+    /// None so far.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
-            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())?;
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
         let router = router(state.clone());
         let places = Places::new(config.http.connections_per_client);
         let all = Arc::new(Semaphore::new(config.http.connections));

@@ -3,7 +3,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use tempmail_bus::Bus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
@@ -73,12 +72,12 @@ impl AppState {
         keys: &Keys,
         readiness: Readiness,
         shutdown: Shutdown,
-    ) -> anyhow::Result<Self> {
-        Ok(Self(Arc::new(App {
+    ) -> Self {
+        Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
             webhook_secrets: SecretSealer::new(&keys.secrets),
             verify_tokens: VerifyTokens::new(&keys.secrets[0]),
-            verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)).context("`dns.*`")?,
+            verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(store.clone(), &bus, Arc::clone(&clock), readiness, &shutdown),
             mailbox_tokens: MailboxTokens::new(&keys.jwt),
@@ -93,7 +92,7 @@ impl AppState {
             bus,
             clock,
             shutdown,
-        })))
+        }))
     }
 }
 

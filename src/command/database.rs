@@ -81,6 +81,7 @@ fn of_up(directory: &Path) -> anyhow::Result<String> {
 }
 
 /// A failed statement in one sentence.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 pub fn explain(error: StoreError) -> anyhow::Error {
     if error.is_unavailable() {
         return anyhow::anyhow!("Postgres does not answer: is it running, and is this its URL?");

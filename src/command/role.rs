@@ -98,7 +98,7 @@ async fn work(
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
     match role {
-        Role::Worker => Worker::new(config, store, clock)?.with_readiness(readiness).run(shutdown).await,
+        Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
         Role::Ingest => Ingest::bind(config, store, Bus::new(), clock, readiness).await?.run(shutdown).await,
         Role::Api => {
             let keys = keys.context("the HTTP interface needs keys")?;

@@ -91,7 +91,7 @@ struct Limits {
 
 impl Limits {
     /// Those of a new tenant.
-    fn over(&self, defaults: TenantDefaults) -> TenantDefaults {
+    fn over(&self, defaults: &TenantDefaults) -> TenantDefaults {
         TenantDefaults {
             retention: self.retention_hours.unwrap_or(defaults.retention),
             mailboxes: self.mailboxes.unwrap_or(defaults.mailboxes),
@@ -122,7 +122,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let (database, json) = (options.place.open().await?, options.json);
     match options.action {
         Action::Create { name, limits } => {
-            let defaults = limits.over(TenantDefaults::pro(database.config.retention.pro_hours));
+            let defaults = limits.over(&TenantDefaults::pro(database.config.retention.pro_hours));
             let made = database.store.create_tenant(&name, &defaults, database.now).await.map_err(explain)?;
             anyhow::ensure!(made, "there is a tenant {name} already");
             done("created", &database, &name, json).await

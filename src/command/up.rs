@@ -45,6 +45,10 @@ pub struct Options {
     /// A system domain; may be given several times [default, where there is none: inbox.localhost]
     #[arg(long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
+    /// Ask this DNS server about custom domains, instead of the domains' own name servers; may be
+    /// given several times
+    #[arg(long = "dns-server", value_name = "ADDRESS", value_parser = setting::dns_server)]
+    dns_servers: Vec<SocketAddr>,
     /// Keys of the installation, made where the file is missing: for several `up` over one
     /// Postgres [default: keys.json in the data directory]
     #[arg(long, value_name = "FILE")]

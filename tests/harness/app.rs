@@ -1,6 +1,7 @@
 //! The whole of tempmail in the test process: ingest, api-server and worker over a database of
 //! the test's own, with a clock that the test moves.
 
+mod domain;
 mod mail;
 mod rows;
 mod settings;
@@ -19,7 +20,7 @@ use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
 use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
-use tempmail_runtime::config::Config;
+use tempmail_runtime::config::{Config, DnsMode};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -28,10 +29,12 @@ use tempmail_worker::Worker;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+pub use self::domain::Domain;
 use self::rows::{insert_system_domain, insert_tenant, insert_token};
 pub use self::settings::fresh_key;
 use self::settings::test_config;
 use crate::contract::Checked;
+use crate::dns::DnsWorld;
 use crate::http::{Answer, Request};
 use crate::postgres::Database;
 use crate::wait::eventually;
@@ -79,6 +82,17 @@ impl AppBuilder {
     pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
+    }
+
+    /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
+    #[must_use]
+    pub fn dns(self, world: &DnsWorld) -> Self {
+        self.config(|config| {
+            config.dns.mode = DnsMode::Authoritative;
+            config.dns.servers = vec![world.seed()];
+            config.dns.port = world.port();
+            config.dns.allow_private = true;
+        })
     }
 
     /// Lets the roles reach Postgres through a proxy at this port of loopback only.
@@ -181,8 +195,10 @@ impl Running {
         .expect("api-server starts");
         let http = api.local_addr();
         tasks.spawn(api.run(shutdown.clone()));
-        let worker =
-            Worker::new(Arc::clone(&config), store.clone(), business_clock).expect("the worker starts");
+        // Domains are looked at in the passes that a test asks for, and not beside them.
+        let mut config_of_loops = Config::clone(&config);
+        config_of_loops.worker.verify_domains = false;
+        let worker = Worker::new(Arc::new(config_of_loops), store.clone(), business_clock);
         tasks.spawn({
             let shutdown = shutdown.clone();
             async move { worker.run(shutdown).await }
@@ -295,12 +311,15 @@ impl App {
     pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
         let id = new_id(self.clock.now());
         sqlx::query(
-            "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, created_at)
-             VALUES ($1, $2, $3, true, false, $4)",
+            "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, txt_ok, mx_ok,
+                                 created_at, deadline, verified_at, next_check_at)
+             VALUES ($1, $2, $3, true, false, $4, true, true, $5, $5, $5,
+                     $5::timestamptz + interval '1 day')",
         )
         .bind(id)
         .bind(name)
         .bind(tenant.id)
+        .bind(format!("token-of-{}", id.simple()))
         .bind(self.clock.now().to_sqlx())
         .execute(&self.pool)
         .await
@@ -370,7 +389,6 @@ impl App {
         let parts = &self.running.worker;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
-            .expect("a worker can be made")
             .pass()
             .await
             .expect("the worker's pass succeeds");

@@ -4,8 +4,10 @@
 
 pub mod app;
 pub mod binary;
+pub mod command;
 pub mod contract;
 pub mod corpus;
+pub mod dns;
 pub mod http;
 pub mod log;
 pub mod postgres;
@@ -16,5 +18,7 @@ pub mod wait;
 
 pub use app::{App, Tenant};
 pub use binary::Binary;
+pub use command::Ended;
+pub use dns::DnsWorld;
 pub use http::Answer;
 pub use smtp::{Reply, SmtpClient, send_mail};

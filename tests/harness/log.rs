@@ -14,7 +14,7 @@ pub fn capture() {
     INSTALLED.call_once(|| {
         let filter = EnvFilter::new(
             "info,tempmail=trace,tempmail_store=trace,tempmail_bus=trace,tempmail_runtime=trace,\
-             tempmail_mail_ingest=trace,tempmail_api_server=trace,tempmail_worker=trace",
+             tempmail_mail_ingest=trace,tempmail_api_server=trace,tempmail_worker=trace,tempmail_verification=trace",
         );
         tracing_subscriber::fmt()
             .json()

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "what is not there fails the test where it is missed")]
 
 mod addresses;
+mod administration;
 mod clock;
 mod contract;
 mod http;
@@ -14,10 +15,12 @@ mod message;
 mod owner;
 mod policy;
 mod pro_api;
+mod queries;
 mod races;
 mod security;
 mod smtp;
 mod stream;
 mod token_api;
 mod up;
+mod verification;
 mod worker;

@@ -5,6 +5,7 @@ mod config {
     mod get;
 }
 mod cursor;
+mod domains;
 mod email;
 mod inbox {
     mod delete;

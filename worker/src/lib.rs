@@ -78,17 +78,12 @@ const COMPONENT: &str = "worker";
 
 impl Worker {
     /// A worker over a database whose schema is up to date.
-    ///
-    /// # Errors
-    /// The settings of DNS can't be used.
-    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let verifier = if config.worker.verify_domains {
-            let verifier = Verifier::new(&config, store.clone(), Arc::clone(&clock));
-            Some(Arc::new(verifier.context("`dns.*`")?))
-        } else {
-            None
-        };
-        Ok(Self { config, store, clock, readiness: Readiness::default(), verifier })
+    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
+        let verifier = config
+            .worker
+            .verify_domains
+            .then(|| Arc::new(Verifier::new(&config, store.clone(), Arc::clone(&clock))));
+        Self { config, store, clock, readiness: Readiness::default(), verifier }
     }
 
     /// Shows in `readiness` whether there are partitions for new mail; so far there are none.

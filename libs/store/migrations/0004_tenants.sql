@@ -14,22 +14,23 @@ ALTER TABLE domain
 CREATE INDEX mailbox_removed_of_tenant ON mailbox (tenant) WHERE tenant IS NOT NULL AND removed_at IS NOT NULL;
 CREATE INDEX tenant_removed ON tenant (removed_at) WHERE removed_at IS NOT NULL;
 
--- Removes mailboxes whose addresses are held: gone at once, their mail purged by the worker. The
--- caller holds the stream's row, whose seq it passes, so that no mail is under way to them.
-CREATE FUNCTION remove_held_mailboxes(p_ids uuid[], p_seq bigint, p_now timestamptz, p_hold_days integer)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM mailbox b WHERE b.id = ANY (p_ids) ORDER BY b.id FOR NO KEY UPDATE;
+-- Removes mailboxes whose addresses are held, for their tenants or, if these are forgotten, for
+-- nobody: gone at once, their mail purged by the worker. The caller holds the stream's row, whose
+-- seq it passes: so no mail is under way to them, and nobody else removes several at a time.
+CREATE FUNCTION remove_held_mailboxes(
+    p_ids uuid[], p_forget_tenants boolean, p_seq bigint, p_now timestamptz, p_hold_days integer
+) RETURNS void LANGUAGE sql AS $$
     WITH removed AS (
         UPDATE mailbox b
            SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
-               password_epoch = b.password_epoch + 1
+               password_epoch = b.password_epoch + 1,
+               tenant = CASE WHEN NOT p_forget_tenants THEN b.tenant END
          WHERE b.id = ANY (p_ids) AND b.removed_at IS NULL
         RETURNING b.id
     )
     INSERT INTO purge (id, inbox, owner, address, up_to_seq)
-    SELECT new_id(p_now), r.id, r.id, NULL, p_seq FROM removed r;
-END $$;
+    SELECT new_id(p_now), r.id, r.id, NULL, p_seq FROM removed r
+$$;
 
 -- Removes a tenant; false where it is gone already, or is `platform`.
 --
@@ -59,7 +60,8 @@ BEGIN
         PERFORM clear_domain(v_domain, v_seq, p_now);
     END LOOP;
     PERFORM remove_held_mailboxes(
-        ARRAY(SELECT b.id FROM mailbox b WHERE b.tenant = p_id AND b.removed_at IS NULL), v_seq, p_now, p_hold_days);
+        ARRAY(SELECT b.id FROM mailbox b WHERE b.tenant = p_id AND b.removed_at IS NULL),
+        true, v_seq, p_now, p_hold_days);
     UPDATE mailbox SET tenant = NULL WHERE tenant = p_id AND removed_at IS NOT NULL;
 
     DELETE FROM api_token WHERE tenant = p_id;
@@ -140,7 +142,8 @@ BEGIN
     UPDATE domain SET serves = false WHERE id = v_id;
     IF o_mailboxes > 0 THEN
         PERFORM remove_held_mailboxes(
-            ARRAY(SELECT b.id FROM mailbox b WHERE b.domain = v_id AND b.removed_at IS NULL), v_seq, p_now, p_hold_days);
+            ARRAY(SELECT b.id FROM mailbox b WHERE b.domain = v_id AND b.removed_at IS NULL),
+            false, v_seq, p_now, p_hold_days);
     END IF;
 END $$;
 

@@ -120,7 +120,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn stream_position(&self) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("/* stream_position */ SELECT seq FROM stream WHERE one").fetch_one(self.pool()).await?)
+        Ok(sqlx::query_scalar("/* stream_position */ SELECT seq FROM stream WHERE one")
+            .fetch_one(self.pool())
+            .await?)
     }
 
     /// The messages of `after < seq <= up_to` that were accepted since `accepted_since`, in

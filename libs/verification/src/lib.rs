@@ -8,7 +8,7 @@ mod rules;
 mod settings;
 mod verifier;
 
-pub use finding::{Finding, Findings, Question};
+pub use finding::{Answer, Finding, Findings, Question, decide};
 pub use name::{NameError, custom_domain_name};
 pub use resolver::{Resolver, ResolverError, Transport};
 pub use rules::DomainRules;

@@ -1,22 +1,121 @@
-//! Temporary.
-#![expect(missing_docs, reason = "replaced by the resolver")]
-use crate::finding::{Findings, Question};
-use crate::settings::DnsSettings;
-#[derive(Debug, Clone, Copy)]
+//! Asks DNS for the records that prove a domain.
+//!
+//! The domain's own name servers are asked, each address of each of them, with no cache
+//! between: what the owner has just set is seen, and no resolver's memory of its absence is.
+//! The seeds (resolvers) only tell which servers those are.
+
+mod address;
+mod ask;
+mod check;
+mod kind;
+mod reading;
+mod wire;
+mod zone;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hickory_proto::rr::Name;
+use hickory_resolver::system_conf::read_system_conf;
+use tempmail_bus::RateLimits;
+use tokio::join;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use self::check::Check;
+use self::kind::{MX, TXT};
+use crate::finding::{Findings, Question, decide};
+use crate::settings::{DnsMode, DnsSettings};
+
+/// Longest that one domain takes, once its turn has come. What has answered by then votes.
+const PER_DOMAIN: Duration = Duration::from_secs(10);
+/// Domains asked about at a time.
+const IN_FLIGHT: usize = 50;
+/// Questions a second to one address of a name server, at most: tenants choose those servers,
+/// and many domains share them.
+const QUESTIONS_PER_SECOND: u32 = 50;
+
+/// How the servers are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
+    /// Over UDP, and over TCP where UDP does not bring the whole answer.
     UdpFirst,
+    /// Over TCP, which nobody forges from afar, wherever the server speaks it: for the
+    /// question that decides. What a server that does not speak it says over UDP counts.
     TcpOnly,
 }
+
+/// Why there is no resolver.
 #[derive(Debug, thiserror::Error)]
-#[error("x")]
-pub struct ResolverError;
+pub enum ResolverError {
+    /// `dns.servers` names none, and the system's can't be read.
+    #[error("the system's DNS servers can't be read ({0}): name some in `dns.servers`")]
+    SystemServers(#[source] io::Error),
+}
+
+/// Asks DNS about domains. Keeps no answers.
 #[derive(Debug)]
-pub struct Resolver;
+pub struct Resolver {
+    mode: DnsMode,
+    seeds: Vec<SocketAddr>,
+    port: u16,
+    allow_private: bool,
+    turns: Semaphore,
+    pace: RateLimits<IpAddr>,
+}
+
 impl Resolver {
-    pub fn new(_: DnsSettings) -> Result<Self, ResolverError> {
-        Ok(Self)
+    /// A resolver; reads the system's servers if the settings name none.
+    ///
+    /// # Errors
+    /// [`ResolverError::SystemServers`].
+    pub fn new(settings: DnsSettings) -> Result<Self, ResolverError> {
+        let seeds = if settings.servers.is_empty() { system_servers()? } else { settings.servers };
+        Ok(Self {
+            mode: settings.mode,
+            seeds,
+            port: settings.port,
+            allow_private: settings.allow_private,
+            turns: Semaphore::new(IN_FLIGHT),
+            pace: RateLimits::new(QUESTIONS_PER_SECOND, Duration::from_secs(1)),
+        })
     }
-    pub async fn find(&self, _: &Question<'_>, _: Transport) -> Findings {
-        Findings::UNKNOWN
+
+    /// What the domain's servers say. Waits while 50 other domains are asked about, then takes
+    /// at most 10 s. A domain that is no name of DNS is [`Findings::UNKNOWN`].
+    pub async fn find(&self, question: &Question<'_>, transport: Transport) -> Findings {
+        let Some((domain, txt_name)) = names(question.domain) else { return Findings::UNKNOWN };
+        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
+        let start = Instant::now();
+        let check = Check::new(self, transport, start + PER_DOMAIN);
+        let zone = check.zone_of(&txt_name).await;
+        let domain_zone = if zone.holds(&domain) { zone.clone() } else { check.zone_of(&domain).await };
+        let (mut txt, mx) =
+            join!(check.records(&zone, &txt_name, &TXT), check.records(&domain_zone, &domain, &MX));
+        check.follow_aliases(txt_name, &mut txt).await;
+        let findings = decide(question, &txt, &mx);
+        record(findings, start.elapsed());
+        findings
     }
+}
+
+fn record(findings: Findings, took: Duration) {
+    metrics::histogram!("tempmail_dns_check_seconds").record(took.as_secs_f64());
+    metrics::counter!("tempmail_dns_checks_total", "txt" => findings.txt.as_str(), "mx" => findings.mx.as_str())
+        .increment(1);
+}
+
+fn system_servers() -> Result<Vec<SocketAddr>, ResolverError> {
+    let (config, _) =
+        read_system_conf().map_err(|error| ResolverError::SystemServers(io::Error::other(error)))?;
+    Ok(config.name_servers().iter().map(|server| SocketAddr::new(server.ip, 53)).collect())
+}
+
+/// The domain, and the name of its TXT record.
+fn names(domain: &str) -> Option<(Name, Name)> {
+    let mut domain = Name::from_ascii(domain).ok()?;
+    domain.set_fqdn(true);
+    let txt_name = Name::from_ascii("_tempmail").ok()?.append_name(&domain).ok()?;
+    Some((domain, txt_name))
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::decision::{Decision, Occasion, RECHECK, Standing, decide, unverified};
 use crate::finding::{Finding, Findings, Question};
-use crate::resolver::{Resolver, ResolverError, Transport};
+use crate::resolver::{Resolver, Transport};
 use crate::rules::{DomainRules, dns_settings};
 
 /// Checks under way at once.
@@ -67,18 +67,19 @@ impl Outcome {
 pub struct Verifier {
     store: Store,
     clock: Arc<dyn Clock>,
-    resolver: Resolver,
+    /// `None`: there is nobody to ask.
+    resolver: Option<Resolver>,
     rules: DomainRules,
 }
 
 impl Verifier {
-    /// Over a database whose schema is up to date.
-    ///
-    /// # Errors
-    /// The settings of DNS can't be used.
-    pub fn new(config: &Config, store: Store, clock: Arc<dyn Clock>) -> Result<Self, ResolverError> {
-        let resolver = Resolver::new(dns_settings(config))?;
-        Ok(Self { store, clock, resolver, rules: DomainRules::new(config) })
+    /// Over a database whose schema is up to date. On a machine without DNS no check finds an
+    /// answer, and everything else goes on.
+    pub fn new(config: &Config, store: Store, clock: Arc<dyn Clock>) -> Self {
+        let resolver = Resolver::new(dns_settings(config))
+            .inspect_err(|error| tracing::warn!("custom domains can't be verified: {error}"))
+            .ok();
+        Self { store, clock, resolver, rules: DomainRules::new(config) }
     }
 
     /// What decides about custom domains.
@@ -163,7 +164,10 @@ impl Verifier {
             holder_token: domain.holder.as_ref().map(|holder| holder.token.as_str()),
             mx_host: &self.rules.mx_host,
         };
-        self.resolver.find(&question, transport).await
+        match &self.resolver {
+            Some(resolver) => resolver.find(&question, transport).await,
+            None => Findings::UNKNOWN,
+        }
     }
 
     /// Makes a domain verified, unless the database knows better by now.

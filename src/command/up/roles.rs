@@ -56,7 +56,7 @@ impl Roles {
             readiness.clone(),
         )
         .await?;
-        let worker = Worker::new(config.clone(), connect("tempmail-worker")?, clock.clone())?;
+        let worker = Worker::new(config.clone(), connect("tempmail-worker")?, clock.clone());
         Ok(Self {
             ingest,
             api,

@@ -1,6 +1,6 @@
 //! The configuration of `up`: its own defaults below file and environment, flags above.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -59,7 +59,15 @@ fn flags(options: &Options) -> Value {
     if let Some(url) = &options.postgres_url {
         flags["postgres"] = json!({"url": url});
     }
+    if !options.dns_servers.is_empty() {
+        flags["dns"] = json!({"mode": "recursive", "servers": options.dns_servers});
+    }
     flags
+}
+
+/// The address of a DNS server, at port 53 unless it names another.
+pub fn dns_server(text: &str) -> Result<SocketAddr, AddrParseError> {
+    text.parse().or_else(|_| Ok((text.parse::<IpAddr>()?, 53).into()))
 }
 
 /// Port 0 becomes a free one, because links to the site must name it.
@@ -79,6 +87,7 @@ pub fn reachable(address: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
+    use tempmail_runtime::config::DnsMode;
 
     use super::*;
     use crate::command::{Cli, Command};
@@ -102,6 +111,16 @@ mod tests {
         assert_eq!(open.config.http.base_url, "http://127.0.0.1:81");
         assert_eq!(open.domains, ["xn--bcher-kva.example", "b.example"]);
         assert!(setting(&["--domain", "a b"]).is_err());
+        assert!(setting(&["--dns-server", "ns.example"]).is_err());
         assert_ne!(setting(&["--smtp", "127.0.0.1:0"]).unwrap().config.smtp.listen.port(), 0);
+    }
+
+    #[test]
+    fn a_dns_server_is_asked_instead_of_those_of_the_domains() {
+        assert_eq!(setting(&[]).unwrap().config.dns.mode, DnsMode::Authoritative);
+        let asked = setting(&["--dns-server", "192.0.2.53", "--dns-server", "[2001:db8::53]:5353"]).unwrap();
+        assert_eq!(asked.config.dns.mode, DnsMode::Recursive);
+        let servers: Vec<String> = asked.config.dns.servers.iter().map(SocketAddr::to_string).collect();
+        assert_eq!(servers, ["192.0.2.53:53", "[2001:db8::53]:5353"]);
     }
 }

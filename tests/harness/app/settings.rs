@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::json;
-use tempmail_runtime::config::{Config, Key, Secret};
+use tempmail_runtime::config::{Config, DnsMode, Key, Secret};
 use uuid::Uuid;
 
 use crate::tls;
@@ -25,6 +25,9 @@ pub(super) fn test_config() -> Config {
     config.limits.pro_per_second = 100_000;
     config.limits.free_mailboxes_per_hour = 100_000;
     config.postgres.pool = 10;
+    // Nobody answers there: a test that is about DNS brings its own.
+    config.dns.mode = DnsMode::Recursive;
+    config.dns.servers = vec![([127, 0, 0, 1], 1).into()];
     config.jwt.keys = vec![fresh_key("jwt")];
     config.secrets.keys = vec![fresh_key("secrets")];
     config

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tempfile::TempDir;
-use tempmail_embedded_postgres::{EmbeddedPostgres, Error, Options};
+use tempmail_embedded_postgres::{EmbeddedPostgres, Error, Options, running_url};
 
 fn directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
@@ -203,6 +203,24 @@ async fn a_directory_with_a_long_name_has_its_socket_elsewhere() {
     assert_eq!(show(&server, "fsync").await, "off");
     server.stop().await;
     assert!(!socket.exists());
+}
+
+#[tokio::test]
+async fn a_running_server_is_found_by_its_directory_alone() {
+    let directory = directory();
+    let long = directory.path().join("n".repeat(90));
+    for place in [directory.path().join("postgres"), long] {
+        let not_running = || matches!(running_url(&place, "postgres"), Err(Error::NotRunning(_)));
+        assert!(not_running(), "nothing is there");
+        let options = Options { durable: false, ..Options::new(&place) };
+        let server = EmbeddedPostgres::start(options).await.unwrap();
+        assert_eq!(running_url(&place, "postgres").unwrap(), server.connection_url("postgres"));
+        server.stop().await;
+        assert!(not_running(), "it has ended");
+        let stale = format!("{}\n{}\n1\n5432\n/tmp\n\n\nready\n", std::process::id(), place.display());
+        std::fs::write(place.join("data/postmaster.pid"), stale).unwrap();
+        assert!(not_running(), "a process of its number is another one");
+    }
 }
 
 #[tokio::test]

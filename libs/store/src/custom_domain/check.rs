@@ -127,7 +127,7 @@ impl Store {
             WITH begun AS (
                 UPDATE domain SET checked_at = $3
                 WHERE id = $2 AND tenant = $1 AND removed_at IS NULL
-                  AND (checked_at IS NULL OR checked_at <= $4 OR checked_at > $3)
+                  AND (checked_at IS NULL OR checked_at <= $4 OR checked_at >= $5)
                 RETURNING id
             )
             SELECT d.checked_at, EXISTS (SELECT FROM begun) AS begun
@@ -137,6 +137,8 @@ impl Store {
         .bind(id)
         .bind(now.to_sqlx())
         .bind((now - pause).to_sqlx())
+        // Further ahead than processes differ: the clock was set back.
+        .bind((now + pause).to_sqlx())
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(CheckPermit::NotFound) };
@@ -146,7 +148,7 @@ impl Store {
         // Where another check began in this very moment, the row still shows what was before.
         let checked_at: Option<jiff_sqlx::Timestamp> = row.try_get("checked_at")?;
         let left = checked_at.map(|at| pause - now.duration_since(at.to_jiff()));
-        let left = left.filter(|left| left.is_positive()).unwrap_or(pause);
+        let left = left.filter(|left| left.is_positive()).map_or(pause, |left| left.min(pause));
         Ok(CheckPermit::TooSoon { retry_after: left.unsigned_abs() })
     }
 

@@ -1,0 +1,170 @@
+//! Each kind of answer beside each other, and laws of the vote.
+
+use proptest::prelude::*;
+
+use super::Finding::{Mismatch, Missing, Right, Unknown};
+use super::*;
+
+const QUESTION: Question<'static> = Question {
+    domain: "acme.test",
+    token: "claimant",
+    holder_token: Some("holder"),
+    mx_host: "mx.inbox.test",
+};
+
+fn txt(texts: &[&str]) -> Answer<Vec<u8>> {
+    Answer::Records(texts.iter().map(|text| text.as_bytes().to_vec()).collect())
+}
+
+fn mx(exchanges: &[&str]) -> Answer<Name> {
+    Answer::Records(exchanges.iter().map(|exchange| Name::from_ascii(exchange).unwrap()).collect())
+}
+
+/// An answer about TXT, and its votes for the claimant's and the holder's record.
+type TxtCase = (Answer<Vec<u8>>, Option<Finding>, Option<Finding>);
+
+/// Every kind of answer about TXT.
+fn txt_answers() -> Vec<TxtCase> {
+    let (ours, holders) = ("tempmail-verify=claimant", "tempmail-verify=holder");
+    vec![
+        (txt(&[ours]), Some(Right), Some(Missing)),
+        (txt(&["beside", ours]), Some(Right), Some(Missing)),
+        (txt(&[ours, holders]), Some(Right), Some(Right)),
+        (txt(&[holders]), Some(Mismatch), Some(Right)),
+        (txt(&["beside"]), Some(Mismatch), Some(Missing)),
+        (txt(&[]), Some(Missing), Some(Missing)),
+        (Answer::Alias(Name::root()), None, None),
+        (Answer::NoVote, None, None),
+    ]
+}
+
+/// Every kind of answer about MX, with its vote.
+fn mx_answers() -> Vec<(Answer<Name>, Option<Finding>)> {
+    vec![
+        (mx(&["mx.inbox.test."]), Some(Right)),
+        (mx(&["elsewhere.test.", "MX.Inbox.Test."]), Some(Right)),
+        (mx(&["elsewhere.test."]), Some(Mismatch)),
+        (mx(&["."]), Some(Mismatch)),
+        (mx(&[".", "mx.inbox.test."]), Some(Mismatch)),
+        (mx(&[]), Some(Missing)),
+        (Answer::Alias(Name::from_ascii("mx.inbox.test.").unwrap()), Some(Mismatch)),
+        (Answer::NoVote, None),
+    ]
+}
+
+fn of_all(votes: &[Option<Finding>]) -> Finding {
+    let votes: Vec<_> = votes.iter().flatten().collect();
+    if votes.is_empty() {
+        Unknown
+    } else if votes.iter().all(|vote| **vote == Right) {
+        Right
+    } else if votes.contains(&&Mismatch) {
+        Mismatch
+    } else {
+        Missing
+    }
+}
+
+fn of_any(votes: &[Option<Finding>]) -> Finding {
+    if votes.contains(&Some(Right)) {
+        Right
+    } else if votes.iter().any(Option::is_some) {
+        Missing
+    } else {
+        Unknown
+    }
+}
+
+#[test]
+fn nobody_asked_is_unknown() {
+    assert_eq!(decide(&QUESTION, &[], &[]), Findings::UNKNOWN);
+}
+
+/// All combinations of three servers, one of which may be absent.
+#[test]
+fn each_combination_of_answers_is_decided_as_the_rule_says() {
+    let (txts, mxs) = (txt_answers(), mx_answers());
+    for a in 0..txts.len() {
+        for b in 0..txts.len() {
+            for c in 0..=txts.len() {
+                let chosen: Vec<_> = [a, b, c].iter().filter_map(|at| txts.get(*at)).cloned().collect();
+                let answers: Vec<_> = chosen.iter().map(|(answer, ..)| answer.clone()).collect();
+                let found = decide(&QUESTION, &answers, &[]);
+                let ours: Vec<_> = chosen.iter().map(|(_, vote, _)| *vote).collect();
+                let holders: Vec<_> = chosen.iter().map(|(.., vote)| *vote).collect();
+                assert_eq!(found.txt, of_all(&ours), "{answers:?}");
+                assert_eq!(found.holder_txt, of_any(&holders), "{answers:?}");
+                assert_eq!(found.mx, Unknown);
+
+                let chosen: Vec<_> = [a, b, c].iter().filter_map(|at| mxs.get(*at)).cloned().collect();
+                let answers: Vec<_> = chosen.iter().map(|(answer, _)| answer.clone()).collect();
+                let votes: Vec<_> = chosen.iter().map(|(_, vote)| *vote).collect();
+                assert_eq!(decide(&QUESTION, &[], &answers).mx, of_all(&votes), "{answers:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_holder_there_is_nothing_to_find_of_it() {
+    let question = Question { holder_token: None, ..QUESTION };
+    for (answer, ..) in txt_answers() {
+        assert_eq!(decide(&question, &[answer], &[]).holder_txt, Unknown);
+    }
+}
+
+#[test]
+fn a_host_of_ours_that_is_no_name_is_nobodys_exchange() {
+    let question = Question { mx_host: "a..b", ..QUESTION };
+    assert_eq!(decide(&question, &[], &[mx(&["mx.inbox.test."])]).mx, Mismatch);
+}
+
+fn some_txt() -> impl Strategy<Value = Vec<Answer<Vec<u8>>>> {
+    let one = prop_oneof![
+        4 => prop::sample::select(txt_answers()).prop_map(|(answer, ..)| answer),
+        1 => prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..4).prop_map(Answer::Records),
+    ];
+    prop::collection::vec(one, 0..30)
+}
+
+fn some_mx() -> impl Strategy<Value = Vec<Answer<Name>>> {
+    prop::collection::vec(prop::sample::select(mx_answers()).prop_map(|(answer, _)| answer), 0..30)
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_servers_does_not_matter(
+        (txt, shuffled) in some_txt().prop_flat_map(|txt| (Just(txt.clone()), Just(txt).prop_shuffle())),
+        (mx, mixed) in some_mx().prop_flat_map(|mx| (Just(mx.clone()), Just(mx).prop_shuffle())),
+    ) {
+        prop_assert_eq!(decide(&QUESTION, &txt, &mx), decide(&QUESTION, &shuffled, &mixed));
+    }
+
+    #[test]
+    fn servers_without_a_vote_change_nothing(txt in some_txt(), mx in some_mx(), at in any::<usize>()) {
+        let before = decide(&QUESTION, &txt, &mx);
+        let (mut more_txt, mut more_mx) = (txt.clone(), mx.clone());
+        more_txt.insert(at % (txt.len() + 1), Answer::NoVote);
+        more_mx.insert(at % (mx.len() + 1), Answer::NoVote);
+        prop_assert_eq!(decide(&QUESTION, &more_txt, &more_mx), before);
+    }
+
+    /// One more vote can spoil a record, but never prove it where the others do not; and it
+    /// can save the holder, but never make its record absent.
+    #[test]
+    fn one_more_vote_never_takes_a_domain_from_its_holder(
+        txt in some_txt(),
+        mx in some_mx(),
+        more in prop::sample::select(txt_answers()),
+    ) {
+        let before = decide(&QUESTION, &txt, &mx);
+        let longer: Vec<_> = txt.into_iter().chain([more.0]).collect();
+        let after = decide(&QUESTION, &longer, &mx);
+        if after.txt == Right {
+            prop_assert!(before.txt == Right || before.txt == Unknown);
+        }
+        if before.holder_txt == Right {
+            prop_assert_eq!(after.holder_txt, Right);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which addresses a domain's name server may have. A tenant chooses them, and must not choose
+//! whom we talk to inside our own network.
+
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use ipnet::IpNet;
+
+/// Nothing of IPv4 that is public is in these.
+const REFUSED_V4: [&str; 15] = [
+    "0.0.0.0/8",       // this host
+    "10.0.0.0/8",      // private
+    "100.64.0.0/10",   // carrier-grade NAT
+    "127.0.0.0/8",     // loopback
+    "169.254.0.0/16",  // link-local, and clouds' metadata
+    "172.16.0.0/12",   // private
+    "192.0.0.0/24",    // protocol assignments
+    "192.0.2.0/24",    // documentation
+    "192.88.99.0/24",  // relays of 6to4
+    "192.168.0.0/16",  // private
+    "198.18.0.0/15",   // benchmarks
+    "198.51.100.0/24", // documentation
+    "203.0.113.0/24",  // documentation
+    "224.0.0.0/4",     // multicast
+    "240.0.0.0/4",     // reserved, broadcast
+];
+
+/// All of IPv6 that is given out for use between networks.
+const GLOBAL_V6: &str = "2000::/3";
+
+/// Nothing of [`GLOBAL_V6`] that is public is in these.
+const REFUSED_V6: [&str; 4] = [
+    "2001::/23",     // protocol assignments, Teredo among them, which has IPv4 inside
+    "2001:db8::/32", // documentation
+    "2002::/16",     // 6to4, which has IPv4 inside
+    "3fff::/20",     // documentation
+];
+
+struct Networks {
+    refused: Vec<IpNet>,
+    global_v6: IpNet,
+}
+
+static NETWORKS: LazyLock<Networks> = LazyLock::new(|| {
+    let network = |text: &str| text.parse().expect("the network is one");
+    Networks {
+        refused: REFUSED_V4.iter().chain(&REFUSED_V6).map(|text| network(text)).collect(),
+        global_v6: network(GLOBAL_V6),
+    }
+});
+
+/// Whether the address is one that anybody on the Internet may have.
+pub(super) fn is_public(address: IpAddr) -> bool {
+    let assigned = address.is_ipv4() || NETWORKS.global_v6.contains(&address);
+    assigned && !NETWORKS.refused.iter().any(|network| network.contains(&address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_addresses_are_public() {
+        for address in ["1.1.1.1", "8.8.8.8", "100.63.0.1", "172.32.0.1", "2606:4700:4700::1111", "2a00::1"] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_our_own_network_are_not() {
+        let refused = [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.1.2.3",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.8.9.10",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "239.1.1.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "fe80::1",
+            "fc00::1",
+            "fd12:3456::1",
+            "ff02::1",
+            "2001:db8::1",
+            "2001:2::1",
+            "3fff::1",
+            "100::1",
+        ];
+        for address in refused {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn forms_that_have_ipv4_inside_are_not() {
+        let inside = [
+            "::ffff:10.0.0.1",
+            "::ffff:1.1.1.1",
+            "::1.1.1.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1.1.1.1",
+            "2002:0a00:0001::1",
+            "2002:0101:0101::1",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        ];
+        for address in inside {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a message says of the records at a name.
+
+use hickory_proto::op::{Message, ResponseCode};
+use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
+
+use super::kind::Kind;
+use crate::finding::Answer;
+
+/// Records of an answer that are looked at.
+const RECORDS_MAX: usize = 100;
+
+/// Reads the records of a kind at `name`, following up to `links` aliases inside the message.
+pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<R>) -> Answer<R> {
+    if !is_usable(message) {
+        return Answer::NoVote;
+    }
+    let mut name = name;
+    for followed in 0.. {
+        let records: Vec<R> = at(message, name).filter_map(kind.data).take(RECORDS_MAX).collect();
+        if !records.is_empty() {
+            return Answer::Records(records);
+        }
+        match at(message, name).find_map(alias) {
+            Some(target) if followed == links => return Answer::Alias(target.clone()),
+            Some(target) => name = target,
+            None if followed == 0 && !message.answers.is_empty() => return Answer::NoVote,
+            None => break,
+        }
+    }
+    if is_referral(message) { Answer::NoVote } else { Answer::Records(Vec::new()) }
+}
+
+/// Whether the server says what is there, or that nothing is.
+pub(super) fn is_usable(message: &Message) -> bool {
+    matches!(message.metadata.response_code, ResponseCode::NoError | ResponseCode::NXDomain)
+}
+
+/// The apex of the zone that a negative answer comes from.
+pub(super) fn apex(message: &Message) -> Option<&Name> {
+    message
+        .authorities
+        .iter()
+        .find(|record| record.record_type() == RecordType::SOA)
+        .map(|record| &record.name)
+}
+
+fn at<'m>(message: &'m Message, name: &'m Name) -> impl Iterator<Item = &'m RData> {
+    let of_name = message.answers.iter().filter(move |record| record.name == *name);
+    of_name.filter(|record| record.dns_class == DNSClass::IN).map(|record| &record.data)
+}
+
+fn alias(data: &RData) -> Option<&Name> {
+    match data {
+        RData::CNAME(target) => Some(&target.0),
+        _ => None,
+    }
+}
+
+/// Whether an answer without records sends us to other servers instead of saying that there
+/// are none: the latter has the zone's SOA, or no name servers (RFC 2308 2.2).
+fn is_referral(message: &Message) -> bool {
+    let refers = message.authorities.iter().any(|record| record.record_type() == RecordType::NS);
+    refers && apex(message).is_none()
+}
+
+#[cfg(test)]
+mod tests;

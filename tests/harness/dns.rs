@@ -1,0 +1,260 @@
+//! A DNS of the test's own, on loopback: a seed that knows which servers are responsible for
+//! which domain, and those servers, each at an address of its own and all at one port. Each
+//! can be made to behave badly.
+
+mod fault;
+mod forger;
+mod recursion;
+mod server;
+mod zone;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hickory_proto::rr::rdata::{A, CNAME, MX, NS, TXT};
+use hickory_proto::rr::{Name, RData, RecordType};
+use tempmail_verification::{DnsMode, DnsSettings};
+
+pub use self::fault::{Fault, Hold};
+pub use self::forger::Forgery;
+pub use self::server::{Asked, NameServer};
+use self::server::{Role, Sockets};
+use self::zone::name;
+use crate::wait::eventually;
+
+/// Ports are taken below the ones that the system gives to clients.
+const PORTS: std::ops::Range<u16> = 15_000..30_000;
+/// Where the hosts of name servers have their addresses.
+const HOSTS: &str = "servers.test";
+
+/// A DNS of the test's own.
+#[derive(Debug)]
+pub struct DnsWorld {
+    network: [u8; 3],
+    port: u16,
+    last_host: AtomicU8,
+    seed: NameServer,
+    recursive: NameServer,
+    domains: Arc<Domains>,
+}
+
+/// The servers of each domain.
+#[derive(Debug, Default)]
+pub(crate) struct Domains(Mutex<BTreeMap<Name, Vec<NameServer>>>);
+
+impl Domains {
+    /// Servers of the domain that `name` is in, by what was delegated last where several are.
+    pub(crate) fn servers_of(&self, name: &Name) -> Vec<NameServer> {
+        let domains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let above = domains.iter().filter(|(domain, _)| domain.zone_of(name));
+        above
+            .max_by_key(|(domain, _)| domain.num_labels())
+            .map(|(_, servers)| servers.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl DnsWorld {
+    /// A DNS in which nothing is delegated yet.
+    ///
+    /// # Panics
+    /// Loopback has no room for it.
+    pub async fn start() -> Self {
+        let domains = Arc::new(Domains::default());
+        let (network, port, sockets) = eventually("loopback has a free port", async || {
+            let network = [127, rand::random_range(1..=254), rand::random_range(1..=254)];
+            let port = rand::random_range(PORTS);
+            Some((network, port, Sockets::bind(at(network, 1, port), true).await.ok()?))
+        })
+        .await;
+        let seed = NameServer::start("seed.test", sockets, Role::Seed);
+        let sockets = eventually("the next address is free", async || {
+            Sockets::bind(at(network, 2, port), true).await.ok()
+        })
+        .await;
+        let recursive = NameServer::start("resolver.test", sockets, Role::Recursive(Arc::clone(&domains)));
+        for apex in [".", "test", HOSTS] {
+            seed.add_zone(apex).await;
+        }
+        Self { network, port, last_host: AtomicU8::new(2), seed, recursive, domains }
+    }
+
+    /// The seed: a resolver that knows where each domain's servers are. Of anything else it
+    /// says that it does not exist, as a cache would that asked too early.
+    pub fn seed(&self) -> SocketAddr {
+        self.seed.address()
+    }
+
+    /// The seed as a server, to watch it and to make it fail.
+    pub fn seed_server(&self) -> &NameServer {
+        &self.seed
+    }
+
+    /// A resolver that answers from all domains, for mode `recursive`.
+    pub fn recursive(&self) -> SocketAddr {
+        self.recursive.address()
+    }
+
+    /// That resolver as a server, to watch it and to make it fail.
+    pub fn recursive_server(&self) -> &NameServer {
+        &self.recursive
+    }
+
+    /// The port of every server.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Settings that ask this DNS.
+    pub fn settings(&self, mode: DnsMode) -> DnsSettings {
+        let server = match mode {
+            DnsMode::Authoritative => self.seed(),
+            DnsMode::Recursive => self.recursive(),
+        };
+        DnsSettings { mode, servers: vec![server], port: self.port, allow_private: true }
+    }
+
+    /// A server that is responsible for nothing yet.
+    pub async fn server(&self) -> NameServer {
+        let (host, sockets) = self.next_host(true).await;
+        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+    }
+
+    /// A server that refuses connections.
+    pub async fn server_without_tcp(&self) -> NameServer {
+        let (host, sockets) = self.next_host(false).await;
+        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+    }
+
+    /// A server in front of whose UDP answers a forger's come.
+    pub async fn server_behind(&self, forgery: Forgery) -> NameServer {
+        self.behind(forgery, true).await
+    }
+
+    /// The same, and it refuses connections.
+    pub async fn server_behind_without_tcp(&self, forgery: Forgery) -> NameServer {
+        self.behind(forgery, false).await
+    }
+
+    async fn behind(&self, forgery: Forgery, tcp: bool) -> NameServer {
+        let (host, sockets) = self.next_host(tcp).await;
+        let sockets = forger::stand_before(sockets, forgery).await;
+        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+    }
+
+    /// Makes the servers, and no others, responsible for a domain that has no records yet.
+    pub async fn delegate(&self, domain: &str, servers: &[&NameServer]) {
+        let apex = name(domain);
+        let hosts = servers.iter().map(|server| RData::NS(NS(name(server.host())))).collect::<Vec<_>>();
+        self.seed.add_zone(domain).await;
+        self.seed.set(domain, RecordType::NS, hosts.clone()).await;
+        for server in servers {
+            server.add_zone(domain).await;
+            server.set(domain, RecordType::NS, hosts.clone()).await;
+        }
+        let mut domains = self.domains.0.lock().unwrap_or_else(PoisonError::into_inner);
+        domains.insert(apex, servers.iter().copied().cloned().collect());
+    }
+
+    /// A domain with `count` servers of its own.
+    pub async fn domain(&self, domain: &str, count: usize) -> Vec<NameServer> {
+        let mut servers = Vec::new();
+        for _ in 0..count {
+            servers.push(self.server().await);
+        }
+        self.delegate(domain, &servers.iter().collect::<Vec<_>>()).await;
+        servers
+    }
+
+    /// Says where a host is, beside where it was; also a host that no server listens at.
+    pub async fn add_host(&self, host: &str, address: IpAddr) {
+        self.seed.add_address(host, address).await;
+    }
+
+    /// Sets the TXT records at a name, at every server of its domain.
+    pub async fn set_txt(&self, at: &str, texts: &[&str]) {
+        for server in self.domains.servers_of(&name(at)) {
+            server.set_txt(at, texts).await;
+        }
+    }
+
+    /// Sets the MX records at a name, at every server of its domain.
+    pub async fn set_mx(&self, at: &str, exchanges: &[(u16, &str)]) {
+        for server in self.domains.servers_of(&name(at)) {
+            server.set_mx(at, exchanges).await;
+        }
+    }
+
+    /// Makes a name an alias, at every server of its domain.
+    pub async fn set_cname(&self, at: &str, target: &str) {
+        for server in self.domains.servers_of(&name(at)) {
+            server.set_cname(at, target).await;
+        }
+    }
+
+    /// Takes all records away from a name, at every server of its domain.
+    pub async fn clear(&self, at: &str) {
+        for server in self.domains.servers_of(&name(at)) {
+            server.clear(at).await;
+        }
+    }
+
+    /// Sets both records that verify a domain.
+    pub async fn set_verified(&self, domain: &str, token: &str, mx_host: &str) {
+        self.set_txt(&format!("_tempmail.{domain}"), &[&format!("tempmail-verify={token}")]).await;
+        self.set_mx(domain, &[(10, mx_host)]).await;
+    }
+
+    async fn next_host(&self, tcp: bool) -> (String, Sockets) {
+        let number = self.last_host.fetch_add(1, Ordering::Relaxed) + 1;
+        let address = at(self.network, number, self.port);
+        let sockets =
+            eventually("the next address is free", async || Sockets::bind(address, tcp).await.ok()).await;
+        (format!("ns{number}.{HOSTS}"), sockets)
+    }
+
+    async fn known(&self, server: NameServer) -> NameServer {
+        self.add_host(server.host(), server.address().ip()).await;
+        server
+    }
+}
+
+impl NameServer {
+    /// Sets the TXT records at a name, at this server alone.
+    pub async fn set_txt(&self, at: &str, texts: &[&str]) {
+        let records = texts.iter().map(|text| RData::TXT(TXT::new(vec![(*text).to_owned()])));
+        self.set(at, RecordType::TXT, records.collect()).await;
+    }
+
+    /// Sets one TXT record of several character strings, at this server alone.
+    pub async fn set_txt_in_pieces(&self, at: &str, pieces: &[&str]) {
+        let pieces = pieces.iter().map(|piece| (*piece).to_owned()).collect();
+        self.set(at, RecordType::TXT, vec![RData::TXT(TXT::new(pieces))]).await;
+    }
+
+    /// Sets the MX records at a name, at this server alone.
+    pub async fn set_mx(&self, at: &str, exchanges: &[(u16, &str)]) {
+        let records = exchanges.iter().map(|(preference, host)| RData::MX(MX::new(*preference, name(host))));
+        self.set(at, RecordType::MX, records.collect()).await;
+    }
+
+    /// Makes a name an alias, at this server alone.
+    pub async fn set_cname(&self, at: &str, target: &str) {
+        self.set(at, RecordType::CNAME, vec![RData::CNAME(CNAME(name(target)))]).await;
+    }
+
+    async fn add_address(&self, host: &str, address: IpAddr) {
+        let data = match address {
+            IpAddr::V4(address) => RData::A(A(address)),
+            IpAddr::V6(address) => RData::AAAA(address.into()),
+        };
+        self.add(host, data).await;
+    }
+}
+
+fn at(network: [u8; 3], host: u8, port: u16) -> SocketAddr {
+    let [a, b, c] = network;
+    (Ipv4Addr::new(a, b, c, host), port).into()
+}

@@ -1,0 +1,32 @@
+//! `tempmail tenant`, `token` and `system-domain`: the real program over the database of a
+//! running installation.
+
+mod database;
+mod system_domain;
+mod tenant;
+mod tenant_deletion;
+mod tenant_suspension;
+mod token;
+mod up;
+
+use serde_json::Value;
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, SmtpClient};
+
+/// The keys of an object, sorted.
+fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().expect("an object").keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Waits until RCPT gives this answer: it may remember a yes for 5 s.
+async fn is_answered(app: &App, recipient: &str, expected: &str) {
+    eventually(&format!("{recipient} is answered {expected}"), || async {
+        let mut client = SmtpClient::hello(app.smtp()).await;
+        client.must("MAIL FROM:<a@client.example>").await;
+        let reply = client.command(&format!("RCPT TO:<{recipient}>")).await;
+        (reply.status() == expected).then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,249 @@
+//! `tempmail tenant create`, `set`, `list`, `show`
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::{Answer, App, Ended, Tenant};
+
+use super::keys;
+
+/// A tenant that the command made, with tokens that the command made.
+async fn made(app: &App, name: &str, limits: &str) -> Tenant {
+    let created = app.tempmail(&format!("tenant create {name} --json{limits}")).await.json();
+    let token =
+        async |kind| app.tempmail(&format!("token create {name} --kind {kind}")).await.done().to_owned();
+    let id = created["id"].as_str().unwrap().parse().unwrap();
+    Tenant { id, live: token("live").await, pro: token("pro").await }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_tenant_has_what_pro_tenants_have() {
+    let app = App::start().await;
+    let created = app.tempmail("tenant create acme --json").await.json();
+    let expected = json!({
+        "id": created["id"],
+        "name": "acme",
+        "suspended": false,
+        "retention_hours": 72,
+        "mailboxes": {"used": 0, "limit": 100},
+        "custom_domains": {"used": 0, "limit": 10},
+        "webhooks": {"used": 0, "limit": 1},
+        "tokens": {"used": 0, "limit": 20},
+        "mailbox_bytes": 52_428_800,
+        "stored_bytes": 0,
+        "created_at": created["created_at"],
+    });
+    assert_eq!(created, expected);
+    assert_eq!(app.tempmail("tenant show acme --json").await.json(), created);
+    assert_eq!(created["created_at"].as_str().unwrap().len(), "2026-11-21T10:00:00.123Z".len());
+    assert_eq!(app.tempmail("tenant create other").await.done(), "created tenant other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_tenant_may_have_something_else() {
+    let app = App::start().await;
+    let limits =
+        "--retention-hours 168 --mailboxes 7 --custom-domains 0 --webhooks 3 --tokens 2 --mailbox-bytes 1000";
+    let created = app.tempmail(&format!("tenant create acme --json {limits}")).await.json();
+    assert_eq!(created["retention_hours"], 168);
+    for (limit, of) in [(7, "mailboxes"), (0, "custom_domains"), (3, "webhooks"), (2, "tokens")] {
+        assert_eq!(created[of], json!({"used": 0, "limit": limit}), "{of}");
+    }
+    assert_eq!(created["mailbox_bytes"], 1000);
+
+    let url = app.database().url();
+    let environment = [("TEMPMAIL_POSTGRES__URL", url.as_str()), ("TEMPMAIL_RETENTION__PRO_HOURS", "24")];
+    let created = Ended::run(&["tenant", "create", "configured", "--json"], &environment).await.json();
+    assert_eq!(created["retention_hours"], 24, "`retention.pro_hours` is the default");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_tokens_work_at_once() {
+    let app = App::start().await;
+    app.deliver("shared@inbox.localhost", "hello", "").await;
+    let acme = made(&app, "acme", "").await;
+    assert_eq!(app.emails_as(&acme.live, "shared@inbox.localhost").await[0]["subject"], "hello");
+    let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
+    app.deliver(&mailbox.address, "own", "").await;
+    assert_eq!(app.emails_as(&acme.live, &mailbox.address).await[0]["subject"], "own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_it_has_is_shown() {
+    let app = App::start().await;
+    let acme = made(&app, "acme", "").await;
+    let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
+    app.custom_domain(&acme, "ships.example").await;
+    app.deliver(&mailbox.address, "own", "").await;
+    let size = app.messages(&mailbox).await[0]["size"].as_i64().unwrap();
+    assert_eq!(create_webhook(&app, &acme).await.status, 201);
+    let shown = app.tempmail("tenant show acme --json").await.json();
+    assert_eq!(shown["stored_bytes"], size);
+    for (used, of) in [(1, "mailboxes"), (1, "custom_domains"), (1, "webhooks"), (2, "tokens")] {
+        assert_eq!(shown[of]["used"], used, "{of}");
+    }
+    let text = app.tempmail("tenant show acme").await;
+    for line in
+        ["name            acme", "state           active", "mail is kept    72 h", "mailboxes       1 of 100"]
+    {
+        assert!(text.done().lines().any(|there| there == line), "{line} is not in {}", text.stdout);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_are_listed_by_name() {
+    let app = App::start().await;
+    app.tempmail("tenant create acme").await.done();
+    let list = app.tempmail("tenant list --json").await.json();
+    assert_eq!(keys(&list), ["tenants"]);
+    let tenants = list["tenants"].as_array().unwrap();
+    let names: Vec<&str> = tenants.iter().map(|tenant| tenant["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["acme", "harbour", "platform"]);
+    assert_eq!(tenants[0], app.tempmail("tenant show acme --json").await.json());
+
+    let text = app.tempmail("tenant list").await;
+    let lines: Vec<Vec<&str>> = text
+        .done()
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    assert_eq!(lines[0], ["NAME", "STATE", "KEPT", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "OCTETS"]);
+    assert_eq!(lines[2], ["harbour", "active", "72 h", "0 of 100", "0 of 10", "0 of 1", "2 of 20", "0"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_taken_once() {
+    let app = App::start().await;
+    for name in ["harbour", "platform"] {
+        let refused = app.tempmail(&format!("tenant create {name}")).await;
+        assert_eq!(refused.refusal(), format!("there is a tenant {name} already"));
+    }
+    assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_a_label_of_rfc_1123() {
+    let app = App::start().await;
+    let longest = "x".repeat(63);
+    for name in ["a", "0", "a-1", &longest] {
+        app.tempmail(&format!("tenant create {name}")).await.done();
+    }
+    let too_long = "x".repeat(64);
+    for name in ["Acme", "a.b", "a_b", "a-", "@x", "\u{fc}ber", "", &too_long] {
+        let misuse = app.tempmail(&format!("tenant create {name}")).await;
+        assert!(misuse.misuse().contains("1 to 63 of a-z, 0-9 and `-`"), "{}", misuse.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_values_are_told() {
+    let app = App::start().await;
+    for command in ["tenant create acme", "tenant set harbour"] {
+        for hours in ["0", "2", "-1", "73", "721", "many", "70000"] {
+            let misuse = app.tempmail(&format!("{command} --retention-hours {hours}")).await;
+            assert!(
+                misuse.misuse().ends_with("retention is 1, 6, 24, 72, 168 or 720 hours"),
+                "{}",
+                misuse.stderr
+            );
+        }
+        for limit in ["mailboxes", "custom-domains", "webhooks", "tokens", "mailbox-bytes"] {
+            for value in ["-1", "1.5", "many", "99999999999999999999"] {
+                let misuse = app.tempmail(&format!("{command} --{limit} {value}")).await;
+                assert!(misuse.misuse().contains(&format!("--{limit}")), "{}", misuse.stderr);
+            }
+        }
+        app.tempmail(&format!("{command} --mailbox-bytes 0")).await.misuse();
+    }
+    assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_tenant_is_told() {
+    let app = App::start().await;
+    for command in [
+        "tenant set acme --tokens 1",
+        "tenant suspend acme",
+        "tenant resume acme",
+        "tenant delete acme --yes",
+        "tenant show acme",
+        "token create acme --kind live",
+        "token revoke acme abcd",
+        "token list acme",
+    ] {
+        assert_eq!(app.tempmail(command).await.refusal(), "there is no tenant acme", "{command}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn set_changes_what_is_given_and_nothing_else() {
+    let app = App::start().await;
+    let mut expected = app.tempmail("tenant show harbour --json").await.json();
+    for (option, key, value) in [
+        ("--retention-hours 6", "/retention_hours", 6),
+        ("--mailboxes 3", "/mailboxes/limit", 3),
+        ("--custom-domains 0", "/custom_domains/limit", 0),
+        ("--webhooks 2", "/webhooks/limit", 2),
+        ("--tokens 5", "/tokens/limit", 5),
+        ("--mailbox-bytes 1", "/mailbox_bytes", 1),
+    ] {
+        *expected.pointer_mut(key).unwrap() = json!(value);
+        let changed = app.tempmail(&format!("tenant set harbour {option} --json")).await.json();
+        assert_eq!(changed, expected, "{option}");
+    }
+    assert_eq!(
+        app.tempmail("tenant set harbour --tokens 6 --webhooks 0").await.done(),
+        "changed tenant harbour"
+    );
+    assert!(app.tempmail("tenant set harbour").await.refusal().starts_with("nothing to change"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_new_limits_hold_for_what_is_made_from_now_on() {
+    let app = App::start().await;
+    let acme = made(&app, "acme", "").await;
+    app.mailbox(Some(&acme.pro), "first@inbox.localhost").await;
+    app.tempmail("tenant set acme --mailboxes 1 --webhooks 0 --tokens 2").await.done();
+    let refused = app.create_mailbox(Some(&acme.pro), "second@inbox.localhost", "correct horse").await;
+    refused.is_api_error(403, "account_limit_reached");
+    create_webhook(&app, &acme).await.is_api_error(403, "webhook_limit_reached");
+    let token = json!({"name": "third"});
+    let refused = app.request(Method::POST, "/pro/api/tokens").bearer(&acme.pro).json(&token).send().await;
+    refused.is_api_error(403, "token_limit_reached");
+
+    app.tempmail("tenant set acme --mailboxes 2 --mailbox-bytes 4000").await.done();
+    app.mailbox(Some(&acme.pro), "second@inbox.localhost").await;
+    let body = app.request(Method::GET, "/pro/api/accounts").bearer(&acme.pro).send().await.expect(200);
+    let quotas: Vec<&Value> =
+        body["accounts"].as_array().unwrap().iter().map(|account| &account["quota"]).collect();
+    assert_eq!(quotas, [4000, 52_428_800], "newest first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_retention_is_for_new_mail_only() {
+    let app = App::start().await;
+    let acme = made(&app, "acme", "").await;
+    let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
+    app.deliver(&mailbox.address, "kept for 72 h", "").await;
+    app.tempmail("tenant set acme --retention-hours 6").await.done();
+    // No pass of the worker between: the partition is made by the mail that needs it.
+    app.deliver(&mailbox.address, "kept for 6 h", "").await;
+    let subjects = async || -> Vec<String> {
+        let emails = app.emails_as(&acme.live, &mailbox.address).await;
+        emails.iter().map(|email| email["subject"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(subjects().await, ["kept for 6 h", "kept for 72 h"]);
+    assert_eq!(app.messages(&mailbox).await.len(), 2);
+    app.tempmail("tenant set acme --retention-hours 72").await.done();
+    app.tempmail("tenant set acme --retention-hours 6").await.done();
+    assert_eq!(subjects().await, ["kept for 6 h", "kept for 72 h"], "each is shown once");
+
+    app.advance_hours(7);
+    app.worker_pass().await;
+    assert_eq!(subjects().await, ["kept for 72 h"]);
+}
+
+/// Tries to make a webhook.
+async fn create_webhook(app: &App, tenant: &Tenant) -> Answer {
+    let body = json!({"url": "https://hooks.example/", "events": ["email.received"]});
+    app.request(Method::POST, "/pro/api/webhooks").bearer(&tenant.pro).json(&body).send().await
+}

@@ -1,0 +1,210 @@
+//! `tempmail tenant delete`
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::{App, Tenant};
+
+use super::is_answered;
+
+const BOX: &str = "own@inbox.localhost";
+const UNDER_DOMAIN: &str = "any@ships.example";
+
+async fn create(app: &App, pro: Option<&str>, address: &str) -> u16 {
+    app.create_mailbox(pro, address, "correct horse").await.status
+}
+
+/// The tenant `acme` with a mailbox, a custom domain, and mail in both.
+async fn with_mail(app: &App) -> Tenant {
+    let acme = app.another_tenant("acme").await;
+    app.mailbox(Some(&acme.pro), BOX).await;
+    app.custom_domain(&acme, "ships.example").await;
+    app.deliver(BOX, "theirs", "").await;
+    app.deliver(UNDER_DOMAIN, "theirs", "").await;
+    acme
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_yes_nothing_is_deleted() {
+    let app = App::start().await;
+    let acme = with_mail(&app).await;
+    let refusal = app.tempmail("tenant delete acme").await;
+    let expected = "this would delete the tenant acme for good, with 1 mailbox, 1 custom domain, 0 webhooks, \
+                    2 tokens and all mail: say --yes";
+    assert_eq!(refusal.refusal(), expected);
+    assert_eq!(app.emails_as(&acme.live, BOX).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_says_what_was_deleted() {
+    let app = App::start().await;
+    let acme = app.another_tenant("acme").await;
+    let deleted = app.tempmail("tenant delete acme --yes --json").await.json();
+    assert_eq!(deleted, json!({"id": acme.id.to_string(), "name": "acme", "deleted": true}));
+    assert_eq!(app.tempmail("tenant delete acme --yes").await.refusal(), "there is no tenant acme");
+    assert_eq!(app.tempmail("tenant delete harbour --yes").await.done(), "deleted tenant harbour");
+    let left = app.tempmail("tenant list --json").await.json();
+    assert_eq!(left["tenants"].as_array().unwrap().len(), 1, "{left}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn platform_is_never_deleted() {
+    let app = App::start().await;
+    let refusal = app.tempmail("tenant delete platform --yes").await;
+    assert!(refusal.refusal().starts_with("the tenant platform can't be deleted"), "{}", refusal.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_of_it_is_refused_at_once() {
+    let app = App::start().await;
+    let acme = with_mail(&app).await;
+    let password = "correct horse";
+    let body = json!({"address": BOX, "password": password});
+    let jwt = app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
+    let jwt = jwt["token"].as_str().unwrap();
+    let session = json!({"token": acme.pro});
+    let session = app.request(Method::POST, "/pro/api/session").json(&session).send().await.expect(200);
+    let session = session["token"].as_str().unwrap();
+    let email = app.emails_as(&acme.live, BOX).await[0]["id"].as_str().unwrap().to_owned();
+    let waiting = app.block(&acme.live, "/v1/inbox/none@inbox.localhost").await;
+
+    app.tempmail("tenant delete acme --yes").await.done();
+    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.is_v1_error(401, "invalid_token");
+    for credential in [&acme.pro, session] {
+        let answer = app.request(Method::GET, "/pro/api/accounts").bearer(credential).send().await;
+        answer.is_api_error(401, "invalid_token");
+    }
+    let refused = app.create_mailbox(Some(&acme.pro), "more@inbox.localhost", password).await;
+    refused.is_api_error(401, "invalid_token");
+    let answer = app.request(Method::GET, "/api/messages").bearer(jwt).send().await;
+    answer.is_api_error(401, "invalid_token");
+    let sign_in = app.request(Method::POST, "/api/token").json(&body).send().await;
+    sign_in.is_api_error(401, "invalid_credentials");
+    for path in
+        [format!("/v1/inbox/{BOX}"), format!("/v1/inbox/{UNDER_DOMAIN}"), format!("/v1/email/{email}")]
+    {
+        app.get(&path).await.is_v1_error(404, "not_found");
+    }
+    in_time("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+    is_answered(&app, BOX, "550 5.1.1").await;
+    is_answered(&app, "own+tag@inbox.localhost", "550 5.1.1").await;
+    is_answered(&app, UNDER_DOMAIN, "550 5.7.1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_tenant_of_that_name_inherits_nothing() {
+    let app = App::start().await;
+    let acme = with_mail(&app).await;
+    app.tempmail("tenant suspend acme").await.done();
+    app.tempmail("tenant delete acme --yes").await.done();
+    let created = app.tempmail("tenant create acme --json").await.json();
+    assert_ne!(created["id"], acme.id.to_string());
+    assert_eq!((&created["suspended"], &created["stored_bytes"]), (&false.into(), &0.into()));
+    for of in ["mailboxes", "custom_domains", "webhooks", "tokens"] {
+        assert_eq!(created[of]["used"], 0, "{of}");
+    }
+    let live = app.tempmail("token create acme --kind live").await;
+    let pro = app.tempmail("token create acme --kind pro").await;
+    app.get_as(live.done(), &format!("/v1/inbox/{BOX}")).await.is_v1_error(404, "not_found");
+    app.get_as(live.done(), &format!("/v1/inbox/{UNDER_DOMAIN}")).await.is_v1_error(404, "not_found");
+    let body = app.request(Method::GET, "/pro/api/accounts").bearer(pro.done()).send().await.expect(200);
+    assert_eq!(body["accounts"], json!([]));
+    let refused = app.create_mailbox(Some(pro.done()), BOX, "correct horse").await;
+    refused.is_api_error(409, "address_taken");
+    assert_eq!(app.tempmail("token list acme --json").await.json()["tokens"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_addresses_are_held_for_nobody() {
+    let app = App::start().await;
+    let acme = with_mail(&app).await;
+    // One that was removed before is held for its tenant, until there is none.
+    let removed = app.mailbox(Some(&acme.pro), "former@inbox.localhost").await;
+    assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await.status, 204);
+    app.tempmail("tenant delete acme --yes").await.done();
+    for _ in 0..2 {
+        for address in [BOX, "former@inbox.localhost"] {
+            for pro in [None, Some(app.tenant.pro.as_str())] {
+                let refused = app.create_mailbox(pro, address, "correct horse").await;
+                refused.is_api_error(409, "address_taken");
+            }
+            app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+            is_answered(&app, address, "550 5.1.1").await;
+        }
+        // The rows outlive the tenant's.
+        app.worker_pass().await;
+        app.worker_pass().await;
+        assert_eq!(app.count("SELECT count(*) FROM tenant WHERE removed_at IS NOT NULL").await, 0);
+    }
+    app.advance_hours(24 * 31 + 1);
+    app.worker_pass().await;
+    assert_eq!(create(&app, None, BOX).await, 201);
+    assert_eq!(create(&app, Some(&app.tenant.pro), "former@inbox.localhost").await, 201);
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_mail_is_physically_gone_and_then_its_row() {
+    let app = App::start().await;
+    let acme = with_mail(&app).await;
+    app.mailbox(Some(&acme.pro), "box@ships.example").await;
+    app.deliver("box@ships.example", "theirs", "").await;
+    let body = json!({"url": "https://hooks.example/", "events": ["email.received"]});
+    let made = app.request(Method::POST, "/pro/api/webhooks").bearer(&acme.pro).json(&body).send().await;
+    assert_eq!(made.status, 201);
+    app.deliver("shared@inbox.localhost", "of nobody", "").await;
+    app.tempmail("tenant delete acme --yes").await.done();
+    assert_eq!(app.count("SELECT count(*) FROM webhook").await, 0);
+    assert_eq!(app.count("SELECT count(*) FROM api_token WHERE created_by <> 'test'").await, 0);
+
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 1);
+    assert_eq!(app.count("SELECT count(*) FROM raw").await, 1);
+    let whole = "SELECT sum(bytes)::bigint FROM usage WHERE scope = 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let of_one = "SELECT size::bigint FROM message";
+    assert_eq!(app.count(whole).await, app.count(of_one).await);
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM domain WHERE tenant IS NOT NULL").await, 0);
+    assert_eq!(app.count("SELECT count(*) FROM purge").await, 0);
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
+    assert_eq!(app.emails("shared@inbox.localhost").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creation_that_waited_for_the_tenant_finds_that_it_may_not() {
+    let app = App::start().await;
+    let acme = app.another_tenant("acme").await;
+    let mut held = app.pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM tenant WHERE id = $1 FOR UPDATE")
+        .bind(acme.id)
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let waiting = async |count| {
+        let statement = "SELECT count(*) FROM pg_stat_activity
+                         WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        eventually("it waits", || async { (app.count(statement).await == count).then_some(()) }).await;
+    };
+    let delete = app.tempmail("tenant delete acme --yes");
+    let others = async {
+        waiting(1).await;
+        let token = json!({"name": "late"});
+        let creations = async {
+            tokio::join!(
+                app.create_mailbox(Some(&acme.pro), "late@inbox.localhost", "correct horse"),
+                app.request(Method::POST, "/pro/api/tokens").bearer(&acme.pro).json(&token).send(),
+            )
+        };
+        let release = async {
+            waiting(3).await;
+            held.rollback().await.unwrap();
+        };
+        tokio::join!(creations, release).0
+    };
+    let (deleted, (mailbox, token)) = tokio::join!(delete, others);
+    deleted.done();
+    mailbox.is_api_error(403, "account_disabled");
+    token.is_api_error(403, "account_disabled");
+    assert_eq!(app.count("SELECT count(*) FROM mailbox").await, 0);
+}

@@ -1,0 +1,158 @@
+//! `tempmail token create`, `revoke`, `list`
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::App;
+use tempmail_tests::wait::in_time;
+
+use super::keys;
+
+const PATH: &str = "/v1/inbox/shared@inbox.localhost";
+
+async fn tokens(app: &App) -> Vec<Value> {
+    let list = app.tempmail("token list harbour --json").await.json();
+    assert_eq!(keys(&list), ["tokens"]);
+    list["tokens"].as_array().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_token_is_all_that_is_printed() {
+    let app = App::start().await;
+    app.deliver("shared@inbox.localhost", "hello", "").await;
+    let live = app.tempmail("token create harbour --kind live").await;
+    assert_eq!(live.done().len(), "tm_live_".len() + 64, "{}", live.stdout);
+    assert_eq!(app.get_as(live.done(), PATH).await.status, 200);
+    let pro = app.tempmail("token create harbour --kind pro").await;
+    assert_eq!(pro.done().len(), "tm_pro_".len() + 64, "{}", pro.stdout);
+    let answer = app.request(Method::GET, "/pro/api/accounts").bearer(pro.done()).send().await;
+    assert_eq!(answer.status, 200);
+    app.get_as(pro.done(), PATH).await.is_v1_error(401, "invalid_token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_json_it_is_the_record_with_the_token() {
+    let app = App::start().await;
+    let made = app.tempmail("token create harbour --kind live --name ci --json").await.json();
+    let token = made["token"].as_str().unwrap();
+    let mut expected = json!({
+        "id": made["id"],
+        "name": "ci",
+        "kind": "live",
+        "hint": token[token.len() - 4..],
+        "created_at": made["created_at"],
+        "last_used_at": null,
+        "expires_at": null,
+        "revoked_at": null,
+    });
+    assert_eq!(tokens(&app).await[0], expected, "the list never shows the token");
+    // The interface has the same record.
+    let body = app.request(Method::GET, "/pro/api/tokens").bearer(&app.tenant.pro).send().await.expect(200);
+    assert_eq!(body["tokens"][0], expected);
+    expected["token"] = token.into();
+    assert_eq!(made, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_expires_when_it_was_told_to() {
+    let app = App::start().await;
+    let token = app.tempmail("token create harbour --kind live --expires-in-days 2").await;
+    app.deliver("shared@inbox.localhost", "hello", "").await;
+    app.advance_hours(47);
+    app.deliver("shared@inbox.localhost", "hello", "").await;
+    assert_eq!(app.get_as(token.done(), PATH).await.status, 200);
+    app.advance_hours(2);
+    app.get_as(token.done(), PATH).await.is_v1_error(440, "session_expired");
+    let used = async || app.tempmail("tenant show harbour --json").await.json()["tokens"]["used"].clone();
+    assert_eq!(used().await, 3);
+    sqlx::query("UPDATE api_token SET expires_at = created_at").execute(&app.pool).await.unwrap();
+    assert_eq!(used().await, 0, "expired ones take no place");
+    for days in ["0", "-1", "3651", "soon"] {
+        app.tempmail(&format!("token create harbour --kind live --expires-in-days {days}")).await.misuse();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kind_and_name_are_looked_at() {
+    let app = App::start().await;
+    for wrong in ["", " --kind dead", " --kind live --name \u{7}"] {
+        app.tempmail(&format!("token create harbour{wrong}")).await.misuse();
+    }
+    let long = "x".repeat(101);
+    app.tempmail(&format!("token create harbour --kind live --name {long}")).await.misuse();
+    assert_eq!(tokens(&app).await.len(), 2, "no token was made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_has_no_more_tokens_than_it_may() {
+    let app = App::start().await;
+    app.tempmail("tenant set harbour --tokens 3").await.done();
+    let third = app.tempmail("token create harbour --kind live --json").await.json();
+    let refused = app.tempmail("token create harbour --kind live").await;
+    let expected =
+        "the tenant harbour has the 3 tokens that it may have: revoke one, or set --tokens of the tenant";
+    assert_eq!(refused.refusal(), expected);
+    let id = third["id"].as_str().unwrap();
+    app.tempmail(&format!("token revoke harbour {id}")).await.done();
+    app.tempmail("token create harbour --kind live").await.done();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_revoked_by_id_or_hint() {
+    let app = App::start().await;
+    for by in ["id", "hint"] {
+        let made = app.tempmail("token create harbour --kind live --json").await.json();
+        let (id, hint) = (made["id"].as_str().unwrap(), made["hint"].as_str().unwrap());
+        let token = made["token"].as_str().unwrap();
+        let waiting = app.block(token, PATH).await;
+        let revoked = app.tempmail(&format!("token revoke harbour {}", made[by].as_str().unwrap())).await;
+        assert_eq!(revoked.done(), format!("revoked token {id} (cli, ends in {hint})"));
+        app.get_as(token, PATH).await.is_v1_error(401, "invalid_token");
+        in_time("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+        let again = app.tempmail(&format!("token revoke harbour {id}")).await;
+        assert_eq!(again.refusal(), format!("the tenant harbour has no token {id}"));
+    }
+    let made = app.tempmail("token create harbour --kind pro --json").await.json();
+    let id = made["id"].as_str().unwrap();
+    let revoked = app.tempmail(&format!("token revoke harbour {id} --json")).await.json();
+    assert_eq!(revoked, tokens(&app).await[0]);
+    assert!(revoked["revoked_at"].is_string(), "{revoked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_one_token_of_this_tenant_is_revoked() {
+    let app = App::start().await;
+    let other = app.another_tenant("acme").await;
+    let theirs = app.tempmail("token create acme --kind live --json").await.json();
+    let id = theirs["id"].as_str().unwrap();
+    for unknown in [id, "0000000000", "x", "00000000-0000-7000-8000-000000000000", &other.live] {
+        let refused = app.tempmail(&format!("token revoke harbour {unknown}")).await;
+        assert_eq!(refused.refusal(), format!("the tenant harbour has no token {unknown}"));
+    }
+    sqlx::query("UPDATE api_token SET hint = 'abcd'").execute(&app.pool).await.unwrap();
+    let refused = app.tempmail("token revoke harbour abcd").await;
+    assert_eq!(refused.refusal(), "the tenant harbour has 2 tokens ending in abcd: name one by id");
+    sqlx::query("UPDATE api_token SET managed_by = 'kubernetes'").execute(&app.pool).await.unwrap();
+    let refused = app.tempmail(&format!("token revoke acme {id}")).await;
+    assert_eq!(refused.refusal(), format!("Kubernetes manages the token {id}: delete its ApiToken"));
+    assert_eq!(app.count("SELECT count(*) FROM api_token WHERE revoked_at IS NOT NULL").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_tokens_are_listed_newest_first() {
+    let app = App::start().await;
+    app.tempmail("tenant set harbour --tokens 100").await.done();
+    for name in 0..31 {
+        app.tempmail(&format!("token create harbour --kind live --name t{name}")).await.done();
+    }
+    let listed = tokens(&app).await;
+    assert_eq!(listed.len(), 33);
+    assert_eq!((&listed[0]["name"], &listed[30]["name"]), (&"t30".into(), &"t0".into()));
+    let text = app.tempmail("token list harbour").await;
+    let lines: Vec<&str> = text.done().lines().collect();
+    assert_eq!(lines.len(), 34);
+    let heads: Vec<&str> = lines[0].split_whitespace().collect();
+    assert_eq!(heads, ["ID", "KIND", "HINT", "NAME", "CREATED", "LAST", "USED", "EXPIRES", "REVOKED"]);
+    let cells: Vec<&str> = lines[1].split_whitespace().collect();
+    let of = |key: &str| listed[0][key].as_str().unwrap();
+    assert_eq!(cells, [of("id"), "live", of("hint"), "t30", of("created_at"), "-", "-", "-"]);
+}

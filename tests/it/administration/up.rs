@@ -1,0 +1,114 @@
+//! The commands beside a running `up`, and what the next `up` makes of what they did.
+
+use serde_json::Value;
+use tempmail_tests::binary::Installation;
+use tempmail_tests::http::Request;
+use tempmail_tests::{Answer, App, Binary, Ended, send_mail, smtp};
+
+async fn tempmail(installation: &Installation, arguments: &str) -> Ended {
+    let directory = installation.data_dir();
+    let mut words: Vec<&str> = arguments.split(' ').collect();
+    words.extend(["--data-dir", directory.to_str().unwrap()]);
+    Ended::run(&words, &[]).await
+}
+
+async fn get(installation: &Installation, live: &str, path: &str) -> Answer {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let url = format!("http://{}{path}", installation.http);
+    Request::new(&client, reqwest::Method::GET, &url).live(live).send().await
+}
+
+async fn domains(installation: &Installation) -> Vec<String> {
+    let body = get(installation, "", "/api/domains").await.expect(200);
+    let domains = body["domains"].as_array().unwrap().iter();
+    domains.map(|domain| domain["domain"].as_str().unwrap().to_owned()).collect()
+}
+
+fn token(credentials: &Value) -> &str {
+    credentials["live_token"].as_str().unwrap()
+}
+
+/// Stops it and starts it again.
+fn restart(installation: &Installation, server: Binary) -> Binary {
+    stop(server);
+    installation.up(&[])
+}
+
+fn stop(mut server: Binary) {
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert!(server.wait().success(), "{}", server.output());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_tenant_is_made_beside_a_running_up() {
+    let installation = Installation::new();
+    let server = installation.up(&[]);
+    tempmail(&installation, "tenant create acme").await.done();
+    let made = tempmail(&installation, "token create acme --kind live").await;
+    let message = smtp::message("a@client.example", "hello", "");
+    let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+    let answer = get(&installation, made.done(), "/v1/inbox/new@inbox.localhost").await.expect(200);
+    assert_eq!(answer["emails"][0]["subject"], "hello");
+    let said = server.output();
+    assert!(!said.contains(made.done()), "the token is nowhere else");
+
+    stop(server);
+    let refused = tempmail(&installation, "tenant list").await;
+    assert!(refused.refusal().contains("does not run over"), "{}", refused.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_local_is_made_anew_at_the_next_start() {
+    let installation = Installation::new();
+    let server = installation.up(&[]);
+    let before = installation.credentials();
+    let local = tempmail(&installation, "tenant show local --json").await.json();
+    tempmail(&installation, "tenant delete local --yes").await.done();
+    let refused = get(&installation, token(&before), "/v1/inbox/a@inbox.localhost").await;
+    refused.is_v1_error(401, "invalid_token");
+
+    let _server = restart(&installation, server);
+    let after = installation.credentials();
+    assert_ne!(token(&before), token(&after));
+    let again = tempmail(&installation, "tenant show local --json").await.json();
+    assert_ne!(local["id"], again["id"]);
+    let message = smtp::message("a@client.example", "hello", "");
+    let reply = send_mail(installation.smtp, "a@client.example", "a@inbox.localhost", &message).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+    assert_eq!(get(&installation, token(&after), "/v1/inbox/a@inbox.localhost").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_domain_stays_removed_unless_it_is_asked_for() {
+    let installation = Installation::new();
+    let server = installation.up(&[]);
+    assert_eq!(domains(&installation).await, ["inbox.localhost"]);
+    tempmail(&installation, "system-domain add other.localhost").await.done();
+    tempmail(&installation, "system-domain default other.localhost").await.done();
+    tempmail(&installation, "system-domain remove inbox.localhost").await.done();
+    let server = restart(&installation, server);
+    assert_eq!(domains(&installation).await, ["other.localhost"]);
+    assert!(server.output().contains("/v1/inbox/hello@other.localhost"), "what to try is true");
+
+    stop(server);
+    let mut command = installation.command();
+    command.args(["--domain", "inbox.localhost"]);
+    let mut server = Binary::spawn(command);
+    server.wait_for_line("ready");
+    assert_eq!(domains(&installation).await, ["inbox.localhost", "other.localhost"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn up_refuses_a_domain_that_a_tenant_has() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ships.example").await;
+    let installation = Installation::new();
+    let mut command = installation.command();
+    command.args(["--domain", "mail.ships.example", "--postgres-url", &app.database().url()]);
+    let mut server = Binary::spawn(command);
+    assert!(!server.wait().success());
+    let expected = "tempmail: mail.ships.example can't be a system domain beside ships.example, a tenant's custom domain";
+    assert_eq!(server.logged(), expected);
+    assert_eq!(app.count("SELECT count(*) FROM domain WHERE tenant IS NULL").await, 1);
+}

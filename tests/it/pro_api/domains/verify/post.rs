@@ -1,0 +1,156 @@
+//! `POST /pro/api/domains/{id}/verify`
+
+use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::dns::Fault;
+use tempmail_tests::{App, DnsWorld};
+
+use super::super::{hand_to_kubernetes, knows_own_ids_only};
+use crate::pro_api::is_for_pro_alone;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_for_pro_tokens_alone() {
+    is_for_pro_alone(Method::POST, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_of_nobody_or_another_is_not_found() {
+    let app = App::start().await;
+    knows_own_ids_only(&app, Method::POST, "/verify").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_both_records_right_the_domain_serves() {
+    let dns = DnsWorld::start().await;
+    dns.domain("ships.test", 2).await;
+    let app = App::builder().dns(&dns).start().await;
+    let made = app.create_domain(&app.tenant, "ships.test").await.expect(201);
+    let id = made["id"].as_str().unwrap();
+    dns.set_verified("ships.test", made["verify_token"].as_str().unwrap(), "mx.inbox.localhost").await;
+    let checked = app.check_domain(&app.tenant, id).await.expect(200);
+    let mut expected = made.clone();
+    expected["verify_status"] = json!("verified");
+    expected["dns_records"][0]["ok"] = json!(true);
+    expected["dns_records"][1]["ok"] = json!(true);
+    expected["mx_configured"] = json!(true);
+    expected["verified_at"] = checked["verified_at"].clone();
+    let record = expected.clone();
+    expected["txt_record"] = json!(true);
+    expected["mx_record"] = json!(true);
+    assert_eq!(checked, expected);
+    let verified_at: Timestamp = checked["verified_at"].as_str().unwrap().parse().unwrap();
+    assert!(verified_at >= made["created_at"].as_str().unwrap().parse().unwrap());
+    assert_eq!(app.domains(&app.tenant).await, [record]);
+
+    app.deliver("any@ships.test", "mail flows", "").await;
+    assert_eq!(app.emails("any@ships.test").await[0]["subject"], "mail flows");
+    app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_says_which_record_is_not_right() {
+    let dns = DnsWorld::start().await;
+    dns.domain("ships.test", 1).await;
+    let app = App::builder().dns(&dns).start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    let found = async || {
+        let checked = app.checked_domain(&app.tenant, &domain.id).await;
+        assert_eq!(checked["verify_status"], "pending");
+        for (key, record) in [("txt_record", 0), ("mx_record", 1)] {
+            assert_eq!(checked[key], checked["dns_records"][record]["ok"], "{checked}");
+        }
+        assert_eq!(checked["mx_record"], checked["mx_configured"]);
+        (checked["txt_record"].as_bool().unwrap(), checked["mx_record"].as_bool().unwrap())
+    };
+    assert_eq!(found().await, (false, false));
+    dns.set_txt("_tempmail.ships.test", &[&domain.txt]).await;
+    assert_eq!(found().await, (true, false));
+    dns.set_mx("ships.test", &[(10, "mx.elsewhere.test")]).await;
+    assert_eq!(found().await, (true, false));
+    dns.publish(&[&domain]).await;
+    dns.set_txt("_tempmail.ships.test", &["tempmail-verify=another"]).await;
+    assert_eq!(found().await, (false, true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_answer_nothing_changes() {
+    let dns = DnsWorld::start().await;
+    let servers = dns.domain("ships.test", 1).await;
+    let app = App::builder().dns(&dns).start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    let seen = |checked: &serde_json::Value| {
+        let of = |key: &str| checked[key].clone();
+        (of("verify_status"), of("txt_record"), of("mx_record"), of("mx_configured"))
+    };
+    servers[0].fail(Fault::ServFail);
+    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    assert_eq!(seen(&checked), (json!("pending"), json!(false), json!(false), json!(false)));
+    servers[0].heal();
+    dns.publish(&[&domain]).await;
+    app.checked_domain(&app.tenant, &domain.id).await;
+    servers[0].fail(Fault::ServFail);
+    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    assert_eq!(seen(&checked), (json!("verified"), json!(false), json!(false), json!(true)));
+    assert_eq!(checked["dns_records"][0]["ok"], true, "as it was when the servers last answered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_is_checked_once_in_10_s() {
+    let app = App::start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    app.check_domain(&app.tenant, &domain.id).await.expect(200);
+    let refused = app.check_domain(&app.tenant, &domain.id).await;
+    refused.is_api_error(429, "rate_limit_exceeded");
+    let wait: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=10).contains(&wait), "{wait}");
+    // Another domain has a count of its own.
+    let other = app.domain(&app.tenant, "boats.test").await;
+    app.check_domain(&app.tenant, &other.id).await.expect(200);
+    app.clock.advance(SignedDuration::from_secs(10));
+    app.check_domain(&app.tenant, &domain.id).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_at_once_one_is_checked() {
+    let app = App::start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    let answers = join_all((0..20).map(|_| app.check_domain(&app.tenant, &domain.id))).await;
+    let (checked, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
+    assert_eq!((checked.len(), refused.len()), (1, 19));
+    for answer in refused {
+        answer.is_api_error(429, "rate_limit_exceeded");
+        assert!(!answer.header("retry-after").is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_kubernetes_manages_may_be_checked() {
+    let app = App::start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    hand_to_kubernetes(&app, &domain.id).await;
+    let checked = app.check_domain(&app.tenant, &domain.id).await.expect(200);
+    assert_eq!(checked["managed_by"], "kubernetes");
+}
+
+/// While it is pending or verified no system domain can come in its way; a failed one has no
+/// claim to its name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_meets_a_system_domain_by_now_is_invalid_domain() {
+    let dns = DnsWorld::start().await;
+    dns.domain("ships.test", 1).await;
+    let app = App::builder().dns(&dns).start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    dns.publish(&[&domain]).await;
+    sqlx::query(
+        "UPDATE domain SET verify_status = 'failed', failure_reason = 'records_lost' WHERE id = $1::uuid",
+    )
+    .bind(&domain.id)
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    app.system_domain("mail.ships.test", true).await;
+    app.check_domain(&app.tenant, &domain.id).await.is_api_error(400, "invalid_domain");
+    assert_eq!(app.domain_state(&app.tenant, &domain.id).await.0, "failed");
+}

@@ -1,0 +1,51 @@
+//! `DELETE /v1/domains/{id}`
+
+use reqwest::Method;
+use tempmail_tests::App;
+
+use super::{create, list, takes_live_tokens_only};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_takes_live_tokens_only() {
+    let app = App::start().await;
+    let id = app.domain(&app.tenant, "ships.test").await.id;
+    takes_live_tokens_only(&app, Method::DELETE, &format!("/v1/domains/{id}")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_is_deleted_by_its_own_tenant_once() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = create(&app, &other, "theirs.test").await.expect(201)["id"].as_str().unwrap().to_owned();
+    let ours = create(&app, &app.tenant, "ships.test").await.expect(201)["id"].as_str().unwrap().to_owned();
+    assert_eq!(app.delete(&format!("/v1/domains/{ours}")).await.status, 204);
+    assert!(list(&app).await.is_empty());
+    for id in [ours.as_str(), theirs.as_str(), "none", "00000000-0000-7000-8000-00000000ffff"] {
+        app.delete(&format!("/v1/domains/{id}")).await.is_v1_error(404, "not_found");
+    }
+    assert_eq!(app.domains(&other).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_mail_goes_with_it() {
+    let app = App::start().await;
+    let id = app.custom_domain(&app.tenant, "ships.test").await;
+    app.deliver("any@ships.test", "mine", "").await;
+    assert_eq!(app.delete(&format!("/v1/domains/{id}")).await.status, 204);
+    app.get("/v1/inbox/any@ships.test").await.is_v1_error(404, "not_found");
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_kubernetes_manages_stays() {
+    let app = App::start().await;
+    let id = app.domain(&app.tenant, "ships.test").await.id;
+    sqlx::query("UPDATE domain SET managed_by = 'kubernetes' WHERE id = $1::uuid")
+        .bind(&id)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    app.delete(&format!("/v1/domains/{id}")).await.is_v1_error(409, "managed_by_kubernetes");
+    assert_eq!(list(&app).await.len(), 1);
+}

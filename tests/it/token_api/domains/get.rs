@@ -1,0 +1,32 @@
+//! `GET /v1/domains`
+
+use reqwest::Method;
+use tempmail_tests::App;
+
+use super::{create, list, takes_live_tokens_only};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_takes_live_tokens_only() {
+    let app = App::start().await;
+    takes_live_tokens_only(&app, Method::GET, "/v1/domains").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_surfaces_list_the_same() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    create(&app, &other, "theirs.test").await.expect(201);
+    let first = create(&app, &app.tenant, "first.test").await.expect(201);
+    app.clock.advance(jiff::SignedDuration::from_secs(1));
+    let second = app.create_domain(&app.tenant, "second.test").await.expect(201);
+    assert_eq!(list(&app).await, [second.clone(), first.clone()], "newest first");
+    assert_eq!(app.domains(&app.tenant).await, [second, first]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_count_from_one() {
+    let app = App::start().await;
+    create(&app, &app.tenant, "first.test").await.expect(201);
+    assert!(app.get("/v1/domains?page=2").await.expect(200)["domains"].as_array().unwrap().is_empty());
+    app.get("/v1/domains?page=0").await.is_v1_error(400, "invalid_request");
+}

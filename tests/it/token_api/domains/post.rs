@@ -1,0 +1,49 @@
+//! `POST /v1/domains`
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::App;
+
+use super::{create, takes_live_tokens_only};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_takes_live_tokens_only() {
+    let app = App::start().await;
+    takes_live_tokens_only(&app, Method::POST, "/v1/domains").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_answers_with_the_records_to_set() {
+    let app = App::start().await;
+    let made = create(&app, &app.tenant, "ships.test").await.expect(201);
+    let token = made["verify_token"].as_str().unwrap();
+    let expected = json!([
+        {"type": "TXT", "host": "_tempmail.ships.test", "value": format!("tempmail-verify={token}"),
+         "priority": null, "ok": false},
+        {"type": "MX", "host": "ships.test", "value": "mx.inbox.localhost", "priority": 10, "ok": false},
+    ]);
+    assert_eq!((&made["dns_records"], &made["verify_status"]), (&expected, &json!("pending")));
+    assert_eq!(app.domains(&app.tenant).await, [made]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_is_refused_by_its_code_alone() {
+    let app = App::start().await;
+    sqlx::query("UPDATE tenant SET domain_limit = 2").execute(&app.pool).await.unwrap();
+    let send = |media_type: &str, body: String| {
+        app.request(Method::POST, "/v1/domains").live(&app.tenant.live).body(media_type, body).send()
+    };
+    for body in ["", "[]", "{}", r#"{"domain": 7}"#] {
+        send("application/json", body.into()).await.is_v1_error(400, "invalid_request");
+    }
+    send("text/plain", "{}".into()).await.is_v1_error(415, "unsupported_media_type");
+    let large = format!("{{\"domain\": \"{}\"}}", "x".repeat(65 * 1024));
+    send("application/json", large).await.is_v1_error(413, "payload_too_large");
+    for name in ["localhost", "co.uk", "ships.inbox.localhost"] {
+        create(&app, &app.tenant, name).await.is_v1_error(400, "invalid_domain");
+    }
+    create(&app, &app.tenant, "ships.test").await.expect(201);
+    create(&app, &app.tenant, "ships.test").await.is_v1_error(409, "domain_already_exists");
+    create(&app, &app.tenant, "boats.test").await.expect(201);
+    create(&app, &app.tenant, "more.test").await.is_v1_error(403, "domain_limit_reached");
+}

@@ -1,0 +1,50 @@
+//! Which records prove a domain, who is asked for them, and what counts as an answer: the
+//! library against real name servers on loopback.
+
+mod aliases;
+mod authority;
+mod bounds;
+mod forgery;
+mod life;
+mod records;
+mod recursive;
+mod transport;
+mod vote;
+mod walk;
+
+use tempmail_tests::DnsWorld;
+use tempmail_verification::{DnsMode, Finding, Findings, Question, Resolver, Transport};
+
+const DOMAIN: &str = "acme.test";
+const TXT_NAME: &str = "_tempmail.acme.test";
+const TOKEN: &str = "claimant";
+const RIGHT_TXT: &str = "tempmail-verify=claimant";
+const HOLDER_TOKEN: &str = "holder";
+const HOLDER_TXT: &str = "tempmail-verify=holder";
+const MX_HOST: &str = "mx.inbox.example";
+
+fn question() -> Question<'static> {
+    Question { domain: DOMAIN, token: TOKEN, holder_token: None, mx_host: MX_HOST }
+}
+
+fn resolver(world: &DnsWorld) -> Resolver {
+    Resolver::new(world.settings(DnsMode::Authoritative)).unwrap()
+}
+
+async fn find(world: &DnsWorld) -> Findings {
+    resolver(world).find(&question(), Transport::UdpFirst).await
+}
+
+async fn find_over_tcp(world: &DnsWorld) -> Findings {
+    resolver(world).find(&question(), Transport::TcpOnly).await
+}
+
+async fn find_with_holder(world: &DnsWorld) -> Findings {
+    let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
+    resolver(world).find(&question, Transport::UdpFirst).await
+}
+
+/// Findings of a question in which nobody holds the domain.
+fn found(txt: Finding, mx: Finding) -> Findings {
+    Findings { txt, mx, holder_txt: Finding::Unknown }
+}

@@ -1,0 +1,97 @@
+//! The TXT record may be an alias; the domain and its exchange may not.
+
+use tempmail_tests::DnsWorld;
+use tempmail_tests::dns::Fault;
+use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+
+use super::{DOMAIN, MX_HOST, RIGHT_TXT, TXT_NAME, find, find_with_holder, found};
+
+#[tokio::test]
+async fn an_alias_is_followed_to_the_servers_of_its_target() {
+    let world = DnsWorld::start().await;
+    let own = world.domain(DOMAIN, 1).await;
+    world.domain("elsewhere.test", 1).await;
+    world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
+    world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
+    assert_eq!(find(&world).await, found(Missing, Right), "there is nothing yet");
+    world.set_txt("acme.elsewhere.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await, found(Right, Right));
+
+    // What the own server believes of the target does not count.
+    own[0].add_zone("elsewhere.test").await;
+    own[0].set_txt("acme.elsewhere.test", &["tempmail-verify=another"]).await;
+    assert_eq!(find(&world).await, found(Right, Right));
+}
+
+#[tokio::test]
+async fn an_alias_inside_the_zone_is_followed() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_cname(TXT_NAME, "verify.acme.test").await;
+    world.set_txt("verify.acme.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Right);
+}
+
+#[tokio::test]
+async fn eight_aliases_are_followed_and_nine_are_not() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.domain("chain.test", 1).await;
+    world.set_cname(TXT_NAME, "a1.chain.test").await;
+    for link in 1..8 {
+        world.set_cname(&format!("a{link}.chain.test"), &format!("a{}.chain.test", link + 1)).await;
+    }
+    world.set_txt("a8.chain.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Right);
+    world.clear("a8.chain.test").await;
+    world.set_cname("a8.chain.test", "a9.chain.test").await;
+    world.set_txt("a9.chain.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Unknown);
+}
+
+#[tokio::test]
+async fn a_loop_of_aliases_is_no_vote() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 2).await;
+    world.domain("elsewhere.test", 1).await;
+    world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
+    world.set_cname("acme.elsewhere.test", TXT_NAME).await;
+    let findings = find_with_holder(&world).await;
+    assert_eq!((findings.txt, findings.holder_txt), (Unknown, Unknown));
+    world.clear(TXT_NAME).await;
+    world.set_cname(TXT_NAME, TXT_NAME).await;
+    assert_eq!(find(&world).await.txt, Unknown, "an alias of itself");
+}
+
+#[tokio::test]
+async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    servers[0].set_cname(TXT_NAME, "one.acme.test").await;
+    servers[1].set_cname(TXT_NAME, "two.acme.test").await;
+    world.set_txt("one.acme.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Missing);
+    world.set_txt("two.acme.test", &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Right);
+}
+
+#[tokio::test]
+async fn an_alias_whose_target_nobody_answers_for_is_no_vote() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    let elsewhere = world.domain("elsewhere.test", 1).await;
+    world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
+    elsewhere[0].fail(Fault::ServFail);
+    assert_eq!(find(&world).await.txt, Unknown);
+}
+
+#[tokio::test]
+async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
+    let world = DnsWorld::start().await;
+    world.domain("test", 1).await;
+    world.domain("elsewhere.test", 1).await;
+    world.set_cname(DOMAIN, "elsewhere.test").await;
+    world.set_mx("elsewhere.test", &[(10, MX_HOST)]).await;
+    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await, found(Right, Mismatch));
+}

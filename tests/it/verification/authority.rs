@@ -1,0 +1,97 @@
+//! Only the word of a server that is responsible for the name counts, and nobody remembers it.
+
+use hickory_proto::rr::RecordType;
+use tempmail_tests::DnsWorld;
+use tempmail_tests::dns::Fault;
+use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Transport;
+
+use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, resolver};
+
+#[tokio::test]
+async fn answers_without_authority_are_no_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[0].clear(TXT_NAME).await;
+    servers[0].fail(Fault::Lame);
+    assert_eq!(find(&world).await, found(Right, Right), "its NXDOMAIN does not count");
+    servers[1].fail(Fault::Lame);
+    assert_eq!(find(&world).await, found(Unknown, Unknown), "nor does its right answer");
+}
+
+#[tokio::test]
+async fn servers_that_name_others_are_no_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    for authoritative in [false, true] {
+        servers[0].fail(Fault::Referral { authoritative });
+        assert_eq!(find(&world).await, found(Unknown, Unknown), "{authoritative}");
+    }
+}
+
+/// The trap of every checker that asks through a resolver: it asked too early, and the
+/// resolver remembers for hours that there was nothing.
+#[tokio::test]
+async fn what_the_seed_remembers_does_not_matter() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    assert_eq!(find(&world).await, found(Right, Right), "the seed says that there is no such name");
+
+    world.seed_server().set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    world.seed_server().set_mx(DOMAIN, &[(10, MX_HOST)]).await;
+    world.clear(TXT_NAME).await;
+    world.clear(DOMAIN).await;
+    assert_eq!(find(&world).await, found(Missing, Missing), "the seed has the records of yesterday");
+}
+
+#[tokio::test]
+async fn no_answer_is_remembered() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    let resolver = resolver(&world);
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    world.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Mismatch, Right));
+
+    // Neither is who is responsible.
+    world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    let before = servers[0].asked().len();
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    assert_eq!(servers[0].asked().len(), before, "the former server is not asked");
+}
+
+#[tokio::test]
+async fn servers_are_asked_for_what_they_have_themselves_with_names_in_random_case() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    let resolver = resolver(&world);
+    for _ in 0..8 {
+        resolver.find(&question(), Transport::UdpFirst).await;
+    }
+    let asked = servers[0].asked();
+    assert!(
+        asked.iter().all(|asked| !asked.recursion_desired && asked.payload == Some(1232) && !asked.over_tcp)
+    );
+    let mut types: Vec<_> = asked.iter().map(|asked| asked.record_type).collect();
+    types.sort();
+    assert_eq!(
+        types,
+        [[RecordType::MX; 8], [RecordType::TXT; 8]].concat(),
+        "each server once for each record"
+    );
+    let mut names: Vec<_> = asked.iter().map(|asked| &asked.name).collect();
+    assert!(
+        names
+            .iter()
+            .all(|name| ["acme.test.", "_tempmail.acme.test."].contains(&&*name.to_ascii_lowercase()))
+    );
+    names.sort();
+    names.dedup();
+    assert!(names.len() > 2, "{names:?}");
+}

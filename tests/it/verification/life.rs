@@ -1,0 +1,22 @@
+//! Custom domains over time: what their records in DNS, and the lack of them, do to them.
+
+mod handover;
+mod loops;
+mod pending;
+mod race;
+mod recheck;
+
+use tempmail_tests::{App, DnsWorld};
+
+/// Tempmail beside a DNS in which this domain has one server.
+async fn app_and_dns(domain: &str) -> (App, DnsWorld) {
+    let dns = DnsWorld::start().await;
+    dns.domain(domain, 1).await;
+    let app = App::builder().dns(&dns).start().await;
+    (app, dns)
+}
+
+/// A state as the interface tells it.
+fn state(status: &str, reason: &str) -> (String, String) {
+    (status.to_owned(), reason.to_owned())
+}

@@ -1,0 +1,99 @@
+//! Many at once: one name has one holder.
+
+use futures_util::future::join_all;
+use jiff::SignedDuration;
+use serde_json::Value;
+use tempmail_tests::{App, DnsWorld, Tenant};
+use tokio::join;
+
+use super::app_and_dns;
+
+/// Ids of two tenants' claims on one name, both of whose records are there.
+async fn two_claims(app: &App, dns: &DnsWorld, other: &Tenant) -> [String; 2] {
+    let (ours, theirs) = (app.domain(&app.tenant, "ships.test").await, app.domain(other, "ships.test").await);
+    dns.publish(&[&ours, &theirs]).await;
+    [ours.id, theirs.id]
+}
+
+async fn states(app: &App, other: &Tenant, claims: &[String; 2]) -> [String; 2] {
+    let ours = app.domain_state(&app.tenant, &claims[0]).await;
+    let theirs = app.domain_state(other, &claims[1]).await;
+    let mut both = [ours.0 + &ours.1, theirs.0 + &theirs.1];
+    both.sort();
+    both
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_200_checks_at_once_by_two_tenants_one_verifies() {
+    let (app, dns) = app_and_dns("ships.test").await;
+    let other = app.another_tenant("lighthouse").await;
+    let claims = two_claims(&app, &dns, &other).await;
+    let answers = join_all((0..200).map(|number| {
+        let (tenant, id) = if number % 2 == 0 { (&app.tenant, &claims[0]) } else { (&other, &claims[1]) };
+        app.check_domain(tenant, id)
+    }))
+    .await;
+    let checked: Vec<Value> =
+        answers.iter().filter(|answer| answer.status == 200).map(|answer| answer.json()).collect();
+    assert_eq!(checked.len(), 2, "one of each tenant");
+    let verified = checked.iter().filter(|answer| answer["verify_status"] == "verified").count();
+    assert_eq!(verified, 1, "{checked:#?}");
+    assert_eq!(states(&app, &other, &claims).await, ["failedclaimed_by_another", "verified"]);
+    assert_eq!(app.count("SELECT count(*) FROM domain WHERE name = 'ships.test' AND serves").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_loops_and_two_owners_at_once_one_verifies() {
+    let (app, dns) = app_and_dns("ships.test").await;
+    let other = app.another_tenant("lighthouse").await;
+    let claims = two_claims(&app, &dns, &other).await;
+    app.clock.advance(SignedDuration::from_mins(5));
+    let (_, _, ours, theirs) = join!(
+        app.worker_pass(),
+        app.worker_pass(),
+        app.check_domain(&app.tenant, &claims[0]),
+        app.check_domain(&other, &claims[1])
+    );
+    ours.expect(200);
+    theirs.expect(200);
+    assert_eq!(states(&app, &other, &claims).await, ["failedclaimed_by_another", "verified"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_is_in_the_hands_of_one_loop() {
+    let dns = DnsWorld::start().await;
+    let server = dns.domain("ships.test", 1).await.remove(0);
+    let app = App::builder().dns(&dns).start().await;
+    app.domain(&app.tenant, "ships.test").await;
+    app.clock.advance(SignedDuration::from_mins(5));
+    app.worker_pass().await;
+    let of_one = server.asked().len();
+    assert!(of_one > 0);
+    app.clock.advance(SignedDuration::from_mins(5));
+    let hold = server.hold();
+    let (_, ()) = join!(app.worker_pass(), async {
+        hold.asked().await;
+        // The other loop finds nothing to do, and ends while the first still waits.
+        app.worker_pass().await;
+        hold.release();
+    });
+    assert_eq!(server.asked().len(), 2 * of_one);
+}
+
+/// Removal and verification at once: never a removed domain that serves.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_meanwhile_does_not_serve() {
+    let dns = DnsWorld::start().await;
+    let server = dns.domain("ships.test", 1).await.remove(0);
+    let app = App::builder().dns(&dns).start().await;
+    let domain = app.domain(&app.tenant, "ships.test").await;
+    dns.publish(&[&domain]).await;
+    let hold = server.hold();
+    let (checked, ()) = join!(app.check_domain(&app.tenant, &domain.id), async {
+        hold.asked().await;
+        assert_eq!(app.delete_domain(&app.tenant, &domain.id).await.status, 204);
+        hold.release();
+    });
+    checked.is_api_error(404, "not_found");
+    assert_eq!(app.count("SELECT count(*) FROM domain WHERE name = 'ships.test' AND serves").await, 0);
+}

@@ -1,0 +1,160 @@
+//! What must be in the records.
+
+use tempmail_tests::DnsWorld;
+use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+
+use super::{
+    DOMAIN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found, question,
+    resolver,
+};
+
+#[tokio::test]
+async fn both_records_right_are_right() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    assert_eq!(find(&world).await, found(Right, Right));
+}
+
+#[tokio::test]
+async fn a_domain_without_records_misses_both() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 2).await;
+    assert_eq!(find(&world).await, found(Missing, Missing));
+}
+
+#[tokio::test]
+async fn a_name_with_other_types_only_misses_the_record() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_mx(TXT_NAME, &[(10, MX_HOST)]).await;
+    world.set_txt(DOMAIN, &[RIGHT_TXT]).await;
+    assert_eq!(find(&world).await, found(Missing, Missing), "NOERROR without records");
+}
+
+#[tokio::test]
+async fn the_text_is_exact() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    for wrong in [
+        "tempmail-verify=claimant2",
+        "tempmail-verify=claiman",
+        "tempmail-verify=Claimant",
+        "Tempmail-Verify=claimant",
+        "tempmail-verify= claimant",
+        " tempmail-verify=claimant",
+        "claimant",
+        "\"tempmail-verify=claimant\"",
+        "tempmail-verify=",
+    ] {
+        world.set_txt(TXT_NAME, &[wrong]).await;
+        assert_eq!(find(&world).await.txt, Mismatch, "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn other_texts_may_stand_beside_it() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
+    assert_eq!(find(&world).await.txt, Right);
+}
+
+#[tokio::test]
+async fn character_strings_of_a_record_are_joined_and_records_are_not() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    servers[0].set_txt_in_pieces(TXT_NAME, &["tempmail-", "verify=", "claim", "ant"]).await;
+    assert_eq!(find(&world).await.txt, Right);
+    servers[0].set_txt(TXT_NAME, &["tempmail-verify=", "claimant"]).await;
+    assert_eq!(find(&world).await.txt, Mismatch);
+}
+
+#[tokio::test]
+async fn the_exchange_counts_in_any_case_and_at_any_preference() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    for exchanges in [
+        &[(0, "mx.inbox.example")][..],
+        &[(65535, "MX.Inbox.EXAMPLE.")],
+        &[(1, "mail.elsewhere.example"), (50, "mx.inbox.example")],
+    ] {
+        world.set_mx(DOMAIN, exchanges).await;
+        assert_eq!(find(&world).await.mx, Right, "{exchanges:?}");
+    }
+}
+
+#[tokio::test]
+async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
+    let mut question = question();
+    question.mx_host = "MX.inbox.Example.";
+    let findings = resolver(&world).find(&question, tempmail_verification::Transport::UdpFirst).await;
+    assert_eq!(findings.mx, Right);
+}
+
+#[tokio::test]
+async fn another_exchange_is_a_mismatch() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    for exchange in ["mail.elsewhere.example", "x.mx.inbox.example", "inbox.example", "mx.inbox.example.test"]
+    {
+        world.set_mx(DOMAIN, &[(10, exchange)]).await;
+        assert_eq!(find(&world).await.mx, Mismatch, "{exchange}");
+    }
+}
+
+#[tokio::test]
+async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_mx(DOMAIN, &[(0, ".")]).await;
+    assert_eq!(find(&world).await.mx, Mismatch);
+    world.set_mx(DOMAIN, &[(0, "."), (10, MX_HOST)]).await;
+    assert_eq!(find(&world).await.mx, Mismatch, "whatever is beside it");
+}
+
+#[tokio::test]
+async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_cname("mail.acme.test", MX_HOST).await;
+    world.set_mx(DOMAIN, &[(10, "mail.acme.test")]).await;
+    assert_eq!(find(&world).await.mx, Mismatch);
+}
+
+#[tokio::test]
+async fn the_holders_record_is_looked_for_beside_the_claimants() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    let findings = find_with_holder(&world).await;
+    assert_eq!((findings.txt, findings.holder_txt), (Right, Missing));
+
+    world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
+    let findings = find_with_holder(&world).await;
+    assert_eq!((findings.txt, findings.holder_txt), (Right, Right));
+
+    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    servers[1].set_txt(TXT_NAME, &[HOLDER_TXT, RIGHT_TXT]).await;
+    assert_eq!(find_with_holder(&world).await.holder_txt, Right, "one server is enough for the holder");
+
+    world.set_txt(TXT_NAME, &[HOLDER_TXT]).await;
+    let findings = find_with_holder(&world).await;
+    assert_eq!((findings.txt, findings.holder_txt), (Mismatch, Right));
+    assert_eq!(find(&world).await.holder_txt, Unknown, "nobody holds it");
+}
+
+#[tokio::test]
+async fn a_domain_that_is_no_name_of_dns_is_unknown() {
+    let world = DnsWorld::start().await;
+    let long = vec!["a".repeat(60); 4].join(".");
+    for domain in ["a..b", &long, ""] {
+        let mut question = question();
+        question.domain = domain;
+        let findings = resolver(&world).find(&question, tempmail_verification::Transport::UdpFirst).await;
+        assert_eq!(findings, found(Unknown, Unknown), "{domain}");
+    }
+}

@@ -1,0 +1,79 @@
+//! UDP, and TCP where it is needed or where the question decides.
+
+use tempmail_tests::DnsWorld;
+use tempmail_tests::dns::Fault;
+use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+
+use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
+
+#[tokio::test]
+async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    let others: Vec<_> = (0..30).map(|number| format!("{number:0200}")).collect();
+    let mut texts: Vec<_> = others.iter().map(String::as_str).collect();
+    texts.push(RIGHT_TXT);
+    world.set_txt(TXT_NAME, &texts).await;
+    assert_eq!(find(&world).await.txt, Right);
+}
+
+#[tokio::test]
+async fn a_truncated_answer_is_not_an_empty_one() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[0].fail(Fault::Truncated);
+    assert_eq!(find(&world).await, found(Right, Right));
+
+    let without = world.server_without_tcp().await;
+    world.delegate(DOMAIN, &[&without]).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    without.fail(Fault::Truncated);
+    assert_eq!(find(&world).await, found(Unknown, Unknown), "nobody brings the rest");
+}
+
+#[tokio::test]
+async fn the_deciding_question_goes_over_tcp() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
+    servers[0].fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
+    assert_eq!(find(&world).await, found(Right, Right), "a forger of UDP is believed");
+    assert_eq!(find_over_tcp(&world).await, found(Missing, Right), "but not here");
+
+    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    servers[0].fail(Fault::LiesOverUdp(Vec::new()));
+    assert_eq!(find(&world).await, found(Missing, Right));
+    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+}
+
+#[tokio::test]
+async fn servers_are_found_over_tcp_too_where_the_question_decides() {
+    let world = DnsWorld::start().await;
+    world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    world.seed_server().fail(Fault::Truncated);
+    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+    assert!(world.seed_server().asked().iter().any(|asked| asked.over_tcp));
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_tcp_keeps_its_vote() {
+    let world = DnsWorld::start().await;
+    let without = world.server_without_tcp().await;
+    world.delegate(DOMAIN, &[&without]).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+    without.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
+    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Right));
+}
+
+#[tokio::test]
+async fn a_server_that_is_silent_over_tcp_keeps_its_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
+    servers[1].fail(Fault::SilentOverTcp);
+    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Right));
+}

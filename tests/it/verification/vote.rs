@@ -1,0 +1,85 @@
+//! Several servers: at least one must answer, and every one that does must have the record.
+
+use hickory_proto::rr::RecordType;
+use tempmail_tests::DnsWorld;
+use tempmail_tests::dns::Fault;
+use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+
+use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
+
+#[tokio::test]
+async fn every_server_that_answers_must_have_the_records() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 3).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[1].clear(TXT_NAME).await;
+    servers[1].clear(DOMAIN).await;
+    assert_eq!(find(&world).await, found(Missing, Missing), "one has not heard of them yet");
+    servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
+    servers[1].set_mx(DOMAIN, &[(10, "elsewhere.example")]).await;
+    assert_eq!(find(&world).await, found(Mismatch, Mismatch));
+    servers[2].clear(TXT_NAME).await;
+    assert_eq!(find(&world).await.txt, Mismatch, "which tells the owner more than that it is missing");
+}
+
+#[tokio::test]
+async fn servers_that_fail_have_no_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 3).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[0].fail(Fault::ServFail);
+    servers[1].fail(Fault::Refused);
+    assert_eq!(find(&world).await, found(Right, Right));
+    servers[2].clear(TXT_NAME).await;
+    assert_eq!(find(&world).await, found(Missing, Right), "the third has");
+}
+
+#[tokio::test]
+async fn nobody_voted_is_unknown_and_not_missing() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[0].fail(Fault::ServFail);
+    servers[1].fail(Fault::Refused);
+    let findings = find_with_holder(&world).await;
+    assert_eq!(findings, found(Unknown, Unknown), "neither is the holder's record absent");
+}
+
+#[tokio::test]
+async fn a_silent_server_has_no_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[0].fail(Fault::Silent);
+    assert_eq!(find(&world).await, found(Right, Right));
+    let asked = servers[0].asked();
+    let txt = asked.iter().filter(|asked| asked.record_type == RecordType::TXT);
+    let over_tcp: Vec<_> = txt.map(|asked| asked.over_tcp).collect();
+    assert_eq!(over_tcp.iter().filter(|over_tcp| !**over_tcp).count(), 2, "it was asked twice over UDP");
+    assert_eq!(over_tcp.len(), 3, "and once over TCP");
+}
+
+#[tokio::test]
+async fn a_host_where_nobody_listens_has_no_vote() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    for nobody in ["127.255.255.1", "::1"] {
+        world.add_host(servers[0].host(), nobody.parse().unwrap()).await;
+    }
+    assert_eq!(find(&world).await, found(Right, Right));
+}
+
+#[tokio::test]
+async fn a_slow_server_is_waited_for() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 2).await;
+    world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
+    servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
+    let hold = servers[1].hold();
+    let (findings, ()) = tokio::join!(find(&world), async {
+        hold.asked().await;
+        hold.release();
+    });
+    assert_eq!(findings, found(Mismatch, Right), "though the other had voted");
+}
