@@ -238,8 +238,12 @@ fn read_name(name: String) -> Result<String, BodyError> {
 }
 
 fn read_days(value: &Value) -> Result<i64, BodyError> {
+    // 30.0 is an integer of JSON, too.
+    #[expect(clippy::cast_possible_truncation, reason = "what is cut off is beyond the bounds")]
+    let whole = || value.as_f64().filter(|days| days.fract() == 0.0).map(|days| days as i64);
     value
         .as_i64()
+        .or_else(whole)
         .filter(|days| (1..=DAYS_MAX).contains(days))
         .ok_or(BodyError::Wrong { field: "expires_in_days", expected: "an integer from 1 to 3650" })
 }

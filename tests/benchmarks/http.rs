@@ -40,8 +40,37 @@ impl Client {
     /// # Errors
     /// The connection breaks, or the answer is none that this client reads.
     pub async fn get(&mut self, target: &str, token: &str) -> anyhow::Result<Answer> {
+        self.get_with(target, &format!("x-api-token: {token}")).await
+    }
+
+    /// Sends a GET with a credential (a header field, `name: value`) and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn get_with(&mut self, target: &str, credential: &str) -> anyhow::Result<Answer> {
+        self.send("GET", target, credential, "").await
+    }
+
+    /// Sends a request with one header field of its own (`name: value`) and a JSON body, and
+    /// reads the answer.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn send(
+        &mut self,
+        method: &str,
+        target: &str,
+        own: &str,
+        body: &str,
+    ) -> anyhow::Result<Answer> {
+        let (authority, length) = (self.authority, body.len());
+        let describe = if body.is_empty() {
+            String::new()
+        } else {
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
+        };
         let request =
-            format!("GET {target} HTTP/1.1\r\nHost: {}\r\nx-api-token: {token}\r\n\r\n", self.authority);
+            format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{own}\r\n{describe}\r\n{body}");
         self.stream.write_all(request.as_bytes()).await?;
         let head_end = loop {
             if let Some(end) = self.input.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
@@ -49,9 +78,9 @@ impl Client {
             }
             self.fill().await?;
         };
-        let head = str::from_utf8(&self.input[..head_end])?.to_ascii_lowercase();
+        let head = str::from_utf8(&self.input[..head_end])?;
         let status = head.get(9..12).and_then(|code| code.parse().ok()).context("no status code")?;
-        let length = match (field(&head, "content-length"), field(&head, "transfer-encoding")) {
+        let length = match (field(head, "content-length"), field(head, "transfer-encoding")) {
             (Some(length), None) => length.parse()?,
             (None, None) if status == 204 => 0,
             _ => bail!("an answer without Content-Length"),
@@ -73,6 +102,6 @@ impl Client {
 fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines()
         .filter_map(|line| line.split_once(':'))
-        .find(|(key, _)| *key == name)
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
         .map(|(_, value)| value.trim())
 }

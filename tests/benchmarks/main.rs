@@ -9,7 +9,9 @@ mod load;
 mod mail;
 mod measure;
 mod postgres;
+mod reads;
 mod server;
+mod sign_in;
 mod smtp;
 mod stack;
 
@@ -30,6 +32,10 @@ enum Benchmark {
     Smtp(smtp::Comparison),
     /// What a million stored mails, and the expiry of half of them, cost
     Growth(growth::Growth),
+    /// Hot reads over HTTP at few and many stored mails, beside nginx and a file of that size
+    Http(reads::Reads),
+    /// Whether the time of an answer tells which mailboxes and messages there are
+    SignIn(sign_in::SignIn),
     /// Our own load generator alone, against a server that runs already
     Load(load::Load),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -64,6 +70,8 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
     match benchmark {
         Benchmark::Smtp(comparison) => comparison.run().await,
         Benchmark::Growth(growth) => growth.run().await,
+        Benchmark::Http(reads) => reads.run().await,
+        Benchmark::SignIn(sign_in) => sign_in.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

@@ -69,6 +69,11 @@ impl Rounds {
         self.0.push(value);
     }
 
+    /// The newest one; NaN of none.
+    pub fn last(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+
     /// The same rounds, each divided by that of `base`.
     pub fn ratio_to(&self, base: &Self) -> Self {
         Self(self.0.iter().zip(&base.0).map(|(value, base)| value / base).collect())

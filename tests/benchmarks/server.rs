@@ -153,7 +153,7 @@ pub fn free_port() -> anyhow::Result<SocketAddr> {
 }
 
 /// Without output, and out of reach of the terminal's interrupt, which is for us: we stop it.
-fn quiet(program: impl AsRef<Path>) -> Command {
+pub fn quiet(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command

@@ -356,7 +356,10 @@ pub fn work_directory(parent: &Path) -> anyhow::Result<TempDir> {
 }
 
 /// What the figures depend on: cores, and how busy the machine was before.
-fn machine(directory: &Path) -> anyhow::Result<String> {
+///
+/// # Errors
+/// The operating system does not tell.
+pub fn machine(directory: &Path) -> anyhow::Result<String> {
     let cores = std::thread::available_parallelism()?;
     let load = fs::read_to_string("/proc/loadavg")?;
     let load = load.split(' ').next().unwrap_or_default();

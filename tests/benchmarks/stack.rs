@@ -24,6 +24,7 @@ use tempmail_store::{NewToken, Store, TenantDefaults};
 use tempmail_tests::app::fresh_key;
 use tempmail_worker::Worker;
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::server::cpu;
 
@@ -82,6 +83,10 @@ impl Cluster {
 
 /// Ingest and api-server over one database. The worker runs when it is told to.
 pub struct Stack {
+    /// The settings, fresh keys among them.
+    pub config: Arc<Config>,
+    /// The tenant of all tokens; its mail is kept for 72 h.
+    pub tenant: Uuid,
     /// Where it takes mail.
     pub smtp: SocketAddr,
     /// Where it answers.
@@ -109,7 +114,9 @@ impl Stack {
         store.record_free_class(config.retention.free_hours).await?;
         let clock = MovableClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let token = insert_token(&store, &clock).await?;
+        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
+        let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
         let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
@@ -135,20 +142,36 @@ impl Stack {
         let mut tasks = JoinSet::new();
         tasks.spawn(ingest.run(shutdown.clone()));
         tasks.spawn(api.run(shutdown.clone()));
-        Ok(Self { smtp, http, token, clock, store, worker, shutdown, tasks })
+        Ok(Self { config, tenant, smtp, http, token, clock, store, worker, shutdown, tasks })
     }
 
-    /// Moves business time on to `moment`, with partitions for the mail that comes then. What
-    /// has expired meanwhile is left for the worker.
+    /// Moves business time to `moment`, with partitions for the mail that comes then. What has
+    /// expired meanwhile is left for the worker.
     ///
     /// # Errors
     /// Postgres is away.
     pub async fn move_to(&self, moment: Timestamp) -> anyhow::Result<()> {
-        let class = RetentionClass::FREE;
-        self.store.ensure_slot(class, moment).await?;
-        self.store.ensure_slot(class, moment + class.slot_width()).await?;
+        self.make_slots(RetentionClass::FREE, moment).await?;
         self.clock.advance(moment.duration_since(self.clock.now()));
         Ok(())
+    }
+
+    /// Makes the partitions of a class at a moment, and those after it.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn make_slots(&self, class: RetentionClass, moment: Timestamp) -> anyhow::Result<()> {
+        self.store.ensure_slot(class, moment).await?;
+        self.store.ensure_slot(class, moment + class.slot_width()).await?;
+        Ok(())
+    }
+
+    /// A further token.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub async fn token(&self, kind: TokenKind) -> anyhow::Result<String> {
+        insert_token(&self.store, self.tenant, kind, self.clock.now()).await
     }
 
     /// One pass of all the worker's loops.
@@ -199,17 +222,14 @@ fn config() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-async fn insert_token(store: &Store, clock: &MovableClock) -> anyhow::Result<String> {
-    let tenant = store.ensure_tenant("bench", &TenantDefaults::pro(RetentionClass::PRO), clock.now()).await?;
-    let token = PlainToken::generate(TokenKind::Live).context("no randomness")?;
-    let new = NewToken {
-        tenant,
-        kind: TokenKind::Live,
-        name: "bench",
-        token: &token,
-        created_by: "bench",
-        expires_at: None,
-    };
-    store.insert_token(new, clock.now()).await?;
+async fn insert_token(
+    store: &Store,
+    tenant: Uuid,
+    kind: TokenKind,
+    now: Timestamp,
+) -> anyhow::Result<String> {
+    let token = PlainToken::generate(kind).context("no randomness")?;
+    let new = NewToken { tenant, kind, name: "bench", token: &token, created_by: "bench", expires_at: None };
+    store.insert_token(new, now).await?;
     Ok(token.expose().to_owned())
 }

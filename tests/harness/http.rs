@@ -47,6 +47,16 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
+    /// All that a client could tell two answers apart by: not the time, what is left of a limit,
+    /// or the request's own id.
+    pub fn appearance(&self) -> (u16, HeaderMap, String) {
+        let mut headers = self.headers.clone();
+        for of_the_moment in ["date", "ratelimit", "x-request-id"] {
+            headers.remove(of_the_moment);
+        }
+        (self.status, headers, self.text())
+    }
+
     /// The JSON body of the expected status.
     ///
     /// # Panics

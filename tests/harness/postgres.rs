@@ -15,6 +15,8 @@ use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
+use crate::wait::eventually;
+
 const TEMPLATE: &str = "tempmail_template";
 /// Waits for the test process, which holds the other end of standard input, to end; nothing in
 /// it runs when `exit` ends it.
@@ -25,6 +27,7 @@ const CLEAN_UP: &str = "read -r _; kill -QUIT $1; rm -rf \"$2\"";
 pub struct Server {
     url: String,
     socket: PathBuf,
+    log: PathBuf,
     _alive: ChildStdin,
 }
 
@@ -32,6 +35,11 @@ impl Server {
     /// Directory of the socket.
     pub fn socket_directory(&self) -> &Path {
         &self.socket
+    }
+
+    /// Its log, to which databases write what [`Database::log_plans`] asks for.
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     fn url(&self, database: &str) -> String {
@@ -71,7 +79,7 @@ impl Server {
         clean_up.process_group(0);
         let clean_up = clean_up.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let alive = clean_up.expect("sh starts").stdin.take().expect("standard input is a pipe");
-        Self { url, socket, _alive: alive }
+        Self { url, socket, log: directory.join("postgres.log"), _alive: alive }
     }
 }
 
@@ -118,6 +126,47 @@ impl Database {
         let url = self.url();
         let (url, _socket) = url.split_once('?').expect("the socket is a parameter of the URL");
         format!("{}?sslmode=disable", url.replace("@localhost/", &format!("@127.0.0.1:{port}/")))
+    }
+
+    /// Lets every connection made from now on write each statement it is sent to the server's
+    /// log, and how it was carried out, the statements within functions included.
+    ///
+    /// # Panics
+    /// The server was built without `auto_explain`; Debian's packages have it.
+    pub async fn log_plans(&self) {
+        let settings = [
+            ("session_preload_libraries", "auto_explain"),
+            ("auto_explain.log_min_duration", "0"),
+            ("auto_explain.log_analyze", "on"),
+            ("auto_explain.log_timing", "off"),
+            ("auto_explain.log_nested_statements", "on"),
+            ("auto_explain.log_format", "json"),
+            ("log_statement", "all"),
+        ];
+        for (name, value) in settings {
+            admin(format!("ALTER DATABASE {} SET {name} = '{value}'", self.name)).await;
+        }
+        let probe = PgConnection::connect(&self.url()).await;
+        probe.expect("Postgres has auto_explain: install Debian's `postgresql`");
+    }
+
+    /// Returns when no connection to the database has a statement or a transaction in hand: all
+    /// that were sent are in the log then.
+    pub async fn is_idle(&self) {
+        eventually("the database is idle", || async {
+            let url = server().url("postgres");
+            let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
+            let busy: i64 = sqlx::query_scalar(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'",
+            )
+            .bind(&self.name)
+            .fetch_one(&mut connection)
+            .await
+            .expect("Postgres tells what it does");
+            let _ = connection.close().await;
+            (busy == 0).then_some(())
+        })
+        .await;
     }
 
     /// A pool of the test's own, which no proxy is in the way of.

@@ -12,6 +12,7 @@ mod judge;
 mod limit;
 mod method;
 mod parameter;
+mod schemathesis;
 
 use jiff::Timestamp;
 use reqwest::Method;

@@ -15,6 +15,7 @@ mod message;
 mod owner;
 mod policy;
 mod pro_api;
+mod queries;
 mod races;
 mod security;
 mod smtp;

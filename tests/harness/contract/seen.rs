@@ -1,4 +1,4 @@
-//! What was seen of the document, kept in files of the directory `$TEMPMAIL_SEEN`, one a
+//! What was seen of the document, kept in files of the directory `$CONTRACT_SEEN`, one a
 //! process. Without the variable nothing is kept.
 
 use std::collections::BTreeSet;
@@ -22,18 +22,18 @@ struct Record {
 pub(super) fn record(operation: &str, status: u16, code: &str) {
     static RECORD: LazyLock<Option<Mutex<Record>>> = LazyLock::new(|| {
         let directory = directory()?;
-        fs::create_dir_all(&directory).expect("the directory of TEMPMAIL_SEEN can be made");
+        fs::create_dir_all(&directory).expect("the directory of CONTRACT_SEEN can be made");
         let path = directory.join(std::process::id().to_string());
         let file = File::options().create(true).append(true).open(path);
         Some(Mutex::new(Record {
-            file: file.expect("a file in TEMPMAIL_SEEN can be written"),
+            file: file.expect("a file in CONTRACT_SEEN can be written"),
             kept: BTreeSet::new(),
         }))
     });
     let Some(record) = &*RECORD else { return };
     let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
     if record.kept.insert((operation.to_owned(), status, code.to_owned())) {
-        writeln!(record.file, "{operation} {status} {code}").expect("a file in TEMPMAIL_SEEN can be written");
+        writeln!(record.file, "{operation} {status} {code}").expect("a file in CONTRACT_SEEN can be written");
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn record(operation: &str, status: u16, code: &str) {
 pub fn recorded() -> Option<BTreeSet<Seen>> {
     let directory = directory()?;
     let mut seen = BTreeSet::new();
-    for entry in fs::read_dir(directory).expect("TEMPMAIL_SEEN is a directory") {
+    for entry in fs::read_dir(directory).expect("CONTRACT_SEEN is a directory") {
         let text = fs::read_to_string(entry.expect("it can be read").path()).expect("a record is text");
         seen.extend(text.lines().map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
@@ -56,5 +56,5 @@ pub fn recorded() -> Option<BTreeSet<Seen>> {
 }
 
 fn directory() -> Option<PathBuf> {
-    std::env::var_os("TEMPMAIL_SEEN").filter(|value| !value.is_empty()).map(PathBuf::from)
+    std::env::var_os("CONTRACT_SEEN").filter(|value| !value.is_empty()).map(PathBuf::from)
 }

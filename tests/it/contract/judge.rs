@@ -16,16 +16,16 @@ fn answer(status: u16, headers: &[(&'static str, &'static str)], body: &Value) -
     Answer { status, headers: all, body }
 }
 
-fn why_not(method: Method, path: &str, answer: &Answer) -> Option<String> {
-    judge(&method, path, &HeaderMap::new(), answer).err()
+fn why_not(method: &Method, path: &str, answer: &Answer) -> Option<String> {
+    judge(method, path, &HeaderMap::new(), answer).err()
 }
 
 fn is_fine(method: Method, path: &str, answer: &Answer) {
-    assert_eq!(why_not(method, path, answer), None, "{path} {answer:?}");
+    assert_eq!(why_not(&method, path, answer), None, "{path} {answer:?}");
 }
 
 fn is_refused(method: Method, path: &str, answer: &Answer, why: &str) {
-    let refused = why_not(method, path, answer).unwrap_or_else(|| panic!("{path} {answer:?} is taken"));
+    let refused = why_not(&method, path, answer).unwrap_or_else(|| panic!("{path} {answer:?} is taken"));
     assert!(refused.contains(why), "{refused}");
 }
 

@@ -1,6 +1,7 @@
 //! Every parameter of every operation.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
+use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_tests::App;
 use tempmail_tests::contract::{Operation, Parameter, Place, operations};
@@ -85,7 +86,7 @@ async fn a_segment_that_is_no_utf_8_is_invalid_request() {
 async fn an_id_that_nothing_has_is_not_found() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
-    let recent = new_id(Timestamp::now()).to_string();
+    let recent = new_id(app.clock.now()).to_string();
     let ids = [recent.as_str(), "00000000-0000-0000-0000-000000000000", "x", "%00", "-1", "..%2F..", "%20"];
     for (operation, _) in parameters(Place::Path).filter(|(_, parameter)| parameter.name == "id") {
         for id in ids {
@@ -100,7 +101,7 @@ async fn an_id_that_nothing_has_is_not_found() {
 async fn an_id_of_a_message_that_may_have_been_is_email_expired() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
-    let old = new_id(Timestamp::now() - SignedDuration::from_hours(2));
+    let old = new_id(app.clock.now() - SignedDuration::from_hours(2));
     for operation in operations().iter().filter(|operation| operation.fails_with("email_expired")) {
         let path = operation.path_with(|name| if name == "id" { old.to_string() } else { "0".to_owned() });
         let answer = whole(&app, operation, &caller, &path).send().await;

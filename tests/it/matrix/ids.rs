@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 use tempmail_model::clock::Clock as _;
 
-use super::appearance;
 use super::credential::{Door, Kind, Presented, Verdict, Who};
+use super::is_error;
 use super::route::{Names, ROUTES};
 use super::world::{World, session};
 
@@ -55,8 +55,8 @@ async fn anothers_id_and_a_made_up_one_of_its_moment_are_one_answer_at_every_age
             let theirs = world.ask(route, &b, thing).await;
             let nobodys = world.ask(route, &b, &route.names.made_up(thing)).await;
             let expected = if route.names == Names::Message { of_a_message } else { (404, "not_found") };
-            assert_eq!((theirs.status, theirs.error(theirs.status).as_str()), expected, "{name}");
-            assert_eq!(appearance(&theirs), appearance(&nobodys), "{name}");
+            is_error(&name, route, &theirs, expected.0, expected.1);
+            assert_eq!(theirs.appearance(), nobodys.appearance(), "{name}");
             pairs += 1;
         }
     }

@@ -91,6 +91,8 @@ const fn put(path: &'static str, door: Door, names: Names, body: Body, done: u16
 }
 
 pub(super) const ROUTES: &[Route] = &[
+    get("/openapi.json", Open, Nothing),
+    get("/docs", Open, Nothing),
     get("/api/domains", Open, Nothing),
     post("/api/accounts", MaybePro, Nothing, Body::NewAccount, 201),
     post("/api/token", Open, Nothing, Body::SignIn, 200),

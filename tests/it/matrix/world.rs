@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
-use tempmail_runtime::config::DnsMode;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::{Answer, App, Tenant, send_mail};
 
@@ -37,14 +36,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) async fn build() -> Self {
-        let app = App::builder()
-            .config(|config| {
-                // Nobody answers there: no vote, on anything.
-                config.dns.mode = DnsMode::Recursive;
-                config.dns.servers = vec!["127.0.0.1:9".parse().unwrap()];
-            })
-            .start()
-            .await;
+        let app = App::start().await;
         let b = app.another_tenant("lighthouse").await;
         let suspended = app.another_tenant("suspended").await;
         sqlx::query("UPDATE tenant SET mailbox_limit = 1000, domain_limit = 1000, webhook_limit = 1000, token_limit = 1000")

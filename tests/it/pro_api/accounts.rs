@@ -2,3 +2,9 @@
 
 mod delete;
 mod get;
+mod messages {
+    mod get;
+}
+mod reset_password {
+    mod put;
+}

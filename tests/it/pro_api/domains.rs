@@ -3,7 +3,9 @@
 mod delete;
 mod get;
 mod post;
-mod verify;
+mod verify {
+    mod post;
+}
 
 use reqwest::Method;
 use tempmail_tests::App;

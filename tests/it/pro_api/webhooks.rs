@@ -1,8 +1,14 @@
 //! `/pro/api/webhooks`
 
 mod delete;
+mod deliveries {
+    mod get;
+}
 mod get;
 mod post;
+mod rotate {
+    mod post;
+}
 
 use reqwest::Method;
 use serde_json::{Value, json};

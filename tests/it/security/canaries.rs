@@ -3,7 +3,7 @@
 use std::fs;
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
 use tempmail_tests::{App, SmtpClient, log, postgres};
@@ -82,7 +82,52 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     ask(Method::GET, "/api/messages").bearer("kanarek-unknown").send().await;
     ask(Method::DELETE, "/v1/inbox/kanarek-unknown@inbox.localhost").live(live).send().await;
     ask(Method::DELETE, "/api/me").bearer(&jwt).send().await;
-    vec![live.to_owned(), pro.to_owned(), jwt]
+    let mut secrets = vec![live.to_owned(), pro.to_owned(), jwt];
+    secrets.extend(manage(base, live, pro).await);
+    secrets
+}
+
+/// Uses what a tenant manages, well and badly; returns every secret that was answered.
+pub(super) async fn manage(base: &str, live: &str, pro: &str) -> Vec<String> {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let ask = |method: Method, path: &str| {
+        Request::new(&client, method, &format!("{base}{path}")).bearer(pro).header("x-api-token", live)
+    };
+    let mut secrets = Vec::new();
+    let mut told = |answer: &Value, field: &str| secrets.push(answer[field].as_str().unwrap().to_owned());
+
+    let account = json!({ "address": "kanarek-localpart2@inbox.localhost", "password": "kanarek-password" });
+    let account = ask(Method::POST, "/api/accounts").json(&account).send().await.expect(201);
+    told(&account, "token");
+    let reset = format!("/pro/api/accounts/{}/reset-password", account["id"].as_str().unwrap());
+    for (password, status) in [("kanarek-password-2", 200), (&"kanarek-password".repeat(9), 400)] {
+        ask(Method::PUT, &reset).json(&json!({ "password": password })).send().await.expect(status);
+    }
+    let session = ask(Method::POST, "/pro/api/session").json(&json!({ "token": pro })).send().await;
+    told(&session.expect(200), "token");
+    let guess = json!({ "token": "tm_pro_kanarek-unknown" });
+    ask(Method::POST, "/pro/api/session").json(&guess).send().await.is_api_error(401, "invalid_token");
+
+    for path in ["/pro/api/tokens", "/v1/tokens"] {
+        let token =
+            ask(Method::POST, path).json(&json!({ "name": "kanarek-unknown" })).send().await.expect(201);
+        told(&token, "token");
+        let bad = json!({ "name": "kanarek-unknown\n", "kind": "kanarek-unknown" });
+        ask(Method::POST, path).json(&bad).send().await.expect(400);
+        ask(Method::DELETE, &format!("{path}/{}", token["id"].as_str().unwrap())).send().await.expect(204);
+        ask(Method::GET, &format!("{path}?page=kanarek-query")).send().await.expect(400);
+    }
+    let webhook = json!({ "url": "https://hooks.example/kanarek-query", "events": ["email.received"] });
+    let created = ask(Method::POST, "/pro/api/webhooks").json(&webhook).send().await.expect(201);
+    told(&created, "secret");
+    ask(Method::POST, "/pro/api/webhooks").json(&webhook).send().await.expect(403);
+    let bad = json!({ "url": "http://kanarek-query/", "events": ["kanarek-unknown"] });
+    ask(Method::POST, "/pro/api/webhooks").json(&bad).send().await.expect(400);
+    let path = format!("/pro/api/webhooks/{}", created["id"].as_str().unwrap());
+    told(&ask(Method::POST, &format!("{path}/rotate")).send().await.expect(200), "secret");
+    ask(Method::GET, &format!("{path}/deliveries?limit=kanarek-query")).send().await.expect(400);
+    ask(Method::GET, "/pro/api/accounts/kanarek-unknown/messages").send().await.expect(404);
+    secrets
 }
 
 fn search(place: &str, text: &str, secrets: &[String]) {

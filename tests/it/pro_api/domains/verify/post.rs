@@ -7,7 +7,7 @@ use serde_json::json;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::{App, DnsWorld};
 
-use super::{hand_to_kubernetes, knows_own_ids_only};
+use super::super::{hand_to_kubernetes, knows_own_ids_only};
 use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,297 @@
+//! `./tests/bench http`: the reads that clients repeat, over a database with few mails and one
+//! with many in the same partitions, beside nginx with a file of the answer's octets. All are
+//! measured in turn, round after round, by the same generator; `wrk` says what nginx gives at most.
+
+mod generator;
+mod process;
+mod stored;
+mod wrk;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+
+use crate::http::Client;
+use crate::measure::{Rounds, millis, print_table};
+use crate::smtp::{machine, work_directory};
+use crate::stack::Cluster;
+use process::Process;
+use stored::Stored;
+
+/// What `./tests/bench http` can be told.
+#[derive(Debug, Args)]
+pub struct Reads {
+    /// Mails stored in the many
+    #[arg(long, default_value_t = 1_000_000)]
+    stored: usize,
+    /// Mails stored in the few
+    #[arg(long, default_value_t = 1_000)]
+    few: usize,
+    /// Octets a mail
+    #[arg(long, default_value_t = 3_072)]
+    size: usize,
+    /// Kept connections
+    #[arg(long, default_value_t = 16)]
+    connections: usize,
+    /// Threads of the generator, and of wrk
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Seconds a measurement
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Rounds; the median counts
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Directory for data, on a disk
+    #[arg(long, default_value = "/var/tmp")]
+    work_dir: PathBuf,
+    /// Path of tempmail; by default the one beside this program
+    #[arg(long)]
+    tempmail: Option<PathBuf>,
+    /// nginx
+    #[arg(long, env = "NGINX", default_value = "nginx")]
+    nginx: PathBuf,
+    /// wrk
+    #[arg(long, env = "WRK", default_value = "wrk")]
+    wrk: PathBuf,
+}
+
+/// A kind of read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// A long-poll with a cursor that finds mail at once: 10 mails.
+    Inbox,
+    /// A full message.
+    Email,
+    /// The first page of a mailbox: 30 mails.
+    Messages,
+}
+
+impl Read {
+    const ALL: [Self; 3] = [Self::Inbox, Self::Email, Self::Messages];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inbox => "GET /v1/inbox/<address>?since=",
+            Self::Email => "GET /v1/email/<id>",
+            Self::Messages => "GET /api/messages",
+        }
+    }
+
+    /// The file that stands for its answer.
+    fn file(self) -> &'static str {
+        match self {
+            Self::Inbox => "inbox.json",
+            Self::Email => "email.json",
+            Self::Messages => "messages.json",
+        }
+    }
+}
+
+/// A GET that is ready to be sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Path and query.
+    pub target: String,
+    /// The header field with the credential.
+    pub credential: String,
+}
+
+/// Figures of one server at one kind of read over the rounds.
+#[derive(Debug, Default)]
+struct Figures {
+    rate: Rounds,
+    p50: Rounds,
+    p99: Rounds,
+    /// Processor time a request, in microseconds: of the server, and of Postgres behind it.
+    server: Rounds,
+    postgres: Rounds,
+}
+
+/// Figures of all servers at one kind of read.
+#[derive(Debug)]
+struct OfRead {
+    read: Read,
+    /// Octets of the answer that nginx gives.
+    octets: usize,
+    few: Figures,
+    many: Figures,
+    nginx: Figures,
+    wrk: Figures,
+}
+
+/// Everything that answers.
+struct Servers {
+    cluster: Cluster,
+    few: (Stored, Process),
+    many: (Stored, Process),
+    nginx: Process,
+    has_wrk: bool,
+}
+
+impl Reads {
+    /// Runs all of it and prints the table.
+    ///
+    /// # Errors
+    /// A server does not start, or an answer is not 200.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let directory = work_directory(&self.work_dir)?;
+        println!("{}", machine(directory.path())?);
+        let (servers, mut all) = self.start(directory.path()).await?;
+        for round in 1..=self.rounds {
+            for of_read in &mut all {
+                self.turn(&servers, of_read).await?;
+                println!("round {round} of {}: {}", self.rounds, of_read.line());
+            }
+        }
+        self.print(&servers, &all);
+        for process in [servers.few.1, servers.many.1, servers.nginx] {
+            process.stop().await?;
+        }
+        servers.cluster.stop().await;
+        Ok(())
+    }
+
+    async fn start(&self, directory: &Path) -> anyhow::Result<(Servers, Vec<OfRead>)> {
+        let program = match &self.tempmail {
+            Some(program) => program.clone(),
+            None => std::env::current_exe()?.with_file_name("tempmail"),
+        };
+        let cluster = Cluster::start(directory).await?;
+        let mut filled = Vec::new();
+        for (name, mails) in [("few", self.few), ("many", self.stored)] {
+            let url = cluster.create_database(name).await?;
+            let stored = Stored::fill(url, mails, self.size, self.connections).await?;
+            let process = Process::tempmail(&program, &stored, directory).await?;
+            println!("{name}: {} mails are stored", stored.mails);
+            filled.push((stored, process));
+        }
+        let [few, many] = <[_; 2]>::try_from(filled).map_err(|_| anyhow::anyhow!("two are filled"))?;
+        let mut files = Vec::new();
+        for read in Read::ALL {
+            files.push((read, sample(&many, read).await?));
+        }
+        let nginx = Process::nginx(&self.nginx, &files, directory).await?;
+        let has_wrk = wrk::run(&self.wrk, nginx.http, Read::Inbox.file(), 1, 1, 1).await.is_ok();
+        if !has_wrk {
+            println!("wrk: left out; `apt-get install wrk`, or name one by WRK");
+        }
+        let all = files.into_iter().map(|(read, octets)| OfRead {
+            read,
+            octets: octets.len(),
+            few: Figures::default(),
+            many: Figures::default(),
+            nginx: Figures::default(),
+            wrk: Figures::default(),
+        });
+        Ok((Servers { cluster, few, many, nginx, has_wrk }, all.collect()))
+    }
+
+    /// One kind of read, one server after the other.
+    async fn turn(&self, servers: &Servers, of_read: &mut OfRead) -> anyhow::Result<()> {
+        let read = of_read.read;
+        for ((stored, process), figures) in
+            [(&servers.few, &mut of_read.few), (&servers.many, &mut of_read.many)]
+        {
+            let requests = |connection| stored.requests(read, connection, 10_000);
+            let requests = (0..self.connections).map(requests).collect();
+            self.measure(process, &servers.cluster, requests, figures).await?;
+        }
+        let request = Request { target: format!("/{}", read.file()), credential: "Accept: */*".into() };
+        let requests = vec![vec![request]; self.connections];
+        self.measure(&servers.nginx, &servers.cluster, requests, &mut of_read.nginx).await?;
+        if servers.has_wrk {
+            let (server, file) = (servers.nginx.http, read.file());
+            let report =
+                wrk::run(&self.wrk, server, file, self.connections, self.threads, self.seconds).await?;
+            of_read.wrk.rate.push(report.rate);
+            of_read.wrk.p50.push(report.p50);
+            of_read.wrk.p99.push(report.p99);
+        }
+        Ok(())
+    }
+
+    async fn measure(
+        &self,
+        process: &Process,
+        cluster: &Cluster,
+        requests: Vec<Vec<Request>>,
+        figures: &mut Figures,
+    ) -> anyhow::Result<()> {
+        let (server, postgres) = (process.cpu(), cluster.cpu());
+        let span = Duration::from_secs(self.seconds);
+        let report = generator::run(process.http, requests, span, self.threads).await?;
+        let answers = u32::try_from(report.answers.max(1))?;
+        figures.rate.push(report.rate());
+        figures.p50.push(millis(report.latencies.p50()));
+        figures.p99.push(millis(report.latencies.p99()));
+        figures.server.push(millis((process.cpu() - server) / answers) * 1e3);
+        figures.postgres.push(millis((cluster.cpu() - postgres) / answers) * 1e3);
+        Ok(())
+    }
+
+    fn print(&self, servers: &Servers, all: &[OfRead]) {
+        println!(
+            "\n{} and {} stored mails, {} connections, {} s a measurement, {} rounds, median (min-max)\n",
+            servers.few.0.mails, servers.many.0.mails, self.connections, self.seconds, self.rounds
+        );
+        let mut rows = Vec::new();
+        for of_read in all {
+            let mut add = |who: String, figures: &Figures, ratio: String| {
+                rows.push(vec![
+                    of_read.read.name().to_owned(),
+                    who,
+                    figures.rate.summary(0),
+                    figures.p50.summary(2),
+                    figures.p99.summary(2),
+                    figures.server.summary(0),
+                    figures.postgres.summary(0),
+                    figures.rate.ratio_to(&of_read.nginx.rate).summary(2),
+                    ratio,
+                ]);
+            };
+            let to_few = of_read.many.rate.ratio_to(&of_read.few.rate).summary(2);
+            add(format!("{} mails", servers.few.0.mails), &of_read.few, String::new());
+            add(format!("{} mails", servers.many.0.mails), &of_read.many, to_few);
+            add(format!("nginx, {} octets", of_read.octets), &of_read.nginx, String::new());
+            if servers.has_wrk {
+                add("nginx, by wrk".into(), &of_read.wrk, String::new());
+            }
+        }
+        let head = [
+            "read",
+            "from",
+            "requests/s",
+            "p50 ms",
+            "p99 ms",
+            "server us",
+            "Postgres us",
+            "of nginx",
+            "many of few",
+        ];
+        print_table(&head, &rows);
+    }
+}
+
+impl OfRead {
+    fn line(&self) -> String {
+        format!(
+            "{}: few {:.0}/s, many {:.0}/s, nginx {:.0}/s",
+            self.read.name(),
+            self.few.rate.last(),
+            self.many.rate.last(),
+            self.nginx.rate.last()
+        )
+    }
+}
+
+/// The answer of a read, as it is.
+async fn sample((stored, process): &(Stored, Process), read: Read) -> anyhow::Result<Vec<u8>> {
+    let request = stored.requests(read, 0, 1).pop().context("there is nothing to read")?;
+    let mut client = Client::connect(process.http).await?;
+    let answer = client.get_with(&request.target, &request.credential).await?;
+    ensure!(answer.status == 200, "{} was answered with {}", request.target, answer.status);
+    Ok(answer.body)
+}

@@ -1,3 +1,0 @@
-//! `/pro/api/accounts/{id}/reset-password`
-
-mod put;

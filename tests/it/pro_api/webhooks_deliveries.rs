@@ -1,3 +1,0 @@
-//! `/pro/api/webhooks/{id}/deliveries`
-
-mod get;

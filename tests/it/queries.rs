@@ -1,0 +1,526 @@
+//! What the hot paths ask Postgres, over a million mails: one round trip beside the
+//! authentication, through an index that fits, reading no more rows than it needs. What is asked
+//! is taken from Postgres' own log, so that it is what the program asks and not a copy of it.
+
+mod filled;
+mod plan;
+mod recording;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use jiff::SignedDuration;
+use reqwest::Method;
+use serde_json::json;
+use tempmail_model::address::RecipientAddress;
+use tempmail_model::clock::Clock as _;
+use tempmail_model::message::OwnerKind;
+use tempmail_model::token::TokenKind;
+use tempmail_store::{InboxAccess, OpenWait, Store};
+use tempmail_tests::app::SYSTEM_DOMAIN;
+use tempmail_tests::{SmtpClient, smtp};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use filled::Filled;
+use recording::{Recorder, Statement};
+
+/// How often each request is made: Postgres may change its mind about a plan after the fifth time
+/// on a connection, and a role has three.
+const REPEATED: u8 = 36;
+/// Executions on one connection that are enough to see what it settles for.
+const SETTLED: usize = 10;
+
+/// A statement of a hot path.
+struct Hot {
+    /// As its comment says.
+    name: &'static str,
+    /// The indexes it may use.
+    indexes: &'static [&'static str],
+    /// Rows it may read, those that it passes over included.
+    rows: u64,
+}
+
+/// Rows of an answer (30, or 20), one of each partition that is looked at, and a few.
+const LIST: u64 = 120;
+
+const HOT: &[Hot] = &[
+    Hot { name: "find_token", indexes: &["api_token_hash_key", "tenant_pkey"], rows: 2 },
+    Hot { name: "find_token_by_id", indexes: &["api_token_pkey", "tenant_pkey"], rows: 2 },
+    Hot { name: "find_mailbox", indexes: &["mailbox_pkey", "domain_pkey", "tenant_pkey"], rows: 3 },
+    Hot {
+        name: "find_mailbox_to_sign_in",
+        indexes: &["domain_serving", "mailbox_address", "tenant_pkey"],
+        rows: 3,
+    },
+    Hot { name: "scan_inbox", indexes: INBOX, rows: LIST },
+    Hot { name: "clear_inbox", indexes: INBOX, rows: LIST },
+    Hot {
+        name: "find_readable_message",
+        indexes: &["message_pkey", "raw_pkey", "domain_serving", "mailbox_address", "purge_inbox"],
+        rows: 6,
+    },
+    Hot { name: "find_mailbox_message", indexes: &["message_pkey", "raw_pkey", "purge_inbox"], rows: 3 },
+    Hot { name: "raw_chunk", indexes: &["raw_pkey"], rows: 1 },
+    Hot {
+        name: "list_mailbox_messages",
+        indexes: &["mailbox_pkey", "tenant_pkey", "free_class_pkey", "message_inbox_seq_idx", "purge_inbox"],
+        rows: LIST,
+    },
+    Hot {
+        name: "mailbox_used",
+        indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", "purge_inbox"],
+        rows: LIST,
+    },
+    Hot { name: "delete_message", indexes: DELETION, rows: 20 },
+    // A BRIN of 32 pages a range: what lies beside it is read, too. For a partition that has just
+    // begun any index will do.
+    Hot {
+        name: "list_arrivals",
+        indexes: &["message_seq_idx", "message_pkey", "message_inbox_seq_idx"],
+        rows: 10_000,
+    },
+    Hot {
+        name: "list_ended_waits",
+        indexes: &["api_token_pkey", "tenant_pkey", "domain_serving", "mailbox_address"],
+        rows: 4,
+    },
+    Hot { name: "stream_position", indexes: &["stream_pkey"], rows: 1 },
+    Hot {
+        name: "find_recipients",
+        indexes: &[
+            "domain_serving",
+            "mailbox_address",
+            "tenant_pkey",
+            "usage_pkey",
+            "message_inbox_seq_idx",
+            "message_pkey",
+            "purge_inbox",
+        ],
+        rows: LIST,
+    },
+    Hot {
+        name: "accept_mail",
+        indexes: &[
+            "stream_pkey",
+            "domain_serving",
+            "mailbox_address",
+            "mailbox_pkey",
+            "tenant_pkey",
+            "usage_pkey",
+        ],
+        rows: 200,
+    },
+];
+
+const INBOX: &[&str] = &[
+    "domain_serving",
+    "mailbox_address",
+    "tenant_pkey",
+    "stream_pkey",
+    "free_class_pkey",
+    "message_inbox_seq_idx",
+    "purge_inbox",
+];
+
+const DELETION: &[&str] = &["message_pkey", "raw_pkey", "mailbox_pkey", "domain_pkey", "usage_pkey"];
+
+/// Statements of upkeep, of starts, and of what a client does now and then.
+const COLD: &[&str] = &[
+    "clock_offset",
+    "count_slots",
+    "create_mailbox",
+    "default_system_domain",
+    "delete_purged",
+    "delete_released_mailboxes",
+    "delete_revoked_tokens",
+    "detach_slot",
+    "drop_detached_slots",
+    "ensure_slot",
+    "ensure_system_domain",
+    "ensure_tenant",
+    "find_serving_domain",
+    "forget_usage",
+    "insert_token",
+    "list_expired_slots",
+    "list_mailbox_addresses",
+    "list_missing_slots",
+    "list_purges",
+    "list_remaining",
+    "list_shared_domains",
+    "list_system_domains",
+    "live_classes",
+    "mark_message_read",
+    "migrate",
+    "purge_batch",
+    "record_free_class",
+    "release_address",
+    "remove_idle_mailboxes",
+    "remove_mailbox",
+    "schema_version",
+    "shared_inbox_usage",
+    "store_usage",
+    "tenant_quota",
+    "touch_mailbox",
+    "touch_token",
+];
+
+/// Tables of so few rows that there is nothing to look for in them.
+const TINY: &[&str] = &["free_class", "stream"];
+
+/// What loops send while requests are made, and what is written off a request's path.
+const BESIDE: &[&str] = &[
+    "count_slots",
+    "default_system_domain",
+    "list_arrivals",
+    "list_expired_slots",
+    "list_mailbox_addresses",
+    "list_missing_slots",
+    "list_purges",
+    "list_shared_domains",
+    "live_classes",
+    "purge_batch",
+    "remove_idle_mailboxes",
+    "delete_purged",
+    "delete_released_mailboxes",
+    "delete_revoked_tokens",
+    "drop_detached_slots",
+    "store_usage",
+    "stream_position",
+    "touch_mailbox",
+    "touch_token",
+];
+
+/// What one kind of request sent.
+#[derive(Debug)]
+struct Recorded {
+    request: &'static str,
+    /// What each of the requests is to send, one round trip a statement.
+    expected: &'static [&'static str],
+    statements: Vec<Statement>,
+}
+
+/// Authentication one, the read one; a mail that is not whole with the first 32 KiB of its
+/// compressed data takes one more for each further 128 KiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hot_request_takes_one_round_trip_beside_its_authentication() {
+    for recorded in recording().await {
+        let sent: Vec<&str> = recorded.statements.iter().map(|statement| statement.name.as_str()).collect();
+        let mut wrong = sent.chunks(recorded.expected.len()).filter(|sent| *sent != recorded.expected);
+        assert_eq!(wrong.next(), None, "{} is to send {:?}", recorded.request, recorded.expected);
+        assert_eq!(sent.len(), recorded.expected.len() * usize::from(REPEATED), "{}", recorded.request);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_statements_look_for_rows_by_an_index_that_fits() {
+    for (hot, statement) in hot_statements().await {
+        for scan in statement.plans.iter().flat_map(plan::scans) {
+            if TINY.contains(&scan.table.as_str()) {
+                continue;
+            }
+            let fits = scan.index.as_deref().is_some_and(|index| hot.indexes.contains(&index));
+            assert!(fits && scan.bounded, "{} does {scan:?}: {:#?}", hot.name, statement.plans);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_statements_read_no_more_rows_than_they_need() {
+    for (hot, statement) in hot_statements().await {
+        let rows: u64 = statement.plans.iter().map(plan::rows_read).sum();
+        assert!(rows <= hot.rows, "{} read {rows} rows: {:#?}", hot.name, statement.plans);
+    }
+}
+
+/// The first plans of a connection are made for their values, the later ones may be for all.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_hot_statement_was_seen_often_enough_on_one_connection() {
+    let mut executions: BTreeMap<&str, BTreeMap<u32, usize>> = BTreeMap::new();
+    for (hot, statement) in hot_statements().await {
+        *executions.entry(hot.name).or_default().entry(statement.process).or_default() += 1;
+    }
+    for hot in HOT {
+        let most = executions.get(hot.name).and_then(|processes| processes.values().max());
+        assert!(most >= Some(&SETTLED), "{} was executed {most:?} times on one connection", hot.name);
+    }
+}
+
+/// A statement that is new has to be named as hot, with its indexes and a request here that
+/// sends it, or as cold.
+#[test]
+fn every_statement_of_the_store_is_hot_or_cold() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs/store/src");
+    let mut named = BTreeSet::new();
+    collect_names(&source, &mut named);
+    let hot: BTreeSet<String> = HOT.iter().map(|hot| hot.name.to_owned()).collect();
+    let cold: BTreeSet<String> = COLD.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(hot.intersection(&cold).next(), None, "a statement is hot or cold");
+    let known: BTreeSet<String> = hot.union(&cold).cloned().collect();
+    assert_eq!(named.difference(&known).collect::<Vec<_>>(), [""; 0], "say in HOT or COLD what they are");
+    assert_eq!(known.difference(&named).collect::<Vec<_>>(), [""; 0], "the store has no such statement");
+}
+
+fn collect_names(folder: &Path, names: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_names(&path, names);
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices("/* ") {
+            let comment = text[at + 3..].split(" */").next().unwrap_or_default();
+            if comment
+                .bytes()
+                .all(|octet| octet.is_ascii_lowercase() || octet == b'_' || octet.is_ascii_digit())
+            {
+                names.insert(comment.to_owned());
+            }
+        }
+    }
+}
+
+/// Every execution of a hot statement.
+async fn hot_statements() -> Vec<(&'static Hot, &'static Statement)> {
+    let statements = recording().await.iter().flat_map(|recorded| &recorded.statements);
+    let of = |statement: &Statement| HOT.iter().find(|hot| hot.name == statement.name);
+    statements.filter_map(|statement| Some((of(statement)?, statement))).collect()
+}
+
+/// All requests, made once for all tests.
+async fn recording() -> &'static [Recorded] {
+    static RECORDING: OnceCell<Option<Vec<Recorded>>> = OnceCell::const_new();
+    // What fails is not tried again by the other tests.
+    let recorded =
+        RECORDING.get_or_init(|| async { AssertUnwindSafe(record()).catch_unwind().await.ok() }).await;
+    recorded.as_deref().expect("the requests are made")
+}
+
+async fn record() -> Vec<Recorded> {
+    let filled = Filled::start().await;
+    let mut session =
+        Session { recorder: Recorder::start(filled.app.database()).await, recorded: Vec::new() };
+    record_token_api(&filled, &mut session).await;
+    record_mailbox_api(&filled, &mut session).await;
+    record_mail(&filled, &mut session).await;
+    record_loops(&filled, &mut session).await;
+    session.recorded
+}
+
+struct Session<'a> {
+    recorder: Recorder<'a>,
+    recorded: Vec<Recorded>,
+}
+
+impl Session<'_> {
+    /// Makes a kind of request so often, each after the one before, and keeps what it sent.
+    async fn record<F: Future<Output = ()>>(
+        &mut self,
+        request: &'static str,
+        expected: &'static [&'static str],
+        mut make: impl FnMut(usize) -> F,
+    ) {
+        self.recorder.take().await;
+        for number in 0..usize::from(REPEATED) {
+            make(number).await;
+        }
+        let beside = |name: &str| BESIDE.contains(&name) && !expected.contains(&name);
+        let statements = without(beside, self.recorder.take().await);
+        self.recorded.push(Recorded { request, expected, statements });
+    }
+}
+
+/// Leaves out what is sent beside, with the beginnings and ends of its transactions.
+fn without(beside: impl Fn(&str) -> bool, statements: Vec<Statement>) -> Vec<Statement> {
+    let mut kept = Vec::new();
+    let (mut begun, mut open) = (BTreeMap::new(), BTreeSet::new());
+    for statement in statements {
+        let process = statement.process;
+        match statement.name.as_str() {
+            "BEGIN" => {
+                begun.insert(process, statement);
+            }
+            "COMMIT" | "ROLLBACK" => kept.extend(open.remove(&process).then_some(statement)),
+            name if beside(name) => {
+                begun.remove(&process);
+            }
+            _ => {
+                if let Some(begin) = begun.remove(&process) {
+                    open.insert(process);
+                    kept.push(begin);
+                }
+                kept.push(statement);
+            }
+        }
+    }
+    kept
+}
+
+async fn record_token_api(filled: &Filled, session: &mut Session<'_>) {
+    let app = &filled.app;
+    let found = |path: String| async move {
+        app.get(&path).await.expect(200);
+    };
+    let addresses =
+        [format!("inbox13@{SYSTEM_DOMAIN}"), filled.mailbox.address.clone(), format!("a3@{}", filled.domain)];
+    let address = |number: usize| addresses[number % addresses.len()].clone();
+    session
+        .record("GET /v1/inbox/{address}", &["find_token", "scan_inbox"], |number| {
+            found(format!("/v1/inbox/{}", address(number)))
+        })
+        .await;
+    session
+        .record("GET /v1/inbox/{address}?since=", &["find_token", "scan_inbox"], |number| {
+            found(format!("/v1/inbox/{}?since={}", address(number), filled.since))
+        })
+        .await;
+
+    let readable = filled.ids().await;
+    let id = |number: usize| readable[number % readable.len()][number];
+    session
+        .record("GET /v1/email/{id}", &["find_token", "find_readable_message"], |number| {
+            found(format!("/v1/email/{}", id(number)))
+        })
+        .await;
+    session
+        .record("GET /v1/email/{id}/raw", &["find_token", "find_readable_message"], |number| async move {
+            assert_eq!(app.get(&format!("/v1/email/{}/raw", id(number))).await.status, 200);
+        })
+        .await;
+
+    let large = format!("large@{SYSTEM_DOMAIN}");
+    // Random digits: 75 KB, compressed.
+    let text: Vec<String> = (0..4_500).map(|_| Uuid::new_v4().simple().to_string()).collect();
+    app.deliver(&large, "large", &text.join("\r\n")).await;
+    let large = app.emails(&large).await[0]["id"].as_str().unwrap().to_owned();
+    session
+        .record("GET /v1/email/{id} of 150 KB", &["find_token", "find_readable_message", "raw_chunk"], |_| {
+            found(format!("/v1/email/{large}"))
+        })
+        .await;
+
+    session
+        .record(
+            "DELETE /v1/email/{id}",
+            &["find_token", "find_readable_message", "delete_message"],
+            |number| async move {
+                let path = format!("/v1/email/{}", id(number));
+                assert_eq!(app.delete(&path).await.status, 204);
+            },
+        )
+        .await;
+    session
+        .record("DELETE /v1/inbox/{address}", &["find_token", "clear_inbox"], |number| async move {
+            let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
+            assert_eq!(app.delete(&path).await.status, 204);
+        })
+        .await;
+}
+
+async fn record_mailbox_api(filled: &Filled, session: &mut Session<'_>) {
+    let (app, mailbox) = (&filled.app, &filled.mailbox);
+    let found = |path: String| async move {
+        app.get_mailbox(mailbox, &path).await.expect(200);
+    };
+    session
+        .record("GET /api/messages", &["find_mailbox", "list_mailbox_messages"], |number| {
+            found(format!("/api/messages?page={}", 1 + number % 2))
+        })
+        .await;
+    let [_, ids, _] = filled.ids().await;
+    session
+        .record("GET /api/messages/{id}", &["find_mailbox", "find_mailbox_message"], |number| {
+            found(format!("/api/messages/{}", ids[number]))
+        })
+        .await;
+    session.record("GET /api/me", &["find_mailbox", "mailbox_used"], |_| found("/api/me".to_owned())).await;
+    session
+        .record("POST /api/token", &["find_mailbox_to_sign_in"], |_| async move {
+            let body = json!({ "address": mailbox.address, "password": mailbox.password });
+            app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
+        })
+        .await;
+}
+
+async fn record_mail(filled: &Filled, session: &mut Session<'_>) {
+    let send = |recipient: String| async move {
+        let mut client = SmtpClient::hello(filled.app.smtp()).await;
+        client.must("MAIL FROM:<ada@client.example> SIZE=2000").await;
+        client.must(&format!("RCPT TO:<{recipient}>")).await;
+        client.must("DATA").await;
+        client.send(smtp::dot_stuffed(&smtp::message("ada@client.example", "hello", "text"))).await;
+        assert_eq!(client.reply().await.code, 250);
+        client.must("QUIT").await;
+    };
+    session
+        .record("a mail to an address without a mailbox", &["accept_mail"], |number| {
+            send(format!("inbox{number}@{SYSTEM_DOMAIN}"))
+        })
+        .await;
+    // Each to another: a yes is kept for 5 s.
+    session
+        .record("a mail to a mailbox", &["find_recipients", "accept_mail"], |number| {
+            send(filled.others[number].address.clone())
+        })
+        .await;
+    session
+        .record("a mail to a custom domain", &["find_recipients", "accept_mail"], |number| {
+            send(format!("c{number}@{}", filled.domain))
+        })
+        .await;
+}
+
+/// What no request asks for, or none so far: from the store itself.
+async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
+    let app = &filled.app;
+    let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
+    let now = app.clock.now();
+    let position = store.stream_position().await.unwrap();
+    session
+        .record("a look at the stream", &["stream_position"], |_| async {
+            store.stream_position().await.unwrap();
+        })
+        .await;
+    let recent = now - SignedDuration::from_mins(15);
+    session
+        .record("a gap in the stream", &["list_arrivals"], |_| async {
+            let found = store.list_arrivals(position - 100, position, recent).await;
+            assert_eq!(found.unwrap().len(), 100);
+        })
+        .await;
+    let token: Uuid = sqlx::query_scalar("SELECT id FROM api_token WHERE tenant = $1 AND kind = 'live'")
+        .bind(app.tenant.id)
+        .fetch_one(&app.pool)
+        .await
+        .unwrap();
+    let wait = OpenWait {
+        token,
+        address: Arc::new(RecipientAddress::parse(&filled.mailbox.address).unwrap()),
+        access: InboxAccess {
+            domain: sqlx::query_scalar("SELECT domain FROM mailbox WHERE id = $1")
+                .bind(filled.mailbox.id)
+                .fetch_one(&app.pool)
+                .await
+                .unwrap(),
+            mailbox: Some(filled.mailbox.id),
+            owner_kind: OwnerKind::Mailbox,
+            owner: filled.mailbox.id,
+            inbox: filled.mailbox.id,
+        },
+    };
+    let waits = [wait];
+    session
+        .record("a look at the rights of a wait", &["list_ended_waits"], |_| async {
+            assert_eq!(store.list_ended_waits(&waits, now).await.unwrap(), []);
+        })
+        .await;
+    session
+        .record("a Pro session", &["find_token_by_id"], |_| async {
+            assert!(store.find_token_by_id(TokenKind::Live, token).await.unwrap().is_some());
+        })
+        .await;
+}

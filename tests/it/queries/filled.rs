@@ -1,0 +1,220 @@
+//! A running tempmail over a million mails.
+
+use jiff_sqlx::ToSqlx as _;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
+use sqlx::{PgPool, Postgres};
+use tempmail_model::clock::Clock as _;
+use tempmail_tests::App;
+use tempmail_tests::app::{Mailbox, SYSTEM_DOMAIN};
+use tempmail_tests::postgres::Database;
+use uuid::Uuid;
+
+/// Messages that are made, beside the few that are delivered.
+const MESSAGES: i64 = 1_000_000;
+/// Tenants, custom domains and tokens of others.
+const TENANTS: i32 = 2_000;
+/// Mailboxes of others.
+const MAILBOXES: i32 = 20_000;
+/// Mailboxes and custom domains that get mail.
+const OWNERS: i32 = 3_000;
+/// Addresses without a mailbox that get mail.
+const INBOXES: i32 = 50_000;
+/// Connections of each role: few, so that each carries every statement often.
+const POOL: u32 = 3;
+
+/// What the requests are about.
+#[derive(Debug)]
+pub struct Filled {
+    /// All roles, over the full database; the tenant's retention is 72 h.
+    pub app: App,
+    /// A mailbox of the tenant, with hundreds of mails.
+    pub mailbox: Mailbox,
+    /// Mailboxes of the tenant without mail.
+    pub others: Vec<Mailbox>,
+    /// A custom domain of the tenant, whose addresses have mail.
+    pub domain: &'static str,
+    /// A cursor from before the million.
+    pub since: String,
+}
+
+impl Filled {
+    /// Starts it, with everything that Postgres does from then on in its log.
+    pub async fn start() -> Self {
+        let database = Database::create().await;
+        database.log_plans().await;
+        let app =
+            App::builder().database(database).config(|config| config.postgres.pool = POOL).start().await;
+        let pro = app.tenant.pro.clone();
+        let mailbox = app.mailbox(Some(&pro), &format!("box@{SYSTEM_DOMAIN}")).await;
+        let mut others = Vec::new();
+        for number in 0..super::REPEATED {
+            others.push(app.mailbox(Some(&pro), &format!("other{number}@{SYSTEM_DOMAIN}")).await);
+        }
+        let domain = "custom.example";
+        let domain_id = app.custom_domain(&app.tenant, domain).await;
+        // What the million are copies of.
+        let first = format!("first@{SYSTEM_DOMAIN}");
+        app.deliver(&first, "first", "the text of all").await;
+        let since = app.get(&format!("/v1/inbox/{first}")).await.expect(200)["next_since"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        fill(&app, mailbox.id, domain_id).await;
+        Self { app, mailbox, others, domain, since }
+    }
+
+    /// Ids of messages at addresses without a mailbox, of the mailbox, and of the custom domain.
+    pub async fn ids(&self) -> [Vec<Uuid>; 3] {
+        [
+            self.ids_of(
+                "SELECT id FROM message WHERE class = 1 AND owner = $1 ORDER BY id DESC LIMIT $2",
+                Uuid::nil(),
+            )
+            .await,
+            self.ids_of("SELECT id FROM message WHERE inbox = $1 LIMIT $2", self.mailbox.id).await,
+            self.ids_of(
+                "SELECT id FROM message WHERE owner = $1 AND owner_kind = 2 LIMIT $2",
+                self.domain_id().await,
+            )
+            .await,
+        ]
+    }
+
+    async fn ids_of(&self, statement: &'static str, owner: Uuid) -> Vec<Uuid> {
+        let ids: Vec<Uuid> = sqlx::query_scalar(statement)
+            .bind(owner)
+            .bind(i64::from(super::REPEATED))
+            .fetch_all(&self.app.pool)
+            .await
+            .unwrap();
+        assert_eq!(ids.len(), usize::from(super::REPEATED), "the owner has enough mail");
+        ids
+    }
+
+    /// The id of the custom domain.
+    pub async fn domain_id(&self) -> Uuid {
+        sqlx::query_scalar("SELECT id FROM domain WHERE name = $1")
+            .bind(self.domain)
+            .fetch_one(&self.app.pool)
+            .await
+            .unwrap()
+    }
+}
+
+/// Others' tenants, domains, mailboxes and tokens; and a million messages: three in ten over the
+/// last 72 hours, for mailboxes and custom domains of tenants, the rest in the last hour, seven
+/// in ten of them for addresses without a mailbox.
+async fn fill(app: &App, mailbox: Uuid, domain: Uuid) {
+    let now = app.clock.now().to_sqlx();
+    let fill = |statement| sqlx::query(statement).bind(now);
+    execute(&app.pool, fill(TENANT).bind(TENANTS)).await;
+    execute(&app.pool, fill(DOMAIN).bind(OWNERS)).await;
+    execute(&app.pool, fill(TOKEN).bind(TENANTS)).await;
+    execute(&app.pool, fill(MAILBOX).bind(MAILBOXES).bind(TENANTS)).await;
+    execute(&app.pool, fill(SLOTS)).await;
+    let messages = fill(MESSAGE).bind(MESSAGES).bind(OWNERS).bind(INBOXES).bind(mailbox).bind(domain);
+    execute(&app.pool, messages).await;
+    execute(&app.pool, fill(USAGE).bind(mailbox)).await;
+    execute(&app.pool, sqlx::query("UPDATE stream SET seq = (SELECT max(seq) FROM message)")).await;
+    execute(&app.pool, sqlx::query("ANALYZE")).await;
+}
+
+async fn execute(pool: &PgPool, query: Query<'_, Postgres, PgArguments>) {
+    query.execute(pool).await.unwrap();
+}
+
+/// The id of thing `number` of a kind.
+macro_rules! thing {
+    ($kind:literal, $number:literal) => {
+        concat!("('01900000-0000-7000-", $kind, "-' || lpad(to_hex(", $number, "), 12, '0'))::uuid")
+    };
+}
+
+const TENANT: &str = concat!(
+    "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit, webhook_limit,
+                         token_limit, mailbox_bytes, created_at)
+     SELECT ",
+    thing!("8000", "i"),
+    ", 'tenant' || i, 72, '{72}', 100, 10, 1, 20, 52428800, $1 FROM generate_series(1, $2) AS i"
+);
+
+const DOMAIN: &str = concat!(
+    "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, created_at)
+     SELECT ",
+    thing!("8001", "i"),
+    ", 'd' || i || '.example', ",
+    thing!("8000", "1 + i % 1000"),
+    ", true, false, $1 FROM generate_series(1, $2) AS i"
+);
+
+const TOKEN: &str = concat!(
+    "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
+     SELECT ",
+    thing!("8002", "i"),
+    ", ",
+    thing!("8000", "i"),
+    ", 'live', 'x', 'x', sha256(i::text::bytea), 'x', $1 FROM generate_series(1, $2) AS i"
+);
+
+const MAILBOX: &str = concat!(
+    "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
+     SELECT ",
+    thing!("8003", "i"),
+    ", d.id, 'b' || i, CASE WHEN i % 2 = 0 THEN ",
+    thing!("8000", "1 + i % $3"),
+    " END, 52428800, 'x', $1, $1
+     FROM domain d, generate_series(1, $2) AS i WHERE d.name = 'inbox.localhost'"
+);
+
+/// Of the past: the worker makes those of the future.
+const SLOTS: &str = "SELECT ensure_slot(c::smallint, t)
+    FROM unnest('{1,72}'::integer[]) AS c,
+         generate_series($1::timestamptz - make_interval(hours => c), $1, slot_width(c::smallint)) AS t";
+
+/// Copies of the one message that is there.
+const MESSAGE: &str = concat!(
+    "WITH first AS MATERIALIZED (
+        SELECT m.address, m.size, m.sender, m.from_text, m.from_email, m.subject, m.preview, m.seq, r.for_at, r.data
+        FROM message m JOIN raw r ON r.class = m.class AND r.mail = m.mail
+        WHERE m.address LIKE 'first@%'
+    ), placed AS (
+        SELECT i, CASE WHEN i <= $2 * 3 / 10 OR i % 10 >= 8 THEN 72 ELSE 1 END::smallint AS class,
+               CASE WHEN i <= $2 * 3 / 10 THEN 1 + (i % 3 = 0)::integer
+                    WHEN i % 10 < 7 THEN 0 WHEN i % 10 < 9 THEN 1 ELSE 2 END::smallint AS kind,
+               $1::timestamptz - CASE WHEN i <= $2 * 3 / 10
+                    THEN interval '71 hours' - interval '70 hours' * (i / ($2 * 0.3)::float8)
+                    ELSE interval '59 minutes' - interval '58 minutes' * ((i - $2 * 0.3) / ($2 * 0.7))::float8
+                    END AS at
+        FROM generate_series(1, $2) AS i
+    ), addressed AS (
+        SELECT *, (left(time_id(at)::text, 14) || '7' || substr(md5(i::text), 1, 3) || '-8'
+                   || substr(md5(i::text), 4, 3) || '-' || substr(md5(i::text), 7, 12))::uuid AS id,
+               CASE kind WHEN 0 THEN 'inbox' || i % $4 || '@inbox.localhost'
+                         WHEN 1 THEN CASE WHEN i % $3 = 1 THEN 'box' ELSE 'b' || i % $3 END || '@inbox.localhost'
+                         ELSE 'a' || i % 7 || '@' || CASE WHEN i % $3 = 0 OR i % $3 = 9 THEN 'custom'
+                                                          ELSE 'd' || i % $3 END || '.example' END AS address,
+               CASE kind WHEN 1 THEN CASE WHEN i % $3 = 1 THEN $5 ELSE ",
+    thing!("8003", "i % $3"),
+    " END
+                         WHEN 2 THEN CASE WHEN i % $3 = 0 OR i % $3 = 9 THEN $6 ELSE ",
+    thing!("8001", "i % $3"),
+    " END
+                         ELSE '00000000-0000-0000-0000-000000000000' END AS owner
+        FROM placed
+    ), stored AS (
+        INSERT INTO raw (mail, class, recipients, for_at, data)
+        SELECT a.id, a.class, 1, f.for_at, f.data FROM addressed a CROSS JOIN first f
+    )
+    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole, address, sender,
+                         from_text, from_email, subject, preview)
+    SELECT a.id, CASE kind WHEN 1 THEN a.owner
+                 ELSE encode(substr(sha256(a.address::bytea), 1, 16), 'hex')::uuid END,
+           a.owner, a.id, f.seq + a.i, f.size + length(a.address) - length(f.address), a.class, a.kind, true, a.address, f.sender, f.from_text,
+           f.from_email, f.subject, f.preview
+    FROM addressed a CROSS JOIN first f"
+);
+
+/// A mailbox has mail in every slot.
+const USAGE: &str = "INSERT INTO usage (scope, class, slot, bytes)
+    SELECT $2, class, starts, 1000 FROM slot WHERE class = 72 AND starts <= $1 ON CONFLICT DO NOTHING";
