@@ -2,5 +2,6 @@
 
 mod bounds;
 mod cross_origin;
+mod defaults;
 mod errors;
 mod request_id;

@@ -379,12 +379,7 @@ async fn record_token_api(filled: &Filled, session: &mut Session<'_>) {
         })
         .await;
 
-    let nobody = Uuid::nil();
-    let domain = filled.domain_id().await;
-    let mut readable = Vec::new();
-    for owner in [nobody, filled.mailbox.id, domain] {
-        readable.push(filled.newest(owner).await);
-    }
+    let readable = filled.ids().await;
     let id = |number: usize| readable[number % readable.len()][number];
     session
         .record("GET /v1/email/{id}", &["find_token", "find_readable_message"], |number| {
@@ -436,7 +431,7 @@ async fn record_mailbox_api(filled: &Filled, session: &mut Session<'_>) {
             found(format!("/api/messages?page={}", 1 + number % 2))
         })
         .await;
-    let ids = filled.newest(mailbox.id).await;
+    let [_, ids, _] = filled.ids().await;
     session
         .record("GET /api/messages/{id}", &["find_mailbox", "find_mailbox_message"], |number| {
             found(format!("/api/messages/{}", ids[number]))
