@@ -8,7 +8,8 @@ use uuid::Uuid;
 use crate::error::{ApiError, Surface, V1Error};
 use crate::state::AppState;
 
-/// The id at the end of a path. What is no UUID is the id of nothing: 404.
+/// The id in a path. What is no UUID counts as the nil one, which nothing has: so it is answered
+/// as every id that is not there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathId(pub(crate) Uuid);
 
@@ -49,10 +50,7 @@ impl FromRequestParts<AppState> for PathId {
         let Path(text) = Path::<String>::from_request_parts(parts, state)
             .await
             .map_err(|_no_utf8| Wrong::Path.answer(surface))?;
-        Uuid::try_parse(&text).map(Self).map_err(|_no_id| match surface {
-            Surface::Api => ApiError::NotFound.into_response(),
-            Surface::V1 => V1Error::NotFound.into_response(),
-        })
+        Ok(Self(Uuid::try_parse(&text).unwrap_or_default()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use jiff::Timestamp;
-use tempmail_embedded_postgres::running_url;
+use tempmail_embedded_postgres::{Error, running_url};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_runtime::config::Config;
 use tempmail_store::{SchemaError, Store, StoreError};
@@ -62,8 +62,13 @@ impl Place {
             return Ok(url.clone());
         }
         if let Some(directory) = &self.data_dir {
-            return of_up(directory)
-                .with_context(|| format!("`tempmail up` does not run over {}", directory.display()));
+            return of_up(directory).map_err(|error| match error {
+                Error::NotRunning(_) => {
+                    anyhow::anyhow!("`tempmail up` does not run over {}: {error}", directory.display())
+                }
+                // Its text has that of its source.
+                error => anyhow::anyhow!("{error}"),
+            });
         }
         if !config.postgres.url.is_empty() {
             return Ok(config.postgres.url.expose().to_owned());
@@ -76,8 +81,8 @@ impl Place {
 }
 
 /// The URL of the database of an `up` that runs over this data directory.
-fn of_up(directory: &Path) -> anyhow::Result<String> {
-    Ok(running_url(&directory.join("postgres"), "postgres")?)
+fn of_up(directory: &Path) -> Result<String, Error> {
+    running_url(&directory.join("postgres"), "postgres")
 }
 
 /// A failed statement in one sentence.

@@ -381,7 +381,8 @@ impl App {
         self.clock.advance(SignedDuration::from_hours(hours));
     }
 
-    /// One pass of all the worker's loops at the time of the clock.
+    /// One pass of all the worker's loops at the time of the clock, deletions that the running
+    /// worker has in hand included.
     ///
     /// # Panics
     /// A loop fails.
@@ -392,6 +393,10 @@ impl App {
             .pass()
             .await
             .expect("the worker's pass succeeds");
+        eventually("every deletion is carried out", || async {
+            (self.count("SELECT count(*) FROM purge").await == 0).then_some(())
+        })
+        .await;
     }
 
     /// One number from the database.

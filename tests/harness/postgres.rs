@@ -150,14 +150,14 @@ impl Database {
         probe.expect("Postgres has auto_explain: install Debian's `postgresql`");
     }
 
-    /// Returns when no connection to the database has a statement in hand: all that were sent
-    /// are in the log then.
+    /// Returns when no connection to the database has a statement or a transaction in hand: all
+    /// that were sent are in the log then.
     pub async fn is_idle(&self) {
         eventually("the database is idle", || async {
             let url = server().url("postgres");
             let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
             let busy: i64 = sqlx::query_scalar(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state = 'active'",
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'",
             )
             .bind(&self.name)
             .fetch_one(&mut connection)

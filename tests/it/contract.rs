@@ -14,8 +14,8 @@ mod method;
 mod parameter;
 mod schemathesis;
 
-use jiff::Timestamp;
 use reqwest::Method;
+use tempmail_model::clock::SystemClock;
 use tempmail_model::id::new_id;
 use tempmail_tests::contract::Operation;
 use tempmail_tests::http::Request;
@@ -79,7 +79,7 @@ fn waits(operation: &Operation) -> bool {
 /// The path of an operation on something that nobody has.
 fn made_up(operation: &Operation) -> String {
     operation.path_with(|name| match name {
-        "id" => new_id(Timestamp::now()).to_string(),
+        "id" => new_id(SystemClock::default().local()).to_string(),
         "index" => "0".to_owned(),
         "address" if operation.method == Method::GET => FULL.to_owned(),
         "address" => "empty@inbox.localhost".to_owned(),

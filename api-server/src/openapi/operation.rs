@@ -186,5 +186,7 @@ pub(crate) fn attachment_index() -> Value {
 
 /// A query parameter, which is never required.
 pub(crate) fn query(name: &str, description: &str, schema: Value) -> Value {
-    json!({"name": name, "in": "query", "required": false, "description": description, "schema": schema})
+    let mut parameter = json!({"name": name, "in": "query", "required": false, "description": description});
+    parameter["schema"] = schema;
+    parameter
 }

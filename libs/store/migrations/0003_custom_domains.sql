@@ -22,13 +22,6 @@ LANGUAGE sql STABLE AS $$
 $$;
 COMMENT ON FUNCTION meets_system_domain IS 'equal to, above or below a system domain or a name of the installation itself';
 
-CREATE FUNCTION meets_custom_domain(p_name text) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (SELECT FROM domain d
-                    WHERE d.tenant IS NOT NULL AND d.removed_at IS NULL
-                      AND d.verify_status IN ('pending', 'verified') AND names_meet(d.name, p_name))
-$$;
-COMMENT ON FUNCTION meets_custom_domain IS 'equal to, above or below a pending or verified custom domain';
-
 -- Removes the mailboxes and the mail of a custom domain: gone at once, carried out by the worker.
 -- The caller holds the stream's row, whose seq it passes, so that no mail is under way to them.
 CREATE FUNCTION clear_domain(p_domain uuid, p_seq bigint, p_now timestamptz) RETURNS void
@@ -87,6 +80,7 @@ DECLARE
     v_seq    bigint;
     v_status text;
     v_holder uuid;
+    v_former uuid;
 BEGIN
     PERFORM lock_domain_names();
     SELECT d.name INTO v_name FROM domain d
@@ -97,7 +91,9 @@ BEGIN
     IF meets_system_domain(v_name, p_own_names) THEN
         RETURN 'system_domain';
     END IF;
-    IF p_absent IS NOT NULL THEN
+    -- Whoever else ever had the name loses what is left under it: no mail is to be under way.
+    IF EXISTS (SELECT FROM domain d WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
+                                      AND d.verified_at IS NOT NULL AND d.removed_at IS NULL) THEN
         SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
     END IF;
     PERFORM FROM domain d WHERE d.name = v_name AND d.tenant IS NOT NULL AND d.removed_at IS NULL
@@ -118,9 +114,12 @@ BEGIN
            txt_ok = d.txt_ok AND d.id IS DISTINCT FROM v_holder, next_check_at = NULL, claimed_until = NULL
      WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL AND d.removed_at IS NULL
        AND d.verify_status <> 'failed';
-    IF v_holder IS NOT NULL THEN
-        PERFORM clear_domain(v_holder, v_seq, p_now);
-    END IF;
+    FOR v_former IN SELECT d.id FROM domain d
+                     WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
+                       AND d.verified_at IS NOT NULL AND d.removed_at IS NULL ORDER BY d.id
+    LOOP
+        PERFORM clear_domain(v_former, v_seq, p_now);
+    END LOOP;
     UPDATE domain d
        SET verify_status = 'verified', failure_reason = NULL, serves = true, verified_at = p_now,
            txt_ok = true, mx_ok = true, lost_days = 0, next_check_at = p_next_check_at, claimed_until = NULL

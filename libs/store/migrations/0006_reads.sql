@@ -3,6 +3,13 @@
 -- class and the oldest id are known when the plan starts, and the others are never opened.
 -- Connections of the roles ask for generic plans: each is planned once a connection.
 
+-- As before, of functions that depend on no setting: only so is it expanded where it is used.
+-- With `extract` of a point in time it was parsed and planned at every call.
+CREATE OR REPLACE FUNCTION time_id(at timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (lpad(to_hex(floor(extract(epoch FROM at - 'epoch'::timestamptz) * 1000)::bigint), 12, '0')
+            || repeat('0', 20))::uuid
+$$;
+
 -- The unexpired messages of an inbox in one class after a position, oldest first.
 -- p_address: null for all that the inbox has, else those to that exact address.
 CREATE FUNCTION inbox_after(

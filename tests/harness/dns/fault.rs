@@ -28,6 +28,8 @@ pub enum Fault {
     SilentOverTcp,
     /// Over UDP says of every TXT question that these are the records.
     LiesOverUdp(Vec<String>),
+    /// The same, and keeps its answers over TCP until they are released.
+    LiesOverUdpWhileTcpIsHeld(Vec<String>, Hold),
     /// Keeps its answers until they are released.
     Held(Hold),
 }

@@ -161,6 +161,14 @@ impl NameServer {
         hold
     }
 
+    /// Makes it lie over UDP about TXT records, and keeps its answers over TCP back.
+    pub fn lie_while_tcp_is_held(&self, texts: &[&str]) -> Hold {
+        let hold = Hold::new();
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        self.fail(Fault::LiesOverUdpWhileTcpIsHeld(texts, hold.clone()));
+        hold
+    }
+
     /// The questions that came so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.0.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -262,17 +270,21 @@ impl RequestHandler for Handler {
             }
             Some(Fault::Silent) => unanswered(request),
             Some(Fault::SilentOverTcp) if over_tcp => unanswered(request),
-            Some(Fault::LiesOverUdp(texts)) if !over_tcp && is_txt => {
+            Some(Fault::LiesOverUdp(texts) | Fault::LiesOverUdpWhileTcpIsHeld(texts, _))
+                if !over_tcp && is_txt =>
+            {
                 let plain = Plain { authoritative: true, texts, ..Plain::default() };
                 send(request, answers, ResponseCode::NoError, plain).await
+            }
+            Some(Fault::LiesOverUdpWhileTcpIsHeld(_, hold)) if over_tcp => {
+                hold.wait().await;
+                self.answer::<_, T>(request, answers).await
             }
             Some(Fault::Held(hold)) => {
                 hold.wait().await;
                 self.answer::<_, T>(request, answers).await
             }
-            None | Some(Fault::Truncated | Fault::SilentOverTcp | Fault::LiesOverUdp(_)) => {
-                self.answer::<_, T>(request, answers).await
-            }
+            _ => self.answer::<_, T>(request, answers).await,
         }
     }
 }

@@ -20,12 +20,12 @@ fn why_not(method: &Method, path: &str, answer: &Answer) -> Option<String> {
     judge(method, path, &HeaderMap::new(), answer).err()
 }
 
-fn is_fine(method: Method, path: &str, answer: &Answer) {
-    assert_eq!(why_not(&method, path, answer), None, "{path} {answer:?}");
+fn is_fine(method: &Method, path: &str, answer: &Answer) {
+    assert_eq!(why_not(method, path, answer), None, "{path} {answer:?}");
 }
 
-fn is_refused(method: Method, path: &str, answer: &Answer, why: &str) {
-    let refused = why_not(&method, path, answer).unwrap_or_else(|| panic!("{path} {answer:?} is taken"));
+fn is_refused(method: &Method, path: &str, answer: &Answer, why: &str) {
+    let refused = why_not(method, path, answer).unwrap_or_else(|| panic!("{path} {answer:?} is taken"));
     assert!(refused.contains(why), "{refused}");
 }
 
@@ -36,11 +36,11 @@ fn a_body_has_every_field_and_no_other() {
     let account = json!({"id": "00000000-0000-7000-8000-000000000000", "address": "a@b.example", "role": "free",
                          "quota": 1, "used": 0, "created_at": "2026-11-21T10:00:00.123Z"});
     let is = |body: &Value| answer(200, &[], body);
-    is_fine(Method::GET, "/api/me", &is(&account));
+    is_fine(&Method::GET, "/api/me", &is(&account));
     for field in account.as_object().unwrap().keys() {
         let mut without = account.clone();
         without.as_object_mut().unwrap().remove(field);
-        is_refused(Method::GET, "/api/me", &is(&without), "required");
+        is_refused(&Method::GET, "/api/me", &is(&without), "required");
     }
     for (field, wrong) in [
         ("id", json!("7")),
@@ -52,7 +52,7 @@ fn a_body_has_every_field_and_no_other() {
     ] {
         let mut changed = account.clone();
         changed[field] = wrong;
-        is_refused(Method::GET, "/api/me", &is(&changed), "");
+        is_refused(&Method::GET, "/api/me", &is(&changed), "");
     }
 }
 
@@ -67,53 +67,53 @@ fn fields_of_nested_and_flattened_objects_are_known_too() {
         "created_at": "2026-11-21T10:00:00.123Z", "expires_at": "2026-11-21T10:00:00.123Z",
     });
     let path = "/api/messages/x";
-    is_fine(Method::GET, path, &answer(200, &[], &message));
+    is_fine(&Method::GET, path, &answer(200, &[], &message));
     message["surprise"] = json!(1);
-    is_refused(Method::GET, path, &answer(200, &[], &message), "surprise");
+    is_refused(&Method::GET, path, &answer(200, &[], &message), "surprise");
     message.as_object_mut().unwrap().remove("surprise");
     message["attachments"][0]["surprise"] = json!(1);
-    is_refused(Method::GET, path, &answer(200, &[], &message), "surprise");
+    is_refused(&Method::GET, path, &answer(200, &[], &message), "surprise");
     message["attachments"][0].as_object_mut().unwrap().remove("surprise");
     message["attachments"][0]["filename"] = json!(7);
-    is_refused(Method::GET, path, &answer(200, &[], &message), "");
+    is_refused(&Method::GET, path, &answer(200, &[], &message), "");
 }
 
 #[test]
 fn status_code_and_headers_are_the_documented_ones() {
     let path = "/v1/email/x";
     let error = |status, code: &str, headers: &[_]| answer(status, headers, &json!({ "error": code }));
-    is_fine(Method::GET, path, &error(404, "not_found", &[]));
-    is_refused(Method::GET, path, &error(409, "address_taken", &[]), "no answer 409");
-    is_refused(Method::GET, path, &error(404, "nothing", &[]), "nothing");
+    is_fine(&Method::GET, path, &error(404, "not_found", &[]));
+    is_refused(&Method::GET, path, &error(409, "address_taken", &[]), "no answer 409");
+    is_refused(&Method::GET, path, &error(404, "nothing", &[]), "nothing");
     is_refused(
-        Method::GET,
+        &Method::GET,
         path,
         &answer(404, &[], &json!({"error": "not_found", "message": "x"})),
         "message",
     );
-    is_refused(Method::GET, "/api/messages/x", &error(404, "not_found", &[]), "message");
+    is_refused(&Method::GET, "/api/messages/x", &error(404, "not_found", &[]), "message");
 
-    is_refused(Method::GET, path, &error(503, "unavailable", &[]), "Retry-After");
-    is_refused(Method::GET, path, &error(503, "unavailable", &[("retry-after", "soon")]), "number");
-    is_fine(Method::GET, path, &error(503, "unavailable", &[("retry-after", "5")]));
-    is_refused(Method::GET, path, &error(401, "invalid_token", &[]), "WWW-Authenticate");
-    is_refused(Method::GET, path, &error(429, "rate_limit_exceeded", &[("retry-after", "1")]), "RateLimit");
-    is_refused(Method::DELETE, path, &answer(204, &[], &Value::Null), "RateLimit");
-    is_fine(Method::DELETE, path, &answer(204, &LIMIT, &Value::Null));
-    is_refused(Method::DELETE, path, &answer(204, &LIMIT, &json!({})), "no body");
-    is_refused(Method::GET, "/v1/email/x/raw", &answer(200, &LIMIT, &json!({})), "message/rfc822");
+    is_refused(&Method::GET, path, &error(503, "unavailable", &[]), "Retry-After");
+    is_refused(&Method::GET, path, &error(503, "unavailable", &[("retry-after", "soon")]), "number");
+    is_fine(&Method::GET, path, &error(503, "unavailable", &[("retry-after", "5")]));
+    is_refused(&Method::GET, path, &error(401, "invalid_token", &[]), "WWW-Authenticate");
+    is_refused(&Method::GET, path, &error(429, "rate_limit_exceeded", &[("retry-after", "1")]), "RateLimit");
+    is_refused(&Method::DELETE, path, &answer(204, &[], &Value::Null), "RateLimit");
+    is_fine(&Method::DELETE, path, &answer(204, &LIMIT, &Value::Null));
+    is_refused(&Method::DELETE, path, &answer(204, &LIMIT, &json!({})), "no body");
+    is_refused(&Method::GET, "/v1/email/x/raw", &answer(200, &LIMIT, &json!({})), "message/rfc822");
 }
 
 #[test]
 fn what_is_no_operation_is_404_or_405() {
     let error = |status, code: &str| answer(status, &[], &json!({"error": code, "message": "a sentence"}));
-    is_fine(Method::GET, "/api/nothing", &error(404, "not_found"));
-    is_refused(Method::GET, "/api/nothing", &error(200, "not_found"), "404");
-    is_refused(Method::GET, "/v1/nothing", &error(404, "not_found"), "message");
-    is_refused(Method::POST, "/api/me", &error(404, "not_found"), "405");
+    is_fine(&Method::GET, "/api/nothing", &error(404, "not_found"));
+    is_refused(&Method::GET, "/api/nothing", &error(200, "not_found"), "404");
+    is_refused(&Method::GET, "/v1/nothing", &error(404, "not_found"), "message");
+    is_refused(&Method::POST, "/api/me", &error(404, "not_found"), "405");
     let allow =
         |methods| answer(405, &[("allow", methods)], &json!({"error": "method_not_allowed", "message": "x"}));
-    is_fine(Method::POST, "/api/me", &allow("GET,HEAD,DELETE"));
-    is_refused(Method::POST, "/api/me", &allow("GET,HEAD"), "Allow");
-    is_refused(Method::POST, "/api/me", &error(405, "method_not_allowed"), "Allow");
+    is_fine(&Method::POST, "/api/me", &allow("GET,HEAD,DELETE"));
+    is_refused(&Method::POST, "/api/me", &allow("GET,HEAD"), "Allow");
+    is_refused(&Method::POST, "/api/me", &error(405, "method_not_allowed"), "Allow");
 }

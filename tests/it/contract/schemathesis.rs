@@ -20,6 +20,9 @@ const MAIL: &[u8] = b"From: Ada <ada@client.example>\r\nTo: you\r\nSubject: hell
     Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nhello\r\n\
     --b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=a.txt\r\n\r\nattached\r\n--b--\r\n";
 
+/// The mailbox whose JWT the run has.
+const OWNED: &str = "owned@inbox.localhost";
+
 /// The credentials of the run must outlive it, and no number of things be used up.
 const PREPARE: [&str; 3] = [
     "UPDATE api_token SET managed_by = 'kubernetes'",
@@ -35,7 +38,7 @@ async fn nothing_is_found() {
     let installation = Installation::new();
     let server = up(&installation, &database);
     let api = Api::of(&installation.credentials());
-    let mailbox = api.post("/api/accounts", &account("owned@inbox.localhost")).await;
+    let mailbox = api.post("/api/accounts", &account(OWNED)).await;
     for statement in PREPARE {
         sqlx::query(statement).execute(&database.pool()).await.unwrap();
     }
@@ -44,26 +47,26 @@ async fn nothing_is_found() {
         let reply = send_mail(smtp, "ada@client.example", address, MAIL).await;
         assert_eq!(reply.code, 250, "{reply:?}");
     };
-    for _ in 0..5 {
-        receive("owned@inbox.localhost").await;
-    }
     // More than a wait can ask for, and more all the time, since the run deletes some.
     for _ in 0..60 {
         receive(FULL).await;
+        receive(OWNED).await;
     }
     let more = tokio::spawn(async move {
         loop {
-            send_mail(smtp, "ada@client.example", FULL, MAIL).await;
+            for address in [FULL, OWNED] {
+                send_mail(smtp, "ada@client.example", address, MAIL).await;
+            }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     });
 
     let settings = settings(&api, mailbox["token"].as_str().unwrap()).await;
-    let mut run = Command::new(std::env::var("SCHEMATHESIS").expect("SCHEMATHESIS names the program"));
+    let mut run = Command::new(setting("SCHEMATHESIS").expect("SCHEMATHESIS names the program"));
     run.arg("--config-file").arg(settings.path().join("schemathesis.toml"));
     run.args(["run", &format!("{}/openapi.json", api.base)]);
-    run.args(["--max-examples", &std::env::var("SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "1000".into())]);
-    run.args(std::env::var("SCHEMATHESIS_ARGUMENTS").unwrap_or_default().split_whitespace());
+    run.args(["--max-examples", &setting("SCHEMATHESIS_EXAMPLES").unwrap_or_else(|| "1000".into())]);
+    run.args(setting("SCHEMATHESIS_ARGUMENTS").unwrap_or_default().split_whitespace());
     run.env("TEMPMAIL_PRO", &api.pro).env("TEMPMAIL_LIVE", &api.live);
     run.env("TEMPMAIL_MAILBOX", mailbox["token"].as_str().unwrap());
     run.current_dir(root());
@@ -75,13 +78,15 @@ async fn nothing_is_found() {
     assert!(status.success(), "{log}");
 }
 
-/// The binary over a database that can be prepared, without the limits that a run would reach.
+/// The binary over a database that can be prepared, without the limits that a run would reach;
+/// its questions about domains go to a port where nobody is.
 fn up(installation: &Installation, database: &Database) -> Binary {
     let mut command = installation.command();
     command.arg("--postgres-url").arg(database.url());
     for limit in ["V1_PER_SECOND", "PRO_PER_SECOND"] {
         command.env(format!("TEMPMAIL_LIMITS__{limit}"), "1000000");
     }
+    command.env("TEMPMAIL_DNS__SERVERS", "[\"127.0.0.1:1\"]");
     let mut server = Binary::spawn(command);
     server.wait_for_line("ready");
     server
@@ -122,13 +127,17 @@ async fn settings(api: &Api, mailbox: &str) -> tempfile::TempDir {
     fs::copy(root().join("tests/schemathesis.toml"), settings).unwrap();
     let emails = api.request(Method::GET, &format!("/v1/inbox/{FULL}?limit=50")).live(&api.live).send().await;
     let messages = api.request(Method::GET, "/api/messages").bearer(mailbox).send().await;
-    let (mut accounts, mut webhooks, mut tokens) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut accounts, mut webhooks, mut tokens, mut domain_ids] = [const { Vec::new() }; 4];
     let credentials = vec![json!({ "token": &api.pro })];
     let names: Vec<Value> =
         (0..500).map(|number| account(&format!("account{number}@inbox.localhost"))).collect();
+    let domains: Vec<Value> =
+        (0..500).map(|number| json!({"domain": format!("d{number}.example.com")})).collect();
     for number in 0..10 {
         let address = format!("account{number}@inbox.localhost");
         accounts.push(api.post("/api/accounts", &account(&address)).await);
+        let domain = json!({"domain": format!("there{number}.example.com")});
+        domain_ids.push(api.post("/pro/api/domains", &domain).await);
         let webhook = json!({"url": "https://hooks.example/", "events": ["email.received"]});
         webhooks.push(api.post("/pro/api/webhooks", &webhook).await);
         tokens.push(api.post("/pro/api/tokens", &json!({"name": address, "kind": "live"})).await);
@@ -136,6 +145,8 @@ async fn settings(api: &Api, mailbox: &str) -> tempfile::TempDir {
     for (name, things, field) in [
         ("accounts", &accounts, "id"),
         ("addresses", &vec![json!({ "address": FULL })], "address"),
+        ("domain_ids", &domain_ids, "id"),
+        ("domains", &domains, "domain"),
         ("credentials", &credentials, "token"),
         ("names", &names, "address"),
         ("emails", emails.expect(200)["emails"].as_array().unwrap(), "id"),
@@ -151,4 +162,10 @@ async fn settings(api: &Api, mailbox: &str) -> tempfile::TempDir {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// What `tests/run` or its caller sets.
+#[expect(clippy::disallowed_methods, reason = "settings of this run, not of the product")]
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }

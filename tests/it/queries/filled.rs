@@ -64,9 +64,25 @@ impl Filled {
         Self { app, mailbox, others, domain, since }
     }
 
-    /// The ids of an inbox's newest messages.
-    pub async fn newest(&self, owner: Uuid) -> Vec<Uuid> {
-        let ids = sqlx::query_scalar("SELECT id FROM message WHERE owner = $1 ORDER BY seq DESC LIMIT $2")
+    /// Ids of messages at addresses without a mailbox, of the mailbox, and of the custom domain.
+    pub async fn ids(&self) -> [Vec<Uuid>; 3] {
+        [
+            self.ids_of(
+                "SELECT id FROM message WHERE class = 1 AND owner = $1 ORDER BY id DESC LIMIT $2",
+                Uuid::nil(),
+            )
+            .await,
+            self.ids_of("SELECT id FROM message WHERE inbox = $1 LIMIT $2", self.mailbox.id).await,
+            self.ids_of(
+                "SELECT id FROM message WHERE owner = $1 AND owner_kind = 2 LIMIT $2",
+                self.domain_id().await,
+            )
+            .await,
+        ]
+    }
+
+    async fn ids_of(&self, statement: &'static str, owner: Uuid) -> Vec<Uuid> {
+        let ids: Vec<Uuid> = sqlx::query_scalar(statement)
             .bind(owner)
             .bind(i64::from(super::REPEATED))
             .fetch_all(&self.app.pool)

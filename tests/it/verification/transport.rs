@@ -1,7 +1,9 @@
 //! UDP, and TCP where it is needed or where the question decides.
 
+use hickory_proto::rr::RecordType;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
+use tempmail_tests::wait::eventually;
 use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
@@ -45,6 +47,26 @@ async fn the_deciding_question_goes_over_tcp() {
     servers[0].fail(Fault::LiesOverUdp(Vec::new()));
     assert_eq!(find(&world).await, found(Missing, Right));
     assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+}
+
+#[tokio::test]
+async fn an_answer_over_tcp_counts_though_one_over_udp_was_faster() {
+    let world = DnsWorld::start().await;
+    let servers = world.domain(DOMAIN, 1).await;
+    let hold = servers[0].lie_while_tcp_is_held(&[RIGHT_TXT]);
+    let (findings, ()) = tokio::join!(find_over_tcp(&world), async {
+        hold.asked().await;
+        eventually("the lie is told", async || {
+            servers[0]
+                .asked()
+                .iter()
+                .find(|asked| asked.record_type == RecordType::TXT && !asked.over_tcp)
+                .cloned()
+        })
+        .await;
+        hold.release();
+    });
+    assert_eq!(findings, found(Missing, Missing));
 }
 
 #[tokio::test]

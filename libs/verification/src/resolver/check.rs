@@ -49,9 +49,9 @@ impl<'a> Check<'a> {
     /// An alias that was met before, or is one too many, is left as it is.
     pub(super) async fn follow_aliases(&self, name: Name, answers: &mut Vec<Answer<Vec<u8>>>) {
         let mut names = vec![name];
-        let mut read = 0;
-        while read < answers.len() {
-            if let Answer::Alias(target) = &answers[read]
+        let mut next = 0;
+        while next < answers.len() {
+            if let Answer::Alias(target) = &answers[next]
                 && !names.contains(target)
                 && names.len() <= ALIASES_MAX
             {
@@ -60,7 +60,7 @@ impl<'a> Check<'a> {
                 let zone = self.zone_of(&target).await;
                 answers.extend(self.records(&zone, &target, &TXT).await);
             }
-            read += 1;
+            next += 1;
         }
     }
 

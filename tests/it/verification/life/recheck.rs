@@ -101,3 +101,22 @@ async fn its_mail_can_not_be_read_until_it_is_verified_again() {
     assert_eq!(app.emails("any@ships.test").await[0]["subject"], "kept");
     assert_eq!(app.messages(&mailbox).await[0]["subject"], "kept in the mailbox");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_under_a_lost_name_goes_when_another_verifies_it() {
+    let world = Verified::start().await;
+    let app = &world.app;
+    world.dns.clear("_tempmail.ships.test").await;
+    assert_eq!(world.after_days(6).await, state("verified", ""));
+    app.deliver("any@ships.test", "of the former owner", "").await;
+    assert_eq!(world.after_days(1).await, state("failed", "records_lost"));
+
+    let buyer = app.another_tenant("buyer").await;
+    let bought = app.domain(&buyer, "ships.test").await;
+    world.dns.publish(&[&bought]).await;
+    assert_eq!(app.checked_domain(&buyer, &bought.id).await["verify_status"], "verified");
+    // The name comes back, the mail does not.
+    world.dns.publish(&[&world.domain]).await;
+    assert_eq!(app.checked_domain(&app.tenant, &world.domain.id).await["verify_status"], "verified");
+    app.is_empty("any@ships.test").await;
+}
