@@ -16,6 +16,8 @@ use tokio::time::Instant;
 const IDLE: Duration = Duration::from_secs(75);
 /// How long a client may read nothing of an answer that waits for it.
 const STALLED: Duration = Duration::from_secs(30);
+/// A body of so many octets that nobody read comes with its header section, and is skipped.
+const SKIPPED: u64 = 4 << 10;
 /// How long a client may go on sending a body that was answered without it.
 const LINGER: Duration = Duration::from_secs(5);
 /// Octets of such a body that are read and dropped.
@@ -38,8 +40,9 @@ struct State {
     phase: Phase,
     since: Instant,
     stalled_since: Option<Instant>,
-    /// The body of the last request was not read to its end.
-    body_left: bool,
+    /// Octets of the last request's body, where it was not read to its end; `u64::MAX` where
+    /// nobody knows.
+    body_left: Option<u64>,
 }
 
 /// What a connection is waiting for; shared between its socket and its requests.
@@ -52,8 +55,7 @@ pub(super) struct Activity {
 impl Activity {
     /// A connection that just opened has `head` for the header section of its first request.
     pub(super) fn new(head: Duration) -> Self {
-        let state =
-            State { phase: Phase::Head, since: Instant::now(), stalled_since: None, body_left: false };
+        let state = State { phase: Phase::Head, since: Instant::now(), stalled_since: None, body_left: None };
         Self { state: Arc::new(Mutex::new(state)), head }
     }
 
@@ -98,19 +100,20 @@ impl Activity {
         }
     }
 
-    /// Whether the body of the last request was not read to its end.
+    /// Whether so much of the last request's body was not read that no request can follow it.
     pub(super) fn left_a_body(&self) -> bool {
-        self.lock().body_left
+        self.lock().body_left.is_some_and(|octets| octets > SKIPPED)
     }
 
     /// Whether the client may still be sending though all is answered.
     fn lingers(&self) -> bool {
         let mut state = self.lock();
-        if state.body_left && !matches!(state.phase, Phase::Lingering) {
+        let lingers = state.body_left.is_some();
+        if lingers && !matches!(state.phase, Phase::Lingering) {
             state.phase = Phase::Lingering;
             state.since = Instant::now();
         }
-        state.body_left
+        lingers
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -126,7 +129,8 @@ pub(super) struct RequestBody {
 
 impl RequestBody {
     pub(super) fn new(body: Incoming, activity: Activity) -> Self {
-        activity.lock().body_left = !body.is_end_stream();
+        let octets = body.size_hint().exact().unwrap_or(u64::MAX);
+        activity.lock().body_left = (!body.is_end_stream()).then_some(octets);
         Self { body, activity }
     }
 }
@@ -141,7 +145,7 @@ impl HttpBody for RequestBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         if frame.is_none() || self.body.is_end_stream() {
-            self.activity.lock().body_left = false;
+            self.activity.lock().body_left = None;
         }
         Poll::Ready(frame)
     }
