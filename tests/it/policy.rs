@@ -257,11 +257,15 @@ fn licence_expressions_are_read() {
 
 #[test]
 fn the_tests_that_the_documents_name_are_there() {
-    let all = Command::new(std::env::current_exe().unwrap()).args(["--list", "--format", "terse"]).output().unwrap();
+    let all = Command::new(std::env::current_exe().unwrap())
+        .args(["--list", "--format", "terse"])
+        .output()
+        .unwrap();
     let all = String::from_utf8(all.stdout).unwrap();
     let all: BTreeSet<&str> = all.lines().filter_map(|line| line.strip_suffix(": test")).collect();
     let text = std::fs::read_to_string(root().join("docs/interface.md")).unwrap();
-    let named: BTreeSet<&str> = text.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
+    let named: BTreeSet<&str> =
+        text.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
     assert!(named.len() > 100, "the table is there");
     let missing: Vec<_> = named.difference(&all).collect();
     assert!(missing.is_empty(), "docs/interface.md names tests that do not exist: {missing:#?}");
