@@ -75,6 +75,18 @@ const HOT: &[Hot] = &[
         indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", "purge_inbox"],
         rows: LIST,
     },
+    Hot {
+        name: "list_tenant_mailboxes",
+        indexes: &[
+            "mailbox_tenant",
+            "domain_pkey",
+            "usage_pkey",
+            "message_inbox_seq_idx",
+            "message_pkey",
+            "purge_inbox",
+        ],
+        rows: 2 * LIST,
+    },
     Hot { name: "delete_message", indexes: DELETION, rows: 20 },
     // A BRIN of 32 pages a range: what lies beside it is read, too. For a partition that has just
     // begun any index will do.
@@ -171,7 +183,6 @@ const COLD: &[&str] = &[
     "list_shared_domains",
     "list_system_domain_uses",
     "list_system_domains",
-    "list_tenant_mailboxes",
     "list_tenants",
     "list_tokens",
     "list_webhook_deliveries",
@@ -343,6 +354,7 @@ async fn record() -> Vec<Recorded> {
         Session { recorder: Recorder::start(filled.app.database()).await, recorded: Vec::new() };
     record_token_api(&filled, &mut session).await;
     record_mailbox_api(&filled, &mut session).await;
+    record_pro_api(&filled, &mut session).await;
     record_mail(&filled, &mut session).await;
     record_loops(&filled, &mut session).await;
     session.recorded
@@ -479,6 +491,16 @@ async fn record_mailbox_api(filled: &Filled, session: &mut Session<'_>) {
         .record("POST /api/token", &["find_mailbox_to_sign_in"], |_| async move {
             let body = json!({ "address": mailbox.address, "password": mailbox.password });
             app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
+        })
+        .await;
+}
+
+async fn record_pro_api(filled: &Filled, session: &mut Session<'_>) {
+    let app = &filled.app;
+    session
+        .record("GET /pro/api/accounts", &["find_token", "list_tenant_mailboxes"], |number| async move {
+            let path = format!("/pro/api/accounts?page={}", 1 + number % 2);
+            app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
         })
         .await;
 }
