@@ -117,7 +117,8 @@ async fn fill(app: &App, mailbox: Uuid, domain: Uuid) {
     execute(&app.pool, messages).await;
     execute(&app.pool, fill(USAGE).bind(mailbox)).await;
     execute(&app.pool, sqlx::query("UPDATE stream SET seq = (SELECT max(seq) FROM message)")).await;
-    execute(&app.pool, sqlx::query("ANALYZE")).await;
+    // As autovacuum does by and by: without it the BRIN has not seen what is there.
+    execute(&app.pool, sqlx::query("VACUUM (ANALYZE)")).await;
 }
 
 async fn execute(pool: &PgPool, query: Query<'_, Postgres, PgArguments>) {
