@@ -27,6 +27,30 @@ impl Creation {
     }
 }
 
+/// Who may change a thing of a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManagedBy {
+    /// Its tenant, over HTTP.
+    Api,
+    /// The operator, by its resource.
+    Kubernetes,
+}
+
+impl ManagedBy {
+    /// The word for it in the interface and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Kubernetes => "kubernetes",
+        }
+    }
+
+    /// What the store's word means: the schema knows no third one.
+    pub(crate) fn from_word(word: &str) -> Self {
+        if word == Self::Kubernetes.as_str() { Self::Kubernetes } else { Self::Api }
+    }
+}
+
 /// Why a thing that its owner names by id stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
@@ -39,10 +63,10 @@ pub enum Refused {
 impl Refused {
     /// What a statement that changes one row did, by the `managed_by` of the row it found.
     pub(crate) fn unless_changed(managed_by: Option<&str>) -> Result<(), Self> {
-        match managed_by {
+        match managed_by.map(ManagedBy::from_word) {
             None => Err(Self::NotFound),
-            Some("kubernetes") => Err(Self::ManagedByKubernetes),
-            Some(_) => Ok(()),
+            Some(ManagedBy::Kubernetes) => Err(Self::ManagedByKubernetes),
+            Some(ManagedBy::Api) => Ok(()),
         }
     }
 }

@@ -10,8 +10,10 @@ use sqlx::postgres::PgRow;
 use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
+use crate::change::{ManagedBy, Refused};
 use crate::page::rows_before;
-use crate::{Refused, Store, StoreError};
+use crate::row::{optional_time, time};
+use crate::{Store, StoreError};
 
 pub use check::{CheckPermit, DomainToCheck, Holder, RecordsSeen, Verification};
 
@@ -35,15 +37,6 @@ pub enum FailureReason {
     RecordsLost,
     /// Another tenant proved that the name is theirs.
     ClaimedByAnother,
-}
-
-/// Who may change a custom domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManagedBy {
-    /// Its tenant, over HTTP.
-    Api,
-    /// The operator, by its resource.
-    Kubernetes,
 }
 
 /// A custom domain of a tenant.
@@ -131,22 +124,10 @@ impl FailureReason {
     }
 }
 
-impl ManagedBy {
-    /// The word for it in the interface and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Api => "api",
-            Self::Kubernetes => "kubernetes",
-        }
-    }
-}
-
 impl CustomDomain {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let id = row.try_get("id")?;
         let failure_reason: Option<&str> = row.try_get("failure_reason")?;
-        let verified_at: Option<jiff_sqlx::Timestamp> = row.try_get("verified_at")?;
-        let time = |column| row.try_get::<jiff_sqlx::Timestamp, _>(column).map(jiff_sqlx::Timestamp::to_jiff);
         Ok(Self {
             id,
             name: row.try_get("name")?,
@@ -155,14 +136,10 @@ impl CustomDomain {
             failure_reason: failure_reason.map(|word| reason(word, id)).transpose()?,
             txt_ok: row.try_get("txt_ok")?,
             mx_ok: row.try_get("mx_ok")?,
-            created_at: time("created_at")?,
-            deadline: time("deadline")?,
-            verified_at: verified_at.map(jiff_sqlx::Timestamp::to_jiff),
-            managed_by: if row.try_get::<&str, _>("managed_by")? == ManagedBy::Kubernetes.as_str() {
-                ManagedBy::Kubernetes
-            } else {
-                ManagedBy::Api
-            },
+            created_at: time(row, "created_at")?,
+            deadline: time(row, "deadline")?,
+            verified_at: optional_time(row, "verified_at")?,
+            managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
         })
     }
 }

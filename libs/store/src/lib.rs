@@ -19,6 +19,7 @@ mod pro_mailbox;
 mod recipient;
 mod retention;
 mod room;
+mod row;
 mod shared_address;
 mod slot;
 mod stream;
@@ -31,10 +32,10 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
-pub use change::{Creation, Refused};
+pub use change::{Creation, ManagedBy, Refused};
 pub use custom_domain::{
-    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, ManagedBy,
-    NewCustomDomain, RecordsSeen, Verification, VerifyStatus,
+    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, NewCustomDomain,
+    RecordsSeen, Verification, VerifyStatus,
 };
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};

@@ -11,6 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
+use crate::row::time;
 use crate::{Store, StoreError};
 
 /// A mailbox whose domain serves.
@@ -72,7 +73,6 @@ pub enum MailboxCreation {
 
 impl Mailbox {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
-        let time = |column| row.try_get::<jiff_sqlx::Timestamp, _>(column).map(jiff_sqlx::Timestamp::to_jiff);
         Ok(Self {
             id: row.try_get("id")?,
             domain: row.try_get("domain")?,
@@ -81,8 +81,8 @@ impl Mailbox {
             suspended: row.try_get("suspended")?,
             quota: row.try_get("quota")?,
             password_epoch: row.try_get("password_epoch")?,
-            created_at: time("created_at")?,
-            seen_at: time("seen_at")?,
+            created_at: time(row, "created_at")?,
+            seen_at: time(row, "seen_at")?,
             managed_by_kubernetes: row.try_get("managed_by_kubernetes")?,
         })
     }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use crate::change::Refused;
 use crate::page::rows_before;
+use crate::row::time;
 use crate::{Store, StoreError};
 
 /// A mailbox in the list of its tenant.
@@ -74,7 +75,7 @@ impl Store {
                     address: row.try_get("address")?,
                     quota: row.try_get("quota")?,
                     used: row.try_get("used")?,
-                    created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+                    created_at: time(row, "created_at")?,
                 })
             })
             .collect()

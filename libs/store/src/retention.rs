@@ -8,6 +8,7 @@ use tempmail_model::id::lowest_id;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
+use crate::row::time;
 use crate::{Store, StoreError};
 
 /// Messages that one batch of a purge deletes at most.
@@ -222,10 +223,7 @@ async fn delete_purged(
 }
 
 fn slot_key(row: &sqlx::postgres::PgRow) -> Result<SlotKey, StoreError> {
-    Ok(SlotKey {
-        class: retention_class(row.try_get("class")?)?,
-        starts: row.try_get::<jiff_sqlx::Timestamp, _>("starts")?.to_jiff(),
-    })
+    Ok(SlotKey { class: retention_class(row.try_get("class")?)?, starts: time(row, "starts")? })
 }
 
 fn retention_class(hours: i16) -> Result<RetentionClass, StoreError> {

@@ -6,6 +6,7 @@ use sqlx::Row as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
+use crate::row::time;
 use crate::{Store, StoreError};
 
 /// A system domain that serves, and how it is used.
@@ -76,7 +77,7 @@ impl Store {
                     sort_order: row.try_get("sort_order")?,
                     shared_inboxes: row.try_get("shared_inboxes")?,
                     mailboxes: row.try_get("mailboxes")?,
-                    created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+                    created_at: time(row, "created_at")?,
                 })
             })
             .collect()

@@ -8,6 +8,7 @@ use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
+use crate::row::time;
 use crate::{Store, StoreError};
 
 /// What a new tenant may have.
@@ -109,7 +110,7 @@ impl Tenant {
             tokens: share("tokens", "token_limit")?,
             mailbox_bytes: row.try_get("mailbox_bytes")?,
             stored_bytes: row.try_get("stored_bytes")?,
-            created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+            created_at: time(row, "created_at")?,
         })
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::change::{Creation, Refused};
 use crate::page::rows_before;
+use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
 /// How long a token that was revoked or has expired is still listed.
@@ -77,9 +78,9 @@ impl ApiToken {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             suspended: row.try_get("suspended")?,
-            last_used_at: time(row, "last_used_at")?,
-            expires_at: time(row, "expires_at")?,
-            revoked_at: time(row, "revoked_at")?,
+            last_used_at: optional_time(row, "last_used_at")?,
+            expires_at: optional_time(row, "expires_at")?,
+            revoked_at: optional_time(row, "revoked_at")?,
         })
     }
 }
@@ -91,16 +92,12 @@ impl ListedToken {
             name: row.try_get("name")?,
             kind: row.try_get("kind")?,
             hint: row.try_get("hint")?,
-            created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
-            last_used_at: time(row, "last_used_at")?,
-            expires_at: time(row, "expires_at")?,
-            revoked_at: time(row, "revoked_at")?,
+            created_at: time(row, "created_at")?,
+            last_used_at: optional_time(row, "last_used_at")?,
+            expires_at: optional_time(row, "expires_at")?,
+            revoked_at: optional_time(row, "revoked_at")?,
         })
     }
-}
-
-fn time(row: &PgRow, column: &str) -> Result<Option<Timestamp>, StoreError> {
-    Ok(row.try_get::<Option<jiff_sqlx::Timestamp>, _>(column)?.map(jiff_sqlx::Timestamp::to_jiff))
 }
 
 /// A token with what its tenant lets it do.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::change::{Creation, Refused};
 use crate::page::rows_before;
+use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
 /// How long an attempt at delivery is listed.
@@ -96,10 +97,8 @@ impl Webhook {
             events: row.try_get("events")?,
             status: row.try_get("status")?,
             failure_count: row.try_get("failure_count")?,
-            last_triggered_at: row
-                .try_get::<Option<jiff_sqlx::Timestamp>, _>("last_triggered_at")?
-                .map(jiff_sqlx::Timestamp::to_jiff),
-            created_at: row.try_get::<jiff_sqlx::Timestamp, _>("created_at")?.to_jiff(),
+            last_triggered_at: optional_time(row, "last_triggered_at")?,
+            created_at: time(row, "created_at")?,
         })
     }
 }

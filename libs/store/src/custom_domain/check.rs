@@ -10,6 +10,7 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use super::{FailureReason, VerifyStatus, status};
+use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
 /// What a check has to know of a custom domain.
@@ -90,7 +91,7 @@ impl DomainToCheck {
             name: row.try_get("name")?,
             token: row.try_get("verify_token")?,
             status: status(row, id)?,
-            deadline: row.try_get::<jiff_sqlx::Timestamp, _>("deadline")?.to_jiff(),
+            deadline: time(row, "deadline")?,
             lost_days: row.try_get("lost_days")?,
             holder,
         })
@@ -146,8 +147,8 @@ impl Store {
             return Ok(CheckPermit::Granted);
         }
         // Where another check began in this very moment, the row still shows what was before.
-        let checked_at: Option<jiff_sqlx::Timestamp> = row.try_get("checked_at")?;
-        let left = checked_at.map(|at| pause - now.duration_since(at.to_jiff()));
+        let checked_at = optional_time(&row, "checked_at")?;
+        let left = checked_at.map(|at| pause - now.duration_since(at));
         let left = left.filter(|left| left.is_positive()).map_or(pause, |left| left.min(pause));
         Ok(CheckPermit::TooSoon { retry_after: left.unsigned_abs() })
     }
