@@ -87,12 +87,7 @@ impl AppBuilder {
     /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
     #[must_use]
     pub fn dns(self, world: &DnsWorld) -> Self {
-        self.config(|config| {
-            config.dns.mode = DnsMode::Authoritative;
-            config.dns.servers = vec![world.seed()];
-            config.dns.port = world.port();
-            config.dns.allow_private = true;
-        })
+        self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
     }
 
     /// Lets the roles reach Postgres through a proxy at this port of loopback only.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hickory_proto::rr::rdata::{A, CNAME, MX, NS, TXT};
 use hickory_proto::rr::{Name, RData, RecordType};
-use tempmail_verification::{DnsMode, DnsSettings};
+use tempmail_runtime::config::{Dns, DnsMode};
 
 pub use self::fault::{Fault, Hold};
 pub use self::forger::Forgery;
@@ -108,12 +108,12 @@ impl DnsWorld {
     }
 
     /// Settings that ask this DNS.
-    pub fn settings(&self, mode: DnsMode) -> DnsSettings {
+    pub fn settings(&self, mode: DnsMode) -> Dns {
         let server = match mode {
             DnsMode::Authoritative => self.seed(),
             DnsMode::Recursive => self.recursive(),
         };
-        DnsSettings { mode, servers: vec![server], port: self.port, allow_private: true }
+        Dns { mode, servers: vec![server], port: self.port, allow_private: true, ..Dns::default() }
     }
 
     /// A server that is responsible for nothing yet.

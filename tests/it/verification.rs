@@ -12,8 +12,9 @@ mod transport;
 mod vote;
 mod walk;
 
+use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
-use tempmail_verification::{DnsMode, Finding, Findings, Question, Resolver, Transport};
+use tempmail_verification::{Finding, Findings, Question, Resolver, Transport};
 
 const DOMAIN: &str = "acme.test";
 const TXT_NAME: &str = "_tempmail.acme.test";
@@ -28,7 +29,7 @@ fn question() -> Question<'static> {
 }
 
 fn resolver(world: &DnsWorld) -> Resolver {
-    Resolver::new(world.settings(DnsMode::Authoritative)).unwrap()
+    Resolver::new(&world.settings(DnsMode::Authoritative)).unwrap()
 }
 
 async fn find(world: &DnsWorld) -> Findings {

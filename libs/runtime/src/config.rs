@@ -180,11 +180,13 @@ pub struct Addresses {
 pub struct Dns {
     /// Whom the answer about a domain is taken from.
     pub mode: DnsMode,
-    /// Where to begin, or in [`DnsMode::Recursive`] whom to ask; none: those of the system.
+    /// Resolvers that tell where a domain's name servers are, or, in [`DnsMode::Recursive`],
+    /// that answer. None: those of the system.
     pub servers: Vec<SocketAddr>,
     /// Port of the domains' name servers.
     pub port: u16,
-    /// Whether a domain's name servers may have addresses that are not public.
+    /// Whether a domain's name servers may have addresses that are not public. The tenant
+    /// chooses those servers, so this lets tenants have us ask inside our own network.
     pub allow_private: bool,
     /// Seconds between two checks of a pending domain.
     pub interval_seconds: u32,
@@ -196,10 +198,10 @@ pub struct Dns {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DnsMode {
-    /// The domain's own name servers.
+    /// The domain's own name servers, each asked directly: no cache stands between.
     #[default]
     Authoritative,
-    /// Resolvers, whose word is taken.
+    /// Resolvers, whose word is taken: for networks that reach no other server.
     Recursive,
 }
 

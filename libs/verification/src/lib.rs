@@ -5,12 +5,10 @@ mod finding;
 mod name;
 mod resolver;
 mod rules;
-mod settings;
 mod verifier;
 
 pub use finding::{Answer, Finding, Findings, Question, decide};
 pub use name::{NameError, custom_domain_name};
 pub use resolver::{Resolver, ResolverError, Transport};
 pub use rules::DomainRules;
-pub use settings::{DnsMode, DnsSettings};
 pub use verifier::{Checked, Outcome, Verifier};

@@ -19,6 +19,7 @@ use std::time::Duration;
 use hickory_proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 use tempmail_bus::RateLimits;
+use tempmail_runtime::config::{Dns, DnsMode};
 use tokio::join;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -26,7 +27,6 @@ use tokio::time::Instant;
 use self::check::Check;
 use self::kind::{MX, TXT};
 use crate::finding::{Findings, Question, decide};
-use crate::settings::{DnsMode, DnsSettings};
 
 /// Longest that one domain takes, once its turn has come. What has answered by then votes.
 const PER_DOMAIN: Duration = Duration::from_secs(10);
@@ -70,8 +70,8 @@ impl Resolver {
     ///
     /// # Errors
     /// [`ResolverError::SystemServers`].
-    pub fn new(settings: DnsSettings) -> Result<Self, ResolverError> {
-        let seeds = if settings.servers.is_empty() { system_servers()? } else { settings.servers };
+    pub fn new(settings: &Dns) -> Result<Self, ResolverError> {
+        let seeds = if settings.servers.is_empty() { system_servers()? } else { settings.servers.clone() };
         Ok(Self {
             mode: settings.mode,
             seeds,

@@ -6,8 +6,6 @@ use jiff::SignedDuration;
 use tempmail_model::address::normal_domain;
 use tempmail_runtime::config::Config;
 
-use crate::settings::{DnsMode, DnsSettings};
-
 /// The part of the configuration that decides about custom domains.
 #[derive(Debug, Clone)]
 pub struct DomainRules {
@@ -40,20 +38,6 @@ fn site_name(origin: &str) -> Option<String> {
     let (_, authority) = origin.split_once("://")?;
     let host = if authority.starts_with('[') { return None } else { authority.split(':').next()? };
     if host.parse::<IpAddr>().is_ok() { None } else { normal_domain(host).ok() }
-}
-
-/// How the configuration says that DNS is asked.
-pub(crate) fn dns_settings(config: &Config) -> DnsSettings {
-    let dns = &config.dns;
-    DnsSettings {
-        mode: match dns.mode {
-            tempmail_runtime::config::DnsMode::Authoritative => DnsMode::Authoritative,
-            tempmail_runtime::config::DnsMode::Recursive => DnsMode::Recursive,
-        },
-        servers: dns.servers.clone(),
-        port: dns.port,
-        allow_private: dns.allow_private,
-    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::decision::{Decision, Occasion, RECHECK, Standing, decide, unverified};
 use crate::finding::{Finding, Findings, Question};
 use crate::resolver::{Resolver, Transport};
-use crate::rules::{DomainRules, dns_settings};
+use crate::rules::DomainRules;
 
 /// Checks under way at once.
 const IN_FLIGHT: usize = 50;
@@ -76,7 +76,7 @@ impl Verifier {
     /// Over a database whose schema is up to date. On a machine without DNS no check finds an
     /// answer, and everything else goes on.
     pub fn new(config: &Config, store: Store, clock: Arc<dyn Clock>) -> Self {
-        let resolver = Resolver::new(dns_settings(config))
+        let resolver = Resolver::new(&config.dns)
             .inspect_err(|error| tracing::warn!("custom domains can't be verified: {error}"))
             .ok();
         Self { store, clock, resolver, rules: DomainRules::new(config) }

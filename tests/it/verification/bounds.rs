@@ -4,10 +4,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::{Fault, NameServer};
 use tempmail_verification::Finding::{Missing, Right, Unknown};
-use tempmail_verification::{DnsMode, Question, Resolver, Transport};
+use tempmail_verification::{Question, Resolver, Transport};
 use tokio::task::JoinSet;
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
@@ -19,7 +20,7 @@ async fn servers_at_private_addresses_are_not_asked() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.allow_private = false;
-    let resolver = Resolver::new(settings).unwrap();
+    let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Unknown, Unknown));
     assert_eq!(servers[0].asked(), []);
     assert_ne!(world.seed_server().asked(), [], "the seed is of the configuration");

@@ -1,14 +1,15 @@
 //! Mode `recursive`: the configured resolvers are asked, and their word is taken.
 
+use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
-use tempmail_verification::{DnsMode, Findings, Question, Resolver, Transport};
+use tempmail_verification::{Findings, Question, Resolver, Transport};
 
 use super::{DOMAIN, HOLDER_TOKEN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, found, question};
 
 async fn find(world: &DnsWorld) -> Findings {
-    let resolver = Resolver::new(world.settings(DnsMode::Recursive)).unwrap();
+    let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     resolver.find(&question(), Transport::UdpFirst).await
 }
 
@@ -48,7 +49,7 @@ async fn every_resolver_that_answers_must_say_so() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let mut settings = world.settings(DnsMode::Recursive);
     settings.servers.push(world.seed());
-    let resolver = Resolver::new(settings).unwrap();
+    let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
     world.seed_server().fail(Fault::ServFail);
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
@@ -73,7 +74,7 @@ async fn the_holder_is_looked_for() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
-    let resolver = Resolver::new(world.settings(DnsMode::Recursive)).unwrap();
+    let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
     assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Right);
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
@@ -85,7 +86,7 @@ async fn the_deciding_question_goes_over_tcp() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.recursive_server().fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
-    let resolver = Resolver::new(world.settings(DnsMode::Recursive)).unwrap();
+    let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt, Right);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt, Missing);
 }

@@ -1,10 +1,11 @@
 //! How the servers of a name are found.
 
 use hickory_proto::rr::RecordType;
+use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::Finding::{Missing, Right, Unknown};
-use tempmail_verification::{DnsMode, Question, Resolver, Transport};
+use tempmail_verification::{Question, Resolver, Transport};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
@@ -76,7 +77,7 @@ async fn one_seed_that_answers_is_enough() {
     silent.fail(Fault::Silent);
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.servers = vec![refusing.address(), silent.address(), world.seed()];
-    let resolver = Resolver::new(settings).unwrap();
+    let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
 }
 

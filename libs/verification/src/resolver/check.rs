@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use hickory_proto::op::{Message, Query};
 use hickory_proto::rr::{Name, RecordType};
+use tempmail_runtime::config::DnsMode;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::ask::Ask;
@@ -15,7 +16,6 @@ use super::reading::{is_usable, read};
 use super::zone::Zone;
 use super::{Resolver, Transport};
 use crate::finding::Answer;
-use crate::settings::DnsMode;
 
 /// What is asked about one domain, and until when.
 #[derive(Debug)]
@@ -113,14 +113,15 @@ impl<'a> Check<'a> {
 mod tests {
     use std::time::Duration;
 
+    use tempmail_runtime::config::Dns;
+
     use super::*;
-    use crate::settings::DnsSettings;
 
     /// The clock of the tasks stands still but for those who sleep.
     #[tokio::test(start_paused = true)]
     async fn one_address_is_paced_and_another_is_not_held_up_by_it() {
         let servers = vec![SocketAddr::from(([127, 0, 0, 1], 53))];
-        let resolver = Resolver::new(DnsSettings { servers, ..DnsSettings::default() }).unwrap();
+        let resolver = Resolver::new(&Dns { servers, ..Dns::default() }).unwrap();
         let start = Instant::now();
         let check = Check::new(&resolver, Transport::UdpFirst, start + Duration::from_secs(10));
         for address in [[192, 0, 2, 1], [192, 0, 2, 2]] {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use futures_util::future::join_all;
 use hickory_proto::op::Message;
 use hickory_proto::rr::Name;
+use tempmail_runtime::config::DnsMode;
 use tokio::join;
 
 use super::address::is_public;
@@ -12,7 +13,6 @@ use super::check::Check;
 use super::kind::{A, AAAA, Kind, NS};
 use super::reading::{apex, is_usable, read};
 use crate::finding::Answer;
-use crate::settings::DnsMode;
 
 /// Name servers of a zone that are asked.
 const NAME_SERVERS_MAX: usize = 13;
