@@ -11,7 +11,7 @@ mod tailer;
 
 use std::sync::Arc;
 
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -33,7 +33,7 @@ impl Arrivals {
     /// wait, until `shutdown` stops or this is dropped. What it can't see is said in `readiness` ("arrivals").
     pub fn start(
         store: Store,
-        bus: &Bus,
+        bus: &SharedBus,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         shutdown: &Shutdown,

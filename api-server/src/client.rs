@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::HeaderMap;
 use ipnet::IpNet;
+use tempmail_bus::RateKey;
 use tempmail_runtime::config::Http;
 
 /// The peer of a connection, put into the extensions of its requests.
@@ -14,6 +15,16 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 /// A client: an IPv4 address, or an IPv6 /64. What is counted by client is counted by this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientKey(IpAddr);
+
+impl From<ClientKey> for RateKey {
+    fn from(client: ClientKey) -> Self {
+        let address = match client.0 {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        Self::of(&[&address.octets()])
+    }
+}
 
 /// A client, and whether limits by client apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use socket2::{SockRef, TcpKeepalive};
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -47,7 +47,7 @@ pub struct ApiServer {
     listener: TcpListener,
     config: Arc<Config>,
     store: Store,
-    bus: Bus,
+    bus: SharedBus,
     clock: Arc<dyn Clock>,
     keys: Keys,
     readiness: Readiness,
@@ -61,7 +61,7 @@ impl ApiServer {
     pub async fn bind(
         config: Arc<Config>,
         store: Store,
-        bus: Bus,
+        bus: SharedBus,
         clock: Arc<dyn Clock>,
         keys: Keys,
         readiness: Readiness,

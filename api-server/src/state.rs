@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
@@ -35,7 +35,7 @@ pub struct App {
     /// The only truth.
     pub store: Store,
     /// Arrivals and wait slots.
-    pub bus: Bus,
+    pub bus: SharedBus,
     /// Business time.
     pub clock: Arc<dyn Clock>,
     /// Seals and opens `next_since`.
@@ -67,7 +67,7 @@ impl AppState {
     pub fn start(
         config: Arc<Config>,
         store: Store,
-        bus: Bus,
+        bus: SharedBus,
         clock: Arc<dyn Clock>,
         keys: &Keys,
         readiness: Readiness,

@@ -11,7 +11,7 @@ mod under_way;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::address::{RecipientAddress, ReservedLocalParts};
 use tempmail_model::clock::Clock;
 pub use tempmail_model::trace::Protocol;
@@ -90,7 +90,7 @@ impl std::fmt::Debug for ClockHandle {
 
 impl Delivery {
     /// Starts the batcher of this process.
-    pub fn start(config: &Config, store: Store, bus: Bus, clock: Arc<dyn Clock>) -> (Self, JoinHandle<()>) {
+    pub fn start(config: &Config, store: Store, bus: SharedBus, clock: Arc<dyn Clock>) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let rules = DeliveryRules {
             free_class: config.retention.free_hours,

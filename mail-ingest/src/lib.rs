@@ -15,7 +15,7 @@ pub mod tls;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
@@ -42,7 +42,7 @@ pub struct Ingest {
     tls: Option<TlsAcceptor>,
     config: Arc<Config>,
     store: Store,
-    bus: Bus,
+    bus: SharedBus,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
 }
@@ -55,7 +55,7 @@ impl Ingest {
     pub async fn bind(
         config: Arc<Config>,
         store: Store,
-        bus: Bus,
+        bus: SharedBus,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
     ) -> anyhow::Result<Self> {

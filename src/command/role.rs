@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::Bus;
+use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_runtime::admin::Admin;
@@ -97,12 +97,13 @@ async fn work(
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
+    let bus: SharedBus = Arc::new(InProcess::new());
     match role {
         Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
-        Role::Ingest => Ingest::bind(config, store, Bus::new(), clock, readiness).await?.run(shutdown).await,
+        Role::Ingest => Ingest::bind(config, store, bus, clock, readiness).await?.run(shutdown).await,
         Role::Api => {
             let keys = keys.context("the HTTP interface needs keys")?;
-            let server = ApiServer::bind(config, store, Bus::new(), clock, keys, readiness).await?;
+            let server = ApiServer::bind(config, store, bus, clock, keys, readiness).await?;
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
             server.run(shutdown).await
         }

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempmail_api_server::ApiServer;
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};

@@ -15,7 +15,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::Bus;
+use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
 use tempmail_model::id::new_id;
@@ -158,7 +158,8 @@ impl Running {
         let keys = Keys::from_config(&config).expect("the harness makes good keys");
         store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
         let config = Arc::new(config);
-        let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
+        let bus: SharedBus = Arc::new(InProcess::new());
+        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let mut tasks = JoinSet::new();
         let mut smtp = Vec::new();

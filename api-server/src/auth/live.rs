@@ -32,7 +32,7 @@ impl FromRequestParts<AppState> for LiveCaller {
         let presented = presented(&parts.headers)?;
         let hash = TokenHash::of_presented(TokenKind::Live, presented).ok_or(V1Error::InvalidToken)?;
         let token = find(hash, state).await?;
-        let decision = state.limits.of_token(token.id);
+        let decision = state.limits.of_token(token.id).await;
         RateReport::put(&parts.extensions, "token", decision);
         if !decision.allowed {
             return Err(V1Error::RateLimitExceeded { retry_after: decision.retry_after });

@@ -77,7 +77,7 @@ impl FromRequestParts<AppState> for ProCaller {
                 }
             }
         };
-        let decision = state.limits.of_pro_token(token.id);
+        let decision = state.limits.of_pro_token(token.id).await;
         RateReport::put(&parts.extensions, "token", decision);
         if !decision.allowed {
             return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });

@@ -98,7 +98,7 @@ pub(super) async fn create_account(
     let tenant = pro.map(|caller| caller.tenant);
     let domain = usable_domain(&state, &address, tenant).await?;
     if tenant.is_none()
-        && let Some(decision) = state.limits.of_free_mailbox(client)
+        && let Some(decision) = state.limits.of_free_mailbox(client).await
         && !decision.allowed
     {
         return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });

@@ -24,6 +24,7 @@ pub(super) async fn create_token(
     let attempt = state
         .limits
         .begin_sign_in(counted_as, client)
+        .await
         .map_err(|retry_after| ApiError::RateLimitExceeded { retry_after })?;
     let found = match &address {
         Some(address) => state.store.find_mailbox_to_sign_in(address.local_part(), address.domain()).await?,
@@ -32,7 +33,7 @@ pub(super) async fn create_token(
     let (mailbox, hash) = found.unzip();
     let matches = state.passwords.verify(password, hash).await?;
     let Some(mailbox) = mailbox.filter(|_| matches) else { return Err(ApiError::InvalidCredentials) };
-    attempt.succeeded();
+    attempt.succeeded().await;
     if mailbox.suspended {
         return Err(ApiError::AccountDisabled);
     }

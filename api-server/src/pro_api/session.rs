@@ -50,7 +50,7 @@ async fn create_session(
     mut body: JsonObject,
 ) -> Result<Json<Session>, ApiError> {
     // There is no token yet to count by.
-    if let Some(decision) = state.limits.of_client(client) {
+    if let Some(decision) = state.limits.of_client(client).await {
         report.set("client", decision);
         if !decision.allowed {
             return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });

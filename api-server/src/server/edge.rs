@@ -39,7 +39,7 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
     let mut response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
         cors::preflight()
     } else {
-        match refusal(&state, client, &request) {
+        match refusal(&state, client, &request).await {
             Some(refusal) => refusal,
             None => answer(request, next).instrument(span.clone()).await,
         }
@@ -66,12 +66,12 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
 }
 
 /// What is wrong with a request before anybody looks at what it wants.
-fn refusal(state: &AppState, client: Client, request: &Request) -> Option<Response> {
+async fn refusal(state: &AppState, client: Client, request: &Request) -> Option<Response> {
     let surface = Surface::of(request.uri().path());
     // `/v1` and `/pro/api` are counted by token, when that is known.
     if surface == Surface::Api
         && !request.uri().path().starts_with("/pro/api/")
-        && let Some(decision) = state.limits.of_client(client)
+        && let Some(decision) = state.limits.of_client(client).await
     {
         RateReport::put(request.extensions(), "client", decision);
         if !decision.allowed {

@@ -1,100 +1,57 @@
-//! What the roles tell each other: arrivals, wait slots and rate limits, in one process.
+//! What the processes of an installation tell each other: arrivals, places and rates.
 //!
-//! Nothing here is the truth: losing an arrival costs latency (readers repair from the
-//! store), losing slots or rates costs fairness for a moment. So a bus between processes can
-//! take this one's place behind the same functions.
+//! Nothing here is the truth. Losing an arrival costs latency (readers repair from the store);
+//! losing places or rates costs fairness for a moment. So a bus that loses its connection goes
+//! on by itself, and no caller learns of it by an error.
 
+mod failure;
+mod in_process;
+mod key;
 mod rate;
-mod slots;
+mod slot;
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
-pub use rate::{RateDecision, RateLimits};
-pub use slots::{Slot, SlotKey};
+pub use failure::{Attempt, FailureLimit};
+pub use in_process::InProcess;
+pub use key::RateKey;
+pub use rate::{RateDecision, RateLimit};
+pub use slot::{Slot, SlotKey};
 
-use slots::Slots;
+/// Batches of arrivals from all processes. One that falls 1,024 batches behind is told so
+/// (`RecvError::Lagged`) and has to repair from the store.
+pub type Hints = broadcast::Receiver<Arc<[Arrival]>>;
 
-/// Batches a subscriber may be behind before it loses the oldest and has to repair.
-const ARRIVALS_BEHIND: usize = 1024;
+/// The bus as roles hold it. Clones are one bus.
+pub type SharedBus = Arc<dyn Bus>;
 
-/// The bus of this process. Cheap to clone; clones are one bus.
-#[derive(Debug, Clone)]
-pub struct Bus {
-    arrivals: broadcast::Sender<Arc<[Arrival]>>,
-    slots: Slots,
-}
-
-impl Bus {
-    /// A bus that nobody else knows.
-    pub fn new() -> Self {
-        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), slots: Slots::default() }
-    }
-
+/// Between the processes of an installation, or within one of them.
+pub trait Bus: Debug + Send + Sync {
     /// Tells every subscriber of messages that are committed. Never waits and never fails: a
     /// hint that is lost is found by the readers' own look at the stream.
+    fn publish(&self, arrivals: Vec<Arrival>);
+
+    /// All that is published from now on, also by this process.
+    fn subscribe(&self) -> Hints;
+
+    /// Takes one of `max` places under `key`; `None` where all are taken.
+    fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>>;
+
+    /// Counts one request under `key`, unless it is over the limit.
+    fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision>;
+
+    /// Counts one failure under `key` beforehand; [`Attempt::succeeded`] takes it back.
     ///
-    /// An arrival with `seq` 0 is no message: it only wakes those who wait on its `inbox` or
-    /// `owner`, so that they look again at what they may read.
-    pub fn publish(&self, arrivals: Vec<Arrival>) {
-        if !arrivals.is_empty() {
-            // No subscriber is no error: a process may have no readers.
-            let _ = self.arrivals.send(arrivals.into());
-        }
-    }
-
-    /// All that is published from now on. A receiver that falls 1,024 batches behind is told
-    /// so (`RecvError::Lagged`) and has to repair from the store.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<[Arrival]>> {
-        self.arrivals.subscribe()
-    }
-
-    /// Takes one of `max` places under `key`; `None` where all are taken. The place is given
-    /// back when the [`Slot`] is dropped.
-    pub fn try_take(&self, key: SlotKey, max: usize) -> Option<Slot> {
-        self.slots.try_take(key, max)
-    }
-}
-
-impl Default for Bus {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::sync::broadcast::error::RecvError;
-    use uuid::Uuid;
-
-    use super::*;
-
-    fn arrival(seq: i64) -> Arrival {
-        Arrival { seq, owner: Uuid::nil(), inbox: Uuid::from_u128(1) }
-    }
-
-    #[tokio::test]
-    async fn every_subscriber_hears_of_every_arrival() {
-        let bus = Bus::new();
-        bus.publish(vec![arrival(1)]);
-        let (mut a, mut b) = (bus.subscribe(), bus.clone().subscribe());
-        bus.publish(vec![]);
-        bus.publish(vec![arrival(2), arrival(3)]);
-        for receiver in [&mut a, &mut b] {
-            assert_eq!(*receiver.recv().await.unwrap(), [arrival(2), arrival(3)]);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_subscriber_that_falls_behind_is_told() {
-        let bus = Bus::new();
-        let mut receiver = bus.subscribe();
-        for seq in 1..=5_000 {
-            bus.publish(vec![arrival(seq)]);
-        }
-        assert!(matches!(receiver.recv().await, Err(RecvError::Lagged(_))));
-        assert!(receiver.recv().await.is_ok());
-    }
+    /// # Errors
+    /// Time until the key's window is over, where it has as many as it may.
+    fn attempt<'a>(
+        &'a self,
+        limit: &'a FailureLimit,
+        key: RateKey,
+    ) -> BoxFuture<'a, Result<Attempt<'a>, std::time::Duration>>;
 }

@@ -1,6 +1,5 @@
 //! Rate limits: the generic cell rate algorithm, a state a key.
 
-use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,6 +8,8 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
+
+use crate::RateKey;
 
 /// Checks after which keys that are back at rest are forgotten, at least.
 const SWEEP_MIN: usize = 1024;
@@ -33,23 +34,26 @@ pub struct RateDecision {
 /// A limit with a state for each key: `limit` requests a window, all of which may come at
 /// once. Memory is bounded by the keys seen within about a window.
 #[derive(Debug)]
-pub struct RateLimits<K: Hash + Eq + Clone> {
+pub struct RateLimit {
+    name: &'static str,
     limit: NonZeroU32,
     window: Duration,
-    limiter: RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>,
+    limiter: RateLimiter<RateKey, DashMapStateStore<RateKey>, DefaultClock, StateInformationMiddleware>,
     clock: DefaultClock,
     until_sweep: AtomicUsize,
 }
 
-impl<K: Hash + Eq + Clone> RateLimits<K> {
-    /// A limit of `limit` requests (0 counts as 1) in each `window`, which is not zero.
-    pub fn new(limit: u32, window: Duration) -> Self {
+impl RateLimit {
+    /// A limit of `limit` requests (0 counts as 1) in each `window`, which is not zero. `name`
+    /// tells it from every other limit of the installation.
+    pub fn new(name: &'static str, limit: u32, window: Duration) -> Self {
         let limit = NonZeroU32::new(limit).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::with_period((window / limit.get()).max(Duration::from_nanos(1)))
             .expect("the period is not zero")
             .allow_burst(limit);
         let clock = DefaultClock::default();
         Self {
+            name,
             limit,
             window,
             limiter: RateLimiter::dashmap_with_clock(quota, clock.clone()).with_middleware(),
@@ -58,10 +62,15 @@ impl<K: Hash + Eq + Clone> RateLimits<K> {
         }
     }
 
-    /// Counts one request under `key`, unless it is over the limit.
-    pub fn check(&self, key: &K) -> RateDecision {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Counts one request of this process under `key`, unless it is over the limit.
+    pub(crate) fn check(&self, key: RateKey) -> RateDecision {
         self.sweep_sometimes();
-        match self.limiter.check_key(key) {
+        match self.limiter.check_key(&key) {
             Ok(state) => self.decision(true, state.remaining_burst_capacity(), Duration::ZERO),
             Err(refused) => self.decision(false, 0, refused.wait_time_from(self.clock.now())),
         }
@@ -99,30 +108,36 @@ impl<K: Hash + Eq + Clone> RateLimits<K> {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+
+    fn key(n: u128) -> RateKey {
+        Uuid::from_u128(n).into()
+    }
 
     #[test]
     fn the_whole_limit_may_come_at_once_and_no_more() {
-        let limits = RateLimits::new(10, Duration::from_secs(3600));
+        let limits = RateLimit::new("test", 10, Duration::from_secs(3600));
         for used in 1..=10 {
-            let decision = limits.check(&"a");
+            let decision = limits.check(key(1));
             assert!(decision.allowed);
             assert_eq!(decision.remaining, 10 - used);
         }
-        let refused = limits.check(&"a");
+        let refused = limits.check(key(1));
         assert!(!refused.allowed);
         assert!(
             refused.retry_after > Duration::from_secs(350) && refused.retry_after <= Duration::from_secs(360)
         );
         assert_eq!((refused.limit, refused.reset), (10, Duration::from_secs(3600)));
-        assert!(limits.check(&"b").allowed);
+        assert!(limits.check(key(2)).allowed);
     }
 
     #[test]
     fn keys_at_rest_are_forgotten() {
-        let limits = RateLimits::new(1, Duration::from_nanos(1));
-        for key in 0..10_000_u32 {
-            limits.check(&key);
+        let limits = RateLimit::new("test", 1, Duration::from_nanos(1));
+        for n in 0..10_000 {
+            limits.check(key(n));
         }
         assert!(limits.limiter.len() <= 2 * SWEEP_MIN);
     }

@@ -2,6 +2,8 @@
 
 use uuid::Uuid;
 
+use crate::retention::RetentionClass;
+
 /// Whose mail it is; decided when the mail is stored and never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OwnerKind {
@@ -44,6 +46,12 @@ impl OwnerKind {
 pub struct Arrival {
     /// Place in the one stream.
     pub seq: i64,
+    /// The message.
+    pub id: Uuid,
+    /// How long it is kept; with its id, where it is stored.
+    pub class: RetentionClass,
+    /// The tenant that owns it; `None` for a free mailbox or a shared inbox.
+    pub tenant: Option<Uuid>,
     /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
     pub owner: Uuid,
     /// Mailbox, or the key of the exact address.

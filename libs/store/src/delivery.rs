@@ -11,6 +11,7 @@ use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
+use crate::message::class_of;
 use crate::{Store, StoreError};
 
 /// A mail as it is stored: what all of its recipients share.
@@ -129,7 +130,7 @@ impl Writer {
             .bind(recipients().map(|(_, to)| to.size).collect::<Vec<_>>())
             .fetch_one(&mut *self.connection)
             .await?;
-        let mut judged = judged(&answer)?.into_iter();
+        let mut judged = judged(&answer, recipients().map(|(_, to)| to.id))?.into_iter();
         Ok(mails.iter().map(|mail| outcome(judged.by_ref().take(mail.recipients.len()))).collect())
     }
 
@@ -161,19 +162,24 @@ enum Refusal {
 }
 
 /// The arrays of the answer, by recipient.
-fn judged(answer: &PgRow) -> Result<Vec<Judged>, StoreError> {
+fn judged(answer: &PgRow, ids: impl Iterator<Item = Uuid>) -> Result<Vec<Judged>, StoreError> {
     let verdicts: Vec<i16> = answer.try_get("o_verdict")?;
     let seqs: Vec<Option<i64>> = answer.try_get("o_seq")?;
+    let classes: Vec<i16> = answer.try_get("o_class")?;
+    let tenants: Vec<Option<Uuid>> = answer.try_get("o_tenant")?;
     let owners: Vec<Uuid> = answer.try_get("o_owner")?;
     let inboxes: Vec<Uuid> = answer.try_get("o_inbox")?;
-    let judged = verdicts.into_iter().zip(seqs).zip(owners.into_iter().zip(inboxes));
-    Ok(judged
-        .map(|((verdict, seq), (owner, inbox))| match (verdict, seq) {
-            (0, Some(seq)) => Ok(Arrival { seq, owner, inbox }),
-            (1, _) => Err(Refusal::RecipientGone),
-            _ => Err(Refusal::OverQuota),
+    let stored = seqs.into_iter().zip(classes).zip(tenants).zip(owners.into_iter().zip(inboxes));
+    verdicts
+        .into_iter()
+        .zip(ids)
+        .zip(stored)
+        .map(|((verdict, id), (((seq, class), tenant), (owner, inbox)))| match (verdict, seq) {
+            (0, Some(seq)) => Ok(Ok(Arrival { seq, id, class: class_of(class, id)?, tenant, owner, inbox })),
+            (1, _) => Ok(Err(Refusal::RecipientGone)),
+            _ => Ok(Err(Refusal::OverQuota)),
         })
-        .collect())
+        .collect()
 }
 
 /// What became of a mail, of all its recipients' verdicts: one that is gone tells more than one

@@ -67,8 +67,7 @@ impl MessageRow {
         Ok(Self {
             id,
             seq: row.try_get("seq")?,
-            class: RetentionClass::try_from(row.try_get::<i16, _>("class")?)
-                .map_err(|_| impossible("class"))?,
+            class: class_of(row.try_get("class")?, id)?,
             mail: row.try_get("mail")?,
             owner_kind: OwnerKind::from_code(row.try_get("owner_kind")?)
                 .ok_or_else(|| impossible("owner_kind"))?,
@@ -85,6 +84,15 @@ impl MessageRow {
             is_read: row.try_get("is_read")?,
         })
     }
+}
+
+/// The class of a message.
+pub(crate) fn class_of(hours: i16, id: Uuid) -> Result<RetentionClass, StoreError> {
+    RetentionClass::try_from(hours).map_err(|_unknown| StoreError::Inconsistent {
+        table: "message",
+        column: "class",
+        id,
+    })
 }
 
 /// The beginning of a mail's raw data, and what must be known of it to read the rest.

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tempmail_bus::Bus;
+use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_store::{DeliveryRules, NewMail, Outcome, Store, StoreError, Writer};
@@ -35,7 +35,7 @@ pub(super) struct Waiting {
 
 pub(super) struct Batcher {
     store: Store,
-    bus: Bus,
+    bus: SharedBus,
     clock: Arc<dyn Clock>,
     rules: DeliveryRules,
     under_way: UnderWay,
@@ -46,7 +46,7 @@ pub(super) struct Batcher {
 impl Batcher {
     pub(super) fn new(
         store: Store,
-        bus: Bus,
+        bus: SharedBus,
         clock: Arc<dyn Clock>,
         rules: DeliveryRules,
         under_way: UnderWay,

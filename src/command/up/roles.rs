@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::Bus;
+use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_runtime::admin::Admin;
@@ -37,7 +37,7 @@ impl Roles {
     pub async fn bind(config: &Arc<Config>, keys: Keys, installation: &Installation) -> anyhow::Result<Self> {
         let Installation { store, clock, readiness, .. } = installation;
         let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
-        let bus = Bus::new();
+        let bus: SharedBus = Arc::new(InProcess::new());
         let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
         let ingest = Ingest::bind(
             config.clone(),

@@ -1,0 +1,64 @@
+//! The bus of one process, which nobody else hears.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use tempmail_model::message::Arrival;
+use tokio::sync::broadcast;
+
+use crate::slot::Places;
+use crate::{Attempt, Bus, FailureLimit, Hints, RateDecision, RateKey, RateLimit, Slot, SlotKey};
+
+/// Batches a subscriber may be behind before it loses the oldest and has to repair.
+const ARRIVALS_BEHIND: usize = 1024;
+
+/// See the module.
+#[derive(Debug)]
+pub struct InProcess {
+    arrivals: broadcast::Sender<Arc<[Arrival]>>,
+    places: Places,
+}
+
+impl InProcess {
+    /// A bus without subscribers, and with every place free.
+    pub fn new() -> Self {
+        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), places: Places::default() }
+    }
+}
+
+impl Default for InProcess {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bus for InProcess {
+    fn publish(&self, arrivals: Vec<Arrival>) {
+        if !arrivals.is_empty() {
+            // No subscriber is no error: a process may have no readers.
+            let _ = self.arrivals.send(arrivals.into());
+        }
+    }
+
+    fn subscribe(&self) -> Hints {
+        self.arrivals.subscribe()
+    }
+
+    fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>> {
+        ready(self.places.try_take(key, max).map(Slot::new)).boxed()
+    }
+
+    fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
+        ready(limit.check(key)).boxed()
+    }
+
+    fn attempt<'a>(
+        &'a self,
+        limit: &'a FailureLimit,
+        key: RateKey,
+    ) -> BoxFuture<'a, Result<Attempt<'a>, Duration>> {
+        ready(limit.begin(key)).boxed()
+    }
+}
