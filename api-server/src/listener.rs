@@ -106,6 +106,11 @@ impl Listener {
         Some((ours, recent.up_to))
     }
 
+    /// Whose cursors it goes by.
+    pub(crate) fn tenant(&self) -> Uuid {
+        self.caller.tenant
+    }
+
     /// Waits until something is to be done.
     pub(crate) async fn woken(&self) -> Woken {
         self.waiter.woken().await
