@@ -126,8 +126,10 @@ impl Listener {
     ///
     /// # Errors
     /// What the caller is to be told; Postgres is away.
-    pub(crate) async fn recheck(&self, state: &AppState) -> Result<(), V1Error> {
-        self.caller.recheck(state).await
+    pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), V1Error> {
+        self.caller.recheck(state).await?;
+        self.waiter.expire_at(self.caller.expires_at);
+        Ok(())
     }
 
     async fn scan(

@@ -31,13 +31,16 @@ pub struct LiveCaller {
 }
 
 impl LiveCaller {
-    /// Whether the token may still act.
+    /// Asks again whether the token may act, and until when.
     ///
     /// # Errors
     /// 401, 403 or 440 as for a request that came now; or Postgres is away.
-    pub(crate) async fn recheck(&self, state: &AppState) -> Result<(), V1Error> {
+    pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), V1Error> {
         let token = state.store.find_token_by_id(TokenKind::Live, self.token).await?;
-        admit(&token.ok_or(V1Error::InvalidToken)?, state.clock.now())
+        let token = token.ok_or(V1Error::InvalidToken)?;
+        admit(&token, state.clock.now())?;
+        self.expires_at = token.expires_at;
+        Ok(())
     }
 }
 
