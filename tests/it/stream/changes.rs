@@ -104,6 +104,7 @@ async fn whatever_ends_or_moves_a_right_is_in_the_feed() {
     let other = app.another_tenant("lighthouse").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let domain = app.custom_domain(&app.tenant, "ours.example").await;
+    let system = app.system_domain("further.localhost", true).await;
     let token: Uuid = sqlx::query_scalar("SELECT id FROM api_token WHERE tenant = $1 AND kind = 'live'")
         .bind(app.tenant.id)
         .fetch_one(&app.pool)
@@ -118,8 +119,12 @@ async fn whatever_ends_or_moves_a_right_is_in_the_feed() {
         ("UPDATE api_token SET revoked_at = now() WHERE id = $1", token),
         ("UPDATE mailbox SET password_epoch = password_epoch + 1 WHERE id = $1", mailbox.id),
         ("UPDATE mailbox SET removed_at = now(), held_until = now() WHERE id = $1", mailbox.id),
-        ("UPDATE domain SET shared_inboxes = true WHERE id = $1", domain),
-        ("UPDATE domain SET serves = false WHERE id = $1", domain),
+        ("UPDATE domain SET shared_inboxes = false WHERE id = $1", system),
+        (
+            "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+             WHERE id = $1",
+            domain,
+        ),
         ("UPDATE tenant SET suspended = true WHERE id = $1", other.id),
         ("DELETE FROM api_token WHERE id = $1", token),
     ] {
