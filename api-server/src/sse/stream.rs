@@ -171,7 +171,7 @@ impl EventStream {
         if is_whole {
             self.reached = self.reached.max(page.position);
         }
-        self.next = if is_whole { Next::Wait } else { Next::Read };
+        self.next = if is_whole && page.settled { Next::Wait } else { Next::Read };
     }
 
     fn send_one(&mut self, frames: &mut Frames, row: &MessageRow) {
