@@ -1,0 +1,6 @@
+//! What the other tests drive tempmail with: that it sees what is there.
+
+mod fleet;
+mod network;
+mod sse;
+mod websocket;
