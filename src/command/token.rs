@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
-use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
 
 use super::database::{Database, Place, explain};
@@ -40,7 +40,7 @@ enum Action {
         #[arg(long, default_value = COMMAND, value_parser = token_name)]
         name: String,
         /// Days until it expires, up to 3650 [default: never]
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=3650),
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=TOKEN_DAYS_MAX),
               allow_negative_numbers = true)]
         expires_in_days: Option<i64>,
     },
@@ -215,8 +215,7 @@ fn record(token: &ListedToken) -> Value {
 
 /// As over HTTP.
 fn token_name(text: &str) -> Result<String, &'static str> {
-    let fits = (1..=100).contains(&text.chars().count()) && !text.contains(char::is_control);
-    if fits {
+    if is_token_name(text) {
         Ok(text.to_owned())
     } else {
         Err("a name is 1 to 100 characters, none of them a control character")
