@@ -134,7 +134,7 @@ impl FleetBuilder {
             })
             .collect();
         for pod in &pods {
-            pod.ready().await;
+            pod.started().await;
         }
         Fleet { pods, http_client, tenant, clock, pool, database }
     }

@@ -50,7 +50,7 @@ impl Load {
     ///
     /// # Panics
     /// One is refused for good, or not taken in time.
-    pub async fn send(&self, mails: &[Mail]) -> Vec<Taken> {
+    pub async fn send(self, mails: &[Mail]) -> Vec<Taken> {
         let senders = (0..self.connections).map(|number| self.sender(mails, number));
         join_all(senders).await.into_iter().flatten().collect()
     }
