@@ -141,7 +141,7 @@ async fn a_websocket_lists_after_each_connection_and_lists_are_no_duplicates() {
         drop(socket);
         let mut socket = authenticated(&listener).await;
         let (stream, _) = request(&listener).await;
-        answer(stream, "200 OK", &json!({"messages": [message(42), message(41)]})).await;
+        answer(stream, "200 OK", &json!({"messages": [message(42), message(41), message(10)]})).await;
         socket.send(Message::text(message(41).to_string())).await.unwrap();
         socket.send(Message::text(message(43).to_string())).await.unwrap();
         all_met.await.unwrap();
