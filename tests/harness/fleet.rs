@@ -17,6 +17,7 @@ pub use self::pod::{Pod, Role, Terminated};
 use crate::app::test_config;
 use crate::follower::{Follower, Way};
 use crate::http::{self, Request};
+use crate::load::Load;
 use crate::mailbox::{self, Mailbox, PASSWORD};
 use crate::postgres::Database;
 use crate::rows::{
@@ -133,7 +134,7 @@ impl FleetBuilder {
             })
             .collect();
         for pod in &pods {
-            pod.ready().await;
+            pod.started().await;
         }
         Fleet { pods, http_client, tenant, clock, pool, database }
     }
@@ -259,6 +260,12 @@ impl Fleet {
         let reply = send_mail(self.smtp(index), "ada@client.example", recipient, &message).await;
         assert_eq!(reply.code, 250, "{reply:?}");
         reply
+    }
+
+    /// Senders to all processes that take mail.
+    pub fn load(&self, connections: usize, rate: Option<u32>) -> Load {
+        let ingests = self.pods.iter().filter(|pod| pod.role() == Role::Ingest);
+        Load { servers: ingests.map(Pod::listen).collect(), connections, rate }
     }
 
     /// Ids of all messages to an address, in the order of the stream.

@@ -8,6 +8,7 @@ mod addresses;
 mod administration;
 mod clock;
 mod contract;
+mod harness;
 mod http;
 mod mailbox_api;
 mod matrix;

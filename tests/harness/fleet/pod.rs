@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use tokio::net::TcpStream;
 
 use crate::Binary;
 use crate::binary::program;
@@ -112,6 +113,14 @@ impl Pod {
         self.with(|starts| starts.binary.pid())
     }
 
+    /// Returns when it is ready and its listener takes connections.
+    pub(super) async fn started(&self) {
+        self.ready().await;
+        if self.role.listen().is_some() {
+            eventually("a listener", || async { TcpStream::connect(self.listen).await.ok() }).await;
+        }
+    }
+
     /// Returns when `/readyz` says that it is ready.
     ///
     /// # Panics
@@ -216,7 +225,7 @@ impl Pod {
             starts.log.push('\n');
             starts.binary = spawn(self.role, &self.environment);
         });
-        self.ready().await;
+        self.started().await;
     }
 
     /// Returns when it has ended, by itself or because it was told to.
