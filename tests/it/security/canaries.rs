@@ -70,10 +70,13 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
         "/v1/inbox/kanarek-localpart@inbox.localhost?since=kanarek-query".into(),
         "/v1/inbox/kanarek-localpart@elsewhere.example?token=kanarek-query".into(),
         "/v1/kanarek-unknown?kanarek-query=1".into(),
+        format!("/v1/sse/addr?address=kanarek-unknown@inbox.localhost&token={live}"),
+        format!("/v1/sse/user?token={live}&since=kanarek-query"),
     ] {
         ask(Method::GET, &path).live(live).header("x-canary", "kanarek-unknown").send().await;
     }
     ask(Method::GET, "/v1/inbox/a@inbox.localhost").live("tm_live_kanarek-unknown").send().await;
+    ask(Method::GET, "/v1/sse/user?token=kanarek-unknown").header("last-event-id", "kanarek-query").send().await;
     for path in
         ["/api/messages".to_owned(), format!("/api/messages/{id}"), "/api/messages?page=kanarek-query".into()]
     {

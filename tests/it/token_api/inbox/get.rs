@@ -156,6 +156,12 @@ async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
     let nothing = app.block(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
     let partly = app.block(&partly, &format!("{PATH}?count=2")).await;
     let filtered = app.block(&filtered, &format!("{PATH}?subject=absent")).await;
+    app.custom_domain(&app.tenant, "quiet.example").await;
+    let mut owned = Vec::new();
+    for path in ["/v1/me", "/v1/domain/quiet.example"] {
+        let token = app.token(&app.tenant, TokenKind::Live).await;
+        owned.push(app.block(&token, path).await);
+    }
     app.deliver(ADDRESS, "only one", "").await;
 
     let partly = partly.await.unwrap().expect(200);
@@ -166,9 +172,14 @@ async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
     let filtered = filtered.await.unwrap();
     assert_eq!(filtered.status, 204);
 
-    // Both positions are good cursors, and stand behind what was passed over.
+    // All positions are good cursors, and stand behind what was passed over.
     app.deliver(ADDRESS, "next", "").await;
-    for answer in [nothing, filtered] {
+    let mut ended = vec![nothing, filtered];
+    for wait in owned {
+        ended.push(wait.await.unwrap());
+        assert_eq!(ended.last().unwrap().status, 204);
+    }
+    for answer in ended {
         let since = answer.header("x-next-since");
         assert!(!since.is_empty(), "a 204 tells the position it reached");
         let next = app.get(&format!("{PATH}?since={since}")).await.expect(200);
