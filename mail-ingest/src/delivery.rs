@@ -90,7 +90,12 @@ impl std::fmt::Debug for ClockHandle {
 
 impl Delivery {
     /// Starts the batcher of this process.
-    pub fn start(config: &Config, store: Store, bus: SharedBus, clock: Arc<dyn Clock>) -> (Self, JoinHandle<()>) {
+    pub fn start(
+        config: &Config,
+        store: Store,
+        bus: SharedBus,
+        clock: Arc<dyn Clock>,
+    ) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
         let rules = DeliveryRules {
             free_class: config.retention.free_hours,

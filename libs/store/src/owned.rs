@@ -24,10 +24,15 @@ macro_rules! scan_tenant {
             FROM access a JOIN stream s ON s.one
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
-                CROSS JOIN LATERAL ", $read, "(c.class, $3, a.id, $4, $5) m
-                ORDER BY m.seq ", $order, " LIMIT $5
+                CROSS JOIN LATERAL ",
+            $read,
+            "(c.class, $3, a.id, $4, $5) m
+                ORDER BY m.seq ",
+            $order,
+            " LIMIT $5
             ) m ON true
-            ORDER BY m.seq ", $order
+            ORDER BY m.seq ",
+            $order
         )
     };
 }
