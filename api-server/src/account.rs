@@ -2,10 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempmail_model::address::RecipientAddress;
-use tempmail_model::id::{SHARED, new_id};
+use tempmail_model::id::new_id;
 use tempmail_model::limits::Limits;
-use tempmail_model::message::Arrival;
 use uuid::Uuid;
 
 use crate::error::ApiError;
@@ -39,25 +37,7 @@ pub(crate) fn check_length(state: &AppState, password: &str) -> Result<(), ApiEr
 ///
 /// # Errors
 /// The store's.
-pub(crate) async fn remove(
-    state: &AppState,
-    id: Uuid,
-    domain: Uuid,
-    address: &str,
-    now: Timestamp,
-) -> Result<bool, ApiError> {
+pub(crate) async fn remove(state: &AppState, id: Uuid, now: Timestamp) -> Result<bool, ApiError> {
     let hold_days = state.config.limits.address_hold_days;
-    let removed = state.store.remove_mailbox(id, new_id(now), now, hold_days).await?;
-    if removed {
-        wake(state, address, domain, id);
-    }
-    Ok(removed)
-}
-
-/// Wakes those who wait at an address, so that they look again at whose it is.
-pub(crate) fn wake(state: &AppState, address: &str, domain: Uuid, mailbox: Uuid) {
-    let key = RecipientAddress::parse(address).map(|address| address.inbox_key());
-    let by_address = key.into_iter().flat_map(|inbox| [(SHARED, inbox), (domain, inbox)]);
-    let arrivals = by_address.chain([(mailbox, mailbox)]);
-    state.bus.publish(arrivals.map(|(owner, inbox)| Arrival { seq: 0, owner, inbox }).collect());
+    Ok(state.store.remove_mailbox(id, new_id(now), now, hold_days).await?)
 }

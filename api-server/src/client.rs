@@ -18,11 +18,7 @@ pub(crate) struct ClientKey(IpAddr);
 
 impl From<ClientKey> for RateKey {
     fn from(client: ClientKey) -> Self {
-        let address = match client.0 {
-            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-            IpAddr::V6(v6) => v6,
-        };
-        Self::of(&[&address.octets()])
+        client.0.into()
     }
 }
 

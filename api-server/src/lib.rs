@@ -9,6 +9,7 @@ mod custom_domain;
 mod error;
 mod json_body;
 mod limit;
+mod listener;
 mod long_poll;
 mod mailbox_api;
 mod message_view;

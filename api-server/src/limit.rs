@@ -9,7 +9,7 @@ use tempmail_bus::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit, Shar
 use tempmail_model::limits::Limits;
 use uuid::Uuid;
 
-use crate::client::{Client, ClientKey};
+use crate::client::Client;
 
 pub(crate) use report::RateReport;
 

@@ -1,44 +1,27 @@
-//! The 25 s hold of `/v1/inbox`: reads what there is, waits for more, reads again.
+//! The 25 s hold of `/v1/inbox`, `/v1/domain` and `/v1/me`: reads what there is, waits for more,
+//! takes what came.
 //!
-//! The order is fixed, so that no mail is missed: the caller takes the slots, the wait is
-//! registered, the store is read from the cursor, and only then it waits; a wake is a hint,
-//! and the read after it decides. Who may read is decided anew in every read.
+//! The order is fixed, so that no mail is missed: the caller takes the slots, the wait listens,
+//! the store is read from the cursor, and only then it waits.
 
 mod collected;
 mod filter;
 mod query;
 mod reader;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_model::address::RecipientAddress;
 use tempmail_model::limits::LONG_POLL_SECONDS;
-use tempmail_store::{MessageRow, OpenWait, WaitEnd};
-use tokio::time::{Instant, sleep_until};
-use uuid::Uuid;
+use tempmail_store::MessageRow;
+use tokio::time::Instant;
 
 pub(crate) use query::LongPollQuery;
 
-use crate::arrivals::Scope;
 use crate::error::{V1Error, code};
+use crate::listener::Listener;
 use crate::openapi::Operation;
 use crate::state::AppState;
 use reader::{Progress, Reader};
-
-/// A long-poll of one address.
-pub(crate) struct InboxWait {
-    /// The token that waits.
-    pub(crate) token: Uuid,
-    /// Its tenant.
-    pub(crate) tenant: Uuid,
-    /// The exact address.
-    pub(crate) address: Arc<RecipientAddress>,
-    /// What for, and for how many.
-    pub(crate) query: LongPollQuery,
-    /// The position of `since`.
-    pub(crate) since: Option<i64>,
-}
 
 /// How a long-poll ends that does not fail.
 #[derive(Debug)]
@@ -62,78 +45,54 @@ pub(crate) fn described(operation: Operation) -> Operation {
     query::described(operation)
         .empty(204, "Nothing within 25 s: ask again.")
         .header("X-Next-Since", "The position reached, to go on from.")
-        .fails(&[code::TOKEN_BUSY])
+        .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY])
 }
 
-/// Waits for mail as the interface says; at most 25 s.
+/// Waits for mail as the interface says; at most 25 s. `since` is the position of the cursor.
 ///
 /// # Errors
-/// The address may not be read (any more), the token has ended, or Postgres is away.
-pub(crate) async fn wait_on_inbox(state: &AppState, wait: InboxWait) -> Result<Outcome, V1Error> {
-    let deadline = sleep_until(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
-    tokio::pin!(deadline);
-    let mut waiter = state.arrivals.register(scopes(&wait.address));
-    let InboxWait { token, tenant, address, query, since } = wait;
-    let mut reader = Reader::new(tenant, Arc::clone(&address), query, since);
-    let mut last = false;
-    loop {
-        // Boxed: while it waits, a long-poll does not keep the room that reading takes.
-        let (progress, access) = Box::pin(reader.read(state)).await?;
-        let registered = waiter.covers(Scope::Inbox(access.inbox));
-        match progress {
-            Progress::Enough | Progress::Spent => return Ok(reader.outcome()),
-            Progress::Waiting if last => return Ok(reader.outcome()),
-            Progress::Waiting if !registered => {
-                waiter.cover(Scope::Inbox(access.inbox));
-                continue;
-            }
-            Progress::Waiting => {}
+/// The caller may not read the scope (any more), its token has ended, or Postgres is away.
+pub(crate) async fn wait(
+    state: &AppState,
+    listener: Listener,
+    query: LongPollQuery,
+    since: Option<i64>,
+) -> Result<Outcome, V1Error> {
+    let mut reader = Reader::new(listener, query, since);
+    reader.listener().wake_at(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
+    // Boxed: while it waits, a long-poll does not keep the room that reading takes.
+    let mut progress = Box::pin(reader.read(state)).await?;
+    while progress == Progress::Waiting {
+        let woken = reader.listener().woken().await;
+        if woken.recheck {
+            Box::pin(reader.listener().recheck(state)).await?;
         }
-        waiter.watch(OpenWait { token, address: Arc::clone(&address), access });
-        tokio::select! {
-            () = waiter.woken() => {}
-            () = &mut deadline => last = true,
-            () = state.shutdown.drain.cancelled() => return Ok(reader.outcome()),
-        }
-        match waiter.ended() {
-            Some(WaitEnd::TokenGone) => return Err(V1Error::InvalidToken),
-            Some(WaitEnd::TokenExpired) => return Err(V1Error::SessionExpired),
-            Some(WaitEnd::TenantSuspended) => return Err(V1Error::AccountDisabled),
-            // The next read finds out who may read now.
-            Some(WaitEnd::Moved) | None => {}
+        let recent =
+            if woken.recheck { None } else { Box::pin(reader.take_recent(state, woken.arrived)).await? };
+        progress = match recent {
+            Some(progress) => progress,
+            None => Box::pin(reader.read(state)).await?,
+        };
+        if woken.due || woken.drain {
+            break;
         }
     }
-}
-
-/// What is known to wake a wait on `address` before the store was asked: mail for the exact
-/// address, and changes of the mailbox that a tag belongs to.
-fn scopes(address: &RecipientAddress) -> impl Iterator<Item = Scope> {
-    let base = format!("{}@{}", address.base_local_part(), address.domain());
-    let base = RecipientAddress::parse(&base).ok().map(|base| Scope::Inbox(base.inbox_key()));
-    std::iter::once(Scope::Inbox(address.inbox_key())).chain(base)
+    Ok(reader.outcome())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn size_of_future<F: Future>(_: fn(&'static AppState, InboxWait) -> F) -> usize {
+    fn size_of_future<F: Future>(
+        _: fn(&'static AppState, Listener, LongPollQuery, Option<i64>) -> F,
+    ) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn an_idle_wait_is_small() {
-        let size = size_of_future(wait_on_inbox);
-        assert!(size <= 1024, "{size}");
-    }
-
-    #[test]
-    fn a_tag_waits_for_its_mailbox_too() {
-        let scopes = |text: &str| scopes(&RecipientAddress::parse(text).unwrap()).collect::<Vec<_>>();
-        let base = scopes("name@b.example");
-        assert_eq!(base[0], base[1]);
-        assert_eq!(scopes("name+tag@b.example")[1], base[0]);
-        assert_ne!(scopes("name+tag@b.example")[0], base[0]);
-        assert_eq!(scopes("+tag@b.example").len(), 1);
+        let size = size_of_future(wait);
+        assert!(size <= 1536, "{size}");
     }
 }

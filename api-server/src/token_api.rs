@@ -4,7 +4,10 @@ mod config;
 mod domain;
 mod email;
 mod inbox;
+mod owned;
+mod summary;
 mod token;
+mod wait;
 
 use serde_json::json;
 
@@ -40,9 +43,34 @@ pub(crate) fn routes() -> Routes {
         .get(
             "/v1/inbox/{address}",
             long_poll::described(of_inbox("waitOnInbox", "Wait for mail to an address"))
-                .json::<inbox::NewEmails>(200, "There is mail, newest first.")
+                .json::<wait::NewEmails>(200, "There is mail, newest first.")
                 .fails(&[code::ADDR_BUSY]),
             inbox::wait_on_inbox,
+        )
+        .get(
+            "/v1/me",
+            long_poll::described(Operation::new(
+                "waitOnOwned",
+                Live,
+                "Wait for mail to everything the tenant owns",
+            ))
+            .description("The tenant's mailboxes, and every address under its verified custom domains.")
+            .json::<wait::NewEmails>(200, "There is mail, newest first."),
+            owned::wait_on_owned,
+        )
+        .get(
+            "/v1/domain/{domain}",
+            long_poll::described(Operation::new(
+                "waitOnDomain",
+                Live,
+                "Wait for mail to every address under a domain",
+            ))
+            .parameter(json!({"name": "domain", "in": "path", "required": true,
+                                  "description": "A verified custom domain of the tenant.",
+                                  "schema": {"type": "string", "minLength": 1}}))
+            .json::<wait::NewEmails>(200, "There is mail, newest first.")
+            .fails(&[code::NOT_FOUND]),
+            owned::wait_on_domain,
         )
         .delete(
             "/v1/inbox/{address}",

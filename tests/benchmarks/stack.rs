@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempmail_api_server::ApiServer;
-use tempmail_bus::SharedBus;
+use tempmail_bus::{InProcess, SharedBus};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
@@ -117,7 +117,8 @@ impl Stack {
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
-        let (bus, readiness, shutdown) = (Bus::new(), Readiness::default(), Shutdown::new());
+        let bus: SharedBus = Arc::new(InProcess::new());
+        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
         worker.pass().await?;

@@ -9,17 +9,14 @@ mod recording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
-use tempmail_model::address::RecipientAddress;
 use tempmail_model::clock::Clock as _;
-use tempmail_model::message::OwnerKind;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{InboxAccess, OpenWait, Store};
+use tempmail_store::{ScanRange, Store};
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::{SmtpClient, smtp};
 use tokio::sync::OnceCell;
@@ -95,12 +92,32 @@ const HOT: &[Hot] = &[
         indexes: &["message_seq_idx", "message_pkey", "message_inbox_seq_idx"],
         rows: 10_000,
     },
+    Hot { name: "list_arrived", indexes: &["message_pkey", "purge_inbox"], rows: 100 },
+    Hot { name: "look", indexes: &["stream_pkey", "change_xid"], rows: 100 },
     Hot {
-        name: "list_ended_waits",
-        indexes: &["api_token_pkey", "tenant_pkey", "domain_serving", "mailbox_address"],
-        rows: 4,
+        name: "scan_mailbox",
+        indexes: &[
+            "mailbox_pkey",
+            "domain_pkey",
+            "tenant_pkey",
+            "free_class_pkey",
+            "message_inbox_seq_idx",
+            "purge_inbox",
+        ],
+        rows: LIST,
     },
-    Hot { name: "stream_position", indexes: &["stream_pkey"], rows: 1 },
+    Hot {
+        name: "scan_tenant",
+        indexes: &[
+            "tenant_pkey",
+            "domain_serving",
+            "mailbox_pkey",
+            "domain_pkey",
+            "message_tenant_seq_idx",
+            "purge_inbox",
+        ],
+        rows: LIST,
+    },
     Hot {
         name: "find_recipients",
         indexes: &[
@@ -161,6 +178,7 @@ const COLD: &[&str] = &[
     "delete_released_mailboxes",
     "delete_removed_domains",
     "delete_removed_tenants",
+    "forget_changes",
     "delete_webhook",
     "detach_slot",
     "drop_detached_slots",
@@ -238,7 +256,7 @@ const BESIDE: &[&str] = &[
     "claim_due_domains",
     "drop_detached_slots",
     "store_usage",
-    "stream_position",
+    "look",
     "touch_mailbox",
     "touch_token",
 ];
@@ -538,10 +556,11 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
     let app = &filled.app;
     let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
     let now = app.clock.now();
-    let position = store.stream_position().await.unwrap();
+    let look = store.look(None).await.unwrap();
+    let position = look.position;
     session
-        .record("a look at the stream", &["stream_position"], |_| async {
-            store.stream_position().await.unwrap();
+        .record("a look at the stream", &["look"], |_| async {
+            store.look(Some(&look.snapshot)).await.unwrap();
         })
         .await;
     let recent = now - SignedDuration::from_mins(15);
@@ -551,32 +570,35 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
             assert_eq!(found.unwrap().len(), 100);
         })
         .await;
+    let arrivals = store.list_arrivals(position - 100, position, recent).await.unwrap();
+    let class = arrivals[0].class;
+    let ids: Vec<Uuid> = arrivals.iter().filter(|one| one.class == class).map(|one| one.id).collect();
+    session
+        .record("arrivals that somebody waits for", &["list_arrived"], |_| async {
+            assert_eq!(store.list_arrived(class, &ids).await.unwrap().len(), ids.len());
+        })
+        .await;
+    session
+        .record("a WebSocket", &["scan_mailbox"], |_| async {
+            let scan = store.scan_mailbox(filled.mailbox.id, 0, 20, now).await.unwrap();
+            assert!(scan.is_some());
+        })
+        .await;
+    session
+        .record("a wait on all that a tenant owns", &["scan_tenant"], |number| {
+            let range = if number % 2 == 0 { ScanRange::After(0) } else { ScanRange::Before(i64::MAX) };
+            let store = &store;
+            async move {
+                let scan = store.scan_tenant(app.tenant.id, None, range, 20, now).await.unwrap();
+                assert_eq!(scan.unwrap().rows.len(), 20);
+            }
+        })
+        .await;
     let token: Uuid = sqlx::query_scalar("SELECT id FROM api_token WHERE tenant = $1 AND kind = 'live'")
         .bind(app.tenant.id)
         .fetch_one(&app.pool)
         .await
         .unwrap();
-    let wait = OpenWait {
-        token,
-        address: Arc::new(RecipientAddress::parse(&filled.mailbox.address).unwrap()),
-        access: InboxAccess {
-            domain: sqlx::query_scalar("SELECT domain FROM mailbox WHERE id = $1")
-                .bind(filled.mailbox.id)
-                .fetch_one(&app.pool)
-                .await
-                .unwrap(),
-            mailbox: Some(filled.mailbox.id),
-            owner_kind: OwnerKind::Mailbox,
-            owner: filled.mailbox.id,
-            inbox: filled.mailbox.id,
-        },
-    };
-    let waits = [wait];
-    session
-        .record("a look at the rights of a wait", &["list_ended_waits"], |_| async {
-            assert_eq!(store.list_ended_waits(&waits, now).await.unwrap(), []);
-        })
-        .await;
     session
         .record("a Pro session", &["find_token_by_id"], |_| async {
             assert!(store.find_token_by_id(TokenKind::Live, token).await.unwrap().is_some());

@@ -8,7 +8,8 @@ use crate::Worker;
 impl Worker {
     /// Removes free mailboxes that nobody used for `limits.idle_mailbox_days`, forgets
     /// removed ones whose hold is over and removed domains that are empty, deletes tokens that
-    /// ended a week ago, and forgets tenants of which nothing is left.
+    /// ended a week ago, and forgets tenants of which nothing is left, and changes that everybody
+    /// has seen.
     pub(crate) async fn tidy_up(&self) -> anyhow::Result<()> {
         let limits = &self.config.limits;
         let now = self.clock.now();
@@ -19,6 +20,7 @@ impl Worker {
         self.store.delete_removed_domains().await?;
         self.store.delete_ended_tokens(now).await?;
         self.store.delete_removed_tenants().await?;
+        self.store.forget_changes().await?;
         Ok(())
     }
 }

@@ -1,91 +1,153 @@
-//! Who waits for what. A waiter costs one small allocation and an entry a scope; it has no
-//! timer and no channel of its own.
+//! Who waits for what. A waiter costs a letter box and an entry a topic; it has no timer and no
+//! queue of its own.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use tempmail_model::message::Arrival;
-use tempmail_store::{OpenWait, WaitEnd};
-use tokio::sync::Notify;
+use tokio::time::Instant;
 use uuid::Uuid;
 
-/// What a waiter waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scope {
+use super::ring::{Arrived, Recent, Ring};
+use super::signal::{Signal, Wake, Woken};
+use super::timer::{Timers, drained_per_tick};
+
+/// What a waiter is woken by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
     /// Mail of one inbox: a mailbox, or the key of an exact address.
     Inbox(Uuid),
-    /// Mail of one owner: a mailbox, a custom domain or a tenant.
-    Owner(Uuid),
+    /// Mail of one tenant: of its mailboxes, and of every address under its custom domains.
+    Tenant(Uuid),
+    /// A change of what it rests on: a tenant, token, mailbox, domain, or the key of an address
+    /// that may become a mailbox.
+    Rights(Uuid),
 }
 
-/// What the tasks of [`Arrivals`](super::Arrivals) tell one waiter.
-#[derive(Debug, Default)]
-struct Signal {
-    /// Keeps one wake for a waiter that does not wait just then.
-    woken: Notify,
-    /// Why the wait must end; 0 while it need not.
-    ended: AtomicU8,
-}
-
-/// All waiters of a process.
-#[derive(Debug, Default)]
+/// All waiters of a process, and what recently came for them.
+#[derive(Debug)]
 pub(super) struct Registry {
-    scopes: Mutex<HashMap<Scope, Vec<Arc<Signal>>>>,
-    rights: Mutex<HashMap<u64, (OpenWait, Arc<Signal>)>>,
-    next: AtomicU64,
+    waiting: Mutex<Waiting>,
+    ring: Mutex<Ring>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    last_number: u64,
+    draining: bool,
+    all: BTreeMap<u64, Arc<Signal>>,
+    topics: BTreeMap<(Topic, u64), Arc<Signal>>,
+    timers: Timers,
+}
+
+impl Waiting {
+    fn of(&self, topic: Topic) -> impl Iterator<Item = &Arc<Signal>> {
+        self.topics.range((topic, 0)..=(topic, u64::MAX)).map(|(_, signal)| signal)
+    }
 }
 
 impl Registry {
-    pub(super) fn register(registry: &Arc<Self>, scopes: impl IntoIterator<Item = Scope>) -> Waiter {
-        let mut waiter = Waiter {
-            number: registry.next.fetch_add(1, Ordering::Relaxed),
-            signal: Arc::default(),
-            scopes: Vec::new(),
-            registry: Arc::clone(registry),
-        };
-        for scope in scopes {
-            waiter.cover(scope);
-        }
-        waiter
+    pub(super) fn new() -> Self {
+        Self { waiting: Mutex::default(), ring: Mutex::new(Ring::new(0)) }
     }
 
-    /// Wakes those who wait for these arrivals.
-    pub(super) fn wake<'a>(&self, arrivals: impl IntoIterator<Item = &'a Arrival>) {
-        let scopes = lock(&self.scopes);
-        if scopes.is_empty() {
-            return;
+    pub(super) fn register(registry: &Arc<Self>) -> Waiter {
+        let mut waiting = lock(&registry.waiting);
+        waiting.last_number += 1;
+        let (number, signal) = (waiting.last_number, Arc::new(Signal::new()));
+        waiting.all.insert(number, Arc::clone(&signal));
+        if waiting.draining {
+            signal.wake(Wake::Drain);
         }
-        for arrival in arrivals {
-            // The nil owner is every shared inbox: nobody waits for all of them.
-            for scope in [Scope::Inbox(arrival.inbox), Scope::Owner(arrival.owner)] {
-                for signal in scopes.get(&scope).into_iter().flatten() {
-                    signal.woken.notify_one();
-                }
+        drop(waiting);
+        Waiter {
+            number,
+            signal,
+            topics: Vec::new(),
+            due: None,
+            expires: None,
+            registry: Arc::clone(registry),
+        }
+    }
+
+    /// Whether somebody listens to an arrival, so that its row is of use.
+    pub(super) fn is_awaited(&self, arrival: &Arrival) -> bool {
+        let waiting = lock(&self.waiting);
+        topics(arrival).any(|topic| waiting.of(topic).next().is_some())
+    }
+
+    /// What comes next in the stream, up to `up_to`: kept for those who listen, who are woken.
+    pub(super) fn arrived(&self, run: Vec<Arrived>, up_to: i64) {
+        let arrivals: Vec<Arrival> = run.iter().map(|arrived| arrived.arrival).collect();
+        // First the ring: whoever is woken finds it there.
+        lock(&self.ring).push(run, up_to);
+        let waiting = lock(&self.waiting);
+        for arrival in &arrivals {
+            for signal in topics(arrival).flat_map(|topic| waiting.of(topic)) {
+                signal.wake(Wake::Arrived(arrival.seq));
             }
         }
     }
 
-    /// Wakes everybody: what arrived is not known.
-    pub(super) fn wake_all(&self) {
-        for signal in lock(&self.scopes).values().flatten() {
-            signal.woken.notify_one();
+    /// The stream goes on after `position`, and it is not known what came before: everybody reads
+    /// the store.
+    pub(super) fn begin_after(&self, position: i64) {
+        *lock(&self.ring) = Ring::new(position);
+        for signal in lock(&self.waiting).all.values() {
+            signal.wake(Wake::Arrived(0));
         }
     }
 
-    /// What every watched wait rests on, by the waiter's number.
-    pub(super) fn rights(&self) -> Vec<(u64, OpenWait)> {
-        lock(&self.rights).iter().map(|(number, (wait, _))| (*number, wait.clone())).collect()
-    }
-
-    /// Tells a waiter that what it rests on is gone.
-    pub(super) fn end(&self, number: u64, end: WaitEnd) {
-        if let Some((_, signal)) = lock(&self.rights).get(&number) {
-            signal.ended.store(code(end), Ordering::Release);
-            signal.woken.notify_one();
+    /// Has those look again who rest on any of these.
+    pub(super) fn changed(&self, subjects: &[Uuid]) {
+        let waiting = lock(&self.waiting);
+        for signal in subjects.iter().flat_map(|subject| waiting.of(Topic::Rights(*subject))) {
+            signal.wake(Wake::Recheck);
         }
     }
+
+    /// Has everybody look again: it is not known what changed.
+    pub(super) fn all_changed(&self) {
+        for signal in lock(&self.waiting).all.values() {
+            signal.wake(Wake::Recheck);
+        }
+    }
+
+    /// Wakes those whose time has come.
+    pub(super) fn tick(&self, now: Instant, business: Timestamp) {
+        lock(&self.waiting).timers.ring(now, business);
+    }
+
+    /// From here on every new waiter is told to leave; those that are there are in their turn.
+    /// Returns the pace: how many to tell a tick.
+    pub(super) fn begin_drain(&self) -> usize {
+        let mut waiting = lock(&self.waiting);
+        waiting.draining = true;
+        drained_per_tick(waiting.all.len())
+    }
+
+    /// Tells the next `most` waiters after `number` to leave; the last one that was told, `None`
+    /// after all of them.
+    pub(super) fn drain_after(&self, number: u64, most: usize) -> Option<u64> {
+        let waiting = lock(&self.waiting);
+        let turn = waiting.all.range(number + 1..).take(most);
+        turn.map(|(number, signal)| {
+            signal.wake(Wake::Drain);
+            *number
+        })
+        .last()
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        lock(&self.waiting).all.len()
+    }
+}
+
+/// What an arrival wakes.
+fn topics(arrival: &Arrival) -> impl Iterator<Item = Topic> {
+    [Some(Topic::Inbox(arrival.inbox)), arrival.tenant.map(Topic::Tenant)].into_iter().flatten()
 }
 
 /// One who waits; unregistered when dropped.
@@ -93,86 +155,90 @@ impl Registry {
 pub struct Waiter {
     number: u64,
     signal: Arc<Signal>,
-    scopes: Vec<Scope>,
+    topics: Vec<Topic>,
+    due: Option<Instant>,
+    expires: Option<Timestamp>,
     registry: Arc<Registry>,
 }
 
 impl Waiter {
-    /// Waits for the next wake; one that came since the last is kept.
-    pub async fn woken(&self) {
-        self.signal.woken.notified().await;
+    /// Waits until it is told something; what came since it last looked is kept.
+    pub async fn woken(&self) -> Woken {
+        self.signal.woken().await
     }
 
-    /// Whether it already waits for `scope`.
-    pub fn covers(&self, scope: Scope) -> bool {
-        self.scopes.contains(&scope)
+    /// Listens to exactly these topics from now on. `true` where some of them are new: what
+    /// arrived under them until now is to be read from the store.
+    pub fn listen(&mut self, topics: Vec<Topic>) -> bool {
+        let mut waiting = lock(&self.registry.waiting);
+        let mut news = false;
+        for topic in &topics {
+            let former = waiting.topics.insert((*topic, self.number), Arc::clone(&self.signal));
+            news |= former.is_none();
+        }
+        for topic in self.topics.iter().filter(|topic| !topics.contains(topic)) {
+            waiting.topics.remove(&(*topic, self.number));
+        }
+        drop(waiting);
+        self.topics = topics;
+        news
     }
 
-    /// Waits for `scope` too, from now on.
-    pub fn cover(&mut self, scope: Scope) {
-        if !self.covers(scope) {
-            lock(&self.registry.scopes).entry(scope).or_default().push(Arc::clone(&self.signal));
-            self.scopes.push(scope);
+    /// Is woken at `at`, and not at what was asked for before.
+    pub fn wake_at(&mut self, at: Instant) {
+        let mut waiting = lock(&self.registry.waiting);
+        if let Some(former) = self.due.replace(at) {
+            waiting.timers.clear(former, self.number);
+        }
+        waiting.timers.set(at, self.number, &self.signal);
+    }
+
+    /// Is told to look again at business time `at`, when what it rests on expires.
+    pub fn expire_at(&mut self, at: Option<Timestamp>) {
+        let mut waiting = lock(&self.registry.waiting);
+        if let Some(former) = self.expires {
+            waiting.timers.forget_expiry(former, self.number);
+        }
+        self.expires = at;
+        if let Some(at) = at {
+            waiting.timers.expire(at, self.number, &self.signal);
         }
     }
 
-    /// Has what the wait rests on looked at every few seconds: when it is gone, the waiter is
-    /// woken and [`ended`](Self::ended) tells why.
-    pub fn watch(&self, wait: OpenWait) {
-        lock(&self.registry.rights).insert(self.number, (wait, Arc::clone(&self.signal)));
-    }
-
-    /// Why the wait must end; told once.
-    pub fn ended(&self) -> Option<WaitEnd> {
-        end_of(self.signal.ended.swap(0, Ordering::Acquire))
+    /// What arrived under `key` (an inbox or a tenant that it listens to) after `reached`; `first` is
+    /// what [`woken`](Self::woken) told. `None`: the store has to be read.
+    pub fn recent(&self, key: Uuid, reached: i64, first: Option<i64>) -> Option<Recent> {
+        lock(&self.registry.ring).recent(key, reached, first)
     }
 }
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut scopes = lock(&self.registry.scopes);
-        for scope in &self.scopes {
-            if let Entry::Occupied(mut entry) = scopes.entry(*scope) {
-                let waiting = entry.get_mut();
-                if let Some(place) = waiting.iter().position(|signal| Arc::ptr_eq(signal, &self.signal)) {
-                    waiting.swap_remove(place);
-                }
-                if waiting.is_empty() {
-                    entry.remove();
-                }
-            }
+        let mut waiting = lock(&self.registry.waiting);
+        waiting.all.remove(&self.number);
+        for topic in &self.topics {
+            waiting.topics.remove(&(*topic, self.number));
         }
-        drop(scopes);
-        lock(&self.registry.rights).remove(&self.number);
+        if let Some(at) = self.due {
+            waiting.timers.clear(at, self.number);
+        }
+        if let Some(at) = self.expires {
+            waiting.timers.forget_expiry(at, self.number);
+        }
     }
-}
-
-fn code(end: WaitEnd) -> u8 {
-    match end {
-        WaitEnd::TokenGone => 1,
-        WaitEnd::TokenExpired => 2,
-        WaitEnd::TenantSuspended => 3,
-        WaitEnd::Moved => 4,
-    }
-}
-
-fn end_of(code: u8) -> Option<WaitEnd> {
-    [WaitEnd::TokenGone, WaitEnd::TokenExpired, WaitEnd::TenantSuspended, WaitEnd::Moved]
-        .into_iter()
-        .find(|end| self::code(*end) == code)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change is a single insert or remove: a panic elsewhere leaves it whole.
+    // Nothing in here calls out while it holds the lock: a panic elsewhere leaves it whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures_util::FutureExt as _;
-    use tempmail_model::address::RecipientAddress;
-    use tempmail_model::message::OwnerKind;
-    use tempmail_store::InboxAccess;
+    use tempmail_model::retention::RetentionClass;
 
     use super::*;
 
@@ -180,78 +246,100 @@ mod tests {
         Uuid::from_u128(n)
     }
 
-    fn arrival(owner: u128, inbox: u128) -> Arrival {
-        Arrival { seq: 1, owner: id(owner), inbox: id(inbox) }
+    fn arrived(seq: i64, inbox: u128, tenant: Option<u128>) -> Arrived {
+        let (owner, class) = (Uuid::nil(), RetentionClass::FREE);
+        let arrival = Arrival { seq, id: id(0), class, tenant: tenant.map(id), owner, inbox: id(inbox) };
+        Arrived { arrival, row: None }
     }
 
-    fn is_woken(waiter: &Waiter) -> bool {
-        waiter.woken().now_or_never().is_some()
+    fn waiter(registry: &Arc<Registry>, topics: &[Topic]) -> Waiter {
+        let mut waiter = Registry::register(registry);
+        waiter.listen(topics.to_vec());
+        waiter
+    }
+
+    fn told(waiter: &Waiter) -> Option<Woken> {
+        waiter.woken().now_or_never()
+    }
+
+    fn first(waiter: &Waiter) -> Option<i64> {
+        told(waiter).and_then(|woken| woken.arrived)
     }
 
     #[test]
-    fn only_those_who_wait_for_it_are_woken() {
-        let registry = Arc::new(Registry::default());
-        let inbox = Registry::register(&registry, [Scope::Inbox(id(1))]);
-        let same = Registry::register(&registry, [Scope::Inbox(id(1)), Scope::Inbox(id(9))]);
-        let owner = Registry::register(&registry, [Scope::Owner(id(2))]);
-        let other = Registry::register(&registry, [Scope::Inbox(id(2)), Scope::Owner(id(1))]);
-        registry.wake(&[arrival(2, 1)]);
-        assert!(is_woken(&inbox) && is_woken(&same) && is_woken(&owner));
-        assert!(!is_woken(&other) && !is_woken(&inbox));
-        registry.wake_all();
-        assert!(is_woken(&other) && is_woken(&same));
+    fn only_those_who_listen_are_woken() {
+        let registry = Arc::new(Registry::new());
+        let inbox = waiter(&registry, &[Topic::Inbox(id(1))]);
+        let both = waiter(&registry, &[Topic::Inbox(id(1)), Topic::Tenant(id(2))]);
+        let other = waiter(&registry, &[Topic::Inbox(id(2)), Topic::Tenant(id(1)), Topic::Rights(id(1))]);
+        assert!(registry.is_awaited(&arrived(0, 1, None).arrival));
+        assert!(!registry.is_awaited(&arrived(0, 9, Some(9)).arrival));
+        registry.arrived(vec![arrived(1, 9, None), arrived(2, 1, None), arrived(3, 1, Some(2))], 3);
+        assert_eq!((first(&inbox), first(&both), first(&other)), (Some(2), Some(2), None));
+        assert_eq!(inbox.recent(id(1), 0, Some(2)).unwrap().arrived.len(), 2);
+        registry.changed(&[id(1)]);
+        assert!(told(&inbox).is_none());
+        assert!(told(&other).is_some_and(|woken| woken.recheck && woken.arrived.is_none()));
     }
 
     #[test]
-    fn a_wake_before_the_wait_is_kept() {
-        let registry = Arc::new(Registry::default());
-        let mut waiter = Registry::register(&registry, []);
-        waiter.cover(Scope::Inbox(id(1)));
-        registry.wake(&[arrival(0, 1), arrival(0, 1)]);
-        assert!(is_woken(&waiter));
-        assert!(!is_woken(&waiter));
+    fn topics_are_exchanged_and_new_ones_are_told() {
+        let registry = Arc::new(Registry::new());
+        let mut waiter = waiter(&registry, &[Topic::Inbox(id(1))]);
+        assert!(!waiter.listen(vec![Topic::Inbox(id(1))]));
+        assert!(waiter.listen(vec![Topic::Inbox(id(2))]));
+        registry.arrived(vec![arrived(1, 1, None)], 1);
+        assert!(told(&waiter).is_none());
+        registry.arrived(vec![arrived(2, 2, None)], 2);
+        assert_eq!(first(&waiter), Some(2));
+    }
+
+    #[test]
+    fn after_a_new_beginning_everybody_reads_the_store() {
+        let registry = Arc::new(Registry::new());
+        let waiter = waiter(&registry, &[Topic::Inbox(id(1))]);
+        registry.begin_after(50);
+        assert_eq!(first(&waiter), Some(0));
+        assert!(waiter.recent(id(1), 20, Some(0)).is_none());
+        assert!(waiter.recent(id(1), 50, Some(0)).is_some());
+    }
+
+    #[test]
+    fn a_waiter_is_woken_at_its_time_and_at_its_expiry() {
+        let registry = Arc::new(Registry::new());
+        let mut waiter = waiter(&registry, &[]);
+        let (now, business) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        waiter.wake_at(now);
+        waiter.wake_at(now + Duration::from_secs(25));
+        waiter.expire_at(Some(business + Duration::from_secs(60)));
+        registry.tick(now + Duration::from_secs(24), business);
+        assert!(told(&waiter).is_none());
+        registry.tick(now + Duration::from_secs(25), business + Duration::from_secs(60));
+        assert!(told(&waiter).is_some_and(|woken| woken.due && woken.recheck));
+    }
+
+    #[test]
+    fn a_drain_tells_everybody_in_turn_and_whoever_comes_later() {
+        let registry = Arc::new(Registry::new());
+        let waiters: Vec<Waiter> = (0..10).map(|_| waiter(&registry, &[])).collect();
+        assert!(registry.begin_drain() >= 10);
+        let last = registry.drain_after(0, 4).unwrap();
+        assert_eq!(waiters.iter().filter(|waiter| told(waiter).is_some_and(|told| told.drain)).count(), 4);
+        let last = registry.drain_after(last, 100).unwrap();
+        assert!(waiters[9].woken().now_or_never().is_some());
+        assert_eq!(registry.drain_after(last, 100), None);
+        assert!(told(&waiter(&registry, &[])).is_some_and(|told| told.drain));
     }
 
     #[test]
     fn a_waiter_that_is_gone_leaves_nothing() {
-        let registry = Arc::new(Registry::default());
-        let kept = Registry::register(&registry, [Scope::Inbox(id(1))]);
-        let gone = Registry::register(&registry, [Scope::Inbox(id(1)), Scope::Inbox(id(2))]);
-        gone.watch(open_wait());
+        let registry = Arc::new(Registry::new());
+        let mut gone = waiter(&registry, &[Topic::Inbox(id(1)), Topic::Rights(id(2))]);
+        gone.wake_at(Instant::now());
+        gone.expire_at(Some(Timestamp::UNIX_EPOCH));
         drop(gone);
-        assert_eq!(lock(&registry.scopes).len(), 1);
-        assert!(registry.rights().is_empty());
-        registry.wake(&[arrival(0, 1)]);
-        assert!(is_woken(&kept));
-        drop(kept);
-        assert!(lock(&registry.scopes).is_empty());
-    }
-
-    #[test]
-    fn a_wait_that_ends_is_told_why_once() {
-        let registry = Arc::new(Registry::default());
-        let waiter = Registry::register(&registry, [Scope::Inbox(id(1))]);
-        waiter.watch(open_wait());
-        let [(number, _)] = registry.rights()[..] else { panic!("one wait is watched") };
-        registry.end(number, WaitEnd::TenantSuspended);
-        assert!(is_woken(&waiter));
-        assert_eq!(waiter.ended(), Some(WaitEnd::TenantSuspended));
-        assert_eq!(waiter.ended(), None);
-        registry.end(number + 1, WaitEnd::Moved);
-        assert_eq!(waiter.ended(), None);
-    }
-
-    fn open_wait() -> OpenWait {
-        OpenWait {
-            token: id(3),
-            address: Arc::new(RecipientAddress::parse("a@b.example").unwrap()),
-            access: InboxAccess {
-                domain: id(4),
-                mailbox: None,
-                owner_kind: OwnerKind::Shared,
-                owner: id(0),
-                inbox: id(1),
-            },
-        }
+        let waiting = lock(&registry.waiting);
+        assert!(waiting.all.is_empty() && waiting.topics.is_empty());
+        assert!(format!("{:?}", waiting.timers).contains("due: {}, expiring: {}"), "{:?}", waiting.timers);
     }
 }

@@ -1,71 +1,86 @@
-//! Listens to the bus and follows the stream's counter, so that nobody waits in vain for mail
-//! that another process stored or whose hint was lost.
+//! Follows the stream in its order: by the hints of the bus, and by a look at the store each tick,
+//! so that nobody waits in vain for mail whose hint was lost, or keeps rights that have ended.
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tempmail_bus::Hints;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
+use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{Store, StoreError};
-use tokio::sync::broadcast::Receiver;
+use tempmail_store::{CHANGES_KEPT, MessageRow, Snapshot, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, MissedTickBehavior};
+use uuid::Uuid;
 
-use super::coverage::Coverage;
 use super::registry::Registry;
+use super::ring::Arrived;
+use super::sequence::Sequence;
 
-/// Time between two looks at the counter: a process without hints learns of mail by them.
+/// Time between two looks at the store: how long a mail without a hint, or a change of rights, may
+/// go unseen.
 const TICK: Duration = Duration::from_millis(200);
-/// A gap that is wider is not read: everybody is woken instead.
+/// How long a missing hint may be on its way from another process before the store is asked.
+const GAP_PATIENCE: Duration = Duration::from_millis(20);
+/// A gap that is wider is not read: everybody reads the store instead.
 const GAP_MAX: i64 = 50_000;
 /// A gap that is older than this is not looked for among the newest messages.
 const GAP_AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
 /// By how much a message may be older than its commit: it waited for the database.
 const COMMIT_LATE: SignedDuration = SignedDuration::from_mins(5);
 /// Without a look at the stream for so long, the process can't promise to see mail.
-const BLIND_AFTER: Duration = Duration::from_secs(2);
+const BLIND_AFTER: Duration = Duration::from_secs(5);
 
 const COMPONENT: &str = "arrivals";
 
 /// See the module.
 pub(super) struct Tailer {
     store: Store,
-    hints: Receiver<Arc<[Arrival]>>,
+    hints: Hints,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
+    blind: Arc<AtomicBool>,
     /// Gone with the state that waiters come from; then there is nobody to wake.
     registry: Weak<Registry>,
     /// `None` until the stream was seen once.
-    coverage: Option<Coverage>,
+    sequence: Option<Sequence>,
+    /// Where the last look saw the stream.
+    looked: i64,
+    /// What the last look saw of the changes.
+    snapshot: Option<Snapshot>,
     /// Business time of the last look, for the age of a gap.
     seen: Timestamp,
     /// Process time of the last look.
     seen_at: Instant,
-    blind: bool,
 }
 
 impl Tailer {
     pub(super) fn new(
         store: Store,
-        hints: Receiver<Arc<[Arrival]>>,
+        hints: Hints,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
+        blind: Arc<AtomicBool>,
         registry: Weak<Registry>,
     ) -> Self {
         readiness.missing(COMPONENT, "the stream was not read yet");
-        let seen = clock.now();
+        let (seen, seen_at) = (clock.now(), Instant::now());
         Self {
             store,
             hints,
             clock,
             readiness,
+            blind,
             registry,
-            coverage: None,
+            sequence: None,
+            looked: 0,
+            snapshot: None,
             seen,
-            seen_at: Instant::now(),
-            blind: true,
+            seen_at,
         }
     }
 
@@ -76,7 +91,16 @@ impl Tailer {
         loop {
             tokio::select! {
                 hint = self.hints.recv() => match (hint, self.registry.upgrade()) {
-                    (Ok(arrivals), Some(registry)) => self.told(&arrivals, &registry),
+                    (Ok(arrivals), Some(registry)) => {
+                        self.told(&arrivals);
+                        self.take_hints();
+                        self.hand_on(&registry).await;
+                        if arrivals.is_empty() {
+                            ticks.reset_immediately();
+                        } else if self.sequence.as_ref().is_some_and(Sequence::has_gap) {
+                            ticks.reset_after(GAP_PATIENCE);
+                        }
+                    }
                     // What was lost is a gap: it is found at once rather than with the tick.
                     (Err(RecvError::Lagged(_)), Some(_)) => ticks.reset_immediately(),
                     (Err(RecvError::Closed), _) | (_, None) => return,
@@ -89,26 +113,45 @@ impl Tailer {
         }
     }
 
-    fn told(&mut self, arrivals: &[Arrival], registry: &Registry) {
-        registry.wake(arrivals);
-        if let Some(coverage) = &mut self.coverage {
+    fn told(&mut self, arrivals: &[Arrival]) {
+        if let Some(sequence) = &mut self.sequence {
             for arrival in arrivals {
-                coverage.told(arrival.seq);
+                sequence.told(*arrival);
             }
         }
     }
 
+    /// Takes all hints that are waiting.
+    fn take_hints(&mut self) {
+        loop {
+            match self.hints.try_recv() {
+                Ok(arrivals) => self.told(&arrivals),
+                Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Hands on what follows in the stream without a gap.
+    async fn hand_on(&mut self, registry: &Registry) {
+        let Some(sequence) = &mut self.sequence else { return };
+        let run = sequence.take();
+        if !run.is_empty() {
+            let up_to = sequence.taken();
+            self.arrived(registry, run, up_to).await;
+        }
+    }
+
     async fn look(&mut self, registry: &Registry) {
-        match self.repair(registry).await {
+        match self.follow(registry).await {
             Ok(()) => {
                 self.seen_at = Instant::now();
-                if std::mem::take(&mut self.blind) {
+                if self.blind.swap(false, Ordering::Relaxed) {
                     self.readiness.ready(COMPONENT);
                 }
             }
             Err(error) => {
-                if !self.blind && self.seen_at.elapsed() > BLIND_AFTER {
-                    self.blind = true;
+                if self.seen_at.elapsed() > BLIND_AFTER && !self.blind.swap(true, Ordering::Relaxed) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
                     self.readiness.missing(COMPONENT, "the stream can't be read: Postgres does not answer");
                 }
@@ -116,37 +159,75 @@ impl Tailer {
         }
     }
 
-    /// Wakes for what no hint told of.
-    async fn repair(&mut self, registry: &Registry) -> Result<(), StoreError> {
+    /// Brings the waiters to where the stream stands now.
+    async fn follow(&mut self, registry: &Registry) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let position = self.store.stream_position().await?;
+        // Rows of the feed may be forgotten by now: then nobody knows what changed.
+        let forgotten = self.seen_at.elapsed() > CHANGES_KEPT / 2;
+        let last = if forgotten { None } else { self.snapshot.as_ref() };
+        let look = self.store.look(last).await?;
+        self.snapshot = Some(look.snapshot);
+        if forgotten {
+            registry.all_changed();
+        } else {
+            registry.changed(&look.changed);
+        }
         // Hints of what was committed just before may be waiting: they are no gap.
-        loop {
-            match self.hints.try_recv() {
-                Ok(arrivals) => self.told(&arrivals, registry),
-                Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-            }
-        }
-        let Some(coverage) = &mut self.coverage else {
-            // Mail may have come between a waiter's read and this first look.
-            registry.wake_all();
-            self.coverage = Some(Coverage::new(position));
-            self.seen = now;
-            return Ok(());
-        };
-        if let Some(after) = coverage.gap(position) {
-            if position - after > GAP_MAX || now.duration_since(self.seen) > GAP_AGE_MAX {
-                registry.wake_all();
-            } else {
-                let missed = self.store.list_arrivals(after, position, self.seen - COMMIT_LATE).await?;
-                registry.wake(&missed);
-            }
-            metrics::counter!("tempmail_arrivals_repaired_total")
-                .increment((position - after).unsigned_abs());
-            coverage.repaired(position);
-        }
+        self.take_hints();
+        self.hand_on(registry).await;
+        self.close_gap(registry, look.position, now).await?;
         self.seen = now;
         Ok(())
+    }
+
+    /// Reads what no hint told of, up to `position`.
+    async fn close_gap(
+        &mut self,
+        registry: &Registry,
+        position: i64,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        // A stream that went back is another one: the database was restored.
+        let went_back = position < std::mem::replace(&mut self.looked, position);
+        let taken = self.sequence.as_ref().map(Sequence::taken).filter(|_| !went_back);
+        if taken.is_some_and(|taken| taken >= position) {
+            return Ok(());
+        }
+        let readable =
+            |after: &i64| position - after <= GAP_MAX && now.duration_since(self.seen) <= GAP_AGE_MAX;
+        let Some(after) = taken.filter(readable) else {
+            self.sequence = Some(Sequence::new(position));
+            registry.begin_after(position);
+            return Ok(());
+        };
+        let missed = self.store.list_arrivals(after, position, self.seen - COMMIT_LATE).await?;
+        metrics::counter!("tempmail_arrivals_repaired_total").increment((position - after).unsigned_abs());
+        self.told(&missed);
+        if let Some(sequence) = &mut self.sequence {
+            let run = sequence.take_up_to(position);
+            self.arrived(registry, run, position).await;
+        }
+        self.hand_on(registry).await;
+        Ok(())
+    }
+
+    /// Wakes those who wait for a run of the stream, which is read once for all of them.
+    async fn arrived(&self, registry: &Registry, run: Vec<Arrival>, up_to: i64) {
+        let mut awaited: BTreeMap<RetentionClass, Vec<Uuid>> = BTreeMap::new();
+        for arrival in run.iter().filter(|arrival| registry.is_awaited(arrival)) {
+            awaited.entry(arrival.class).or_default().push(arrival.id);
+        }
+        let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
+        for (class, ids) in awaited {
+            match self.store.list_arrived(class, &ids).await {
+                Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
+                // Each waiter asks for itself, and says what it is told.
+                Err(error) => {
+                    tracing::debug!(unavailable = error.is_unavailable(), "arrivals were not read");
+                }
+            }
+        }
+        let run = run.into_iter().map(|arrival| Arrived { row: rows.remove(&arrival.id), arrival });
+        registry.arrived(run.collect(), up_to);
     }
 }

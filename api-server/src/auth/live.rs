@@ -3,6 +3,7 @@
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
+use jiff::Timestamp;
 use tempmail_model::token::{TokenHash, TokenKind};
 use tempmail_store::ApiToken;
 use uuid::Uuid;
@@ -23,6 +24,19 @@ pub struct LiveCaller {
     pub token: Uuid,
     /// Its tenant, which is not suspended.
     pub tenant: Uuid,
+    /// When the token expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl LiveCaller {
+    /// Whether the token may still act.
+    ///
+    /// # Errors
+    /// 401, 403 or 440 as for a request that came now; or Postgres is away.
+    pub(crate) async fn recheck(&self, state: &AppState) -> Result<(), V1Error> {
+        let token = state.store.find_token_by_id(TokenKind::Live, self.token).await?;
+        admit(&token.ok_or(V1Error::InvalidToken)?, state.clock.now())
+    }
 }
 
 impl FromRequestParts<AppState> for LiveCaller {
@@ -38,7 +52,7 @@ impl FromRequestParts<AppState> for LiveCaller {
             return Err(V1Error::RateLimitExceeded { retry_after: decision.retry_after });
         }
         state.touches.token(&token, state.clock.now());
-        Ok(Self { token: token.id, tenant: token.tenant })
+        Ok(Self { token: token.id, tenant: token.tenant, expires_at: token.expires_at })
     }
 }
 
@@ -58,10 +72,14 @@ fn presented(headers: &HeaderMap) -> Result<&str, V1Error> {
 
 async fn find(hash: TokenHash, state: &AppState) -> Result<ApiToken, V1Error> {
     let token = state.store.find_token(TokenKind::Live, hash).await?.ok_or(V1Error::InvalidToken)?;
-    check(&token, state.clock.now()).map_err(|refusal| match refusal {
+    admit(&token, state.clock.now())?;
+    Ok(token)
+}
+
+fn admit(token: &ApiToken, now: Timestamp) -> Result<(), V1Error> {
+    check(token, now).map_err(|refusal| match refusal {
         Refusal::Revoked => V1Error::InvalidToken,
         Refusal::Expired => V1Error::SessionExpired,
         Refusal::Suspended => V1Error::AccountDisabled,
-    })?;
-    Ok(token)
+    })
 }

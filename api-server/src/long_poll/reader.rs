@@ -1,17 +1,14 @@
-//! Reads an inbox on behalf of one long-poll, from where it stands.
+//! Reads on behalf of one long-poll, from where it stands.
 
-use std::sync::Arc;
-
-use tempmail_model::address::RecipientAddress;
 use tempmail_model::limits::SCAN_MAX;
-use tempmail_store::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
-use uuid::Uuid;
+use tempmail_store::{MessageRow, ScanRange};
 
 use super::Outcome;
 use super::collected::Collected;
 use super::filter::Filter;
 use super::query::LongPollQuery;
 use crate::error::V1Error;
+use crate::listener::Listener;
 use crate::state::AppState;
 
 /// Rows a statement scans where a filter may drop them.
@@ -28,46 +25,38 @@ pub(super) enum Progress {
     Waiting,
 }
 
-/// A long-poll's place in an inbox.
+/// A long-poll's place in what it listens to.
 pub(super) struct Reader {
-    tenant: Uuid,
-    address: Arc<RecipientAddress>,
+    listener: Listener,
     filter: Filter,
     collected: Collected,
     /// Whether what was there at first is still to be read, newest first.
     backwards: bool,
-    access: Option<InboxAccess>,
     rows_left: i64,
 }
 
 impl Reader {
-    pub(super) fn new(
-        tenant: Uuid,
-        address: Arc<RecipientAddress>,
-        query: LongPollQuery,
-        since: Option<i64>,
-    ) -> Self {
+    pub(super) fn new(listener: Listener, query: LongPollQuery, since: Option<i64>) -> Self {
         Self {
-            tenant,
-            address,
+            listener,
             filter: query.filter,
             collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
             backwards: since.is_none(),
-            access: None,
             rows_left: SCAN_MAX,
         }
     }
 
-    /// Reads on to the end of the inbox, or until there is enough; also tells whose mail it
-    /// is now.
+    /// What listens for it.
+    pub(super) fn listener(&mut self) -> &mut Listener {
+        &mut self.listener
+    }
+
+    /// Reads on to the end of the stream, or until there is enough.
     ///
     /// # Errors
-    /// [`V1Error::NotFound`] where the tenant may not read the address, or Postgres is away.
-    pub(super) async fn read(&mut self, state: &AppState) -> Result<(Progress, InboxAccess), V1Error> {
-        if !self.collected.is_empty() {
-            let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
-            self.collected.keep(&remaining);
-        }
+    /// [`V1Error::NotFound`] where the tenant may not read the scope, or Postgres is away.
+    pub(super) async fn read(&mut self, state: &AppState) -> Result<Progress, V1Error> {
+        self.forget_deleted(state).await?;
         let mut before = i64::MAX;
         loop {
             let backwards = self.backwards;
@@ -76,20 +65,25 @@ impl Reader {
             } else {
                 ScanRange::After(self.collected.reached())
             };
-            let page = self.page();
-            let scan = self.scan(state, range, page).await?;
-            let access = scan.access;
-            let rows = i64::try_from(scan.rows.len()).unwrap_or(i64::MAX);
+            let limit = self.page();
+            let page = self.listener.read(state, range, limit).await?;
+            if page.moved {
+                self.collected.forget();
+            }
+            let rows = i64::try_from(page.rows.len()).unwrap_or(i64::MAX);
             self.rows_left -= rows;
-            let at_end = rows < page;
+            let at_end = rows < limit;
             if backwards {
                 if before == i64::MAX {
-                    self.collected.begin_newest(scan.rows.first(), scan.position);
+                    self.collected.begin_newest(page.rows.first(), page.position);
                 }
-                before = scan.rows.last().map_or(before, |oldest| oldest.seq);
-                self.collect_older(scan);
+                before = page.rows.last().map_or(before, |oldest| oldest.seq);
+                self.collect_older(page.rows);
             } else {
-                self.collect_next(scan, at_end);
+                self.collect_next(page.rows);
+                if at_end && self.collected.missing() > 0 {
+                    self.collected.reach(page.position);
+                }
             }
             let done = at_end || self.collected.missing() == 0;
             if backwards && (done || self.rows_left <= 0) {
@@ -97,14 +91,33 @@ impl Reader {
                 self.collected.turn();
             }
             if done || self.rows_left <= 0 {
-                let progress = match (self.collected.is_enough(), self.rows_left) {
-                    (true, _) => Progress::Enough,
-                    (false, ..=0) => Progress::Spent,
-                    (false, _) => Progress::Waiting,
-                };
-                return Ok((progress, access));
+                return Ok(self.progress());
             }
         }
+    }
+
+    /// Takes what arrived since the last read, as [`Listener::recent`] has it; `None` where the
+    /// store has to be read.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub(super) async fn take_recent(
+        &mut self,
+        state: &AppState,
+        first: Option<i64>,
+    ) -> Result<Option<Progress>, V1Error> {
+        let Some((arrived, up_to)) = self.listener.recent(self.collected.reached(), first) else {
+            return Ok(None);
+        };
+        let rows: Vec<MessageRow> = arrived.iter().filter_map(|arrived| arrived.row.clone()).collect();
+        self.collect_next(rows);
+        if self.collected.missing() > 0 {
+            self.collected.reach(up_to);
+        }
+        if self.progress() == Progress::Enough {
+            self.forget_deleted(state).await?;
+        }
+        Ok(Some(self.progress()))
     }
 
     /// The answer, from what was read.
@@ -112,45 +125,50 @@ impl Reader {
         self.collected.into_outcome()
     }
 
+    fn progress(&self) -> Progress {
+        match (self.collected.is_enough(), self.rows_left) {
+            (true, _) => Progress::Enough,
+            (false, ..=0) => Progress::Spent,
+            (false, _) => Progress::Waiting,
+        }
+    }
+
+    /// What was met a while ago may be deleted by now.
+    async fn forget_deleted(&mut self, state: &AppState) -> Result<(), V1Error> {
+        if !self.collected.is_empty() {
+            let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
+            self.collected.keep(&remaining);
+        }
+        Ok(())
+    }
+
     /// Rows to ask for next; at least one.
     fn page(&self) -> i64 {
         let of_use = i64::try_from(self.collected.missing()).unwrap_or(i64::MAX);
-        let page = if self.filter.is_empty() { of_use } else { FILTER_PAGE };
+        let sifted = self.listener.is_narrower() || !self.filter.is_empty();
+        let page = if sifted { FILTER_PAGE } else { of_use };
         page.min(self.rows_left).max(1)
     }
 
-    async fn scan(&mut self, state: &AppState, range: ScanRange, page: i64) -> Result<InboxScan, V1Error> {
-        let question = InboxQuestion {
-            tenant: self.tenant,
-            address: &self.address,
-            reserved: state.reserved.of(self.address.base_local_part()),
-        };
-        let scan = state.store.scan_inbox(question, range, page, state.clock.now()).await?;
-        let scan = scan.ok_or(V1Error::NotFound)?;
-        if self.access.replace(scan.access).is_some_and(|former| former != scan.access) {
-            self.collected.forget();
-        }
-        Ok(scan)
+    fn matches(&self, message: &MessageRow) -> bool {
+        self.listener.shows(message) && self.filter.matches(message)
     }
 
-    fn collect_older(&mut self, scan: InboxScan) {
-        for message in scan.rows {
-            if self.collected.missing() > 0 && self.filter.matches(&message) {
+    fn collect_older(&mut self, rows: Vec<MessageRow>) {
+        for message in rows {
+            if self.collected.missing() > 0 && self.matches(&message) {
                 self.collected.push_older(message);
             }
         }
     }
 
-    fn collect_next(&mut self, scan: InboxScan, at_end: bool) {
-        for message in scan.rows {
+    fn collect_next(&mut self, rows: Vec<MessageRow>) {
+        for message in rows {
             if self.collected.missing() == 0 {
                 return;
             }
-            let matches = self.filter.matches(&message);
+            let matches = self.matches(&message);
             self.collected.push_next(message, matches);
-        }
-        if at_end {
-            self.collected.reach(scan.position);
         }
     }
 }

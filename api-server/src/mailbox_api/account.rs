@@ -11,7 +11,7 @@ use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::account::{check_length, password_schema, remove, wake};
+use crate::account::{check_length, password_schema, remove};
 use crate::auth::{MailboxCaller, ProToken};
 use crate::client::Client;
 use crate::error::ApiError;
@@ -120,7 +120,6 @@ pub(super) async fn create_account(
         MailboxCreation::NoSuchDomain => return Err(NOT_SERVED),
         MailboxCreation::TenantDisabled => return Err(ApiError::AccountDisabled),
     }
-    wake(&state, address.as_str(), domain.id, new.id);
     let token = state.mailbox_tokens.make(new.id, 0, now);
     Ok((StatusCode::CREATED, Json(SignedIn { id: new.id, address: address.as_str().to_owned(), token })))
 }
@@ -149,7 +148,7 @@ pub(super) async fn delete_account(
     if mailbox.managed_by_kubernetes {
         return Err(ApiError::ManagedByKubernetes);
     }
-    if remove(&state, mailbox.id, mailbox.domain, &mailbox.address, state.clock.now()).await? {
+    if remove(&state, mailbox.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Deleted by another request: its tokens ended with it.

@@ -116,7 +116,7 @@ async fn delete_account(
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
     let mailbox = find_to_change(&state, caller, id).await?;
-    if account::remove(&state, mailbox.id, mailbox.domain, &mailbox.address, state.clock.now()).await? {
+    if account::remove(&state, mailbox.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request was faster.

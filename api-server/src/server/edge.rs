@@ -9,7 +9,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
@@ -39,7 +39,7 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
     let mut response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
         cors::preflight()
     } else {
-        match refusal(&state, client, &request).await {
+        match refusal(&state, client, request.uri(), request.headers(), request.extensions()).await {
             Some(refusal) => refusal,
             None => answer(request, next).instrument(span.clone()).await,
         }
@@ -66,22 +66,28 @@ pub(super) async fn edge(State(state): State<AppState>, mut request: Request, ne
 }
 
 /// What is wrong with a request before anybody looks at what it wants.
-async fn refusal(state: &AppState, client: Client, request: &Request) -> Option<Response> {
-    let surface = Surface::of(request.uri().path());
+async fn refusal(
+    state: &AppState,
+    client: Client,
+    uri: &Uri,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Option<Response> {
+    let surface = Surface::of(uri.path());
     // `/v1` and `/pro/api` are counted by token, when that is known.
     if surface == Surface::Api
-        && !request.uri().path().starts_with("/pro/api/")
+        && !uri.path().starts_with("/pro/api/")
         && let Some(decision) = state.limits.of_client(client).await
     {
-        RateReport::put(request.extensions(), "client", decision);
+        RateReport::put(extensions, "client", decision);
         if !decision.allowed {
             return Some(ApiError::RateLimitExceeded { retry_after: decision.retry_after }.into_response());
         }
     }
-    if request.headers().contains_key(CONTENT_ENCODING) {
+    if headers.contains_key(CONTENT_ENCODING) {
         return Some(of(surface, ApiError::UnsupportedMediaType, V1Error::UnsupportedMediaType));
     }
-    let length = request.headers().get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: usize| length > BODY_MAX) {
         return Some(of(surface, ApiError::PayloadTooLarge, V1Error::PayloadTooLarge));
     }

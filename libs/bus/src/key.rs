@@ -1,5 +1,7 @@
 //! What requests are counted by.
 
+use std::net::IpAddr;
+
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -24,6 +26,17 @@ impl RateKey {
     /// The id or digest.
     pub fn as_uuid(self) -> Uuid {
         self.0
+    }
+}
+
+impl From<IpAddr> for RateKey {
+    /// An IPv4 address and its mapped form are one.
+    fn from(address: IpAddr) -> Self {
+        let v6 = match address {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        Self::of(&[&v6.octets()])
     }
 }
 

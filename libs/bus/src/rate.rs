@@ -77,8 +77,8 @@ impl RateLimit {
         self.window / self.limit.get()
     }
 
-    /// Counts one request of this process under `key`, unless it is over the limit.
-    pub(crate) fn check(&self, key: RateKey) -> RateDecision {
+    /// Counts one request under `key` in this process alone, unless it is over the limit.
+    pub fn check(&self, key: RateKey) -> RateDecision {
         self.sweep_sometimes();
         match self.limiter.check_key(&key) {
             Ok(state) => self.decision(true, state.remaining_burst_capacity(), Duration::ZERO),

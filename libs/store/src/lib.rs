@@ -51,7 +51,7 @@ pub use pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
-pub use stream::{Look, Snapshot};
+pub use stream::{CHANGES_KEPT, Look, Snapshot};
 pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};

@@ -16,11 +16,11 @@ macro_rules! scan_tenant {
     ($read:literal, $order:literal) => {
         concat!(
             "/* scan_tenant */ WITH access AS MATERIALIZED (
-                SELECT t.id, t.classes FROM tenant t
-                WHERE t.id = $1 AND ($2::text IS NULL OR EXISTS (
-                    SELECT FROM domain d WHERE d.name = $2 AND d.serves AND d.tenant = $1))
+                SELECT t.id, t.classes, d.id AS domain
+                FROM tenant t LEFT JOIN domain d ON d.name = $2::text AND d.serves AND d.tenant = t.id
+                WHERE t.id = $1 AND ($2 IS NULL OR d.id IS NOT NULL)
             )
-            SELECT s.seq AS position, m.*
+            SELECT s.seq AS position, a.domain AS in_domain, m.*
             FROM access a JOIN stream s ON s.one
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
@@ -60,6 +60,8 @@ const SCAN_MAILBOX: &str = "/* scan_mailbox */ WITH access AS MATERIALIZED (
 /// What a scan of a tenant's mail met.
 #[derive(Debug, Clone)]
 pub struct TenantScan {
+    /// The row of the domain that was asked for.
+    pub domain: Option<Uuid>,
     /// Where the stream stood: every message up to it was seen, unless the scan ended at its limit.
     pub position: i64,
     /// In the order of the range.
@@ -107,7 +109,11 @@ impl Store {
             .fetch_all(self.pool())
             .await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        Ok(Some(TenantScan { position: first.try_get("position")?, rows: messages(&rows)? }))
+        Ok(Some(TenantScan {
+            domain: first.try_get("in_domain")?,
+            position: first.try_get("position")?,
+            rows: messages(&rows)?,
+        }))
     }
 
     /// Scans up to `limit` unexpired messages of a mailbox after a position; `None` where it is

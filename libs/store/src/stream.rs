@@ -1,6 +1,8 @@
 //! The one stream: where it stands, what changed beside it, and which arrivals a reader of
 //! hints has missed.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -55,6 +57,13 @@ const LIST_ARRIVED: &str = concat!(
     not_purged!()
 );
 
+/// How long a change is kept in the feed: whoever has not looked for longer does not know what
+/// changed.
+pub const CHANGES_KEPT: Duration = Duration::from_secs(10 * 60);
+
+const FORGET_CHANGES: &str = "/* forget_changes */
+    DELETE FROM change WHERE changed_at < now() - make_interval(secs => $1) /* lease */";
+
 /// What one look at the stream saw.
 #[derive(Debug, Clone)]
 pub struct Look {
@@ -83,6 +92,15 @@ impl Store {
             changed: row.try_get("changed")?,
             snapshot: Snapshot(row.try_get("snapshot")?),
         })
+    }
+
+    /// Forgets changes that everybody has seen who looks at all; returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn forget_changes(&self) -> Result<u64, StoreError> {
+        let kept = CHANGES_KEPT.as_secs_f64();
+        Ok(sqlx::query(FORGET_CHANGES).bind(kept).execute(self.pool()).await?.rows_affected())
     }
 
     /// The messages of `after < seq <= up_to` that were accepted since `accepted_since`, in

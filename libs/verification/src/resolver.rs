@@ -13,12 +13,12 @@ mod wire;
 mod zone;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use hickory_proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
-use tempmail_bus::RateLimits;
+use tempmail_bus::RateLimit;
 use tempmail_runtime::config::{Dns, DnsMode};
 use tokio::join;
 use tokio::sync::Semaphore;
@@ -62,7 +62,7 @@ pub struct Resolver {
     port: u16,
     allow_private: bool,
     turns: Semaphore,
-    pace: RateLimits<IpAddr>,
+    pace: RateLimit,
 }
 
 impl Resolver {
@@ -78,7 +78,7 @@ impl Resolver {
             port: settings.port,
             allow_private: settings.allow_private,
             turns: Semaphore::new(IN_FLIGHT),
-            pace: RateLimits::new(QUESTIONS_PER_SECOND, Duration::from_secs(1)),
+            pace: RateLimit::new("dns-questions", QUESTIONS_PER_SECOND, Duration::from_secs(1)),
         })
     }
 

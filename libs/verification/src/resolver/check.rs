@@ -100,7 +100,7 @@ impl<'a> Check<'a> {
 
     async fn wait_for_pace(&self, server: IpAddr) {
         loop {
-            let decision = self.resolver.pace.check(&server);
+            let decision = self.resolver.pace.check(server.into());
             if decision.allowed {
                 return;
             }
