@@ -102,7 +102,12 @@ impl RedisProxy {
 }
 
 /// One client, until it or the server ends.
-async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood>, published: Arc<Published>) {
+async fn pass(
+    mut client: TcpStream,
+    server: u16,
+    mut mood: watch::Receiver<Mood>,
+    published: Arc<Published>,
+) {
     let Some(mut to) = dial(server, false).await else { return };
     let (mut commands, mut answers) = (Vec::new(), vec![0; 64 * 1024]);
     let (mut subscribed, mut forgot) = (false, mood.borrow().forgot);

@@ -18,7 +18,8 @@ pub(super) fn end(octets: &[u8]) -> Option<usize> {
 
 /// Whether a whole command has this name.
 pub(super) fn is(command: &[u8], name: &str) -> bool {
-    let Some((string, length)) = number(command, 0, b'*').and_then(|(at, _)| number(command, at, b'$')) else {
+    let Some((string, length)) = number(command, 0, b'*').and_then(|(at, _)| number(command, at, b'$'))
+    else {
         return false;
     };
     command[string..string + length].eq_ignore_ascii_case(name.as_bytes())
