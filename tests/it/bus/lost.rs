@@ -39,7 +39,7 @@ async fn garbage_on_the_channel_is_dropped() {
     assert_eq!(channels.len(), 1, "one channel for all");
     let mut connection = redis.connection();
     for _ in 0..500 {
-        let mut octets = vec![0; rand::rng().random_range(1..200)];
+        let mut octets = vec![0_u8; rand::rng().random_range(1..200)];
         rand::fill(&mut octets[..]);
         let heard: i64 = redis::cmd("PUBLISH").arg(&channels[0]).arg(octets).query(&mut connection).unwrap();
         assert_eq!(heard, 2);
