@@ -18,6 +18,8 @@ use clap::{Args, Parser, Subcommand};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tempmail_runtime::config::Config;
 
+use database::Administration;
+
 /// Disposable mailboxes as a platform that a company runs itself.
 #[derive(Debug, Parser)]
 #[command(name = "tempmail", version)]
@@ -39,11 +41,11 @@ enum Command {
     /// Bring the database's schema up to this version
     Migrate(ConfigFile),
     /// Administer tenants
-    Tenant(tenant::Options),
+    Tenant(Administration<tenant::Action>),
     /// Administer API tokens of a tenant
-    Token(token::Options),
+    Token(Administration<token::Action>),
     /// Administer system domains
-    SystemDomain(system_domain::Options),
+    SystemDomain(Administration<system_domain::Action>),
     /// Print the reference of all settings
     Config,
     /// Print the OpenAPI document of the HTTP interface

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
-use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TokenKind, is_token_name};
 use tempmail_store::{Creation, ListedToken, NewToken, StoreError};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -15,11 +15,6 @@ use crate::error::{ApiError, V1Error};
 use crate::json_body::{BodyError, JsonObject};
 use crate::message_view::timestamp;
 use crate::state::AppState;
-
-/// Most characters of a token's name.
-const NAME_MAX: usize = 100;
-/// Most days until a token expires.
-const DAYS_MAX: i64 = 3650;
 
 /// An API token, without the token itself.
 #[derive(Debug, Serialize, ToSchema)]
@@ -154,13 +149,13 @@ impl Kinds {
             Self::LiveAlone => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live",
                                       "examples": ["live"]}),
         };
-        let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": DAYS_MAX,
+        let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": TOKEN_DAYS_MAX,
                           "description": "Without it the token never expires.", "examples": [30]});
         json!({
             "type": "object",
             "required": ["name"],
             "properties": {
-                "name": {"type": "string", "minLength": 1, "maxLength": NAME_MAX,
+                "name": {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_MAX,
                          "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
                          "description": "What its owner calls it; no control characters.",
                          "examples": ["continuous integration"]},
@@ -226,8 +221,7 @@ fn given(value: Option<Value>) -> Option<Value> {
 }
 
 fn read_name(name: String) -> Result<String, BodyError> {
-    let length = name.chars().count();
-    if (1..=NAME_MAX).contains(&length) && !name.contains(char::is_control) {
+    if is_token_name(&name) {
         Ok(name)
     } else {
         Err(BodyError::Wrong {
@@ -244,6 +238,6 @@ fn read_days(value: &Value) -> Result<i64, BodyError> {
     value
         .as_i64()
         .or_else(whole)
-        .filter(|days| (1..=DAYS_MAX).contains(days))
+        .filter(|days| (1..=TOKEN_DAYS_MAX).contains(days))
         .ok_or(BodyError::Wrong { field: "expires_in_days", expected: "an integer from 1 to 3650" })
 }

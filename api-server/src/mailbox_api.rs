@@ -5,11 +5,7 @@ mod domain;
 mod message;
 mod sign_in;
 
-use axum::extract::Path;
-use axum::extract::rejection::PathRejection;
-use uuid::Uuid;
-
-use crate::error::{ApiError, code};
+use crate::error::code;
 use crate::message_view::{FullMessage, MessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 
@@ -101,15 +97,4 @@ pub(crate) fn routes() -> Routes {
                 .binary(200, "*/*", "The attachment, decoded."),
             message::get_attachment,
         )
-}
-
-/// The segments of a path.
-fn segments<T>(path: Result<Path<T>, PathRejection>) -> Result<T, ApiError> {
-    path.map(|Path(segments)| segments)
-        .map_err(|_no_utf8| ApiError::InvalidRequest("The path must be UTF-8.".into()))
-}
-
-/// An id in a path; what is none is the id of nothing.
-fn id(text: &str) -> Result<Uuid, ApiError> {
-    Uuid::try_parse(text).map_err(|_no_id| ApiError::NotFound)
 }

@@ -3,6 +3,7 @@
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
+use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::error::{ApiError, Surface, V1Error};
@@ -12,6 +13,15 @@ use crate::state::AppState;
 /// as every id that is not there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathId(pub(crate) Uuid);
+
+/// The attachment that a path names.
+#[derive(Debug, Clone)]
+pub(crate) struct PathAttachment {
+    /// As [`PathId`].
+    pub(crate) message: Uuid,
+    /// As it stands in the path.
+    pub(crate) index: String,
+}
 
 /// `page` of a list, from 1, the first by default. Anything else is 400.
 #[derive(Debug, Clone, Copy)]
@@ -46,12 +56,25 @@ impl FromRequestParts<AppState> for PathId {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Response> {
-        let surface = Surface::of(parts.uri.path());
-        let Path(text) = Path::<String>::from_request_parts(parts, state)
-            .await
-            .map_err(|_no_utf8| Wrong::Path.answer(surface))?;
+        let text: String = segments(parts, state).await?;
         Ok(Self(Uuid::try_parse(&text).unwrap_or_default()))
     }
+}
+
+impl FromRequestParts<AppState> for PathAttachment {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Response> {
+        let (message, index): (String, String) = segments(parts, state).await?;
+        Ok(Self { message: Uuid::try_parse(&message).unwrap_or_default(), index })
+    }
+}
+
+/// The variable segments of a path.
+async fn segments<T: DeserializeOwned + Send>(parts: &mut Parts, state: &AppState) -> Result<T, Response> {
+    let surface = Surface::of(parts.uri.path());
+    let path = Path::<T>::from_request_parts(parts, state).await;
+    path.map(|Path(segments)| segments).map_err(|_no_utf8| Wrong::Path.answer(surface))
 }
 
 impl FromRequestParts<AppState> for Page {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use tempmail_embedded_postgres::{Error, running_url};
 use tempmail_model::clock::{Clock as _, SystemClock};
@@ -25,6 +25,18 @@ pub struct Place {
     /// Settings, YAML; `TEMPMAIL_…` environment variables go over it
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
+}
+
+/// What every administrative command takes.
+#[derive(Debug, Args)]
+pub struct Administration<A: Subcommand> {
+    #[command(subcommand)]
+    pub action: A,
+    /// Print JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(flatten)]
+    pub place: Place,
 }
 
 /// A database whose schema is of this version.

@@ -1,28 +1,17 @@
 //! `tempmail system-domain`
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::{Value, json};
 use tempmail_model::address::normal_domain;
 use tempmail_store::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 
-use super::database::{Database, Place, explain};
+use super::database::{Administration, Database, explain};
 use super::output;
 
-/// What `system-domain` takes.
-#[derive(Debug, Args)]
-pub struct Options {
-    #[command(subcommand)]
-    action: Action,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(flatten)]
-    place: Place,
-}
-
+/// What `system-domain` does.
 #[derive(Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Add a domain that everybody may use; one that was removed serves again
     Add {
         /// Its name
@@ -67,7 +56,7 @@ enum Action {
 }
 
 /// Does it and says so.
-pub async fn run(options: Options) -> anyhow::Result<()> {
+pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
     let (database, json) = (options.place.open().await?, options.json);
     let store = &database.store;
     match options.action {

@@ -7,23 +7,12 @@ use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_store::{Share, Tenant, TenantChange, TenantDefaults};
 
-use super::database::{Database, Place, explain};
+use super::database::{Administration, Database, explain};
 use super::output;
 
-/// What `tenant` takes.
-#[derive(Debug, Args)]
-pub struct Options {
-    #[command(subcommand)]
-    action: Action,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(flatten)]
-    place: Place,
-}
-
+/// What `tenant` does.
 #[derive(Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Make a tenant
     Create {
         /// 1 to 63 of a-z, 0-9 and `-`, a letter or digit first and last
@@ -118,7 +107,7 @@ impl Limits {
 }
 
 /// Does it and says so.
-pub async fn run(options: Options) -> anyhow::Result<()> {
+pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
     let (database, json) = (options.place.open().await?, options.json);
     match options.action {
         Action::Create { name, limits } => {

@@ -1,34 +1,23 @@
 //! `tempmail token`
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
-use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
 
-use super::database::{Database, Place, explain};
+use super::database::{Administration, Database, explain};
 use super::output;
 use super::tenant::find;
 
 /// Who made a token, as the store notes it; also what it is called unless told.
 const COMMAND: &str = "cli";
 
-/// What `token` takes.
-#[derive(Debug, Args)]
-pub struct Options {
-    #[command(subcommand)]
-    action: Action,
-    /// Print JSON
-    #[arg(long, global = true)]
-    json: bool,
-    #[command(flatten)]
-    place: Place,
-}
-
+/// What `token` does.
 #[derive(Debug, Subcommand)]
-enum Action {
+pub enum Action {
     /// Make a token and print it, this once
     Create {
         /// Name of the tenant
@@ -40,7 +29,7 @@ enum Action {
         #[arg(long, default_value = COMMAND, value_parser = token_name)]
         name: String,
         /// Days until it expires, up to 3650 [default: never]
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=3650),
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=TOKEN_DAYS_MAX),
               allow_negative_numbers = true)]
         expires_in_days: Option<i64>,
     },
@@ -74,7 +63,7 @@ impl From<Kind> for TokenKind {
 }
 
 /// Does it and says so.
-pub async fn run(options: Options) -> anyhow::Result<()> {
+pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
     let (database, json) = (options.place.open().await?, options.json);
     match options.action {
         Action::Create { tenant, kind, name, expires_in_days } => {
@@ -215,8 +204,7 @@ fn record(token: &ListedToken) -> Value {
 
 /// As over HTTP.
 fn token_name(text: &str) -> Result<String, &'static str> {
-    let fits = (1..=100).contains(&text.chars().count()) && !text.contains(char::is_control);
-    if fits {
+    if is_token_name(text) {
         Ok(text.to_owned())
     } else {
         Err("a name is 1 to 100 characters, none of them a control character")

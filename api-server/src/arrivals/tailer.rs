@@ -14,7 +14,7 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{CHANGES_KEPT, MessageRow, Snapshot, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use super::registry::Registry;
@@ -86,8 +86,7 @@ impl Tailer {
 
     /// Wakes waiters, as long as there can be some.
     pub(super) async fn run(mut self) {
-        let mut ticks = tokio::time::interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut next_look = Instant::now();
         loop {
             tokio::select! {
                 hint = self.hints.recv() => match (hint, self.registry.upgrade()) {
@@ -96,17 +95,21 @@ impl Tailer {
                         self.take_hints();
                         self.hand_on(&registry).await;
                         if arrivals.is_empty() {
-                            ticks.reset_immediately();
+                            next_look = Instant::now();
                         } else if self.sequence.as_ref().is_some_and(Sequence::has_gap) {
-                            ticks.reset_after(GAP_PATIENCE);
+                            // Further hints do not put it off.
+                            next_look = next_look.min(Instant::now() + GAP_PATIENCE);
                         }
                     }
                     // What was lost is a gap: it is found at once rather than with the tick.
-                    (Err(RecvError::Lagged(_)), Some(_)) => ticks.reset_immediately(),
+                    (Err(RecvError::Lagged(_)), Some(_)) => next_look = Instant::now(),
                     (Err(RecvError::Closed), _) | (_, None) => return,
                 },
-                _ = ticks.tick() => match self.registry.upgrade() {
-                    Some(registry) => self.look(&registry).await,
+                () = sleep_until(next_look) => match self.registry.upgrade() {
+                    Some(registry) => {
+                        self.look(&registry).await;
+                        next_look = Instant::now() + TICK;
+                    }
                     None => return,
                 },
             }

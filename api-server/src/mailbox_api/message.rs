@@ -1,17 +1,16 @@
 //! `/api/messages`.
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tempmail_store::StoredMessage;
+use uuid::Uuid;
 
-use super::{id, segments};
 use crate::auth::MailboxCaller;
 use crate::error::{Absence, ApiError, Surface};
 use crate::message_view::{self, MessageList, RAW_START};
-use crate::parameter::Page;
+use crate::parameter::{Page, PathAttachment, PathId};
 use crate::state::AppState;
 
 /// A page of the mailbox's messages, newest first.
@@ -28,9 +27,9 @@ pub(super) async fn list_messages(
 pub(super) async fn get_message(
     State(state): State<AppState>,
     caller: MailboxCaller,
-    path: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, &segments(path)?, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::full_message(&state, message, Surface::Api).await?)
 }
 
@@ -38,9 +37,9 @@ pub(super) async fn get_message(
 pub(super) async fn delete_message(
     State(state): State<AppState>,
     caller: MailboxCaller,
-    path: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
-    let StoredMessage { row, .. } = find(&state, &caller, &segments(path)?, 0).await?;
+    let StoredMessage { row, .. } = find(&state, &caller, id, 0).await?;
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -53,9 +52,8 @@ pub(super) async fn delete_message(
 pub(super) async fn mark_read(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
-    path: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
-    let id = id(&segments(path)?)?;
     let now = state.clock.now();
     if state.store.mark_message_read(mailbox.id, id, now).await? {
         Ok(StatusCode::NO_CONTENT)
@@ -68,9 +66,9 @@ pub(super) async fn mark_read(
 pub(super) async fn get_raw(
     State(state): State<AppState>,
     caller: MailboxCaller,
-    path: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, &segments(path)?, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::raw_message(&state, message)?)
 }
 
@@ -78,20 +76,18 @@ pub(super) async fn get_raw(
 pub(super) async fn get_attachment(
     State(state): State<AppState>,
     caller: MailboxCaller,
-    path: Result<Path<(String, String)>, PathRejection>,
+    PathAttachment { message: id, index }: PathAttachment,
 ) -> Result<Response, ApiError> {
-    let (id, index) = segments(path)?;
-    let message = find(&state, &caller, &id, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::attachment(&state, message, &index).await?)
 }
 
 async fn find(
     state: &AppState,
     caller: &MailboxCaller,
-    text: &str,
+    id: Uuid,
     raw_len: i32,
 ) -> Result<StoredMessage, ApiError> {
-    let id = id(text)?;
     let now = state.clock.now();
     let found = state.store.find_mailbox_message(caller.mailbox.id, id, now, raw_len).await?;
     found.ok_or_else(|| Absence::of(id, now).into())

@@ -1,7 +1,6 @@
 //! `/v1/email/{id}`: one message, its raw data and attachments.
 
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tempmail_store::StoredMessage;
@@ -10,15 +9,16 @@ use uuid::Uuid;
 use crate::auth::LiveCaller;
 use crate::error::{Absence, Surface, V1Error};
 use crate::message_view::{self, RAW_START};
+use crate::parameter::{PathAttachment, PathId};
 use crate::state::AppState;
 
 /// The full message.
 pub(super) async fn get_email(
     State(state): State<AppState>,
     caller: LiveCaller,
-    id: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, &segment(id)?, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::full_message(&state, message, Surface::V1).await?)
 }
 
@@ -26,9 +26,9 @@ pub(super) async fn get_email(
 pub(super) async fn get_raw(
     State(state): State<AppState>,
     caller: LiveCaller,
-    id: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, &segment(id)?, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::raw_message(&state, message)?)
 }
 
@@ -36,10 +36,9 @@ pub(super) async fn get_raw(
 pub(super) async fn get_attachment(
     State(state): State<AppState>,
     caller: LiveCaller,
-    path: Result<Path<(String, String)>, PathRejection>,
+    PathAttachment { message: id, index }: PathAttachment,
 ) -> Result<Response, V1Error> {
-    let (id, index) = segment(path)?;
-    let message = find(&state, &caller, &id, RAW_START).await?;
+    let message = find(&state, &caller, id, RAW_START).await?;
     Ok(message_view::attachment(&state, message, &index).await?)
 }
 
@@ -47,9 +46,9 @@ pub(super) async fn get_attachment(
 pub(super) async fn delete_email(
     State(state): State<AppState>,
     caller: LiveCaller,
-    id: Result<Path<String>, PathRejection>,
+    PathId(id): PathId,
 ) -> Result<StatusCode, V1Error> {
-    let StoredMessage { row, .. } = find(&state, &caller, &segment(id)?, 0).await?;
+    let StoredMessage { row, .. } = find(&state, &caller, id, 0).await?;
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -63,15 +62,10 @@ pub(super) async fn delete_email(
 async fn find(
     state: &AppState,
     caller: &LiveCaller,
-    id: &str,
+    id: Uuid,
     raw_len: i32,
 ) -> Result<StoredMessage, V1Error> {
-    let id = Uuid::try_parse(id).map_err(|_no_id| V1Error::NotFound)?;
     let now = state.clock.now();
     let found = state.store.find_readable_message(caller.tenant, id, &state.reserved, now, raw_len).await?;
     found.ok_or_else(|| Absence::of(id, now).into())
-}
-
-fn segment<T>(path: Result<Path<T>, PathRejection>) -> Result<T, V1Error> {
-    path.map(|Path(segments)| segments).map_err(|_no_utf8| V1Error::InvalidRequest)
 }

@@ -6,6 +6,16 @@ use std::fmt;
 use rand::TryRng as _;
 use sha2::{Digest as _, Sha256};
 
+/// Characters of a token's name at most.
+pub const TOKEN_NAME_MAX: usize = 100;
+/// Days after which a token that expires does so at the latest.
+pub const TOKEN_DAYS_MAX: i64 = 3650;
+
+/// Whether a token may be called that: 1 to 100 characters, none of them a control character.
+pub fn is_token_name(text: &str) -> bool {
+    (1..=TOKEN_NAME_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
+}
+
 /// Which surface a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
