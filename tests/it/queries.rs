@@ -224,6 +224,7 @@ const COLD: &[&str] = &[
     "set_default_system_domain",
     "shared_inbox_usage",
     "store_usage",
+    "stream_id",
     "suspend_tenant",
     "tenant_quota",
     "touch_mailbox",

@@ -51,6 +51,11 @@ BEGIN
     ORDER BY m.seq DESC LIMIT p_limit;
 END $$;
 
+-- The installation ---------------------------------------------------------------
+
+-- Tells this database's stream from every other, where several installations share a Redis.
+ALTER TABLE stream ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid();
+
 -- Changes of rights ------------------------------------------------------------
 
 -- Whoever rests on a subject looks again at what it may do when a row names it. A reader keeps the

@@ -81,6 +81,16 @@ pub struct Look {
 pub struct Snapshot(String);
 
 impl Store {
+    /// The id of this database's stream: what tells of places in it is meant for its readers only.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn stream_id(&self) -> Result<Uuid, StoreError> {
+        Ok(sqlx::query_scalar("/* stream_id */ SELECT id FROM stream WHERE one")
+            .fetch_one(self.pool())
+            .await?)
+    }
+
     /// Looks at the stream, and at the changes since the last look; without one there are none.
     ///
     /// # Errors
