@@ -6,6 +6,7 @@ mod limits;
 mod lost;
 mod places;
 mod privacy;
+mod process;
 mod restart;
 mod session;
 
