@@ -99,7 +99,7 @@ async fn work(
     match role {
         Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
         Role::Ingest => {
-            let bus = bus::connect(&config).await?;
+            let bus = bus::connect(&config, &store).await?;
             let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness).await?;
             let ran = ingest.run(shutdown).await;
             bus.leave().await;
@@ -107,7 +107,7 @@ async fn work(
         }
         Role::Api => {
             let keys = keys.context("the HTTP interface needs keys")?;
-            let bus = bus::connect(&config).await?;
+            let bus = bus::connect(&config, &store).await?;
             let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness).await?;
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
             let ran = server.run(shutdown).await;

@@ -40,6 +40,11 @@ macro_rules! rules {
 }
 use rules;
 
+/// Whose processes the tests are.
+const INSTALLATION: Uuid = Uuid::from_u128(0x1234_5678);
+/// What everything of theirs in Redis begins with.
+const PREFIX: &str = "{tempmail:00000000000000000000000012345678}";
+
 /// Two handles of one bus.
 struct Pair {
     one: SharedBus,
@@ -82,7 +87,7 @@ impl Pair {
 
 /// A bus over a Redis that is well.
 async fn connect(url: &str) -> Arc<OverRedis> {
-    let bus = Arc::new(OverRedis::connect(url).await.unwrap());
+    let bus = Arc::new(OverRedis::connect(url, INSTALLATION).await.unwrap());
     is_well(&bus).await;
     bus
 }

@@ -39,6 +39,7 @@ use commands::Gate;
 use desk::Desk;
 use lease::Leases;
 use link::Link;
+use name::Names;
 use publisher::{Outbox, Publisher};
 
 pub(crate) use lease::Lease;
@@ -58,17 +59,18 @@ pub struct OverRedis {
 
 impl OverRedis {
     /// Begins to connect to the Redis at `url` (`redis:`, `rediss:` for TLS, `unix:` for a
-    /// socket), and returns when it is known whether it is well. One that is away is waited for
+    /// socket), which other installations may use too, and returns when it is known whether it is well. One that is away is waited for
     /// in the background.
     ///
     /// # Errors
     /// [`WrongUrl`].
-    pub async fn connect(url: &str) -> Result<Self, WrongUrl> {
+    pub async fn connect(url: &str, installation: Uuid) -> Result<Self, WrongUrl> {
         // The error of the client may quote the URL, which holds a password.
         let client = Client::open(url).map_err(|_| WrongUrl)?;
-        let (channel, sender) = (name::channel(&client), Uuid::new_v4());
+        let names = Arc::new(Names::new(installation));
+        let (channel, sender) = (names.arrivals(), Uuid::new_v4());
         let local = Arc::new(InProcess::new());
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(Gate::new(names.clone()));
         let (leases, held, operations) = Leases::new();
         let (outbox, publisher) = Publisher::new(channel.clone(), sender);
         let (first, known) = oneshot::channel();
@@ -78,7 +80,7 @@ impl OverRedis {
             sender,
             local: local.clone(),
             gate: gate.clone(),
-            desk: Desk::new(held, operations),
+            desk: Desk::new(names, held, operations),
             publisher,
             first: Some(first),
         };

@@ -39,7 +39,7 @@ impl Roles {
         let Installation { store, clock, readiness, .. } = installation;
         let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
         let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
-        let bus = bus::connect(config).await?;
+        let bus = bus::connect(config, store).await?;
         let ingest = Ingest::bind(
             config.clone(),
             connect("tempmail-ingest")?,

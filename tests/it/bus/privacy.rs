@@ -32,11 +32,11 @@ async fn redis_holds_ids_and_digests_and_nothing_for_ever() {
     assert_eq!(
         keys,
         [
-            format!("{{tempmail}}:failures:sign-in:{digest}"),
-            format!("{{tempmail}}:places:address-waits:{tenant}:{digest}"),
-            format!("{{tempmail}}:places:token-waits:{tenant}"),
-            format!("{{tempmail}}:rate:requests:{digest}"),
-            String::from("{tempmail}:sessions"),
+            format!("{PREFIX}:failures:sign-in:{digest}"),
+            format!("{PREFIX}:places:address-waits:{tenant}:{digest}"),
+            format!("{PREFIX}:places:token-waits:{tenant}"),
+            format!("{PREFIX}:rate:requests:{digest}"),
+            format!("{PREFIX}:sessions"),
         ]
     );
     for key in &keys {
@@ -50,4 +50,30 @@ async fn redis_holds_ids_and_digests_and_nothing_for_ever() {
             assert!(value.chars().all(|c| c.is_ascii_hexdigit() || c == ':'), "{key}: {value}");
         }
     }
+}
+
+#[tokio::test]
+async fn installations_that_share_a_redis_know_nothing_of_each_other() {
+    let redis = RedisServer::new();
+    let (ours, also_ours) = (connect(&redis.url()).await, connect(&redis.url()).await);
+    let id = Uuid::new_v4();
+    let theirs = OverRedis::connect(&redis.url(), id).await.unwrap();
+    let also_theirs = OverRedis::connect(&redis.url(), id).await.unwrap();
+    is_well(&theirs).await;
+    is_well(&also_theirs).await;
+    let place = SlotKey::TokenWaits(Uuid::new_v4());
+    let _ours = ours.take(place, 1).await.unwrap();
+    assert!(theirs.take(place, 1).await.is_some());
+    let key = RateKey::of(&[CANARY.as_bytes()]);
+    for bus in [&*ours, &theirs] {
+        let rate = RateLimit::new("requests", 1, Duration::from_secs(3600));
+        assert!(bus.count(&rate, key).await.allowed);
+        let failures = FailureLimit::new("sign-in", 1, Duration::from_secs(3600));
+        assert!(bus.attempt(&failures, key).await.is_ok());
+    }
+    let (mut our_hints, mut their_hints) = (also_ours.subscribe(), also_theirs.subscribe());
+    hears(&mut our_hints, &*ours).await;
+    let wanted = arrival(2);
+    theirs.publish(vec![wanted]);
+    assert_eq!(receive(&mut their_hints, 1).await, [wanted], "what came before was not theirs");
 }

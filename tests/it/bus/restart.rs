@@ -14,7 +14,7 @@ const MANY: usize = 600;
 async fn a_wrong_url_is_refused_without_its_password() {
     for url in ["", "redis", "http://user:hush@localhost", "redis://:hush@localhost/x", "redis://user:hush@"]
     {
-        let error = OverRedis::connect(url).await.err().unwrap().to_string();
+        let error = OverRedis::connect(url, INSTALLATION).await.err().unwrap().to_string();
         assert!(error.contains("not a URL of Redis") && !error.contains("hush"), "{error}");
     }
 }
@@ -23,8 +23,8 @@ async fn a_wrong_url_is_refused_without_its_password() {
 async fn one_that_is_away_at_the_start_is_waited_for() {
     let mut redis = RedisServer::new();
     redis.stop();
-    let one = OverRedis::connect(&redis.url()).await.unwrap();
-    let two = OverRedis::connect(&redis.url()).await.unwrap();
+    let one = OverRedis::connect(&redis.url(), INSTALLATION).await.unwrap();
+    let two = OverRedis::connect(&redis.url(), INSTALLATION).await.unwrap();
     let key = SlotKey::TokenWaits(Uuid::new_v4());
     let held = one.take(key, 1).await.unwrap();
     assert!(one.take(key, 1).await.is_none(), "limits hold in the process");

@@ -64,7 +64,7 @@ async fn a_bus_that_nobody_has_any_more_ends() {
     assert!(two.take(key, 1).await.is_none(), "the place outlives the bus");
     drop(held);
     eventually("its session is over", || async {
-        let sessions: usize = redis.ask(&["ZCARD", "{tempmail}:sessions"]);
+        let sessions: usize = redis.ask(&["ZCARD", &format!("{PREFIX}:sessions")]);
         (sessions == 1).then_some(())
     })
     .await;

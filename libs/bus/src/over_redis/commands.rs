@@ -10,6 +10,7 @@ use redis::{
 use tokio_util::sync::CancellationToken;
 
 use super::away::Away;
+use super::name::Names;
 use super::script;
 
 /// Longest that a command may take before Redis counts as away.
@@ -110,12 +111,20 @@ fn lacks_script(answer: &RedisResult<Value>) -> bool {
 }
 
 /// What callers see of Redis: the connection while it is well, else nothing.
-#[derive(Default)]
 pub(super) struct Gate {
+    names: Arc<Names>,
     commands: RwLock<Option<Arc<Commands>>>,
 }
 
 impl Gate {
+    pub(super) fn new(names: Arc<Names>) -> Self {
+        Self { names, commands: RwLock::default() }
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// The connection, unless Redis is away.
     pub(super) fn commands(&self) -> Option<Arc<Commands>> {
         let commands = self.commands.read().unwrap_or_else(PoisonError::into_inner);

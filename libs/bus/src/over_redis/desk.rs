@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::away::Away;
 use super::commands::Commands;
 use super::lease::{Held, Operation};
-use super::name::{PLACES_EXPIRE, SESSIONS, SESSIONS_EXPIRE, places};
+use super::name::{Names, PLACES_EXPIRE, SESSIONS_EXPIRE};
 use super::script::{self, ADOPT, BEAT, TAKE};
 use crate::SlotKey;
 
@@ -32,14 +32,15 @@ const TOGETHER: usize = 256;
 /// Where all operations on places come by, in their order.
 #[derive(Debug)]
 pub(super) struct Desk {
+    names: Arc<Names>,
     held: Arc<Held>,
     operations: UnboundedReceiver<Operation>,
     session: String,
 }
 
 impl Desk {
-    pub(super) fn new(held: Arc<Held>, operations: UnboundedReceiver<Operation>) -> Self {
-        Self { held, operations, session: String::new() }
+    pub(super) fn new(names: Arc<Names>, held: Arc<Held>, operations: UnboundedReceiver<Operation>) -> Self {
+        Self { names, held, operations, session: String::new() }
     }
 
     /// Drops every operation, since Redis is away; ends when the process leaves.
@@ -55,15 +56,15 @@ impl Desk {
     /// what should have been freed meanwhile is.
     pub(super) async fn join(&mut self, commands: &Commands) -> Result<(), Away> {
         let session = Uuid::new_v4().simple().to_string();
-        commands.send_one(beat(&session, true)).await?;
+        commands.send_one(self.beat(&session, true)).await?;
         let held = self.held.all();
         for some in held.chunks(TOGETHER) {
-            let adopt = some.iter().map(|&(number, key)| adopt(&session, number, key, &self.session));
-            let together: Vec<Cmd> = adopt.chain([beat(&session, true)]).collect();
+            let adopt = some.iter().map(|&(number, key)| self.adopt(&session, number, key));
+            let together: Vec<Cmd> = adopt.chain([self.beat(&session, true)]).collect();
             commands.send(&together).await?;
         }
         let earlier = std::mem::replace(&mut self.session, session);
-        commands.send_one(end(&earlier)).await?;
+        commands.send_one(self.end(&earlier)).await?;
         Ok(())
     }
 
@@ -77,7 +78,7 @@ impl Desk {
             tokio::select! {
                 _ = beats.tick() => {
                     let lives = joined.elapsed() < SESSION_AGE
-                        && commands.send_one(beat(&self.session, false)).await? == Value::Int(1);
+                        && commands.send_one(self.beat(&self.session, false)).await? == Value::Int(1);
                     if !lives {
                         self.join(commands).await?;
                         joined = Instant::now();
@@ -85,7 +86,7 @@ impl Desk {
                 }
                 count = self.operations.recv_many(&mut some, TOGETHER) => {
                     if count == 0 {
-                        commands.send_one(end(&self.session)).await?;
+                        commands.send_one(self.end(&self.session)).await?;
                         return Ok(());
                     }
                     if self.serve_some(commands, &mut some).await? {
@@ -126,44 +127,45 @@ impl Desk {
 
     fn commands_of(&self, operations: &[Operation]) -> Vec<Cmd> {
         let command = |operation: &Operation| match *operation {
-            Operation::Take { number, key, most, .. } => take(&self.session, number, key, most),
-            Operation::Free { number, key, .. } => free(&self.session, number, key),
-            Operation::Leave { .. } => end(&self.session),
+            Operation::Take { number, key, most, .. } => self.take(number, key, most),
+            Operation::Free { number, key, .. } => self.free(number, key),
+            Operation::Leave { .. } => self.end(&self.session),
         };
         operations.iter().map(command).collect()
     }
-}
 
-fn take(session: &str, number: u64, key: SlotKey, most: usize) -> Cmd {
-    let mut command = script::run(&TAKE, &[&places(key), SESSIONS]);
-    command.arg(session).arg(number).arg(most).arg(milliseconds(PLACES_EXPIRE));
-    command
-}
+    fn take(&self, number: u64, key: SlotKey, most: usize) -> Cmd {
+        let mut command = script::run(&TAKE, &[&self.names.places(key), &self.names.sessions()]);
+        command.arg(&self.session).arg(number).arg(most).arg(milliseconds(PLACES_EXPIRE));
+        command
+    }
 
-fn free(session: &str, number: u64, key: SlotKey) -> Cmd {
-    let mut command = cmd("ZREM");
-    command.arg(places(key)).arg(format!("{session}:{number}"));
-    command
-}
+    fn free(&self, number: u64, key: SlotKey) -> Cmd {
+        let mut command = cmd("ZREM");
+        command.arg(self.names.places(key)).arg(format!("{}:{number}", self.session));
+        command
+    }
 
-fn adopt(session: &str, number: u64, key: SlotKey, earlier: &str) -> Cmd {
-    let mut command = script::run(&ADOPT, &[&places(key)]);
-    command.arg(session).arg(number).arg(earlier).arg(milliseconds(PLACES_EXPIRE));
-    command
-}
+    /// Adds a place under `session`, in place of the same one under the present session.
+    fn adopt(&self, session: &str, number: u64, key: SlotKey) -> Cmd {
+        let mut command = script::run(&ADOPT, &[&self.names.places(key)]);
+        command.arg(session).arg(number).arg(&self.session).arg(milliseconds(PLACES_EXPIRE));
+        command
+    }
 
-fn beat(session: &str, begin: bool) -> Cmd {
-    let mut command = script::run(&BEAT, &[SESSIONS]);
-    let (life, expire) = (milliseconds(SESSION_LIFE), milliseconds(SESSIONS_EXPIRE));
-    command.arg(session).arg(life).arg(u8::from(begin)).arg(expire);
-    command
-}
+    fn beat(&self, session: &str, begin: bool) -> Cmd {
+        let mut command = script::run(&BEAT, &[&self.names.sessions()]);
+        let (life, expire) = (milliseconds(SESSION_LIFE), milliseconds(SESSIONS_EXPIRE));
+        command.arg(session).arg(life).arg(u8::from(begin)).arg(expire);
+        command
+    }
 
-/// Ends a session: all of its places are free.
-fn end(session: &str) -> Cmd {
-    let mut command = cmd("ZREM");
-    command.arg(SESSIONS).arg(session);
-    command
+    /// Ends a session: all of its places are free.
+    fn end(&self, session: &str) -> Cmd {
+        let mut command = cmd("ZREM");
+        command.arg(self.names.sessions()).arg(session);
+        command
+    }
 }
 
 fn milliseconds(time: Duration) -> u64 {
