@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use redis::Client;
+use redis::{Client, IntoConnectionInfo as _, RedisResult};
 use tempmail_model::message::Arrival;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -65,8 +65,7 @@ impl OverRedis {
     /// # Errors
     /// [`WrongUrl`].
     pub async fn connect(url: &str, installation: Uuid) -> Result<Self, WrongUrl> {
-        // The error of the client may quote the URL, which holds a password.
-        let client = Client::open(url).map_err(|_| WrongUrl)?;
+        let client = client(url).map_err(|_| WrongUrl)?;
         let names = Arc::new(Names::new(installation));
         let (channel, sender) = (names.arrivals(), Uuid::new_v4());
         let local = Arc::new(InProcess::new());
@@ -94,6 +93,14 @@ impl OverRedis {
     pub fn is_well(&self) -> bool {
         self.gate.commands().is_some()
     }
+}
+
+/// The client of a URL. Its error may quote the URL, which holds a password.
+fn client(url: &str) -> RedisResult<Client> {
+    let server = url.into_connection_info()?;
+    // The client's own name is one more command, and one more right.
+    let settings = server.redis_settings().clone().set_skip_set_lib_name();
+    Client::open(server.set_redis_settings(settings))
 }
 
 impl Bus for OverRedis {

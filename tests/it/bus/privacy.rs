@@ -77,3 +77,37 @@ async fn installations_that_share_a_redis_know_nothing_of_each_other() {
     theirs.publish(vec![wanted]);
     assert_eq!(receive(&mut their_hints, 1).await, [wanted], "what came before was not theirs");
 }
+
+/// The line of `docs/operations.md` that makes a user.
+fn documented_user() -> Vec<&'static str> {
+    let operations = include_str!("../../../docs/operations.md");
+    let line = operations.lines().find(|line| line.starts_with("ACL SETUSER tempmail ")).unwrap();
+    line.split(' ').collect()
+}
+
+#[tokio::test]
+async fn the_documented_rights_are_enough() {
+    let redis = RedisServer::new();
+    let _: String = redis.ask(&documented_user());
+    let url = redis.url().replace("redis://", "redis://tempmail:password@");
+    let (one, two) = (connect(&url).await, connect(&url).await);
+    let mut hints = two.subscribe();
+    let place = SlotKey::TokenWaits(Uuid::new_v4());
+    let held = one.take(place, 1).await.unwrap();
+    assert!(two.take(place, 1).await.is_none());
+    held.give_back().await;
+    let key = RateKey::of(&[CANARY.as_bytes()]);
+    let rate = RateLimit::new("requests", 10, Duration::from_secs(3600));
+    assert!(one.count(&rate, key).await.allowed);
+    let failures = FailureLimit::new("sign-in", 2, Duration::from_secs(3600));
+    let first = one.attempt(&failures, key).await.unwrap();
+    let second = one.attempt(&failures, key).await.unwrap();
+    assert!(one.attempt(&failures, key).await.is_err());
+    first.succeeded().await;
+    second.succeeded().await;
+    one.publish(vec![arrival(1)]);
+    receive(&mut hints, 1).await;
+    assert!(one.is_well() && two.is_well());
+    let refused: Vec<Vec<redis::Value>> = redis.ask(&["ACL", "LOG"]);
+    assert!(refused.is_empty(), "{refused:?}");
+}
