@@ -3,22 +3,19 @@
 
 mod domain;
 mod mail;
-mod rows;
 mod settings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use jiff_sqlx::ToSqlx as _;
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::PgPool;
 use tempmail_api_server::ApiServer;
 use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
-use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::{Config, DnsMode};
 use tempmail_runtime::keys::Keys;
@@ -30,42 +27,18 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 pub use self::domain::Domain;
-use self::rows::{insert_system_domain, insert_tenant, insert_token};
 pub use self::settings::fresh_key;
-use self::settings::test_config;
+pub(crate) use self::settings::test_config;
 use crate::contract::Checked;
 use crate::dns::DnsWorld;
 use crate::http::{Answer, Request};
+pub use crate::mailbox::Mailbox;
+use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
+pub use crate::rows::{SYSTEM_DOMAIN, Tenant};
+use crate::rows::{insert_custom_domain, insert_system_domain, insert_tenant, insert_token};
 use crate::wait::eventually;
-use crate::{log, tls};
-
-/// The system domain of every test.
-pub const SYSTEM_DOMAIN: &str = "inbox.localhost";
-
-/// A Pro tenant with one token of each kind.
-#[derive(Debug, Clone)]
-pub struct Tenant {
-    /// Its id.
-    pub id: Uuid,
-    /// A `tm_live_` token.
-    pub live: String,
-    /// A `tm_pro_` token.
-    pub pro: String,
-}
-
-/// A mailbox as its creation answered it.
-#[derive(Debug, Clone)]
-pub struct Mailbox {
-    /// Its id.
-    pub id: Uuid,
-    /// Its address.
-    pub address: String,
-    /// Its password.
-    pub password: String,
-    /// Its JWT.
-    pub jwt: String,
-}
+use crate::{http, log, tls};
 
 /// What a test may set before the roles start.
 #[derive(Debug)]
@@ -129,7 +102,7 @@ impl AppBuilder {
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let running = Running::start(self.config, &url, &clock, self.ingests).await;
-        let http_client = reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be made");
+        let http_client = http::client();
         App { running, http_client, tenant, clock, pool, database }
     }
 }
@@ -305,22 +278,7 @@ impl App {
     /// # Panics
     /// The name is taken.
     pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
-        let id = new_id(self.clock.now());
-        sqlx::query(
-            "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, txt_ok, mx_ok,
-                                 created_at, deadline, verified_at, next_check_at)
-             VALUES ($1, $2, $3, true, false, $4, true, true, $5, $5, $5,
-                     $5::timestamptz + interval '1 day')",
-        )
-        .bind(id)
-        .bind(name)
-        .bind(tenant.id)
-        .bind(format!("token-of-{}", id.simple()))
-        .bind(self.clock.now().to_sqlx())
-        .execute(&self.pool)
-        .await
-        .expect("the domain is free");
-        id
+        insert_custom_domain(&self.pool, &self.clock, tenant.id, name).await
     }
 
     /// Ends what a custom domain's verification gave: its records are lost.
@@ -341,12 +299,7 @@ impl App {
 
     /// Tries to create a mailbox, with a Pro token or without.
     pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
-        let request = self.request(Method::POST, "/api/accounts");
-        let request = match pro {
-            Some(token) => request.bearer(token),
-            None => request,
-        };
-        request.json(&json!({ "address": address, "password": password })).send().await
+        mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 
     /// A new mailbox.
@@ -354,11 +307,7 @@ impl App {
     /// # Panics
     /// It is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        let password = "correct horse".to_owned();
-        let created = self.create_mailbox(pro, address, &password).await.expect(201);
-        let text = |key: &str| created[key].as_str().expect("the creation answers a text").to_owned();
-        let id = text("id").parse().expect("an id is a UUID");
-        Mailbox { id, address: text("address"), password, jwt: text("token") }
+        Mailbox::of(&self.create_mailbox(pro, address, PASSWORD).await)
     }
 
     /// A `GET` with a mailbox JWT.

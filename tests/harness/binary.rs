@@ -1,99 +1,18 @@
 //! The real program, as a process of its own.
 
-use std::fs;
+mod installation;
+
 use std::io::{BufRead as _, BufReader, Read};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use serde_json::Value;
 
-use crate::contract::Checked;
+pub use self::installation::Installation;
+use crate::process::{self, pid};
 use crate::wait::DEADLINE;
-
-/// The ports and the directory of one `tempmail up`, for as many starts as a test makes.
-#[derive(Debug)]
-pub struct Installation {
-    directory: tempfile::TempDir,
-    _checked: Checked,
-    /// SMTP listener.
-    pub smtp: SocketAddr,
-    /// HTTP listener.
-    pub http: SocketAddr,
-    /// Probes and metrics.
-    pub admin: SocketAddr,
-}
-
-impl Installation {
-    /// An empty data directory and free ports.
-    ///
-    /// # Panics
-    /// There are none.
-    pub fn new() -> Self {
-        use std::os::unix::fs::PermissionsExt as _;
-        // Postgres runs as another user where the test is root, and must be able to get here.
-        let directory = tempfile::Builder::new()
-            .prefix("tempmail-up-")
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir()
-            .expect("a directory can be made");
-        let http = free_port();
-        Self { directory, _checked: Checked::new(http), smtp: free_port(), http, admin: free_port() }
-    }
-
-    /// What `--data-dir` is given.
-    pub fn data_dir(&self) -> PathBuf {
-        self.directory.path().join("data")
-    }
-
-    /// `credentials.json`.
-    ///
-    /// # Panics
-    /// It is not there.
-    pub fn credentials(&self) -> Value {
-        let text = fs::read(self.data_dir().join("credentials.json")).expect("credentials.json is there");
-        serde_json::from_slice(&text).expect("credentials.json is JSON")
-    }
-
-    /// The command `tempmail up` over this directory, to be started or changed.
-    pub fn command(&self) -> Command {
-        let mut command = Command::new(program());
-        command.arg("up").arg("--data-dir").arg(self.data_dir());
-        command.arg("--smtp").arg(self.smtp.to_string());
-        command.arg("--http").arg(self.http.to_string());
-        command.arg("--admin").arg(self.admin.to_string());
-        command
-    }
-
-    /// Starts it and waits for `ready`.
-    ///
-    /// # Panics
-    /// It ends or hangs instead.
-    pub fn up(&self, environment: &[(&str, &str)]) -> Binary {
-        let mut command = self.command();
-        command.envs(environment.iter().copied());
-        let mut binary = Binary::spawn(command);
-        binary.wait_for_line("ready");
-        binary
-    }
-
-    /// Every file that is no data of Postgres: logs, credentials, locks.
-    pub fn plain_files(&self) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        collect_files(&self.data_dir(), &mut files);
-        files
-    }
-}
-
-impl Default for Installation {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// A started process with its output.
 #[derive(Debug)]
@@ -143,11 +62,19 @@ impl Binary {
             if self.printed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|l| l == line) {
                 return;
             }
-            let ended = self.child.try_wait().expect("our own child can be waited for");
+            let ended = self.ended();
             assert!(ended.is_none(), "ended with {ended:?}:\n{}", self.output());
             assert!(Instant::now() < give_up, "no line `{line}`:\n{}", self.output());
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// How it ended, if it did.
+    ///
+    /// # Panics
+    /// The operating system does not tell.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child can be waited for")
     }
 
     /// Waits for its end by itself.
@@ -157,7 +84,7 @@ impl Binary {
     pub fn wait(&mut self) -> ExitStatus {
         let give_up = Instant::now() + DEADLINE;
         loop {
-            if let Some(status) = self.child.try_wait().expect("our own child can be waited for") {
+            if let Some(status) = self.ended() {
                 return status;
             }
             assert!(Instant::now() < give_up, "does not end:\n{}", self.output());
@@ -175,23 +102,17 @@ impl Binary {
 
     /// The processes it started, and theirs.
     pub fn descendants(&self) -> Vec<u32> {
-        descendants(self.child.id())
+        process::descendants(self.child.id())
     }
 
     /// `kill -9` of it and of everything it started, Postgres included, and waits until all of
     /// them are gone.
     pub fn kill_tree(&mut self) {
         let tree = self.descendants();
-        let _ = kill(pid(self.child.id()), Signal::SIGKILL);
-        for &process in &tree {
-            let _ = kill(pid(process), Signal::SIGKILL);
-        }
+        process::kill_all(&[self.child.id()]);
+        process::kill_all(&tree);
         let _ = self.child.wait();
-        let give_up = Instant::now() + DEADLINE;
-        while tree.iter().any(|&process| is_alive(process)) {
-            assert!(Instant::now() < give_up, "killed processes stay");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        process::wait_until_gone(&tree);
     }
 
     /// Resident memory in octets.
@@ -199,11 +120,15 @@ impl Binary {
     /// # Panics
     /// It has ended.
     pub fn resident_bytes(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("the process is there");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux tells VmRSS");
-        let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number of KiB");
-        kib * 1024
+        process::resident_bytes(self.child.id()).expect("the process is there")
+    }
+
+    /// Processor time that it used so far, in steps of 10 ms.
+    ///
+    /// # Panics
+    /// It has ended.
+    pub fn cpu_time(&self) -> Duration {
+        process::cpu_time(self.child.id()).expect("the process is there")
     }
 }
 
@@ -246,54 +171,4 @@ fn collect(stream: impl Read + Send + 'static, into: &Arc<Mutex<Vec<String>>>) {
             into.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
     });
-}
-
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-    listener.local_addr().expect("a listener has an address")
-}
-
-fn pid(process: u32) -> Pid {
-    Pid::from_raw(i32::try_from(process).expect("a process id fits"))
-}
-
-/// State letter and parent of a process.
-fn stat(process: u32) -> Option<(char, u32)> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let mut after_name = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = after_name.next()?.chars().next()?;
-    Some((state, after_name.next()?.parse().ok()?))
-}
-
-fn is_alive(process: u32) -> bool {
-    stat(process).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
-}
-
-fn descendants(root: u32) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let parents: Vec<(u32, u32)> =
-        processes.filter_map(|process| stat(process).map(|(_, parent)| (process, parent))).collect();
-    let mut found = vec![root];
-    let mut next = 0;
-    while next < found.len() {
-        let parent = found[next];
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
-        next += 1;
-    }
-    found.split_off(1)
-}
-
-fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
-    if directory.join("PG_VERSION").exists() {
-        return;
-    }
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && !path.is_symlink() {
-            collect_files(&path, files);
-        } else if path.is_file() {
-            files.push(path);
-        }
-    }
 }

@@ -95,6 +95,60 @@ impl Answer {
     }
 }
 
+/// A client that keeps connections and knows no proxy.
+///
+/// # Panics
+/// None can be made.
+pub fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be made")
+}
+
+/// An answer whose head is there, and whose body is not read yet.
+#[derive(Debug)]
+pub struct Opened {
+    /// Status and header fields; no body.
+    pub head: Answer,
+    response: reqwest::Response,
+    method: Method,
+    url: reqwest::Url,
+    sent: HeaderMap,
+}
+
+impl Opened {
+    /// Whether it is a stream of events, which ends when the server pleases.
+    pub fn is_stream(&self) -> bool {
+        self.head.media_type() == "text/event-stream"
+    }
+
+    /// The next octets of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn octets(&mut self) -> reqwest::Result<Option<Vec<u8>>> {
+        Ok(self.response.chunk().await?.map(Into::into))
+    }
+
+    /// The whole answer; of a stream of events its head.
+    ///
+    /// # Errors
+    /// The connection broke.
+    ///
+    /// # Panics
+    /// The answer is not as the OpenAPI document says.
+    pub async fn whole(self) -> reqwest::Result<Answer> {
+        if self.is_stream() {
+            return Ok(self.head);
+        }
+        let body = self.response.bytes().await?.to_vec();
+        if self.head.status == StatusCode::NO_CONTENT.as_u16() {
+            assert!(body.is_empty(), "204 has no body");
+        }
+        let answer = Answer { body, ..self.head };
+        contract::check(&self.method, &self.url, &self.sent, &answer);
+        Ok(answer)
+    }
+}
+
 /// A request to one server.
 #[derive(Debug)]
 pub struct Request {
@@ -151,7 +205,33 @@ impl Request {
         Self { builder: self.builder.header("content-type", media_type).body(body) }
     }
 
-    /// Sends it and reads the whole answer, which is to be as the document says.
+    /// Sends it and reads the head of the answer.
+    ///
+    /// # Errors
+    /// The connection broke.
+    ///
+    /// # Panics
+    /// The answer is a stream of events that is not as the OpenAPI document says.
+    pub async fn open(self) -> reqwest::Result<Opened> {
+        let (client, request) = self.builder.build_split();
+        let request = request?;
+        let (method, url) = (request.method().clone(), request.url().clone());
+        let sent = request.headers().clone();
+        let response = client.execute(request).await?;
+        let head = Answer {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: Vec::new(),
+        };
+        let opened = Opened { head, response, method, url, sent };
+        if opened.is_stream() {
+            contract::check(&opened.method, &opened.url, &opened.sent, &opened.head);
+        }
+        Ok(opened)
+    }
+
+    /// Sends it and reads the whole answer, which is to be as the document says. A stream of
+    /// events is left after its head.
     ///
     /// # Errors
     /// The connection broke.
@@ -159,19 +239,7 @@ impl Request {
     /// # Panics
     /// The answer is not as the OpenAPI document says.
     pub async fn try_send(self) -> reqwest::Result<Answer> {
-        let (client, request) = self.builder.build_split();
-        let request = request?;
-        let (method, url) = (request.method().clone(), request.url().clone());
-        let sent = request.headers().clone();
-        let response = client.execute(request).await?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.bytes().await?.to_vec();
-        if status == StatusCode::NO_CONTENT {
-            assert!(body.is_empty(), "204 has no body");
-        }
-        let answer = Answer { status: status.as_u16(), headers, body };
-        contract::check(&method, &url, &sent, &answer);
-        Ok(answer)
+        self.open().await?.whole().await
     }
 
     /// Sends it and reads the whole answer.

@@ -1,10 +1,9 @@
 //! One real Postgres a test run, and a migrated database of its own for every test.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
+mod directory;
+mod own;
+
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -15,20 +14,17 @@ use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
+use self::directory::Directory;
+pub use self::own::{OwnServer, Stop};
 use crate::wait::eventually;
 
 const TEMPLATE: &str = "tempmail_template";
-/// Waits for the test process, which holds the other end of standard input, to end; nothing in
-/// it runs when `exit` ends it.
-const CLEAN_UP: &str = "read -r _; kill -QUIT $1; rm -rf \"$2\"";
-
 /// The server of this run.
 #[derive(Debug)]
 pub struct Server {
     url: String,
     socket: PathBuf,
-    log: PathBuf,
-    _alive: ChildStdin,
+    directory: Directory,
 }
 
 impl Server {
@@ -38,22 +34,17 @@ impl Server {
     }
 
     /// Its log, to which databases write what [`Database::log_plans`] asks for.
-    pub fn log(&self) -> &Path {
-        &self.log
+    pub fn log(&self) -> PathBuf {
+        self.directory.path().join("postgres.log")
     }
 
     fn url(&self, database: &str) -> String {
-        self.url.replace("/postgres?", &format!("/{database}?"))
+        url_of(&self.url, database)
     }
 
     fn start() -> Self {
-        let directory = tempfile::Builder::new()
-            .prefix("tempmail-tests-")
-            .permissions(fs::Permissions::from_mode(0o755))
-            .tempdir()
-            .expect("a directory for Postgres can be made")
-            .keep();
-        let mut options = Options::new(&directory);
+        let directory = Directory::make();
+        let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
         options.settings =
@@ -66,21 +57,21 @@ impl Server {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime can be made").block_on(async move {
                 let server = EmbeddedPostgres::start(options).await.expect("Postgres starts");
-                let told =
-                    (server.pid(), server.connection_url("postgres"), server.socket_directory().to_owned());
+                let told = (server.connection_url("postgres"), server.socket_directory().to_owned());
                 started.send(told).expect("the test waits for it");
                 std::future::pending::<()>().await;
             });
         });
-        let (pid, url, socket) = wait.recv().expect("Postgres starts");
-        let mut clean_up = Command::new("sh");
-        clean_up.args(["-c", CLEAN_UP, "sh", &pid.to_string()]).arg(&directory).current_dir("/");
-        // What interrupts the tests must not interrupt it.
-        clean_up.process_group(0);
-        let clean_up = clean_up.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let alive = clean_up.expect("sh starts").stdin.take().expect("standard input is a pipe");
-        Self { url, socket, log: directory.join("postgres.log"), _alive: alive }
+        let (url, socket) = wait.recv().expect("Postgres starts");
+        Self { url, socket, directory }
     }
+}
+
+/// The URL of another database of the server that `url` names one of.
+fn url_of(url: &str, database: &str) -> String {
+    let (start, socket) = url.split_once('?').expect("the socket is a parameter of the URL");
+    let (server, _) = start.rsplit_once('/').expect("the URL names a database");
+    format!("{server}/{database}?{socket}")
 }
 
 /// The server of this run, started at the first use.
@@ -96,10 +87,12 @@ pub fn downloads() -> PathBuf {
     target.join("postgres")
 }
 
-/// A database of one test. Dropped with it.
+/// A database of one test. Dropped with it, or with its server where that is the test's too.
 #[derive(Debug)]
 pub struct Database {
     name: String,
+    url: String,
+    is_shared: bool,
 }
 
 impl Database {
@@ -109,13 +102,14 @@ impl Database {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         MADE.get_or_init(make_template).await;
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        admin(format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
-        Self { name }
+        let server = server();
+        admin(&server.url, format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
+        Self { url: server.url(&name), name, is_shared: true }
     }
 
     /// Its URL, over the socket.
     pub fn url(&self) -> String {
-        server().url(&self.name)
+        self.url.clone()
     }
 
     /// Its URL over TCP through a proxy at `port` of loopback.
@@ -123,8 +117,7 @@ impl Database {
     /// # Panics
     /// The server's URL has another form.
     pub fn url_through(&self, port: u16) -> String {
-        let url = self.url();
-        let (url, _socket) = url.split_once('?').expect("the socket is a parameter of the URL");
+        let (url, _socket) = self.url.split_once('?').expect("the socket is a parameter of the URL");
         format!("{}?sslmode=disable", url.replace("@localhost/", &format!("@127.0.0.1:{port}/")))
     }
 
@@ -144,9 +137,9 @@ impl Database {
             ("log_statement", "all"),
         ];
         for (name, value) in settings {
-            admin(format!("ALTER DATABASE {} SET {name} = '{value}'", self.name)).await;
+            admin(&self.url, format!("ALTER DATABASE {} SET {name} = '{value}'", self.name)).await;
         }
-        let probe = PgConnection::connect(&self.url()).await;
+        let probe = PgConnection::connect(&self.url).await;
         probe.expect("Postgres has auto_explain: install Debian's `postgresql`");
     }
 
@@ -154,7 +147,7 @@ impl Database {
     /// that were sent are in the log then.
     pub async fn is_idle(&self) {
         eventually("the database is idle", || async {
-            let url = server().url("postgres");
+            let url = url_of(&self.url, "postgres");
             let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
             let busy: i64 = sqlx::query_scalar(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'",
@@ -174,17 +167,20 @@ impl Database {
     /// # Panics
     /// The server's URL is none.
     pub fn pool(&self) -> PgPool {
-        let options = self.url().parse().expect("our own URL is one");
+        let options = self.url.parse().expect("our own URL is one");
         PgPoolOptions::new().max_connections(4).connect_lazy_with(options)
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
+        if !self.is_shared {
+            return;
+        }
         let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime can be made").block_on(admin(statement));
+            runtime.expect("a runtime can be made").block_on(admin(&server().url, statement));
         });
         let _ = dropped.join();
     }
@@ -192,15 +188,20 @@ impl Drop for Database {
 
 async fn make_template() {
     let server = tokio::task::spawn_blocking(server).await.expect("the server starts");
-    admin(format!("CREATE DATABASE {TEMPLATE}")).await;
-    let store = Store::connect(&server.url(TEMPLATE), 1, "tempmail tests").expect("our own URL is one");
+    admin(&server.url, format!("CREATE DATABASE {TEMPLATE}")).await;
+    migrate(&server.url(TEMPLATE)).await;
+}
+
+async fn migrate(url: &str) {
+    let store = Store::connect(url, 1, "tempmail tests").expect("our own URL is one");
     store.migrate().await.expect("the migrations apply to an empty database");
     store.pool().close().await;
 }
 
-async fn admin(statement: String) {
-    let mut connection =
-        PgConnection::connect(&server().url("postgres")).await.expect("Postgres takes connections");
+/// Carries out a statement on the server that `url` names a database of.
+async fn admin(url: &str, statement: String) {
+    let url = url_of(url, "postgres");
+    let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
     connection.execute(AssertSqlSafe(statement)).await.expect("Postgres administers databases");
     let _ = connection.close().await;
 }

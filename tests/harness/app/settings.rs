@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::tls;
 
 /// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
-pub(super) fn test_config() -> Config {
+pub(crate) fn test_config() -> Config {
     let mut config = Config::default();
     let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
     config.http.listen = loopback;

@@ -2,16 +2,29 @@
 
 use jiff_sqlx::ToSqlx as _;
 use sqlx::PgPool;
-use tempmail_model::clock::{Clock as _, MovableClock};
+use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
 use tempmail_model::token::{PlainToken, TokenKind};
 use uuid::Uuid;
 
-use super::Tenant;
+/// The system domain of every test.
+pub const SYSTEM_DOMAIN: &str = "inbox.localhost";
 
-pub(super) async fn insert_system_domain(
+/// A Pro tenant with one token of each kind.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    /// Its id.
+    pub id: Uuid,
+    /// A `tm_live_` token.
+    pub live: String,
+    /// A `tm_pro_` token.
+    pub pro: String,
+}
+
+/// A system domain; the first one is the default.
+pub(crate) async fn insert_system_domain(
     pool: &PgPool,
-    clock: &MovableClock,
+    clock: &dyn Clock,
     name: &str,
     shared_inboxes: bool,
 ) -> Uuid {
@@ -31,7 +44,28 @@ pub(super) async fn insert_system_domain(
     id
 }
 
-pub(super) async fn insert_tenant(pool: &PgPool, clock: &MovableClock, name: &str) -> Tenant {
+/// A verified custom domain of a tenant.
+pub(crate) async fn insert_custom_domain(pool: &PgPool, clock: &dyn Clock, tenant: Uuid, name: &str) -> Uuid {
+    let id = new_id(clock.now());
+    sqlx::query(
+        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, txt_ok, mx_ok,
+                             created_at, deadline, verified_at, next_check_at)
+         VALUES ($1, $2, $3, true, false, $4, true, true, $5, $5, $5,
+                 $5::timestamptz + interval '1 day')",
+    )
+    .bind(id)
+    .bind(name)
+    .bind(tenant)
+    .bind(format!("token-of-{}", id.simple()))
+    .bind(clock.now().to_sqlx())
+    .execute(pool)
+    .await
+    .expect("the domain is free");
+    id
+}
+
+/// A Pro tenant with one token of each kind.
+pub(crate) async fn insert_tenant(pool: &PgPool, clock: &dyn Clock, name: &str) -> Tenant {
     let id = new_id(clock.now());
     sqlx::query(
         "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit,
@@ -49,12 +83,8 @@ pub(super) async fn insert_tenant(pool: &PgPool, clock: &MovableClock, name: &st
     Tenant { id, live, pro }
 }
 
-pub(super) async fn insert_token(
-    pool: &PgPool,
-    clock: &MovableClock,
-    tenant: Uuid,
-    kind: TokenKind,
-) -> String {
+/// A token of a tenant.
+pub(crate) async fn insert_token(pool: &PgPool, clock: &dyn Clock, tenant: Uuid, kind: TokenKind) -> String {
     let token = PlainToken::generate(kind).expect("the operating system gives randomness");
     sqlx::query(
         "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)

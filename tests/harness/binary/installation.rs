@@ -1,0 +1,106 @@
+//! What `tempmail up` runs on.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Binary, program};
+use crate::contract::Checked;
+use crate::port::free_port;
+
+/// The ports and the directory of one `tempmail up`, for as many starts as a test makes.
+#[derive(Debug)]
+pub struct Installation {
+    directory: tempfile::TempDir,
+    _checked: Checked,
+    /// SMTP listener.
+    pub smtp: SocketAddr,
+    /// HTTP listener.
+    pub http: SocketAddr,
+    /// Probes and metrics.
+    pub admin: SocketAddr,
+}
+
+impl Installation {
+    /// An empty data directory and free ports.
+    ///
+    /// # Panics
+    /// There are none.
+    pub fn new() -> Self {
+        // Postgres runs as another user where the test is root, and must be able to get here.
+        let directory = tempfile::Builder::new()
+            .prefix("tempmail-up-")
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir()
+            .expect("a directory can be made");
+        let http = free_port();
+        Self { directory, _checked: Checked::new(http), smtp: free_port(), http, admin: free_port() }
+    }
+
+    /// What `--data-dir` is given.
+    pub fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// `credentials.json`.
+    ///
+    /// # Panics
+    /// It is not there.
+    pub fn credentials(&self) -> Value {
+        let text = fs::read(self.data_dir().join("credentials.json")).expect("credentials.json is there");
+        serde_json::from_slice(&text).expect("credentials.json is JSON")
+    }
+
+    /// The command `tempmail up` over this directory, to be started or changed.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(program());
+        command.arg("up").arg("--data-dir").arg(self.data_dir());
+        command.arg("--smtp").arg(self.smtp.to_string());
+        command.arg("--http").arg(self.http.to_string());
+        command.arg("--admin").arg(self.admin.to_string());
+        command
+    }
+
+    /// Starts it and waits for `ready`.
+    ///
+    /// # Panics
+    /// It ends or hangs instead.
+    pub fn up(&self, environment: &[(&str, &str)]) -> Binary {
+        let mut command = self.command();
+        command.envs(environment.iter().copied());
+        let mut binary = Binary::spawn(command);
+        binary.wait_for_line("ready");
+        binary
+    }
+
+    /// Every file that is no data of Postgres: logs, credentials, locks.
+    pub fn plain_files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        collect_files(&self.data_dir(), &mut files);
+        files
+    }
+}
+
+impl Default for Installation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    if directory.join("PG_VERSION").exists() {
+        return;
+    }
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.is_symlink() {
+            collect_files(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Settings as the environment that gives them to a process.
+
+use serde_json::{Value, json};
+use tempmail_runtime::config::{Config, KeyRing};
+
+use super::Role;
+
+/// Every variable that makes the defaults these settings. Only the HTTP interface gets keys.
+/// URLs are secrets, which no settings tell: they are not among them.
+pub(super) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
+    let mut variables = Vec::new();
+    collect("TEMPMAIL", &tree(&Config::default()), &tree(config), &mut variables);
+    if role == Role::Api {
+        variables.push(("TEMPMAIL_JWT__KEYS".to_owned(), keys(&config.jwt)));
+        variables.push(("TEMPMAIL_SECRETS__KEYS".to_owned(), keys(&config.secrets)));
+    }
+    variables
+}
+
+/// All settings but the keys.
+fn tree(config: &Config) -> Value {
+    let mut tree = serde_json::to_value(config).expect("settings can be written as JSON");
+    let groups = tree.as_object_mut().expect("settings are in groups");
+    groups.retain(|name, _| name != "jwt" && name != "secrets");
+    tree
+}
+
+fn collect(name: &str, default: &Value, value: &Value, variables: &mut Vec<(String, String)>) {
+    match value {
+        same if same == default => {}
+        Value::Object(keys) => {
+            let separator = if name == "TEMPMAIL" { "_" } else { "__" };
+            for (key, value) in keys {
+                let name = format!("{name}{separator}{}", key.to_ascii_uppercase());
+                collect(&name, &default[key], value, variables);
+            }
+        }
+        Value::String(text) => variables.push((name.to_owned(), text.clone())),
+        Value::Null => variables.push((name.to_owned(), String::new())),
+        other => variables.push((name.to_owned(), other.to_string())),
+    }
+}
+
+fn keys(ring: &KeyRing) -> String {
+    let keys = ring.keys.iter().map(|key| json!({"kid": key.kid, "secret": key.secret.expose()}));
+    Value::from_iter(keys).to_string()
+}

@@ -1,0 +1,131 @@
+//! Mail in quantity, from senders that do what RFC 5321 4.5.4.1 asks of them: what was deferred,
+//! or broke, is sent again until it is taken.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+
+use crate::smtp::{SmtpClient, message};
+use crate::wait::DEADLINE;
+
+/// Time before a mail is sent again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A mail to be sent.
+#[derive(Debug, Clone)]
+pub struct Mail {
+    /// Its recipient.
+    pub recipient: String,
+    /// Its subject.
+    pub subject: String,
+}
+
+/// A mail that was taken.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Its subject.
+    pub subject: String,
+    /// When its `250` was read.
+    pub at: Instant,
+    /// How often it was sent. What was stored may have lost its `250`, so one that was sent twice
+    /// may be there twice.
+    pub attempts: usize,
+}
+
+/// Senders side by side.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// SMTP servers, tried in turn.
+    pub servers: Vec<SocketAddr>,
+    /// Connections.
+    pub connections: usize,
+    /// Mails a second in all; `None`: as many as are taken.
+    pub rate: Option<u32>,
+}
+
+impl Load {
+    /// Sends all mails and returns when each was taken, in no order.
+    ///
+    /// # Panics
+    /// One is refused for good, or not taken in time.
+    pub async fn send(self, mails: &[Mail]) -> Vec<Taken> {
+        let senders = (0..self.connections).map(|number| self.sender(mails, number));
+        join_all(senders).await.into_iter().flatten().collect()
+    }
+
+    /// Sends each `connections`-th mail.
+    async fn sender(&self, mails: &[Mail], number: usize) -> Vec<Taken> {
+        let mut pace = self.pace();
+        let mut session = Session { servers: &self.servers, next: number, client: None };
+        let mut taken = Vec::new();
+        for mail in mails.iter().skip(number).step_by(self.connections) {
+            if let Some(pace) = &mut pace {
+                pace.tick().await;
+            }
+            taken.push(session.send(mail).await);
+        }
+        taken
+    }
+
+    fn pace(&self) -> Option<Interval> {
+        let connections = u32::try_from(self.connections).expect("a few connections");
+        let mut pace = interval(Duration::from_secs(1) * connections / self.rate?);
+        // After an absence of the servers the load is what it was, and no burst.
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Some(pace)
+    }
+}
+
+/// A connection to one of the servers, made anew where it breaks.
+struct Session<'a> {
+    servers: &'a [SocketAddr],
+    next: usize,
+    client: Option<SmtpClient>,
+}
+
+impl Session<'_> {
+    async fn send(&mut self, mail: &Mail) -> Taken {
+        let message = message("Ada <ada@client.example>", &mail.subject, "");
+        let give_up = Instant::now() + DEADLINE;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            if self.try_send(&mail.recipient, &message).await {
+                return Taken { subject: mail.subject.clone(), at: Instant::now(), attempts };
+            }
+            assert!(Instant::now() < give_up, "`{}` is not taken", mail.subject);
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Whether the mail was taken. After anything else the next one is tried elsewhere.
+    async fn try_send(&mut self, recipient: &str, message: &[u8]) -> bool {
+        let mut client = match self.client.take() {
+            Some(client) => client,
+            None => match self.connect().await {
+                Some(client) => client,
+                None => return false,
+            },
+        };
+        let Some(reply) = client.try_transact("ada@client.example", &[recipient], message).await else {
+            return false;
+        };
+        assert_ne!(reply.code / 100, 5, "{reply:?}");
+        let is_taken = reply.code == 250;
+        self.client = is_taken.then_some(client);
+        is_taken
+    }
+
+    async fn connect(&mut self) -> Option<SmtpClient> {
+        let server = self.servers[self.next % self.servers.len()];
+        self.next += 1;
+        let mut client = SmtpClient::dial(server).await.ok()?;
+        if client.try_reply().await?.code != 220 {
+            return None;
+        }
+        client.send("EHLO client.example\r\n").await;
+        (client.try_reply().await?.code == 250).then_some(client)
+    }
+}

@@ -1,0 +1,86 @@
+//! What Linux tells of processes in `/proc`.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::wait::DEADLINE;
+
+/// `USER_HZ`, which Linux fixes at 100 for every program.
+const TICK: Duration = Duration::from_millis(10);
+
+/// What `/proc/<id>/stat` says.
+struct Stat {
+    state: char,
+    parent: u32,
+    ticks: u32,
+}
+
+/// `None` where it is gone.
+fn stat(process: u32) -> Option<Stat> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11..13)?.iter().filter_map(|field| field.parse::<u32>().ok()).sum();
+    Some(Stat { state: fields.first()?.chars().next()?, parent: fields.get(1)?.parse().ok()?, ticks })
+}
+
+/// Whether it is there and no zombie.
+pub(crate) fn is_alive(process: u32) -> bool {
+    stat(process).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+}
+
+/// Resident memory in octets; `None` where it is gone.
+pub(crate) fn resident_bytes(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Processor time that it used so far, in user and kernel mode, in steps of 10 ms; `None` where
+/// it is gone.
+pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
+    stat(process).map(|stat| TICK * stat.ticks)
+}
+
+/// The processes that `root` started, and theirs.
+pub(crate) fn descendants(root: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> =
+        processes.filter_map(|process| stat(process).map(|stat| (process, stat.parent))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while next < found.len() {
+        let parent = found[next];
+        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// For `kill`.
+pub(crate) fn pid(process: u32) -> Pid {
+    Pid::from_raw(i32::try_from(process).expect("a process id fits"))
+}
+
+/// Sends SIGKILL to all of them.
+pub(crate) fn kill_all(processes: &[u32]) {
+    for &process in processes {
+        let _ = kill(pid(process), Signal::SIGKILL);
+    }
+}
+
+/// Blocks until none of them is alive.
+///
+/// # Panics
+/// They stay.
+pub(crate) fn wait_until_gone(processes: &[u32]) {
+    let give_up = Instant::now() + DEADLINE;
+    while processes.iter().any(|&process| is_alive(process)) {
+        assert!(Instant::now() < give_up, "ended processes stay");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,91 @@
+//! The WebSocket client, before a server that is not ours.
+
+use std::net::SocketAddr;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::json;
+use tempmail_tests::WebSocket;
+use tempmail_tests::wait::in_time;
+use tempmail_tests::websocket::Frame;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+use tokio_tungstenite::{WebSocketStream, accept_async};
+
+type Server = WebSocketStream<TcpStream>;
+
+/// A server for one client.
+async fn serve<F: Future<Output = ()> + Send>(
+    server: impl FnOnce(Server) -> F + Send + 'static,
+) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let task = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        server(accept_async(stream).await.unwrap()).await;
+    });
+    (address, task)
+}
+
+async fn received(server: &mut Server) -> Option<Message> {
+    in_time("something from the client", server.next()).await.map(Result::unwrap)
+}
+
+#[tokio::test]
+async fn messages_pings_and_the_close_are_seen_as_sent() {
+    let (address, task) = serve(|mut server| async move {
+        let auth = received(&mut server).await.unwrap().into_text().unwrap();
+        assert_eq!(auth.as_str(), json!({"type": "auth", "token": "jwt"}).to_string());
+        server.send(Message::Ping(Bytes::from_static(b"1"))).await.unwrap();
+        assert_eq!(received(&mut server).await, Some(Message::Pong(Bytes::from_static(b"1"))));
+        assert_eq!(received(&mut server).await, Some(Message::binary(vec![7])));
+        server.send(Message::text(r#"{"error":"invalid_token"}"#)).await.unwrap();
+        let frame = CloseFrame { code: CloseCode::Policy, reason: "".into() };
+        server.close(Some(frame)).await.unwrap();
+        while in_time("the end", server.next()).await.is_some() {}
+    })
+    .await;
+    let mut client = WebSocket::to(address).connect().await;
+    client.auth("jwt").await;
+    assert_eq!(client.next_frame().await, Frame::Ping);
+    client.send_binary([7]).await;
+    client.is_refused("invalid_token").await;
+    in_time("the server is content", task).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_mute_client_answers_no_ping_and_reads_on() {
+    let (address, task) = serve(|mut server| async move {
+        server.send(Message::Ping(Bytes::new())).await.unwrap();
+        server.send(Message::text("1")).await.unwrap();
+        assert!(in_time("the end", server.next()).await.is_none_or(|next| next.is_err()), "nothing was sent");
+    })
+    .await;
+    let mut client = WebSocket::to(address).connect().await;
+    client.mute();
+    assert_eq!(client.next_json().await, json!(1));
+    drop(client);
+    in_time("the server is content", task).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_is_dropped_is_an_end_and_no_close() {
+    let (address, task) = serve(|server| async move { drop(server) }).await;
+    let mut client = WebSocket::to(address).connect().await;
+    assert_eq!(client.next_frame().await, Frame::End);
+    in_time("the server is content", task).await.unwrap();
+}
+
+#[tokio::test]
+async fn octets_that_are_no_frames_are_sent_as_they_are() {
+    let (address, task) = serve(|mut server| async move {
+        let garbage = in_time("something from the client", server.next()).await;
+        assert!(garbage.unwrap().is_err(), "a reserved opcode, not masked");
+    })
+    .await;
+    let mut client = WebSocket::to(address).connect().await;
+    client.send_raw(&[0x83, 0]).await;
+    in_time("the server is content", task).await.unwrap();
+}
