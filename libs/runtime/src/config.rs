@@ -88,6 +88,8 @@ pub struct Http {
     pub connections_per_client: usize,
     /// Connections in all.
     pub connections: usize,
+    /// Streams of server-sent events in all.
+    pub streams: usize,
     /// Seconds for request headers to arrive.
     pub header_seconds: u64,
     /// Seconds for a request body to arrive.
