@@ -6,6 +6,7 @@
 //! | [`ProToken`] | `tm_pro_…`, `Authorization: Bearer` | `POST /api/accounts` |
 //! | [`ProCaller`] | the same, or a Pro session | `/pro/api` |
 //! | [`LiveCaller`] | `tm_live_…`, `x-api-token` | `/v1` |
+//! | [`StreamCaller`] | the same, or `token` in the query | `/v1/sse` |
 //!
 //! Every request asks the store once, so that a right that ended is refused from then on.
 
@@ -18,7 +19,7 @@ mod pro;
 mod pro_session;
 pub(crate) mod touch;
 
-pub use live::LiveCaller;
+pub use live::{LiveCaller, StreamCaller};
 pub use mailbox::MailboxCaller;
 pub use mailbox_token::MailboxTokens;
 pub use pro::{ProCaller, ProToken, find_pro_token};

@@ -106,6 +106,7 @@ pub(crate) mod code {
     pub(crate) const RATE_LIMIT_EXCEEDED: Code = (StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
     pub(crate) const TOKEN_BUSY: Code = (StatusCode::TOO_MANY_REQUESTS, "token_busy");
     pub(crate) const ADDR_BUSY: Code = (StatusCode::TOO_MANY_REQUESTS, "addr_busy");
+    pub(crate) const SSE_UNAVAILABLE: Code = (StatusCode::SERVICE_UNAVAILABLE, "sse_unavailable");
     pub(crate) const UNAVAILABLE: Code = (StatusCode::SERVICE_UNAVAILABLE, "unavailable");
     pub(crate) const INTERNAL_ERROR: Code = (StatusCode::INTERNAL_SERVER_ERROR, "internal_error");
 

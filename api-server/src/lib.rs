@@ -18,6 +18,7 @@ mod parameter;
 mod password;
 mod pro_api;
 mod server;
+mod sse;
 mod state;
 mod token_api;
 

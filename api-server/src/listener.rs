@@ -35,6 +35,8 @@ pub(crate) struct Page {
     pub(crate) position: i64,
     /// Whether all this is another owner's than what was read before.
     pub(crate) moved: bool,
+    /// Whether what arrives after it is told; else it is to be read on before waiting.
+    pub(crate) settled: bool,
 }
 
 /// See the module.
@@ -64,7 +66,8 @@ impl Listener {
     }
 
     /// Reads up to `limit` messages from the store; [`shows`](Self::shows) tells which of them
-    /// are of the scope. Whatever arrives after what was read is told by [`woken`](Self::woken).
+    /// are of the scope. Once a page is [`settled`](Page::settled), whatever arrives after what was
+    /// read is told by [`woken`](Self::woken).
     ///
     /// # Errors
     /// [`V1Error::NotFound`] where the caller may not read the scope; Postgres is away.
@@ -74,16 +77,11 @@ impl Listener {
         range: ScanRange,
         limit: i64,
     ) -> Result<Page, V1Error> {
-        let former = self.access;
-        loop {
-            let (access, rows, position) = self.scan(state, range, limit).await?;
-            self.access = Some(access);
-            // What arrived under a new topic before it was listened to is found by one more scan.
-            if !self.listen() {
-                let moved = former.is_some_and(|former| former != access);
-                return Ok(Page { rows, position, moved });
-            }
-        }
+        let (access, rows, position) = self.scan(state, range, limit).await?;
+        let former = self.access.replace(access);
+        let moved = former.is_some_and(|former| former != access);
+        // What arrived of another inbox before it was listened to is told to nobody.
+        Ok(Page { rows, position, moved, settled: !self.listen() })
     }
 
     /// What arrived after `reached` for one that was told `first` by [`woken`](Self::woken), and
@@ -106,6 +104,11 @@ impl Listener {
         Some((ours, recent.up_to))
     }
 
+    /// Whose cursors it goes by.
+    pub(crate) fn tenant(&self) -> Uuid {
+        self.caller.tenant
+    }
+
     /// Waits until something is to be done.
     pub(crate) async fn woken(&self) -> Woken {
         self.waiter.woken().await
@@ -121,8 +124,10 @@ impl Listener {
     ///
     /// # Errors
     /// What the caller is to be told; Postgres is away.
-    pub(crate) async fn recheck(&self, state: &AppState) -> Result<(), V1Error> {
-        self.caller.recheck(state).await
+    pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), V1Error> {
+        self.caller.recheck(state).await?;
+        self.waiter.expire_at(self.caller.expires_at);
+        Ok(())
     }
 
     async fn scan(

@@ -23,6 +23,7 @@ use crate::client::ClientRule;
 use crate::limit::RequestLimits;
 use crate::message_view::MemoryBudget;
 use crate::password::PasswordPool;
+use crate::sse::Streams;
 
 /// The state of one API server. Cheap to clone; clones are one.
 #[derive(Clone)]
@@ -59,6 +60,7 @@ pub struct App {
     pub(crate) clients: ClientRule,
     pub(crate) parsing: MemoryBudget,
     pub(crate) touches: Touches,
+    pub(crate) streams: Streams,
 }
 
 impl AppState {
@@ -93,6 +95,7 @@ impl AppState {
             clients: ClientRule::new(&config.http),
             parsing: MemoryBudget::new(),
             touches: Touches::start(store.clone()),
+            streams: Streams::new(config.http.streams),
             config,
             store,
             bus,

@@ -5,7 +5,8 @@ mod domain;
 mod email;
 mod inbox;
 mod owned;
-mod summary;
+mod sse;
+pub(crate) mod summary;
 mod token;
 mod wait;
 
@@ -33,6 +34,7 @@ pub(crate) fn routes() -> Routes {
     };
     Routes::new()
         .merge(domain::routes())
+        .merge(sse::routes())
         .merge(token::routes())
         .get(
             "/v1/config",

@@ -32,11 +32,12 @@ struct Caller {
 }
 
 impl Caller {
-    /// The credentials of a tenant, one of a mailbox among them. [`FULL`] has mail then.
+    /// The credentials of a tenant, one of a mailbox among them, which has mail then as [`FULL`] has.
     async fn of(app: &App, tenant: &Tenant) -> Self {
         app.deliver(FULL, "there", "").await;
         let address = format!("owned-{}@inbox.localhost", tenant.id);
         let mailbox = app.mailbox(Some(&tenant.pro), &address).await;
+        app.deliver(&address, "there", "").await;
         Self { mailbox: mailbox.jwt, pro: tenant.pro.clone(), live: tenant.live.clone() }
     }
 
@@ -76,14 +77,21 @@ fn waits(operation: &Operation) -> bool {
     operation.method == Method::GET && operation.answers().any(|(status, _)| status == 204)
 }
 
-/// The path of an operation on something that nobody has.
+/// The path of an operation on something that nobody has, with the query that it needs.
 fn made_up(operation: &Operation) -> String {
-    operation.path_with(|name| match name {
+    let path = operation.path_with(|name| match name {
         "id" => new_id(SystemClock::default().local()).to_string(),
         "index" => "0".to_owned(),
         "address" if operation.method == Method::GET => FULL.to_owned(),
         "address" => "empty@inbox.localhost".to_owned(),
         "domain" => "nothing.example".to_owned(),
         other => panic!("what is {{{other}}} in {}?", operation.path),
-    })
+    });
+    if operation.id == "streamAddress" { format!("{path}?address={FULL}") } else { path }
+}
+
+/// A path with one thing more in its query.
+fn asking(path: &str, query: &str) -> String {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{joint}{query}")
 }

@@ -1,4 +1,5 @@
 //! The one stream: whoever follows it meets each mail exactly once.
 
+mod changes;
 mod follower;
 mod order;

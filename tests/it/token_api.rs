@@ -5,13 +5,20 @@ mod config {
     mod get;
 }
 mod cursor;
+mod domain {
+    mod get;
+}
 mod domains;
 mod email;
 mod inbox {
     mod delete;
     mod get;
 }
+mod me {
+    mod get;
+}
 mod owner;
+mod sse;
 mod tokens;
 mod wait_slots;
 

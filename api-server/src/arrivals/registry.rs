@@ -1,8 +1,9 @@
 //! Who waits for what. A waiter costs a letter box and an entry a topic; it has no timer and no
 //! queue of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tempmail_model::message::Arrival;
@@ -12,6 +13,9 @@ use uuid::Uuid;
 use super::ring::{Arrived, Recent, Ring};
 use super::signal::{Signal, Wake, Woken};
 use super::timer::{Timers, drained_per_tick};
+
+/// How long a request may take from a look at its rights to listening for their changes.
+const CHANGES_KEPT: Duration = Duration::from_secs(10);
 
 /// What a waiter is woken by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,11 +43,20 @@ struct Waiting {
     all: BTreeMap<u64, Arc<Signal>>,
     topics: BTreeMap<(Topic, u64), Arc<Signal>>,
     timers: Timers,
+    /// When a subject changed last, or anything may have.
+    changed: HashMap<Uuid, Instant>,
+    all_changed: Option<Instant>,
 }
 
 impl Waiting {
     fn of(&self, topic: Topic) -> impl Iterator<Item = &Arc<Signal>> {
         self.topics.range((topic, 0)..=(topic, u64::MAX)).map(|(_, signal)| signal)
+    }
+
+    /// Whether a subject changed after a request may have looked at its rights.
+    fn just_changed(&self, subject: Uuid) -> bool {
+        let changed = self.changed.get(&subject).into_iter().chain(&self.all_changed);
+        changed.max().is_some_and(|at| at.elapsed() <= CHANGES_KEPT)
     }
 }
 
@@ -99,9 +112,12 @@ impl Registry {
         }
     }
 
-    /// Has those look again who rest on any of these.
+    /// Has those look again who rest on any of these, or are about to.
     pub(super) fn changed(&self, subjects: &[Uuid]) {
-        let waiting = lock(&self.waiting);
+        let mut waiting = lock(&self.waiting);
+        waiting.changed.retain(|_, at| at.elapsed() <= CHANGES_KEPT);
+        let now = Instant::now();
+        waiting.changed.extend(subjects.iter().map(|subject| (*subject, now)));
         for signal in subjects.iter().flat_map(|subject| waiting.of(Topic::Rights(*subject))) {
             signal.wake(Wake::Recheck);
         }
@@ -109,7 +125,9 @@ impl Registry {
 
     /// Has everybody look again: it is not known what changed.
     pub(super) fn all_changed(&self) {
-        for signal in lock(&self.waiting).all.values() {
+        let mut waiting = lock(&self.waiting);
+        waiting.all_changed = Some(Instant::now());
+        for signal in waiting.all.values() {
             signal.wake(Wake::Recheck);
         }
     }
@@ -167,14 +185,21 @@ impl Waiter {
         self.signal.woken().await
     }
 
-    /// Listens to exactly these topics from now on. `true` where some of them are new: what
-    /// arrived under them until now is to be read from the store.
+    /// Listens to exactly these topics from now on. `true` where mail of some of them was not
+    /// listened to before: what arrived of it until now is to be read from the store. What changed
+    /// just now of the rights among them is told.
     pub fn listen(&mut self, topics: Vec<Topic>) -> bool {
         let mut waiting = lock(&self.registry.waiting);
         let mut news = false;
         for topic in &topics {
-            let former = waiting.topics.insert((*topic, self.number), Arc::clone(&self.signal));
-            news |= former.is_none();
+            if waiting.topics.insert((*topic, self.number), Arc::clone(&self.signal)).is_some() {
+                continue;
+            }
+            match topic {
+                Topic::Inbox(_) | Topic::Tenant(_) => news = true,
+                Topic::Rights(subject) if waiting.just_changed(*subject) => self.signal.wake(Wake::Recheck),
+                Topic::Rights(_) => {}
+            }
         }
         for topic in self.topics.iter().filter(|topic| !topics.contains(topic)) {
             waiting.topics.remove(&(*topic, self.number));
@@ -292,6 +317,18 @@ mod tests {
         assert!(told(&waiter).is_none());
         registry.arrived(vec![arrived(2, 2, None)], 2);
         assert_eq!(first(&waiter), Some(2));
+    }
+
+    #[test]
+    fn what_changed_just_before_is_told_to_whoever_listens_now() {
+        let registry = Arc::new(Registry::new());
+        registry.changed(&[id(1)]);
+        let mut late = waiter(&registry, &[Topic::Rights(id(1)), Topic::Rights(id(2))]);
+        assert!(told(&late).is_some_and(|woken| woken.recheck));
+        assert!(!late.listen(vec![Topic::Rights(id(1)), Topic::Rights(id(3))]));
+        assert!(told(&late).is_none(), "once");
+        registry.all_changed();
+        assert!(told(&waiter(&registry, &[Topic::Rights(id(4))])).is_some_and(|woken| woken.recheck));
     }
 
     #[test]

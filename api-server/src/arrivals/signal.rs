@@ -28,7 +28,7 @@ pub(super) enum Wake {
 }
 
 /// What a waiter was told since it last looked; several things may have come together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Woken {
     /// The first arrival, by its place in the stream; 0 where it is not known.
     pub arrived: Option<i64>,

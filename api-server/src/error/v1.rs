@@ -51,6 +51,8 @@ pub enum V1Error {
     AddrBusy,
     /// 440 `session_expired`: the token's `expires_at` has passed.
     SessionExpired,
+    /// 503 `sse_unavailable`: the process has as many streams as it may, or has lost sight of new mail.
+    SseUnavailable,
     /// 503 `unavailable`: Postgres is away or a queue is full.
     Unavailable,
     /// 500 `internal_error`: our own fault.
@@ -79,6 +81,7 @@ impl V1Error {
             Self::TokenBusy => code::TOKEN_BUSY,
             Self::AddrBusy => code::ADDR_BUSY,
             Self::SessionExpired => code::SESSION_EXPIRED,
+            Self::SseUnavailable => code::SSE_UNAVAILABLE,
             Self::Unavailable => code::UNAVAILABLE,
             Self::Internal => code::INTERNAL_ERROR,
         }
@@ -91,7 +94,9 @@ impl IntoResponse for V1Error {
         match self {
             Self::RateLimitExceeded { retry_after } => with_retry_after(response, retry_after),
             Self::TokenBusy | Self::AddrBusy => with_retry_after(response, Duration::from_secs(1)),
-            Self::Unavailable => with_retry_after(response, Duration::from_secs(RETRY_UNAVAILABLE)),
+            Self::Unavailable | Self::SseUnavailable => {
+                with_retry_after(response, Duration::from_secs(RETRY_UNAVAILABLE))
+            }
             _ => response,
         }
     }

@@ -90,8 +90,9 @@ impl Reader {
                 self.backwards = false;
                 self.collected.turn();
             }
-            if done || self.rows_left <= 0 {
-                return Ok(self.progress());
+            let progress = self.progress();
+            if (done || self.rows_left <= 0) && (page.settled || progress != Progress::Waiting) {
+                return Ok(progress);
             }
         }
     }

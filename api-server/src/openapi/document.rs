@@ -66,6 +66,7 @@ fn security_schemes() -> Value {
         "mailbox": bearer("A mailbox JWT, from POST /api/accounts or POST /api/token."),
         "pro": bearer("A Pro API token (tm_pro_…), or on /pro/api a session from POST /pro/api/session."),
         "live": {"type": "apiKey", "in": "header", "name": "x-api-token", "description": "A live API token (tm_live_…)."},
+        "liveInQuery": {"type": "apiKey", "in": "query", "name": "token", "description": "The same, where a client can't send a header."},
     })
 }
 
@@ -125,6 +126,7 @@ fn security(credential: Credential) -> Value {
         Credential::MaybePro => json!([{}, {"pro": []}]),
         Credential::Pro => json!([{"pro": []}]),
         Credential::Live => json!([{"live": []}]),
+        Credential::LiveInQuery => json!([{"live": []}, {"liveInQuery": []}]),
     }
 }
 
@@ -170,7 +172,7 @@ enum Limit {
 /// `/v1` and `/pro/api` count by token, the rest of the interface by client.
 fn limit(path: &str, credential: Credential) -> Limit {
     match (Surface::of(path), credential) {
-        (_, Credential::Pro | Credential::Live) => Limit::Token,
+        (_, Credential::Pro | Credential::Live | Credential::LiveInQuery) => Limit::Token,
         (Surface::Api, _) => Limit::Client,
         (Surface::V1, _) => Limit::None,
     }

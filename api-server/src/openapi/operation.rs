@@ -18,6 +18,8 @@ pub(crate) enum Credential {
     Pro,
     /// A live token.
     Live,
+    /// A live token, which may be in the query: EventSource sends no header of its own.
+    LiveInQuery,
 }
 
 impl Credential {
@@ -27,7 +29,7 @@ impl Credential {
             Self::None => &[],
             Self::Mailbox => &[code::AUTHENTICATION_REQUIRED, code::INVALID_TOKEN, code::ACCOUNT_DISABLED],
             Self::MaybePro => &[code::INVALID_TOKEN, code::ACCOUNT_DISABLED, code::SESSION_EXPIRED],
-            Self::Pro | Self::Live => &[
+            Self::Pro | Self::Live | Self::LiveInQuery => &[
                 code::AUTHENTICATION_REQUIRED,
                 code::INVALID_TOKEN,
                 code::ACCOUNT_DISABLED,

@@ -17,6 +17,9 @@ pub const WAITS_PER_TOKEN: usize = 1;
 /// Open long-polls one tenant may have on one address.
 pub const WAITS_PER_ADDRESS: usize = 10;
 
+/// Open streams of server-sent events a token may have.
+pub const STREAMS_PER_TOKEN: usize = 10;
+
 /// Settable bounds (configuration `limits.*`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

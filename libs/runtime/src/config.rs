@@ -26,6 +26,8 @@ pub use secret::Secret;
 pub struct Config {
     /// Postgres, the only truth.
     pub postgres: Postgres,
+    /// Redis, over which the processes share limits and wake each other.
+    pub redis: Redis,
     /// The HTTP interface.
     pub http: Http,
     /// Inbound SMTP.
@@ -60,6 +62,14 @@ pub struct Postgres {
     pub pool: u32,
 }
 
+/// `redis.*`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Redis {
+    /// Connection URL; none where one process is all there is.
+    pub url: Secret,
+}
+
 /// `http.*`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -78,6 +88,8 @@ pub struct Http {
     pub connections_per_client: usize,
     /// Connections in all.
     pub connections: usize,
+    /// Streams of server-sent events in all.
+    pub streams: usize,
     /// Seconds for request headers to arrive.
     pub header_seconds: u64,
     /// Seconds for a request body to arrive.

@@ -11,7 +11,7 @@ use tempmail_tests::contract::{Operation, Place, operations};
 use tempmail_tests::http::{Request, percent};
 use tokio::runtime::Handle;
 
-use super::{Caller, bare, made_up, waits, whole};
+use super::{Caller, asking, bare, made_up, waits, whole};
 
 /// Values tried at each place of each operation.
 const CASES: u32 = 12;
@@ -130,11 +130,11 @@ async fn in_every_query_parameter() {
         let path = made_up(operation);
         for parameter in operation.parameters.iter().filter(|parameter| parameter.place == Place::Query) {
             each(octets(), |value| {
-                let path = format!("{path}?{}={value}", parameter.name);
+                let path = asking(&path, &format!("{}={value}", parameter.name));
                 (operation, whole(&app, operation, &caller, &path))
             });
         }
-        each("[!-~]{0,60}", |query| (operation, whole(&app, operation, &caller, &format!("{path}?{query}"))));
+        each("[!-~]{0,60}", |query| (operation, whole(&app, operation, &caller, &asking(&path, &query))));
     }
 }
 

@@ -6,7 +6,7 @@ use tempmail_model::id::new_id;
 use tempmail_tests::App;
 use tempmail_tests::contract::{Operation, Parameter, Place, operations};
 
-use super::{Caller, made_up, waits, whole};
+use super::{Caller, asking, made_up, waits, whole};
 
 fn parameters(place: Place) -> impl Iterator<Item = (&'static Operation, &'static Parameter)> {
     let all = operations()
@@ -28,7 +28,7 @@ async fn integers_count_from_one_and_are_given_once() {
         let mut queries: Vec<String> = wrong.iter().map(|value| format!("{name}={value}")).collect();
         queries.push(format!("{name}=1&{name}=1"));
         for query in queries {
-            let answer = whole(&app, operation, &caller, &format!("{path}?{query}")).send().await;
+            let answer = whole(&app, operation, &caller, &asking(&path, &query)).send().await;
             assert_eq!(answer.error(400), "invalid_request", "{} {query}", operation.id);
         }
         for good in ["1", "007", "2147483648", "9223372036854775807", "99999999999999999999999999"] {
@@ -36,7 +36,8 @@ async fn integers_count_from_one_and_are_given_once() {
             if waits(operation) && name == "count" && good != "1" {
                 continue;
             }
-            let answer = whole(&app, operation, &caller, &format!("{path}?{name}={good}")).send().await;
+            let answer =
+                whole(&app, operation, &caller, &asking(&path, &format!("{name}={good}"))).send().await;
             assert!([200, 404].contains(&answer.status), "{} {name}={good} {}", operation.id, answer.text());
         }
     }
@@ -49,7 +50,7 @@ async fn a_cursor_that_is_none_is_invalid_request() {
     for (operation, parameter) in parameters(Place::Query).filter(|(_, parameter)| parameter.name == "since")
     {
         for cursor in ["", "0", "x", "%FF%00", &"A".repeat(5000)] {
-            let path = format!("{}?{}={cursor}", made_up(operation), parameter.name);
+            let path = asking(&made_up(operation), &format!("{}={cursor}", parameter.name));
             let answer = whole(&app, operation, &caller, &path).send().await;
             assert_eq!(answer.error(400), "invalid_request", "{} {cursor}", operation.id);
         }
@@ -61,7 +62,7 @@ async fn unknown_query_parameters_are_ignored() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
-        let path = format!("{}?x-unknown=%FF&x-unknown=1&=&&%00", made_up(operation));
+        let path = asking(&made_up(operation), "x-unknown=%FF&x-unknown=1&=&&%00");
         let answer = whole(&app, operation, &caller, &path).send().await;
         assert_ne!(answer.status, 400, "{} {}", operation.id, answer.text());
     }

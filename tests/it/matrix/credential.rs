@@ -13,6 +13,8 @@ pub(super) enum Door {
     Pro,
     /// A live token as `x-api-token`.
     Live,
+    /// A live token as `x-api-token`, as `token` in the query, or as both.
+    Stream,
 }
 
 /// What a text in a header is.
@@ -49,8 +51,8 @@ pub(super) struct Presented {
     pub(super) name: String,
     pub(super) authorization: Option<(String, Kind, Who)>,
     pub(super) x_api_token: Option<(String, Kind, Who)>,
-    /// Added to the path.
-    pub(super) query: String,
+    /// `token` in the query.
+    pub(super) token: Option<(String, Kind, Who)>,
 }
 
 /// What becomes of a request at the door.
@@ -65,13 +67,22 @@ impl Presented {
     /// The rules of "Conventions" and "Who may read what".
     pub(super) fn verdict(&self, door: Door) -> Verdict {
         use Verdict::{Admitted, Refused};
-        // Each door looks at one header only.
-        let presented = match door {
+        // Each door looks at its own places only.
+        let places: &[_] = match door {
             Door::Open => return Admitted(Who::Nobody),
-            Door::Mailbox | Door::MaybePro | Door::Pro => &self.authorization,
-            Door::Live => &self.x_api_token,
+            Door::Mailbox | Door::MaybePro | Door::Pro => &[&self.authorization],
+            Door::Live => &[&self.x_api_token],
+            Door::Stream => &[&self.x_api_token, &self.token],
         };
-        let Some((_, kind, who)) = presented.as_ref().filter(|(_, kind, _)| *kind != Kind::Empty) else {
+        let presented: Vec<_> = places
+            .iter()
+            .filter_map(|place| place.as_ref())
+            .filter(|(_, kind, _)| *kind != Kind::Empty)
+            .collect();
+        if presented.windows(2).any(|two| two[0].0 != two[1].0) {
+            return Refused(401, "invalid_token");
+        }
+        let Some((_, kind, who)) = presented.first() else {
             return match door {
                 Door::MaybePro => Admitted(Who::Nobody),
                 _ => Refused(401, "authentication_required"),
@@ -81,7 +92,7 @@ impl Presented {
             Door::Mailbox => *kind == Kind::Jwt,
             Door::MaybePro => *kind == Kind::Pro,
             Door::Pro => matches!(kind, Kind::Pro | Kind::Session),
-            Door::Live => *kind == Kind::Live,
+            Door::Live | Door::Stream => *kind == Kind::Live,
             Door::Open => true,
         };
         match who {

@@ -10,8 +10,7 @@ use super::world::{World, session};
 
 /// The credential of B for a door, made now: a JWT or a session would end meanwhile.
 async fn of_b(world: &World, door: Door) -> Presented {
-    let nothing =
-        Presented { name: "B".into(), authorization: None, x_api_token: None, query: String::new() };
+    let nothing = Presented { name: "B".into(), authorization: None, x_api_token: None, token: None };
     let bearer = |text: String, kind| Some((format!("Bearer {text}"), kind, Who::B));
     match door {
         Door::Mailbox => {
@@ -21,7 +20,9 @@ async fn of_b(world: &World, door: Door) -> Presented {
             authorization: bearer(session(&world.app, &world.b.pro).await, Kind::Session),
             ..nothing
         },
-        Door::Live => Presented { x_api_token: Some((world.b.live.clone(), Kind::Live, Who::B)), ..nothing },
+        Door::Live | Door::Stream => {
+            Presented { x_api_token: Some((world.b.live.clone(), Kind::Live, Who::B)), ..nothing }
+        }
         Door::Open => nothing,
     }
 }

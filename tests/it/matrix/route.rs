@@ -2,7 +2,7 @@
 
 use tempmail_model::id::{id_time, new_id};
 
-use super::credential::Door::{self, Live, Mailbox, MaybePro, Open, Pro};
+use super::credential::Door::{self, Live, Mailbox, MaybePro, Open, Pro, Stream};
 
 /// What a path names, which A has made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(super) enum Names {
     Account,
     /// A custom domain of A.
     Domain,
+    /// The name of a verified custom domain of A with mail in it.
+    DomainName,
     /// A webhook of A.
     Webhook,
     /// A Pro token of A.
@@ -24,7 +26,7 @@ pub(super) enum Names {
     /// A live token of A.
     LiveToken,
 }
-use Names::{Account, Address, Domain, LiveToken, Message, Nothing, ProToken, Webhook};
+use Names::{Account, Address, Domain, DomainName, LiveToken, Message, Nothing, ProToken, Webhook};
 
 impl Names {
     /// Whether the path names a thing, which is not there for anybody but A.
@@ -37,6 +39,7 @@ impl Names {
         match self {
             Nothing => String::new(),
             Address => "someone@elsewhere.example".into(),
+            DomainName => "elsewhere.example".into(),
             _ => new_id(id_time(thing.parse().unwrap()).unwrap()).to_string(),
         }
     }
@@ -124,6 +127,10 @@ pub(super) const ROUTES: &[Route] = &[
     get("/v1/config", Open, Nothing),
     get("/v1/inbox/{address}", Live, Address),
     delete("/v1/inbox/{address}", Live, Address),
+    get("/v1/me", Live, Nothing),
+    get("/v1/domain/{domain}", Live, DomainName),
+    get("/v1/sse/addr", Stream, Address),
+    get("/v1/sse/user", Stream, Nothing),
     get("/v1/email/{id}", Live, Message),
     delete("/v1/email/{id}", Live, Message),
     get("/v1/email/{id}/raw", Live, Message),

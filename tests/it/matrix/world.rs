@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_tests::app::Mailbox;
+use tempmail_tests::http::percent;
 use tempmail_tests::{Answer, App, Tenant, send_mail};
 
 use super::credential::{Kind, Presented, Who};
@@ -50,6 +51,10 @@ impl World {
         let mailbox_a = app.mailbox(Some(&app.tenant.pro), "quay@inbox.localhost").await;
         let mailbox_b = app.mailbox(Some(&b.pro), "lamp@inbox.localhost").await;
         let free = app.mailbox(None, "free@inbox.localhost").await;
+        // What each tenant owns has mail, so that waiting on it is answered at once.
+        for address in [&mailbox_a.address, &mailbox_b.address, "postmaster@inbox.localhost"] {
+            app.deliver(address, "for its owner", "").await;
+        }
         let mut add = |name, kind, who, secret: &str| {
             credentials.push(Credential { name, kind, who, secret: secret.to_owned() });
         };
@@ -68,14 +73,13 @@ impl World {
 
     /// Each credential in each header, nothing at all, and junk.
     pub(super) fn presentations(&self) -> Vec<Presented> {
-        let nothing =
-            |name: String| Presented { name, authorization: None, x_api_token: None, query: String::new() };
+        let nothing = |name: String| Presented { name, authorization: None, x_api_token: None, token: None };
         let mut all = vec![nothing("nothing".into())];
         let (pro, live) = (&self.app.tenant.pro, &self.app.tenant.live);
-        all.push(Presented { query: format!("?token={live}"), ..nothing("a token in the query".into()) });
         all.push(Presented {
             authorization: Some((String::new(), Kind::Empty, Who::Nobody)),
             x_api_token: Some((String::new(), Kind::Empty, Who::Nobody)),
+            token: Some((String::new(), Kind::Empty, Who::Nobody)),
             ..nothing("empty header fields".into())
         });
         for Credential { name, kind, who, secret } in &self.credentials {
@@ -86,6 +90,15 @@ impl World {
             all.push(Presented {
                 x_api_token: Some((secret.clone(), *kind, *who)),
                 ..nothing(format!("{name} as x-api-token"))
+            });
+            all.push(Presented {
+                token: Some((secret.clone(), *kind, *who)),
+                ..nothing(format!("{name} in the query"))
+            });
+            all.push(Presented {
+                x_api_token: Some((live.clone(), Kind::Live, Who::A)),
+                token: Some((secret.clone(), *kind, *who)),
+                ..nothing(format!("{name} in the query and a live token of A as x-api-token"))
             });
         }
         let unknown_pro = PlainToken::generate(TokenKind::Pro).unwrap();
@@ -130,6 +143,10 @@ impl World {
                 x_api_token: Some((junk.to_owned(), Kind::Junk, Who::Nobody)),
                 ..nothing(format!("x-api-token: {junk}"))
             });
+            all.push(Presented {
+                token: Some((junk.to_owned(), Kind::Junk, Who::Nobody)),
+                ..nothing(format!("token={junk}"))
+            });
         }
         // A header that the surface does not look at changes nothing.
         all.push(Presented {
@@ -170,6 +187,12 @@ impl World {
                 let body = json!({ "domain": format!("quay-{}.example", self.number()) });
                 self.made_by_a("/pro/api/domains", &body).await
             }
+            Names::DomainName => {
+                let name = format!("quay-{}.example", self.number());
+                self.app.custom_domain(&self.app.tenant, &name).await;
+                self.app.deliver(&format!("any@{name}"), "for A alone", "").await;
+                name
+            }
             Names::Webhook => {
                 let body = json!({ "url": "https://quay.example/", "events": ["email.received"] });
                 self.made_by_a("/pro/api/webhooks", &body).await
@@ -191,9 +214,16 @@ impl World {
 
     /// Sends the route's request about a thing.
     pub(super) async fn ask(&self, route: &Route, presented: &Presented, thing: &str) -> Answer {
-        let path = route.path.replace("{id}", thing).replace("{address}", thing).replace("{index}", "0");
-        let mut request =
-            self.app.request(route.method.parse::<Method>().unwrap(), &format!("{path}{}", presented.query));
+        let path = route.path.replace("{index}", "0");
+        let path =
+            ["{id}", "{address}", "{domain}"].iter().fold(path, |path, name| path.replace(name, thing));
+        let mut query = Vec::new();
+        if route.path == "/v1/sse/addr" {
+            query.push(format!("address={}", percent(thing)));
+        }
+        query.extend(presented.token.iter().map(|(value, ..)| format!("token={}", percent(value))));
+        let path = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
+        let mut request = self.app.request(route.method.parse::<Method>().unwrap(), &path);
         if let Some((value, kind, who)) = &presented.authorization {
             // What ends its own credential needs one that nothing else does.
             let of_its_own = (route.method, route.path, *kind) == ("DELETE", "/api/me", Kind::Jwt);

@@ -207,13 +207,15 @@ const MESSAGE: &str = concat!(
         INSERT INTO raw (mail, class, recipients, for_at, data)
         SELECT a.id, a.class, 1, f.for_at, f.data FROM addressed a CROSS JOIN first f
     )
-    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole, address, sender,
+    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole, tenant, address, sender,
                          from_text, from_email, subject, preview)
     SELECT a.id, CASE kind WHEN 1 THEN a.owner
                  ELSE encode(substr(sha256(a.address::bytea), 1, 16), 'hex')::uuid END,
-           a.owner, a.id, f.seq + a.i, f.size + length(a.address) - length(f.address), a.class, a.kind, true, a.address, f.sender, f.from_text,
-           f.from_email, f.subject, f.preview
-    FROM addressed a CROSS JOIN first f"
+           a.owner, a.id, f.seq + a.i, f.size + length(a.address) - length(f.address), a.class, a.kind, true,
+           coalesce(b.tenant, d.tenant), a.address, f.sender, f.from_text, f.from_email, f.subject, f.preview
+    FROM addressed a CROSS JOIN first f
+    LEFT JOIN mailbox b ON a.kind = 1 AND b.id = a.owner
+    LEFT JOIN domain d ON a.kind = 2 AND d.id = a.owner"
 );
 
 /// A mailbox has mail in every slot.

@@ -29,6 +29,7 @@ impl Default for Http {
             unlimited_networks: Vec::new(),
             connections_per_client: 200,
             connections: 20_000,
+            streams: 15_000,
             header_seconds: 10,
             body_seconds: 30,
         }

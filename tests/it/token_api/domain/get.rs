@@ -1,0 +1,98 @@
+//! `GET /v1/domain/<domain>`: a long-poll of every address under a domain.
+
+use tempmail_model::token::TokenKind;
+use tempmail_tests::App;
+use tempmail_tests::wait::in_time;
+
+use super::super::subjects;
+
+const PATH: &str = "/v1/domain/ours.example";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_address_under_it_is_shown_mailbox_or_not() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ours.example").await;
+    app.custom_domain(&app.tenant, "sub.ours.example").await;
+    app.custom_domain(&app.tenant, "other.example").await;
+    app.mailbox(Some(&app.tenant.pro), "box@ours.example").await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    for (address, subject) in [
+        ("any.name@ours.example", "1"),
+        ("any.name@sub.ours.example", "x"),
+        ("box@ours.example", "2"),
+        ("box@inbox.localhost", "x"),
+        ("box+tag@ours.example", "3"),
+        ("any.name@other.example", "x"),
+        ("\"odd@local\"@other.example", "x"),
+    ] {
+        let message = tempmail_tests::smtp::message("Ada <ada@client.example>", subject, "");
+        tempmail_tests::send_mail(app.smtp(), "ada@client.example", address, &message).await;
+    }
+    for path in [PATH, "/v1/domain/OURS.example.", "/v1/domain/%6Furs.example"] {
+        let answer = app.get(path).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), ["3", "2", "1"], "{path}");
+    }
+    let newest = app.get(&format!("{PATH}?limit=1&subject=2")).await.expect(200);
+    assert_eq!(subjects(&newest["emails"]), ["2"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_hears_its_domain_alone() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "ours.example").await;
+    app.custom_domain(&app.tenant, "other.example").await;
+    let wait = app.block(&app.tenant.live, &format!("{PATH}?count=2")).await;
+    for address in ["a@ours.example", "a@other.example", "b@ours.example"] {
+        app.deliver(address, address, "").await;
+    }
+    let answer = in_time("two of the domain", wait).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["b@ours.example", "a@ours.example"]);
+    // Its cursor is behind what was passed over.
+    app.deliver("c@other.example", "later", "").await;
+    let since = answer["next_since"].as_str().unwrap();
+    let me = app.get(&format!("/v1/me?since={since}")).await.expect(200);
+    assert_eq!(subjects(&me["emails"]), ["later"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_that_is_not_the_callers_verified_one_is_404_as_what_never_was() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.custom_domain(&other, "theirs.example").await;
+    let lost = app.custom_domain(&app.tenant, "lost.example").await;
+    app.end_verification(lost).await;
+    app.domain(&app.tenant, "pending.example").await;
+    app.domain(&app.tenant, "theirs.example").await;
+    let nothing = app.get("/v1/domain/nothing.example").await;
+    nothing.is_v1_error(404, "not_found");
+    for name in ["theirs.example", "lost.example", "pending.example", "inbox.localhost", "localhost"] {
+        let answer = app.get(&format!("/v1/domain/{name}")).await;
+        assert_eq!(answer.appearance(), nothing.appearance(), "{name}");
+    }
+    for name in ["a@b.example", "a..example", "-a.example", "%00", "%FF", "a%20b.example"] {
+        app.get(&format!("/v1/domain/{name}")).await.is_v1_error(400, "invalid_request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_ends_with_404_when_the_domain_is_lost_or_deleted() {
+    let app = App::start().await;
+    let lost = app.custom_domain(&app.tenant, "lost.example").await;
+    let deleted = app.custom_domain(&app.tenant, "deleted.example").await;
+    let second = app.token(&app.tenant, TokenKind::Live).await;
+    let third = app.token(&app.tenant, TokenKind::Live).await;
+    let waits = [
+        app.block(&app.tenant.live, "/v1/domain/lost.example").await,
+        app.block(&second, "/v1/domain/deleted.example").await,
+    ];
+    let me = app.block(&third, "/v1/me").await;
+    app.end_verification(lost).await;
+    assert_eq!(app.delete(&format!("/v1/domains/{deleted}")).await.status, 204);
+    for wait in waits {
+        in_time("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+    }
+    app.custom_domain(&app.tenant, "kept.example").await;
+    app.deliver("a@kept.example", "goes on", "").await;
+    let answer = in_time("the wait on all of it goes on", me).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["goes on"]);
+}

@@ -1,0 +1,205 @@
+//! `GET /v1/me`: a long-poll across everything that a tenant owns.
+
+use reqwest::Method;
+use tempmail_model::token::TokenKind;
+use tempmail_tests::wait::in_time;
+use tempmail_tests::{App, Tenant};
+
+use super::super::subjects;
+
+const PATH: &str = "/v1/me";
+const BOX: &str = "box@inbox.localhost";
+
+/// A tenant with a mailbox and a domain, among others that have the same.
+async fn owned() -> (App, Tenant) {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.mailbox(Some(&app.tenant.pro), BOX).await;
+    app.custom_domain(&app.tenant, "ours.example").await;
+    app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    app.custom_domain(&other, "theirs.example").await;
+    app.mailbox(None, "free@inbox.localhost").await;
+    (app, other)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+    let (app, other) = owned().await;
+    app.mailbox(Some(&app.tenant.pro), "box@ours.example").await;
+    for (address, subject) in [
+        (BOX, "1"),
+        ("theirs@inbox.localhost", "theirs 1"),
+        ("box+tag@inbox.localhost", "2"),
+        ("any.name@theirs.example", "theirs 2"),
+        ("any.name@ours.example", "3"),
+        ("free@inbox.localhost", "free"),
+        ("box@ours.example", "4"),
+        ("shared@inbox.localhost", "shared"),
+    ] {
+        app.deliver(address, subject, "").await;
+    }
+    let answer = app.get(PATH).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["4", "3", "2", "1"], "newest first");
+    assert_eq!(answer["emails"][1]["address"], "any.name@ours.example");
+    let theirs = app.get_as(&other.live, PATH).await.expect(200);
+    assert_eq!(subjects(&theirs["emails"]), ["theirs 2", "theirs 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn since_walks_on_oldest_first_and_each_page_is_newest_first() {
+    let (app, _) = owned().await;
+    app.deliver(BOX, "0", "").await;
+    let mut since = app.get(PATH).await.expect(200)["next_since"].as_str().unwrap().to_owned();
+    for number in 1..=5 {
+        app.deliver(if number % 2 == 0 { BOX } else { "a@ours.example" }, &format!("{number}"), "").await;
+        app.deliver("theirs@inbox.localhost", "x", "").await;
+    }
+    for expected in [vec!["2", "1"], vec!["4", "3"], vec!["5"]] {
+        let answer = app.get(&format!("{PATH}?limit=2&since={since}")).await.expect(200);
+        assert_eq!(subjects(&answer["emails"]), expected);
+        answer["next_since"].as_str().unwrap().clone_into(&mut since);
+    }
+    let newest = app.get(&format!("{PATH}?limit=2")).await.expect(200);
+    assert_eq!(subjects(&newest["emails"]), ["5", "4"], "without a cursor the newest");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+    let (app, other) = owned().await;
+    let paths = [PATH, "/v1/domain/ours.example", "/v1/inbox/a@ours.example"];
+    for from in paths {
+        app.deliver("a@ours.example", "met", "").await;
+        let since = app.get(from).await.expect(200)["next_since"].as_str().unwrap().to_owned();
+        app.deliver("a@ours.example", "new", "").await;
+        for to in paths {
+            let answer = app.get(&format!("{to}?since={since}")).await.expect(200);
+            assert_eq!(subjects(&answer["emails"]), ["new"], "{from} to {to}");
+        }
+        let foreign = app.get_as(&other.live, &format!("{PATH}?since={since}")).await;
+        foreign.is_v1_error(400, "invalid_request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn count_holds_and_filters_pass_over() {
+    let (app, _) = owned().await;
+    let counted = app.block(&app.tenant.live, &format!("{PATH}?count=3&limit=2&subject=wanted")).await;
+    for (address, subject) in [
+        (BOX, "WANTED 1"),
+        ("a@ours.example", "other"),
+        ("b@ours.example", "wanted 2"),
+        ("theirs@inbox.localhost", "wanted x"),
+        (BOX, "is Wanted 3"),
+    ] {
+        app.deliver(address, subject, "").await;
+    }
+    let answer = in_time("three that match", counted).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["wanted 2", "WANTED 1"], "the oldest two, newest first");
+    let since = answer["next_since"].as_str().unwrap();
+    let rest = app.get(&format!("{PATH}?since={since}&from=ADA%20%3C")).await.expect(200);
+    assert_eq!(subjects(&rest["emails"]), ["is Wanted 3"]);
+    let both = app.get(&format!("{PATH}?from=client.example&subject=OTHER")).await.expect(200);
+    assert_eq!(subjects(&both["emails"]), ["other"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_parameters_are_refused() {
+    let (app, _) = owned().await;
+    app.deliver(BOX, "here", "").await;
+    for path in [PATH, "/v1/domain/ours.example"] {
+        for query in ["count=0", "count=x", "limit=0", "limit=-1", "since=x", "since=", "count=1&count=1"] {
+            app.get(&format!("{path}?{query}")).await.is_v1_error(400, "invalid_request");
+        }
+    }
+    let many = app.get(&format!("{PATH}?limit=1000&unknown=1")).await.expect(200);
+    assert_eq!(subjects(&many["emails"]), ["here"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_made_while_waiting_is_heard() {
+    let app = App::start().await;
+    let wait = app.block(&app.tenant.live, PATH).await;
+    app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
+    app.deliver("late@inbox.localhost", "to the mailbox", "").await;
+    let answer = in_time("the mailbox is heard", wait).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["to the mailbox"]);
+
+    let since = answer["next_since"].as_str().unwrap();
+    let wait = app.block(&app.tenant.live, &format!("{PATH}?since={since}")).await;
+    app.custom_domain(&app.tenant, "late.example").await;
+    app.deliver("any@late.example", "to the domain", "").await;
+    let answer = in_time("the domain is heard", wait).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["to the domain"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_gone_is_not_shown() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), BOX).await;
+    let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
+    let lost = app.custom_domain(&app.tenant, "lost.example").await;
+    app.custom_domain(&app.tenant, "kept.example").await;
+    for address in [BOX, "removed@inbox.localhost", "a@lost.example", "a@kept.example", "b@kept.example"] {
+        app.deliver(address, address, "").await;
+    }
+    let deletion = app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await;
+    assert_eq!(deletion.status, 204);
+    app.end_verification(lost).await;
+    assert_eq!(app.delete("/v1/inbox/a@kept.example").await.status, 204);
+    let answer = app.get(PATH).await.expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["b@kept.example", BOX]);
+    // In neither direction, and not while the worker has yet to carry it out.
+    let wait = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
+    let id = answer["emails"][0]["id"].as_str().unwrap();
+    assert_eq!(app.delete(&format!("/v1/email/{id}")).await.status, 204);
+    app.deliver(BOX, "2", "").await;
+    app.deliver(BOX, "3", "").await;
+    app.deliver(BOX, "4", "").await;
+    let answer = in_time("three that are left", wait).await.unwrap().expect(200);
+    assert!(subjects(&answer["emails"]).iter().all(|subject| *subject != "b@kept.example"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
+    let (app, _) = owned().await;
+    let kinds = [PATH, "/v1/domain/ours.example", "/v1/inbox/quiet@ours.example"];
+    for held in kinds {
+        let token = app.token(&app.tenant, TokenKind::Live).await;
+        let wait = app.block(&token, held).await;
+        for other in kinds {
+            let busy = app.get_as(&token, other).await;
+            busy.is_v1_error(429, "token_busy");
+            assert!(!busy.header("retry-after").is_empty());
+        }
+        wait.abort();
+    }
+    let mut waits = Vec::new();
+    for path in &kinds[..2] {
+        for _ in 0..12 {
+            let token = app.token(&app.tenant, TokenKind::Live).await;
+            waits.push(app.block(&token, path).await);
+        }
+    }
+    app.deliver("any@ours.example", "for all", "").await;
+    for wait in waits {
+        let answer = in_time("each of them is answered", wait).await.unwrap().expect(200);
+        assert_eq!(subjects(&answer["emails"]), ["for all"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wait_ends_with_the_right_to_it() {
+    let (app, other) = owned().await;
+    let waits = [
+        app.block(&app.tenant.live, PATH).await,
+        app.block(&app.token(&app.tenant, TokenKind::Live).await, "/v1/domain/ours.example").await,
+    ];
+    let theirs = app.block(&other.live, PATH).await;
+    let suspend = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
+    suspend.execute(&app.pool).await.unwrap();
+    for wait in waits {
+        in_time("the wait ends", wait).await.unwrap().is_v1_error(403, "account_disabled");
+    }
+    app.deliver("theirs@inbox.localhost", "goes on", "").await;
+    assert_eq!(in_time("the other goes on", theirs).await.unwrap().status, 200);
+}

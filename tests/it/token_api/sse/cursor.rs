@@ -1,0 +1,161 @@
+//! Where a stream begins, and that whoever resumes misses nothing and meets nothing twice.
+
+use serde_json::Value;
+use tempmail_tests::{App, EventStream, SmtpClient, smtp};
+
+use super::{ADDR, ADDRESS, USER, ask, begun, is_next, open, refused, subjects};
+
+/// A stream that was resumed as EventSource does.
+async fn resumed(app: &App, path: &str, last_event_id: &str) -> EventStream {
+    let request = ask(app, &app.tenant.live, path).header("last-event-id", last_event_id);
+    EventStream::open(request).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_broke_before_its_first_mail_resumes_with_nothing_missed() {
+    let app = App::start().await;
+    let stream = begun(&app, ADDR).await;
+    let cursor = stream.last_event_id().to_owned();
+    drop(stream);
+    app.deliver(ADDRESS, "while nobody listened", "").await;
+    for mut stream in
+        [resumed(&app, ADDR, &cursor).await, open(&app, &format!("{ADDR}&since={cursor}")).await]
+    {
+        assert_eq!(stream.block().await.id.as_deref(), Some(cursor_of(&stream)));
+        assert_eq!(subjects(&mut stream, 1).await, ["while nobody listened"]);
+    }
+}
+
+/// The first block of a stream tells where it begins.
+fn cursor_of(stream: &EventStream) -> &str {
+    assert!(!stream.last_event_id().is_empty());
+    stream.last_event_id()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_event_carries_the_place_after_it() {
+    let app = App::start().await;
+    let mut stream = begun(&app, ADDR).await;
+    let mut cursors = vec![stream.last_event_id().to_owned()];
+    for number in 0..5 {
+        app.deliver(ADDRESS, &format!("{number}"), "").await;
+        cursors.push(stream.next().await.id);
+    }
+    for (met, cursor) in cursors[..5].iter().enumerate() {
+        let expected: Vec<String> = (met..5).map(|number| number.to_string()).collect();
+        let mut stream = resumed(&app, ADDR, cursor).await;
+        assert_eq!(subjects(&mut stream, expected.len()).await, expected);
+    }
+    let mut stream = resumed(&app, ADDR, &cursors[5]).await;
+    is_next(&app, &mut stream, ADDRESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_that_came_meanwhile_are_sent_in_their_order_and_once() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    for path in [ADDR, USER] {
+        let mut stream = begun(&app, path).await;
+        let cursor = stream.last_event_id().to_owned();
+        let sent = send_hundreds(&app).await;
+        assert_eq!(subjects(&mut stream, sent.len()).await, sent, "{path}, of one that kept up");
+        let mut stream = resumed(&app, path, &cursor).await;
+        app.deliver(ADDRESS, "after", "").await;
+        let mut expected = sent;
+        expected.push("after".to_owned());
+        assert_eq!(subjects(&mut stream, expected.len()).await, expected, "{path}");
+    }
+}
+
+/// Sends 250 mails, of which those to others are not shown; the subjects of the 200 that are.
+async fn send_hundreds(app: &App) -> Vec<String> {
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut sent = Vec::new();
+    for number in 0..250 {
+        let is_ours = number % 5 != 0;
+        let recipient = if is_ours { ADDRESS } else { "other@inbox.localhost" };
+        let message = smtp::message("a@client.example", &format!("{number}"), "");
+        assert_eq!(client.transact("a@client.example", &[recipient], &message).await.code, 250);
+        sent.extend(is_ours.then(|| number.to_string()));
+    }
+    sent
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    app.deliver(ADDRESS, "first", "").await;
+    let polled = app.get("/v1/me").await.expect(200)["next_since"].as_str().unwrap().to_owned();
+    app.deliver(ADDRESS, "second", "").await;
+    for path in [ADDR, "/v1/sse/user?x=1"] {
+        let mut stream = open(&app, &format!("{path}&since={polled}")).await;
+        let event = stream.next().await;
+        let rest = app.get(&format!("/v1/inbox/{ADDRESS}?since={polled}")).await.expect(200);
+        let email: Value = serde_json::from_str(&event.data).unwrap();
+        assert_eq!(email, rest["emails"][0]);
+        app.deliver("other@inbox.localhost", "elsewhere", "").await;
+        let beyond = app.get(&format!("/v1/inbox/other@inbox.localhost?since={}", event.id)).await;
+        assert_eq!(beyond.expect(200)["emails"][0]["subject"], "elsewhere");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn since_must_be_ours_and_a_last_event_id_that_is_not_is_ignored() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = EventStream::open(ask(&app, &other.live, USER));
+    let mut theirs = theirs.await;
+    theirs.block().await;
+    let foreign = theirs.last_event_id().to_owned();
+    for cursor in ["", "nonsense", "%00", &foreign] {
+        refused(&app, &format!("{USER}?since={cursor}")).await.is_v1_error(400, "invalid_request");
+        refused(&app, &format!("{ADDR}&since={cursor}")).await.is_v1_error(400, "invalid_request");
+    }
+    let ours = begun(&app, ADDR).await.last_event_id().to_owned();
+    let twice = format!("{ADDR}&since={ours}&since={ours}");
+    refused(&app, &twice).await.is_v1_error(400, "invalid_request");
+
+    app.deliver(ADDRESS, "before", "").await;
+    for id in ["", "nonsense", &foreign] {
+        let mut stream = resumed(&app, ADDR, id).await;
+        is_next(&app, &mut stream, ADDRESS).await;
+        // What can't be opened leaves `since` as it is.
+        let mut stream = resumed(&app, &format!("{ADDR}&since={ours}"), id).await;
+        assert_eq!(subjects(&mut stream, 1).await, ["before"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_last_event_id_wins_over_since() {
+    let app = App::start().await;
+    let mut stream = begun(&app, ADDR).await;
+    let since = stream.last_event_id().to_owned();
+    app.deliver(ADDRESS, "met already", "").await;
+    let id = stream.next().await.id;
+    let mut stream = resumed(&app, &format!("{ADDR}&since={since}"), &id).await;
+    is_next(&app, &mut stream, ADDRESS).await;
+}
+
+/// The one test that waits for pings, 15 s each.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ping_carries_how_far_the_stream_was_looked_at() {
+    let app = App::start().await;
+    let mut streams = [begun(&app, ADDR).await, begun(&app, USER).await];
+    app.deliver("other@inbox.localhost", "passed over", "").await;
+    for stream in &mut streams {
+        let begun = stream.last_event_id().to_owned();
+        let ping = stream.block().await;
+        assert_eq!((ping.comments, ping.event, ping.data), (vec!["ping".to_owned()], None, None));
+        let cursor = ping.id.expect("a ping has an id");
+        assert_ne!(cursor, begun);
+        let behind = app.get(&format!("/v1/inbox/other@inbox.localhost?since={begun}")).await.expect(200);
+        assert_eq!(behind["emails"][0]["subject"], "passed over");
+        app.deliver("other@inbox.localhost", "later", "").await;
+        let from_there =
+            app.get(&format!("/v1/inbox/other@inbox.localhost?since={cursor}")).await.expect(200);
+        let first = from_there["emails"].as_array().unwrap().last().unwrap();
+        assert_eq!(first["subject"], "later", "the ping stands behind what was passed over");
+        app.deliver("other@inbox.localhost", "passed over", "").await;
+    }
+}

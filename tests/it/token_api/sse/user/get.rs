@@ -1,0 +1,59 @@
+//! `GET /v1/sse/user`: mail of everything a tenant owns.
+
+use tempmail_tests::App;
+
+use super::super::{USER, begun, is_next, subjects};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+    let app = App::start().await;
+    let other = app.another_tenant("lighthouse").await;
+    app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
+    app.custom_domain(&app.tenant, "ours.example").await;
+    app.mailbox(Some(&app.tenant.pro), "box@ours.example").await;
+    app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    app.custom_domain(&other, "theirs.example").await;
+    app.mailbox(None, "free@inbox.localhost").await;
+    let mut stream = begun(&app, USER).await;
+    for (address, subject) in [
+        ("ours@inbox.localhost", "1"),
+        ("theirs@inbox.localhost", "x"),
+        ("ours+tag@inbox.localhost", "2"),
+        ("any.name@theirs.example", "x"),
+        ("any.name@ours.example", "3"),
+        ("free@inbox.localhost", "x"),
+        ("box@ours.example", "4"),
+        ("shared@inbox.localhost", "x"),
+        ("ours@inbox.localhost", "5"),
+    ] {
+        app.deliver(address, subject, "").await;
+    }
+    assert_eq!(subjects(&mut stream, 5).await, ["1", "2", "3", "4", "5"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_mailbox_and_a_new_domain_are_heard_by_a_stream_that_is_open() {
+    let app = App::start().await;
+    let mut stream = begun(&app, USER).await;
+    app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
+    app.deliver("late@inbox.localhost", "to the mailbox", "").await;
+    app.custom_domain(&app.tenant, "late.example").await;
+    app.deliver("any@late.example", "to the domain", "").await;
+    assert_eq!(subjects(&mut stream, 2).await, ["to the mailbox", "to the domain"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_domain_that_is_lost_is_left_out_and_the_stream_goes_on() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
+    let domain = app.custom_domain(&app.tenant, "ours.example").await;
+    let mut stream = begun(&app, USER).await;
+    let cursor = stream.last_event_id().to_owned();
+    app.deliver("a@ours.example", "while it was ours", "").await;
+    assert_eq!(subjects(&mut stream, 1).await, ["while it was ours"]);
+    app.end_verification(domain).await;
+    is_next(&app, &mut stream, "ours@inbox.localhost").await;
+    // Whoever resumes from before is not shown it any more.
+    let mut resumed = begun(&app, &format!("{USER}?since={cursor}")).await;
+    assert_eq!(subjects(&mut resumed, 1).await, ["a mail to be next"]);
+}
