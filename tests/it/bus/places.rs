@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tempmail_bus::SlotKey;
+use tempmail_tests::RedisProxy;
 
 use super::*;
 
@@ -59,4 +60,17 @@ async fn a_take_that_was_given_up_holds_nothing(pair: Pair) {
         drop(given_up);
     }
     eventually("the place is free", || pair.two.take(key, 1)).await.give_back().await;
+}
+
+#[tokio::test]
+async fn a_place_is_free_everywhere_when_it_is_said_to_be_given_back() {
+    let redis = RedisServer::new();
+    // The way of one is longer than that of two: two would be first, if one did not wait.
+    let proxy = RedisProxy::start(redis.port()).await;
+    let (one, two) = (connect(&proxy.url()).await, connect(&redis.url()).await);
+    let key = SlotKey::TokenWaits(Uuid::new_v4());
+    for _ in 0..100 {
+        one.take(key, 1).await.unwrap().give_back().await;
+        two.take(key, 1).await.unwrap().give_back().await;
+    }
 }

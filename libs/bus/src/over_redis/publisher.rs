@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::sync::Arc;
 
 use redis::{Cmd, cmd};
 use tempmail_model::message::Arrival;
@@ -18,12 +19,12 @@ const WAITING: usize = 1024;
 const TOGETHER: usize = 64;
 
 /// Where a process leaves its arrivals.
-pub(super) type Outbox = mpsc::Sender<Vec<Arrival>>;
+pub(super) type Outbox = mpsc::Sender<Arc<[Arrival]>>;
 
 /// Sends what is in the outbox.
 #[derive(Debug)]
 pub(super) struct Publisher {
-    outbox: mpsc::Receiver<Vec<Arrival>>,
+    outbox: mpsc::Receiver<Arc<[Arrival]>>,
     channel: String,
     sender: Uuid,
 }
@@ -59,8 +60,9 @@ impl Publisher {
         self.send_some(commands, &mut batches).await
     }
 
-    async fn send_some(&self, commands: &Commands, batches: &mut Vec<Vec<Arrival>>) -> Result<(), Away> {
-        let arrivals = batches.drain(..).flatten().collect::<Vec<_>>();
+    async fn send_some(&self, commands: &Commands, batches: &mut Vec<Arc<[Arrival]>>) -> Result<(), Away> {
+        let arrivals = batches.concat();
+        batches.clear();
         let messages = arrivals.chunks(ARRIVALS_MAX).map(|some| message::of_arrivals(self.sender, some));
         let publish: Vec<Cmd> = messages.map(|octets| publish(&self.channel, &octets)).collect();
         commands.send(&publish).await.map(drop).inspect_err(|_| count_lost(arrivals.len()))
