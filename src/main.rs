@@ -1,6 +1,7 @@
 //! tempmail: disposable mailboxes as a platform that a company runs itself. One binary; a
 //! subcommand a role.
 
+mod bus;
 mod clock_sync;
 mod command;
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_runtime::admin::Admin;
@@ -17,7 +16,7 @@ use tempmail_runtime::telemetry;
 use tempmail_store::{SchemaError, Store};
 use tempmail_worker::Worker;
 
-use crate::clock_sync;
+use crate::{bus, clock_sync};
 
 /// Time between two looks for Postgres while it is away at the start.
 const RETRY: Duration = Duration::from_secs(1);
@@ -97,15 +96,23 @@ async fn work(
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
-    let bus: SharedBus = Arc::new(InProcess::new());
     match role {
         Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
-        Role::Ingest => Ingest::bind(config, store, bus, clock, readiness).await?.run(shutdown).await,
+        Role::Ingest => {
+            let bus = bus::connect(&config, &store).await?;
+            let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness).await?;
+            let ran = ingest.run(shutdown).await;
+            bus.leave().await;
+            ran
+        }
         Role::Api => {
             let keys = keys.context("the HTTP interface needs keys")?;
-            let server = ApiServer::bind(config, store, bus, clock, keys, readiness).await?;
+            let bus = bus::connect(&config, &store).await?;
+            let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness).await?;
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
-            server.run(shutdown).await
+            let ran = server.run(shutdown).await;
+            bus.leave().await;
+            ran
         }
     }
 }

@@ -57,7 +57,7 @@ pub enum Action {
 
 /// What a tenant may have; what is not given stays, or is what new tenants have.
 #[derive(Debug, Args)]
-struct Limits {
+pub struct Limits {
     /// Hours that new mail is kept: 1, 6, 24, 72, 168 or 720
     #[arg(long, value_name = "HOURS", value_parser = retention, allow_negative_numbers = true)]
     retention_hours: Option<RetentionClass>,

@@ -48,7 +48,7 @@ pub enum Action {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Kind {
+pub enum Kind {
     Live,
     Pro,
 }

@@ -33,6 +33,9 @@ pub struct Options {
     /// Use this Postgres instead of one of its own
     #[arg(long, value_name = "URL")]
     postgres_url: Option<String>,
+    /// Share limits with other `up` over the same Postgres, and wake their clients, over this Redis
+    #[arg(long, value_name = "URL")]
+    redis_url: Option<String>,
     /// Address of the HTTP interface [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,

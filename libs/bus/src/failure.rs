@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::RateKey;
+use crate::over_redis::Counted;
 
 /// Keys kept at most: beyond it the oldest windows are forgotten early.
 const KEYS_MAX: usize = 100_000;
@@ -36,6 +37,16 @@ impl FailureLimit {
         self.name
     }
 
+    /// Failures a window.
+    pub(crate) fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// The window.
+    pub(crate) fn window(&self) -> Duration {
+        self.window
+    }
+
     /// Counts one failure in this process beforehand.
     pub(crate) fn begin(&self, key: RateKey) -> Result<Attempt<'_>, Duration> {
         let now = Instant::now();
@@ -51,7 +62,7 @@ impl FailureLimit {
             return Err(self.window - age);
         }
         window.failures += 1;
-        Ok(Attempt { limit: self, key })
+        Ok(Attempt { limit: self, key, counted: None })
     }
 
     /// Forgets what is over; where that is little, the older half of the rest.
@@ -75,11 +86,24 @@ impl FailureLimit {
 pub struct Attempt<'a> {
     limit: &'a FailureLimit,
     key: RateKey,
+    counted: Option<Counted>,
 }
 
 impl Attempt<'_> {
-    /// Takes the count back.
+    pub(crate) fn counted_in(self, counted: Counted) -> Self {
+        Self { counted: Some(counted), ..self }
+    }
+
+    /// Takes the count back. Waits for Redis for half a second at most; where it is away, the
+    /// other processes count on until the window is over.
     pub async fn succeeded(self) {
+        self.forget();
+        if let Some(counted) = self.counted {
+            counted.take_back(self.limit, self.key).await;
+        }
+    }
+
+    fn forget(&self) {
         let mut windows = self.limit.lock();
         if let Some(window) = windows.get_mut(&self.key) {
             window.failures = window.failures.saturating_sub(1);

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, ready};
 use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
-use crate::slot::Places;
+use crate::slot::{Place, Places};
 use crate::{Attempt, Bus, FailureLimit, Hints, RateDecision, RateKey, RateLimit, Slot, SlotKey};
 
 /// Batches a subscriber may be behind before it loses the oldest and has to repair.
@@ -26,6 +26,17 @@ impl InProcess {
     pub fn new() -> Self {
         Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), places: Places::default() }
     }
+
+    /// Gives subscribers a batch, which may be empty.
+    pub(crate) fn deliver(&self, arrivals: Arc<[Arrival]>) {
+        // No subscriber is no error: a process may have no readers.
+        let _ = self.arrivals.send(arrivals);
+    }
+
+    /// Takes a place of this process.
+    pub(crate) fn place(&self, key: SlotKey, max: usize) -> Option<Place> {
+        self.places.try_take(key, max)
+    }
 }
 
 impl Default for InProcess {
@@ -37,8 +48,7 @@ impl Default for InProcess {
 impl Bus for InProcess {
     fn publish(&self, arrivals: Vec<Arrival>) {
         if !arrivals.is_empty() {
-            // No subscriber is no error: a process may have no readers.
-            let _ = self.arrivals.send(arrivals.into());
+            self.deliver(arrivals.into());
         }
     }
 
@@ -47,7 +57,7 @@ impl Bus for InProcess {
     }
 
     fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>> {
-        ready(self.places.try_take(key, max).map(Slot::new)).boxed()
+        ready(self.place(key, max).map(Slot::new)).boxed()
     }
 
     fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {

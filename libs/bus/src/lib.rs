@@ -7,12 +7,14 @@
 mod failure;
 mod in_process;
 mod key;
+mod over_redis;
 mod rate;
 mod slot;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
@@ -20,11 +22,13 @@ use tokio::sync::broadcast;
 pub use failure::{Attempt, FailureLimit};
 pub use in_process::InProcess;
 pub use key::RateKey;
+pub use over_redis::{OverRedis, WrongUrl};
 pub use rate::{RateDecision, RateLimit};
 pub use slot::{Slot, SlotKey};
 
 /// Batches of arrivals from all processes. One that falls 1,024 batches behind is told so
-/// (`RecvError::Lagged`) and has to repair from the store.
+/// (`RecvError::Lagged`) and has to repair from the store. An empty batch says that some may have
+/// been lost: look at the store now.
 pub type Hints = broadcast::Receiver<Arc<[Arrival]>>;
 
 /// The bus as roles hold it. Clones are one bus.
@@ -54,4 +58,10 @@ pub trait Bus: Debug + Send + Sync {
         limit: &'a FailureLimit,
         key: RateKey,
     ) -> BoxFuture<'a, Result<Attempt<'a>, std::time::Duration>>;
+
+    /// Gives back what this process holds for the others to take, and ends what runs in the
+    /// background. The last call, at the end of a process; it takes less than a second.
+    fn leave(&self) -> BoxFuture<'_, ()> {
+        futures_util::future::ready(()).boxed()
+    }
 }

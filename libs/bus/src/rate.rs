@@ -67,6 +67,16 @@ impl RateLimit {
         self.name
     }
 
+    /// Requests a window.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.get()
+    }
+
+    /// Time in which one more request is allowed.
+    pub(crate) fn period(&self) -> Duration {
+        self.window / self.limit.get()
+    }
+
     /// Counts one request under `key` in this process alone, unless it is over the limit.
     pub fn check(&self, key: RateKey) -> RateDecision {
         self.sweep_sometimes();
@@ -76,8 +86,9 @@ impl RateLimit {
         }
     }
 
-    fn decision(&self, allowed: bool, remaining: u32, wait: Duration) -> RateDecision {
-        let per_request = self.window / self.limit.get();
+    /// A decision that was made: `remaining` after it, or `wait` where it is not allowed.
+    pub(crate) fn decision(&self, allowed: bool, remaining: u32, wait: Duration) -> RateDecision {
+        let per_request = self.period();
         let missing = self.limit.get().saturating_sub(remaining);
         let retry_after = if remaining == 0 && allowed { per_request } else { wait };
         RateDecision {

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 
+use crate::over_redis::Lease;
+
 /// What is counted, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SlotKey {
@@ -65,18 +67,29 @@ impl Drop for Place {
 #[derive(Debug)]
 #[must_use = "the place is given back when the slot is dropped"]
 pub struct Slot {
-    _place: Place,
+    /// Before the place: whoever takes the place next comes after this in Redis too.
+    lease: Option<Lease>,
+    place: Place,
 }
 
 impl Slot {
     pub(crate) fn new(place: Place) -> Self {
-        Self { _place: place }
+        Self { lease: None, place }
+    }
+
+    pub(crate) fn with_lease(place: Place, lease: Lease) -> Self {
+        Self { lease: Some(lease), place }
     }
 
     /// Gives the place back, and returns when it is free for everybody: whoever is told after
-    /// this can't meet the place that was just given back.
+    /// this can't meet the place that was just given back. Waits for Redis for less than a second.
     pub async fn give_back(self) {
-        drop(self);
+        let Self { lease, place } = self;
+        let freed = lease.map(Lease::give_back);
+        drop(place);
+        if let Some(freed) = freed {
+            freed.await;
+        }
     }
 }
 

@@ -26,6 +26,8 @@ pub use secret::Secret;
 pub struct Config {
     /// Postgres, the only truth.
     pub postgres: Postgres,
+    /// Redis, over which the processes share limits and wake each other.
+    pub redis: Redis,
     /// The HTTP interface.
     pub http: Http,
     /// Inbound SMTP.
@@ -58,6 +60,14 @@ pub struct Postgres {
     pub url: Secret,
     /// Connections a role holds at most.
     pub pool: u32,
+}
+
+/// `redis.*`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Redis {
+    /// Connection URL; none where one process is all there is.
+    pub url: Secret,
 }
 
 /// `http.*`

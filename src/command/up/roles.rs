@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
+use tempmail_bus::SharedBus;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_runtime::admin::Admin;
@@ -18,13 +18,14 @@ use tempmail_worker::Worker;
 use tokio::task::JoinSet;
 
 use super::installation::Installation;
-use crate::clock_sync;
+use crate::{bus, clock_sync};
 
 /// All roles, bound and not yet running.
 pub struct Roles {
     ingest: Ingest,
     api: ApiServer,
     worker: Worker,
+    bus: SharedBus,
     admin: Admin,
     store: Store,
     clock: Arc<SystemClock>,
@@ -37,8 +38,8 @@ impl Roles {
     pub async fn bind(config: &Arc<Config>, keys: Keys, installation: &Installation) -> anyhow::Result<Self> {
         let Installation { store, clock, readiness, .. } = installation;
         let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
-        let bus: SharedBus = Arc::new(InProcess::new());
         let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
+        let bus = bus::connect(config, store).await?;
         let ingest = Ingest::bind(
             config.clone(),
             connect("tempmail-ingest")?,
@@ -50,7 +51,7 @@ impl Roles {
         let api = ApiServer::bind(
             config.clone(),
             connect("tempmail-api")?,
-            bus,
+            bus.clone(),
             clock.clone(),
             keys,
             readiness.clone(),
@@ -61,6 +62,7 @@ impl Roles {
             ingest,
             api,
             worker: worker.with_readiness(readiness.clone()),
+            bus,
             admin,
             store: store.clone(),
             clock: clock.clone(),
@@ -84,6 +86,7 @@ impl Roles {
             result = result.and(ended);
             shutdown.drain.cancel();
         }
+        self.bus.leave().await;
         shutdown.stop.cancel();
         clock_sync.await.context("the clock's loop panicked")?;
         result.and(admin.await.context("the admin server panicked")?)

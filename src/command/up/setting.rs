@@ -59,6 +59,9 @@ fn flags(options: &Options) -> Value {
     if let Some(url) = &options.postgres_url {
         flags["postgres"] = json!({"url": url});
     }
+    if let Some(url) = &options.redis_url {
+        flags["redis"] = json!({"url": url});
+    }
     if !options.dns_servers.is_empty() {
         flags["dns"] = json!({"mode": "recursive", "servers": options.dns_servers});
     }

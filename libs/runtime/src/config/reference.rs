@@ -57,6 +57,12 @@ pub(super) const KEYS: &[KeyDoc] = &[
         "Postgres; each role may have a database user of its own. Required, except by `up`.",
     ),
     count("postgres.pool", "Connections a role holds at most."),
+    key(
+        "redis.url",
+        Kind::Secret,
+        "a URL, such as redis://user:password@host:6379/0, or with rediss:// for TLS",
+        "Redis, over which the processes share limits and wake each other. Without it the bus is in process: one `api` process only sees its own limits.",
+    ),
     key("http.listen", Kind::Text, SOCKET, "Address of the HTTP interface."),
     key(
         "http.base_url",
@@ -240,8 +246,9 @@ Printed by `tempmail config`; do not edit.
 One YAML file (`--config FILE`), and environment variables over it: `TEMPMAIL_`, then the key in
 capitals with `__` for each dot. A key or variable that is not listed here stops the start. An
 empty variable is as if it were not set. Lists are written `a,b` or as a JSON array. A secret can
-come from a file: `TEMPMAIL_POSTGRES__URL_FILE`, `TEMPMAIL_JWT__KEYS_FILE` and
-`TEMPMAIL_SECRETS__KEYS_FILE` name one; keys are a JSON or YAML list of `{kid, secret}`.
+come from a file: `TEMPMAIL_POSTGRES__URL_FILE`, `TEMPMAIL_REDIS__URL_FILE`,
+`TEMPMAIL_JWT__KEYS_FILE` and `TEMPMAIL_SECRETS__KEYS_FILE` name one; keys are a JSON or YAML list of
+`{kid, secret}`.
 
 `tempmail up` takes the same keys; it listens on 127.0.0.1, exempts loopback from the limits by
 client and peer, and makes its own keys and database unless they are given.

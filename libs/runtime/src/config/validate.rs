@@ -15,6 +15,7 @@ impl Config {
     /// The first [`ConfigError::Wrong`] or [`ConfigError::Conflict`].
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_numbers()?;
+        must(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
         must(is_origin(&self.http.base_url), "http.base_url")?;
         must(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
         must(normal_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
@@ -64,6 +65,11 @@ fn must(right: bool, path: &'static str) -> Result<(), ConfigError> {
     }
     let expected = reference::find(path).map_or("something else", |key| key.expected);
     Err(ConfigError::Wrong { key: path.to_owned(), expected })
+}
+
+/// Whether a text may be a URL of Redis; the client that connects looks at the rest.
+fn is_redis_url(text: &str) -> bool {
+    ["redis://", "rediss://", "unix://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
 /// Whether a text is the origin of a site: scheme, host and perhaps a port, nothing after it.
@@ -121,6 +127,8 @@ mod tests {
             config.validate().unwrap_err().to_string()
         };
         assert!(slip(|c| c.smtp.hostname = "a b".into()).starts_with("`smtp.hostname` must be a host name"));
+        let redis = slip(|c| c.redis.url = String::from("http://:hush@redis").into());
+        assert!(redis.starts_with("`redis.url` must be a URL") && !redis.contains("hush"), "{redis}");
         assert!(slip(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
         assert!(slip(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
         assert!(slip(|c| c.limits.password_min = 129).contains("password_max"));
@@ -133,6 +141,7 @@ mod tests {
     fn secrets_are_never_printed() {
         let mut config = Config::default();
         config.postgres.url = String::from("postgres://u:hush@h/d").into();
+        config.redis.url = String::from("redis://u:hush@h").into();
         let printed = format!("{config:?} {}", serde_json::to_string(&config).unwrap());
         assert!(!printed.contains("hush"), "{printed}");
     }

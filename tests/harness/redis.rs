@@ -1,0 +1,165 @@
+//! A real Redis of one test, which keeps nothing, and which can be taken away in every way.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use redis::{Client, Connection, FromRedisValue};
+
+use crate::wait::DEADLINE;
+
+/// Waits for the test process, which holds the other end of standard input, to end.
+const CLEAN_UP: &str = "read -r _; kill -KILL $1";
+
+/// `redis-server` on a port of loopback.
+#[derive(Debug)]
+pub struct RedisServer {
+    directory: tempfile::TempDir,
+    port: u16,
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    server: Child,
+    clean_up: Child,
+    _alive: ChildStdin,
+}
+
+impl RedisServer {
+    /// Starts a server on a free port, and returns when it answers.
+    ///
+    /// # Panics
+    /// There is no `redis-server`: install Debian's `redis-server`.
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new().prefix("tempmail-redis-").tempdir();
+        let directory = directory.expect("a directory can be made");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
+        let port = listener.local_addr().expect("a listener has an address").port();
+        drop(listener);
+        let mut server = Self { directory, port, running: None };
+        server.start();
+        server
+    }
+
+    /// Its port on loopback, the same over all starts.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its URL.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts it again, empty, and returns when it answers.
+    ///
+    /// # Panics
+    /// It runs, or does not start.
+    pub fn start(&mut self) {
+        assert!(self.running.is_none(), "Redis runs");
+        let mut server = Command::new("redis-server");
+        server.args(["--bind", "127.0.0.1", "--port", &self.port.to_string()]);
+        server.args(["--save", "", "--appendonly", "no", "--loglevel", "warning", "--dir"]);
+        server.arg(self.directory.path());
+        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let server = server.spawn().expect("`redis-server` is installed");
+        let mut clean_up = Command::new("sh");
+        clean_up.args(["-c", CLEAN_UP, "sh", &server.id().to_string()]);
+        let clean_up = clean_up.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut clean_up = clean_up.expect("sh starts");
+        let alive = clean_up.stdin.take().expect("standard input is a pipe");
+        self.running = Some(Running { server, clean_up, _alive: alive });
+        let give_up = Instant::now() + DEADLINE;
+        while !self.answers() {
+            assert!(Instant::now() < give_up, "Redis does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Lets it end by itself, and waits for that.
+    pub fn stop(&mut self) {
+        self.end(Signal::SIGTERM);
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        self.end(Signal::SIGKILL);
+    }
+
+    /// Stops it in its tracks: connections stay, and nothing is answered.
+    pub fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Forgets everything it holds.
+    pub fn flush(&self) {
+        let _: String = self.ask(&["FLUSHALL"]);
+    }
+
+    /// What it answers to a command of the test's own.
+    ///
+    /// # Panics
+    /// It is away, or refuses.
+    pub fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
+        let (name, arguments) = command.split_first().expect("a command has a name");
+        let answer = redis::cmd(name).arg(arguments).query(&mut self.connection());
+        answer.expect("Redis answers")
+    }
+
+    /// A connection of the test's own.
+    ///
+    /// # Panics
+    /// It is away.
+    pub fn connection(&self) -> Connection {
+        let client = Client::open(self.url()).expect("our own URL is one");
+        client.get_connection().expect("Redis takes connections")
+    }
+
+    fn answers(&self) -> bool {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let Ok(mut connection) = TcpStream::connect(address) else { return false };
+        let mut answer = [0; 5];
+        connection.write_all(b"PING\r\n").is_ok()
+            && connection.read_exact(&mut answer).is_ok()
+            && &answer == b"+PONG"
+    }
+
+    fn signal(&self, signal: Signal) {
+        let running = self.running.as_ref().expect("Redis runs");
+        let pid = i32::try_from(running.server.id()).expect("a process id fits");
+        kill(Pid::from_raw(pid), signal).expect("Redis runs");
+    }
+
+    fn end(&mut self, signal: Signal) {
+        self.signal(signal);
+        let Running { mut server, mut clean_up, _alive: alive } = self.running.take().expect("Redis runs");
+        server.wait().expect("our own child can be waited for");
+        // Before its pipe closes: it would kill whoever has the number then.
+        clean_up.kill().expect("our own child can be killed");
+        drop(alive);
+        clean_up.wait().expect("our own child can be waited for");
+    }
+}
+
+impl Default for RedisServer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            self.kill();
+        }
+    }
+}

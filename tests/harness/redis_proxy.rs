@@ -1,0 +1,178 @@
+//! A proxy before Redis that spoils what a network and a server can spoil.
+
+mod command;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// Passes commands and answers on, unless it was told otherwise.
+#[derive(Debug)]
+pub struct RedisProxy {
+    port: u16,
+    mood: watch::Sender<Mood>,
+    published: Arc<Published>,
+}
+
+/// What a proxy was told.
+#[derive(Debug, Clone, Copy)]
+struct Mood {
+    there: bool,
+    keeps: bool,
+    /// Each n-th PUBLISH of as many octets is lost.
+    loses: Option<(usize, usize)>,
+    /// How often subscriptions were to be forgotten.
+    forgot: usize,
+}
+
+#[derive(Debug, Default)]
+struct Published {
+    seen: AtomicUsize,
+    lost: AtomicUsize,
+}
+
+impl RedisProxy {
+    /// A proxy on a free port of loopback, before the server on port `server`.
+    ///
+    /// # Panics
+    /// Loopback has no free port.
+    pub async fn start(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        let port = listener.local_addr().expect("a listener has an address").port();
+        let mood = watch::Sender::new(Mood { there: true, keeps: false, loses: None, forgot: 0 });
+        let published = Arc::<Published>::default();
+        let (told, counts) = (mood.clone(), published.clone());
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let mood = told.subscribe();
+                if mood.borrow().there {
+                    tokio::spawn(pass(client, server, mood, counts.clone()));
+                }
+            }
+        });
+        Self { port, mood, published }
+    }
+
+    /// Redis' URL through it.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Cuts every connection and takes no new one.
+    pub fn cut(&self) {
+        self.mood.send_modify(|mood| mood.there = false);
+    }
+
+    /// Passes connections on again.
+    pub fn restore(&self) {
+        self.mood.send_modify(|mood| mood.there = true);
+    }
+
+    /// Whether clients keep their connection while the server restarts: then they are connected
+    /// to the new one without a word, and it knows of no subscription.
+    pub fn keep_clients(&self, keeps: bool) {
+        self.mood.send_modify(|mood| mood.keeps = keeps);
+    }
+
+    /// Lets the server forget every subscription made so far; all connections live on.
+    pub fn forget_subscriptions(&self) {
+        self.mood.send_modify(|mood| mood.forgot += 1);
+    }
+
+    /// Loses each `nth` PUBLISH of at least `octets`, which is answered as if nobody had heard it.
+    pub fn lose_publishes(&self, nth: usize, octets: usize) {
+        self.mood.send_modify(|mood| mood.loses = Some((nth, octets)));
+    }
+
+    /// Loses none any more.
+    pub fn lose_nothing(&self) {
+        self.mood.send_modify(|mood| mood.loses = None);
+    }
+
+    /// How many PUBLISHes were lost.
+    pub fn lost(&self) -> usize {
+        self.published.lost.load(Ordering::Relaxed)
+    }
+}
+
+/// One client, until it or the server ends.
+async fn pass(
+    mut client: TcpStream,
+    server: u16,
+    mut mood: watch::Receiver<Mood>,
+    published: Arc<Published>,
+) {
+    let Some(mut to) = dial(server, false).await else { return };
+    let (mut commands, mut answers) = (Vec::new(), vec![0; 64 * 1024]);
+    let (mut subscribed, mut forgot) = (false, mood.borrow().forgot);
+    loop {
+        tokio::select! {
+            read = client.read_buf(&mut commands) => {
+                let Ok(1..) = read else { return };
+                while let Some(end) = command::end(&commands) {
+                    let mut command: Vec<u8> = commands.drain(..end).collect();
+                    subscribed |= command::is(&command, "SUBSCRIBE");
+                    if command::is(&command, "PUBLISH") && published.loses(&command, *mood.borrow()) {
+                        command = command::PUBLISH_TO_NOBODY.to_vec();
+                    }
+                    // One that fails is met again where answers are read.
+                    let _ = to.write_all(&command).await;
+                }
+            }
+            read = to.read(&mut answers) => {
+                let count = read.unwrap_or(0);
+                if count == 0 {
+                    if !mood.borrow().keeps {
+                        return;
+                    }
+                    let Some(again) = dial(server, true).await else { return };
+                    to = again;
+                } else if client.write_all(&answers[..count]).await.is_err() {
+                    return;
+                }
+            }
+            changed = mood.changed() => {
+                let Mood { there, forgot: told, .. } = *mood.borrow_and_update();
+                if changed.is_err() || !there {
+                    return;
+                }
+                if told != forgot {
+                    forgot = told;
+                    if subscribed {
+                        let Some(again) = dial(server, true).await else { return };
+                        to = again;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A connection to the server; `patiently` also where it is away now.
+async fn dial(server: u16, patiently: bool) -> Option<TcpStream> {
+    loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await {
+            Ok(connection) => return Some(connection),
+            Err(_) if patiently => sleep(Duration::from_millis(10)).await,
+            Err(_) => return None,
+        }
+    }
+}
+
+impl Published {
+    fn loses(&self, command: &[u8], mood: Mood) -> bool {
+        let Some((nth, octets)) = mood.loses else { return false };
+        if command.len() < octets {
+            return false;
+        }
+        let lost = (self.seen.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(nth);
+        self.lost.fetch_add(usize::from(lost), Ordering::Relaxed);
+        lost
+    }
+}
