@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The gauge of open streams.
+const OPEN: &str = "tempmail_streams";
+
 /// The streams of one process.
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -23,20 +26,17 @@ impl Streams {
     /// A place for one more; `None` where all are taken.
     pub(super) fn take(&self) -> Option<Place> {
         let one_more = |open: usize| (open < self.most).then_some(open + 1);
-        let former = self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
-        report(former + 1);
+        self.open.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).ok()?;
+        metrics::gauge!(OPEN).increment(1);
         Some(Place(Arc::clone(&self.open)))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        report(self.0.fetch_sub(1, Ordering::AcqRel) - 1);
+        self.0.fetch_sub(1, Ordering::AcqRel);
+        metrics::gauge!(OPEN).decrement(1);
     }
-}
-
-fn report(open: usize) {
-    metrics::gauge!("tempmail_streams").set(u32::try_from(open).unwrap_or(u32::MAX));
 }
 
 #[cfg(test)]
