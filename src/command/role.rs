@@ -21,6 +21,9 @@ use crate::{bus, clock_sync};
 /// Time between two looks for Postgres while it is away at the start.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// What `/readyz` shows until the role itself says what is missing.
+const START: &str = "start";
+
 /// What a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -50,6 +53,7 @@ pub async fn run(role: Role, config: Config) -> anyhow::Result<()> {
     let keys = (role == Role::Api).then(|| Keys::from_config(&config)).transpose();
     let keys = keys.context("`jwt.keys` and `secrets.keys`")?;
     let readiness = Readiness::default();
+    readiness.missing(START, "it has not begun");
     readiness.missing("postgres", "the schema was not checked yet");
     let shutdown = Shutdown::on_signals()?;
     let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
@@ -97,10 +101,15 @@ async fn work(
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
     match role {
-        Role::Worker => Worker::new(config, store, clock).with_readiness(readiness).run(shutdown).await,
+        Role::Worker => {
+            let worker = Worker::new(config, store, clock).with_readiness(readiness.clone());
+            readiness.ready(START);
+            worker.run(shutdown).await
+        }
         Role::Ingest => {
             let bus = bus::connect(&config, &store).await?;
-            let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness).await?;
+            let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness.clone()).await?;
+            readiness.ready(START);
             let ran = ingest.run(shutdown).await;
             bus.leave().await;
             ran
@@ -108,7 +117,8 @@ async fn work(
         Role::Api => {
             let keys = keys.context("the HTTP interface needs keys")?;
             let bus = bus::connect(&config, &store).await?;
-            let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness).await?;
+            let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness.clone()).await?;
+            readiness.ready(START);
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
             let ran = server.run(shutdown).await;
             bus.leave().await;
