@@ -21,7 +21,7 @@ pub(crate) mod touch;
 
 pub use live::{LiveCaller, StreamCaller};
 pub use mailbox::MailboxCaller;
-pub use mailbox_token::MailboxTokens;
+pub use mailbox_token::{MailboxClaim, MailboxTokens};
 pub use pro::{ProCaller, ProToken, find_pro_token};
 pub use pro_session::ProSessions;
 

@@ -88,6 +88,7 @@ pub(crate) mod code {
     pub(crate) const AUTHENTICATION_REQUIRED: Code = (StatusCode::UNAUTHORIZED, "authentication_required");
     pub(crate) const INVALID_TOKEN: Code = (StatusCode::UNAUTHORIZED, "invalid_token");
     pub(crate) const INVALID_CREDENTIALS: Code = (StatusCode::UNAUTHORIZED, "invalid_credentials");
+    pub(crate) const ORIGIN_NOT_ALLOWED: Code = (StatusCode::FORBIDDEN, "origin_not_allowed");
     pub(crate) const ACCOUNT_DISABLED: Code = (StatusCode::FORBIDDEN, "account_disabled");
     pub(crate) const ACCOUNT_LIMIT_REACHED: Code = (StatusCode::FORBIDDEN, "account_limit_reached");
     pub(crate) const DOMAIN_LIMIT_REACHED: Code = (StatusCode::FORBIDDEN, "domain_limit_reached");
@@ -103,6 +104,7 @@ pub(crate) mod code {
     pub(crate) const PAYLOAD_TOO_LARGE: Code = (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large");
     pub(crate) const UNSUPPORTED_MEDIA_TYPE: Code =
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type");
+    pub(crate) const UPGRADE_REQUIRED: Code = (StatusCode::UPGRADE_REQUIRED, "upgrade_required");
     pub(crate) const RATE_LIMIT_EXCEEDED: Code = (StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
     pub(crate) const TOKEN_BUSY: Code = (StatusCode::TOO_MANY_REQUESTS, "token_busy");
     pub(crate) const ADDR_BUSY: Code = (StatusCode::TOO_MANY_REQUESTS, "addr_busy");

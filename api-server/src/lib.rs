@@ -16,10 +16,12 @@ mod message_view;
 mod openapi;
 mod parameter;
 mod password;
+mod place;
 mod pro_api;
 mod server;
 mod sse;
 mod state;
 mod token_api;
+mod websocket;
 
 pub use server::{ApiServer, openapi_document};

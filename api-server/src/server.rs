@@ -4,7 +4,6 @@ mod connection;
 mod cors;
 mod deadline;
 mod edge;
-mod place;
 mod request_id;
 
 use std::net::SocketAddr;
@@ -29,9 +28,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::{Surface, code};
 use crate::openapi::{Routes, document};
+use crate::place::Places;
 use crate::state::AppState;
-use crate::{mailbox_api, openapi, pro_api, token_api};
-use place::Places;
+use crate::{mailbox_api, openapi, pro_api, token_api, websocket};
+
+use connection::Held;
+
+pub(crate) use connection::Connection;
+pub(crate) use cors::origin_of;
+pub(crate) use deadline::{LINGER, STALLED};
 
 /// Octets of a request body.
 pub(crate) const BODY_MAX: usize = 64 << 10;
@@ -94,10 +99,11 @@ impl ApiServer {
         let places = Places::new(config.http.connections_per_client);
         let all = Arc::new(Semaphore::new(config.http.connections));
         let connections = TaskTracker::new();
+        let head = Duration::from_secs(config.http.header_seconds);
         readiness.ready(COMPONENT);
         loop {
             let accepted = async {
-                let place = all.clone().acquire_owned().await;
+                let place = all.clone().acquire_owned().await.ok();
                 (place, listener.accept().await)
             };
             let (place, accepted) = tokio::select! {
@@ -111,12 +117,9 @@ impl ApiServer {
             };
             let Some(of_client) = places.take(state.clients.of_connection(peer.ip())) else { continue };
             set_options(&stream);
-            let connection =
-                connection::serve(stream, peer, router.clone(), config.clone(), shutdown.clone());
-            connections.spawn(async move {
-                connection.await;
-                drop((place, of_client));
-            });
+            let held = Held { _place: place, _of_client: of_client, _running: connections.token() };
+            let serve = connection::serve(stream, peer, router.clone(), head, shutdown.clone(), held);
+            tokio::spawn(serve);
         }
         drop(listener);
         readiness.missing(COMPONENT, "draining");
@@ -144,6 +147,7 @@ fn set_options(stream: &TcpStream) {
 fn routes() -> Routes {
     Routes::new()
         .merge(mailbox_api::routes())
+        .merge(websocket::routes())
         .merge(pro_api::routes())
         .merge(token_api::routes())
         .merge(openapi::routes())

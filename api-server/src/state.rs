@@ -23,6 +23,7 @@ use crate::client::ClientRule;
 use crate::limit::RequestLimits;
 use crate::message_view::MemoryBudget;
 use crate::password::PasswordPool;
+use crate::place::Places;
 use crate::sse::Streams;
 
 /// The state of one API server. Cheap to clone; clones are one.
@@ -61,6 +62,8 @@ pub struct App {
     pub(crate) parsing: MemoryBudget,
     pub(crate) touches: Touches,
     pub(crate) streams: Streams,
+    /// WebSockets that are not authenticated yet.
+    pub(crate) unauthenticated: Places,
 }
 
 impl AppState {
@@ -96,6 +99,7 @@ impl AppState {
             parsing: MemoryBudget::new(),
             touches: Touches::start(store.clone()),
             streams: Streams::new(config.http.streams),
+            unauthenticated: Places::new(config.http.unauthenticated_sockets_per_client),
             config,
             store,
             bus,

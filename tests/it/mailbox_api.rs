@@ -19,3 +19,4 @@ mod rates;
 mod token {
     mod post;
 }
+mod ws;

@@ -28,6 +28,8 @@ pub struct MailboxClaim {
     pub mailbox: Uuid,
     /// Its password epoch when the JWT was made.
     pub epoch: i32,
+    /// From when on it says nothing.
+    pub expires_at: Timestamp,
 }
 
 /// Makes and reads mailbox JWTs.
@@ -55,8 +57,9 @@ impl MailboxTokens {
     /// mailboxes, valid at `now`.
     pub fn read(&self, presented: &str, now: Timestamp) -> Option<MailboxClaim> {
         let claims: Claims = self.0.verify(presented)?;
-        let valid = now.as_second() < claims.exp;
-        valid.then_some(MailboxClaim { mailbox: claims.sub, epoch: claims.epoch })
+        let expires_at = Timestamp::from_second(claims.exp).ok()?;
+        let claim = MailboxClaim { mailbox: claims.sub, epoch: claims.epoch, expires_at };
+        (now < expires_at).then_some(claim)
     }
 }
 
@@ -79,7 +82,7 @@ mod tests {
     #[test]
     fn a_jwt_is_valid_for_seven_days_of_the_clock() {
         let tokens = tokens(&[("a", 1)]);
-        let claim = MailboxClaim { mailbox: Uuid::from_u128(5), epoch: 3 };
+        let claim = MailboxClaim { mailbox: Uuid::from_u128(5), epoch: 3, expires_at: now() + LIFETIME };
         let jwt = tokens.make(claim.mailbox, claim.epoch, now());
         let last = now() + LIFETIME - SignedDuration::from_secs(1);
         assert_eq!(tokens.read(&jwt, now()), Some(claim));

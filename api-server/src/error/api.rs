@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use axum::http::HeaderName;
+use axum::http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 use axum::response::{IntoResponse, Response};
 use tempmail_model::webhook::WebhookUrlError;
 use tempmail_store::{Refused, StoreError};
@@ -10,6 +12,10 @@ use tempmail_store::{Refused, StoreError};
 use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
 use super::{Absence, RETRY_UNAVAILABLE, StoreFault};
+
+/// What an answer has to name that asks for an upgrade (RFC 9110 15.5.22, RFC 6455 4.4).
+const UPGRADE_TO: [(HeaderName, &str); 3] =
+    [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
 
 /// Every error that `/api` and `/pro/api` answer with; its text is the answer's `message`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +53,9 @@ pub enum ApiError {
     /// 403 `account_disabled`.
     #[error("The account is suspended; ask its administrator.")]
     AccountDisabled,
+    /// 403 `origin_not_allowed`: a browser shows a page of another site.
+    #[error("Pages of this origin may not connect; use the site's own.")]
+    OriginNotAllowed,
     /// 403 `account_limit_reached`.
     #[error("The account has as many mailboxes as it may; delete one first.")]
     AccountLimitReached,
@@ -83,6 +92,9 @@ pub enum ApiError {
     /// 415 `unsupported_media_type`.
     #[error("Send the body as `Content-Type: application/json`, without `Content-Encoding`.")]
     UnsupportedMediaType,
+    /// 426 `upgrade_required`: the request asks for no WebSocket.
+    #[error("Connect with a WebSocket client (RFC 6455, version 13).")]
+    UpgradeRequired,
     /// 429 `rate_limit_exceeded`.
     #[error("Too many requests; wait as long as `Retry-After` says.")]
     RateLimitExceeded {
@@ -114,6 +126,7 @@ impl ApiError {
             Self::AuthenticationRequired => code::AUTHENTICATION_REQUIRED,
             Self::InvalidToken => code::INVALID_TOKEN,
             Self::InvalidCredentials => code::INVALID_CREDENTIALS,
+            Self::OriginNotAllowed => code::ORIGIN_NOT_ALLOWED,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
             Self::AccountLimitReached => code::ACCOUNT_LIMIT_REACHED,
             Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
@@ -127,6 +140,7 @@ impl ApiError {
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
+            Self::UpgradeRequired => code::UPGRADE_REQUIRED,
             Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
             Self::SessionExpired => code::SESSION_EXPIRED,
             Self::Unavailable => code::UNAVAILABLE,
@@ -141,6 +155,7 @@ impl IntoResponse for ApiError {
         match self {
             Self::RateLimitExceeded { retry_after } => with_retry_after(response, retry_after),
             Self::Unavailable => with_retry_after(response, Duration::from_secs(RETRY_UNAVAILABLE)),
+            Self::UpgradeRequired => (UPGRADE_TO, response).into_response(),
             _ => response,
         }
     }

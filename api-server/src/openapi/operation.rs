@@ -115,14 +115,15 @@ impl Operation {
 
     /// A success with a JSON body.
     pub(crate) fn json<T: ToSchema>(mut self, status: u16, description: &'static str) -> Self {
-        let name = T::name().into_owned();
-        let schema = json!({"$ref": format!("#/components/schemas/{name}")});
-        let mut schemas = vec![(name, <T as PartialSchema>::schema())];
-        T::schemas(&mut schemas);
-        self.schemas.extend(schemas.into_iter().map(|(name, schema)| {
-            (name, serde_json::to_value(schema).expect("a schema can be written as JSON"))
-        }));
+        let schema = json!({"$ref": format!("#/components/schemas/{}", T::name())});
+        self.add_schemas::<T>();
         self.success(status, description, Some(("application/json", schema)))
+    }
+
+    /// Describes a type that its description is about.
+    pub(crate) fn about<T: ToSchema>(mut self) -> Self {
+        self.add_schemas::<T>();
+        self
     }
 
     /// A success with a JSON body of this schema.
@@ -156,6 +157,14 @@ impl Operation {
             }
         }
         self
+    }
+
+    fn add_schemas<T: ToSchema>(&mut self) {
+        let mut schemas = vec![(T::name().into_owned(), <T as PartialSchema>::schema())];
+        T::schemas(&mut schemas);
+        self.schemas.extend(schemas.into_iter().map(|(name, schema)| {
+            (name, serde_json::to_value(schema).expect("a schema can be written as JSON"))
+        }));
     }
 
     fn success(

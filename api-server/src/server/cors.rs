@@ -45,7 +45,7 @@ pub(super) fn admit(headers: &mut HeaderMap, origin: HeaderValue) {
 }
 
 /// `scheme://host[:port]` of a URL as browsers send it: lower case, no default port.
-fn origin_of(url: &str) -> Option<String> {
+pub(crate) fn origin_of(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let mut origin = format!("{scheme}://{authority}").to_ascii_lowercase();

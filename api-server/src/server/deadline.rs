@@ -15,12 +15,12 @@ use tokio::time::Instant;
 /// How long a connection may be kept without a request: longer than what proxies keep.
 const IDLE: Duration = Duration::from_secs(75);
 /// How long a client may read nothing of an answer that waits for it.
-const STALLED: Duration = Duration::from_secs(30);
+pub(crate) const STALLED: Duration = Duration::from_secs(30);
 /// A body of so many octets that nobody read comes with its header section, and is skipped.
 const SKIPPED: u64 = 4 << 10;
-/// How long a client may go on sending a body that was answered without it.
-const LINGER: Duration = Duration::from_secs(5);
-/// Octets of such a body that are read and dropped.
+/// How long a client may go on sending what nobody reads any more.
+pub(crate) const LINGER: Duration = Duration::from_secs(5);
+/// Octets of that which are read and dropped.
 const LINGER_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +103,16 @@ impl Activity {
     /// Whether so much of the last request's body was not read that no request can follow it.
     pub(super) fn left_a_body(&self) -> bool {
         self.lock().body_left.is_some_and(|octets| octets > SKIPPED)
+    }
+
+    /// Since when the client has been reading nothing of what waits for it.
+    pub(super) fn stalled_since(&self) -> Option<Instant> {
+        self.lock().stalled_since
+    }
+
+    /// The client may still be sending when all is said.
+    pub(super) fn expect_more(&self) {
+        self.lock().body_left = Some(u64::MAX);
     }
 
     /// Whether the client may still be sending though all is answered.

@@ -16,6 +16,8 @@ pub const PAGE_SIZE: i64 = 30;
 pub const WAITS_PER_TOKEN: usize = 1;
 /// Open long-polls one tenant may have on one address.
 pub const WAITS_PER_ADDRESS: usize = 10;
+/// Authenticated WebSockets a mailbox may have. Fixed by the interface: not a setting.
+pub const SOCKETS_PER_MAILBOX: usize = 3;
 
 /// Open streams of server-sent events a token may have.
 pub const STREAMS_PER_TOKEN: usize = 10;

@@ -86,6 +86,8 @@ pub struct Http {
     pub unlimited_networks: Vec<IpNet>,
     /// Connections a client may hold.
     pub connections_per_client: usize,
+    /// WebSockets a client may hold that are not authenticated.
+    pub unauthenticated_sockets_per_client: usize,
     /// Connections in all.
     pub connections: usize,
     /// Streams of server-sent events in all.

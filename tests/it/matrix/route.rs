@@ -99,6 +99,8 @@ pub(super) const ROUTES: &[Route] = &[
     get("/api/domains", Open, Nothing),
     post("/api/accounts", MaybePro, Nothing, Body::NewAccount, 201),
     post("/api/token", Open, Nothing, Body::SignIn, 200),
+    // The mailbox's JWT is its first message: see `mailbox_api::ws`. This is the upgrade.
+    Route { method: "GET", path: "/api/ws", door: Open, names: Nothing, body: Body::None, done: 426 },
     get("/api/me", Mailbox, Nothing),
     delete("/api/me", Mailbox, Nothing),
     get("/api/messages", Mailbox, Nothing),

@@ -76,7 +76,10 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
         ask(Method::GET, &path).live(live).header("x-canary", "kanarek-unknown").send().await;
     }
     ask(Method::GET, "/v1/inbox/a@inbox.localhost").live("tm_live_kanarek-unknown").send().await;
-    ask(Method::GET, "/v1/sse/user?token=kanarek-unknown").header("last-event-id", "kanarek-query").send().await;
+    ask(Method::GET, "/v1/sse/user?token=kanarek-unknown")
+        .header("last-event-id", "kanarek-query")
+        .send()
+        .await;
     for path in
         ["/api/messages".to_owned(), format!("/api/messages/{id}"), "/api/messages?page=kanarek-query".into()]
     {

@@ -28,6 +28,7 @@ impl Default for Http {
             cors_origins: Vec::new(),
             unlimited_networks: Vec::new(),
             connections_per_client: 200,
+            unauthenticated_sockets_per_client: 20,
             connections: 20_000,
             streams: 15_000,
             header_seconds: 10,

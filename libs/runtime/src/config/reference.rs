@@ -79,6 +79,10 @@ pub(super) const KEYS: &[KeyDoc] = &[
     ),
     key("http.unlimited_networks", Kind::List, NETWORKS, "Clients that limits by client do not apply to."),
     count("http.connections_per_client", "Connections a client may hold (IPv6: a /64)."),
+    count(
+        "http.unauthenticated_sockets_per_client",
+        "WebSockets a client may hold that are not authenticated yet.",
+    ),
     count("http.connections", "Connections in all."),
     count("http.streams", "Streams of server-sent events in all, a process."),
     count("http.header_seconds", "Seconds for request headers to arrive."),

@@ -1,4 +1,4 @@
-//! How many connections each client has.
+//! How many of a thing each client has: connections, and WebSockets that are not authenticated.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,23 +6,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::client::{Client, ClientKey};
 
-/// The connections of each client. Clients without one use no memory.
+/// The places that clients have taken. Clients without one use no memory.
 #[derive(Clone)]
-pub(super) struct Places {
+pub(crate) struct Places {
     most: usize,
     taken: Arc<Mutex<HashMap<ClientKey, usize>>>,
 }
 
-/// A connection's place; given back when dropped.
-pub(super) struct Place(Option<(Places, ClientKey)>);
+/// A place of a client; given back when dropped.
+pub(crate) struct Place(Option<(Places, ClientKey)>);
 
 impl Places {
-    pub(super) fn new(most: usize) -> Self {
+    /// Of which each client may take `most`.
+    pub(crate) fn new(most: usize) -> Self {
         Self { most, taken: Arc::default() }
     }
 
-    /// A place for one more connection of a client; `None` where it has as many as it may.
-    pub(super) fn take(&self, client: Client) -> Option<Place> {
+    /// One more place for a client; `None` where it has as many as it may.
+    pub(crate) fn take(&self, client: Client) -> Option<Place> {
         if client.unlimited {
             return Some(Place(None));
         }

@@ -1,0 +1,60 @@
+//! Three sockets a mailbox.
+
+use tempmail_tests::wait::eventually;
+use tempmail_tests::websocket::Frame;
+use tempmail_tests::{App, WebSocket};
+
+use super::{subjects, watch};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "busy@inbox.localhost").await;
+    let other = app.mailbox(None, "other@inbox.localhost").await;
+    let mut three = [watch(&app, &mailbox).await, watch(&app, &mailbox).await, watch(&app, &mailbox).await];
+    for _ in 0..2 {
+        let mut fourth = WebSocket::to(app.http()).connect().await;
+        fourth.auth(&mailbox.jwt).await;
+        fourth.is_refused("too_many_connections").await;
+    }
+    watch(&app, &other).await;
+    app.deliver(&mailbox.address, "for all three", "").await;
+    for socket in &mut three {
+        assert_eq!(subjects(socket, 1).await, ["for all three"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_socket_that_ends_gives_its_place_back_before_its_client_is_told() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "again@inbox.localhost").await;
+    let _two = [watch(&app, &mailbox).await, watch(&app, &mailbox).await];
+    let mut third = watch(&app, &mailbox).await;
+    for turn in 0..20 {
+        if turn % 2 == 0 {
+            third.close().await;
+            assert!(matches!(third.next_frame().await, Frame::Close(..)));
+        } else {
+            third.send_text("nothing is due").await;
+            assert_eq!(third.next_json().await["error"], "invalid_auth_message");
+        }
+        third = watch(&app, &mailbox).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_without_a_word_gives_its_place_back() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
+    let three = [watch(&app, &mailbox).await, watch(&app, &mailbox).await, watch(&app, &mailbox).await];
+    drop(three);
+    let mut sockets = Vec::new();
+    for _ in 0..3 {
+        let socket = eventually("a place is free", || async {
+            let mut socket = WebSocket::to(app.http()).connect().await;
+            socket.auth(&mailbox.jwt).await;
+            (socket.next_json().await["type"] == "auth_ok").then_some(socket)
+        });
+        sockets.push(socket.await);
+    }
+}

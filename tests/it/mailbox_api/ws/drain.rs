@@ -1,0 +1,36 @@
+//! A process that shuts down.
+
+use std::time::Duration;
+
+use tempmail_tests::{Fleet, WebSocket};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_socket_is_closed_with_1001_and_the_process_ends() {
+    let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
+    let mut sockets = vec![WebSocket::to(fleet.http(0)).connect().await];
+    for n in 0..40 {
+        let mailbox = fleet.mailbox(None, &format!("drain-{n}@inbox.localhost")).await;
+        for _ in 0..3 {
+            sockets.push(WebSocket::authenticated(fleet.http(0), &mailbox.jwt).await);
+        }
+    }
+    assert_eq!(fleet.api(0).metric("tempmail_websockets").await, 121.0);
+    let told = async {
+        for socket in &mut sockets {
+            assert_eq!(socket.closed().await, 1001);
+        }
+    };
+    let (terminated, ()) = tokio::join!(fleet.api(0).terminate(), told);
+    assert!(terminated.status.success(), "{terminated:?}");
+    assert!(terminated.took < Duration::from_secs(25), "{terminated:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_holds_nothing_up() {
+    let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
+    let mailbox = fleet.mailbox(None, "deaf@inbox.localhost").await;
+    let _deaf = WebSocket::authenticated(fleet.http(0), &mailbox.jwt).await;
+    let terminated = fleet.api(0).terminate().await;
+    assert!(terminated.status.success(), "{terminated:?}");
+    assert!(terminated.took < Duration::from_secs(25), "{terminated:?}");
+}

@@ -1,0 +1,147 @@
+//! Who gets a WebSocket, and what everybody else is told.
+
+use reqwest::Method;
+use tempmail_tests::raw::RawConnection;
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{Answer, App, WebSocket};
+
+fn asks_for_an_upgrade(answer: &Answer) {
+    answer.is_api_error(426, "upgrade_required");
+    assert_eq!(answer.header("upgrade"), "websocket");
+    assert_eq!(answer.header("connection"), "upgrade");
+    assert_eq!(answer.header("sec-websocket-version"), "13");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_asks_for_no_websocket_is_426() {
+    let app = App::start().await;
+    asks_for_an_upgrade(&app.request(Method::GET, "/api/ws").send().await);
+    assert_eq!(app.request(Method::HEAD, "/api/ws").send().await.status, 426);
+    app.request(Method::POST, "/api/ws").send().await.is_api_error(405, "method_not_allowed");
+    let right = [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    for (changed, value) in [
+        ("connection", "close"),
+        ("upgrade", "h2c"),
+        ("sec-websocket-version", "8"),
+        ("sec-websocket-key", "x"),
+    ] {
+        let fields = right.map(|(name, usual)| {
+            (name.to_owned(), if name == changed { value.to_owned() } else { usual.to_owned() })
+        });
+        let mut connection = RawConnection::dial(app.http(), None).await.unwrap();
+        let answer = connection.get("/api/ws", &fields).await.unwrap();
+        answer.is_api_error(426, "upgrade_required");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_the_sites_own_origin_may_connect_and_no_others() {
+    let app = App::builder()
+        .config(|config| {
+            config.http.base_url = "https://mail.example".into();
+            config.http.cors_origins = vec!["https://app.example".into()];
+        })
+        .start()
+        .await;
+    let mailbox = app.mailbox(None, "page@inbox.localhost").await;
+    for dial in [WebSocket::to(app.http()), WebSocket::to(app.http()).origin("https://mail.example")] {
+        let mut socket = dial.connect().await;
+        socket.auth(&mailbox.jwt).await;
+        assert_eq!(socket.next_json().await["type"], "auth_ok");
+    }
+    for other in [
+        "https://evil.example",
+        "http://mail.example",
+        "https://mail.example:8443",
+        "https://mail.example.evil.example",
+        "https://app.example",
+        "null",
+    ] {
+        let refused = WebSocket::to(app.http()).origin(other).refused().await;
+        refused.is_api_error(403, "origin_not_allowed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_ones_own_machine_all_its_names_are_one_origin() {
+    let app =
+        App::builder().config(|config| config.http.base_url = "http://localhost:8080".into()).start().await;
+    for name in ["localhost", "127.0.0.1", "[::1]"] {
+        WebSocket::to(app.http()).origin(&format!("http://{name}:8080")).connect().await;
+    }
+    for other in ["http://localhost:8081", "https://localhost:8080", "http://192.0.2.1:8080"] {
+        WebSocket::to(app.http()).origin(other).refused().await.is_api_error(403, "origin_not_allowed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_sockets_of_a_client_may_be_unauthenticated() {
+    let app = App::builder().config(|config| config.http.unlimited_networks.clear()).start().await;
+    let mailbox = app.mailbox(None, "many@inbox.localhost").await;
+    let mut waiting = Vec::new();
+    for _ in 0..20 {
+        waiting.push(WebSocket::to(app.http()).connect().await);
+    }
+    let refused = WebSocket::to(app.http()).refused().await;
+    refused.is_api_error(429, "rate_limit_exceeded");
+    assert!(!refused.header("retry-after").is_empty());
+
+    // Its place is free once it is authenticated.
+    let mut first = waiting.remove(0);
+    first.auth(&mailbox.jwt).await;
+    assert_eq!(first.next_json().await["type"], "auth_ok");
+    waiting.push(WebSocket::to(app.http()).connect().await);
+    // So it is once it is refused, before it is told so.
+    let mut second = waiting.remove(0);
+    second.auth("nonsense").await;
+    second.is_refused("invalid_token").await;
+    waiting.push(WebSocket::to(app.http()).connect().await);
+    WebSocket::to(app.http()).refused().await.is_api_error(429, "rate_limit_exceeded");
+    // And when it is gone.
+    drop(waiting.remove(0));
+    let again = eventually("a place is free", || async {
+        WebSocket::to(app.http()).try_connect().await.unwrap().ok()
+    });
+    waiting.push(again.await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_without_limits_have_none_here() {
+    let app = App::start().await;
+    let mut waiting = Vec::new();
+    for _ in 0..30 {
+        waiting.push(WebSocket::to(app.http()).connect().await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_socket_is_a_connection_of_its_client() {
+    let app = App::builder()
+        .config(|config| {
+            config.http.unlimited_networks.clear();
+            config.http.connections_per_client = 2;
+        })
+        .start()
+        .await;
+    let mailbox = {
+        let body = serde_json::json!({ "address": "open@inbox.localhost", "password": "correct horse" });
+        let request = app.request(Method::POST, "/api/accounts").header("connection", "close").json(&body);
+        request.send().await.expect(201)["token"].as_str().unwrap().to_owned()
+    };
+    let authenticated = async || {
+        let mut socket = WebSocket::to(app.http()).try_connect().await.ok()?.ok()?;
+        socket.auth(&mailbox).await;
+        assert_eq!(socket.next_json().await["type"], "auth_ok");
+        Some(socket)
+    };
+    let first = eventually("the creation's connection is closed", &authenticated).await;
+    let _second = eventually("a second connection", &authenticated).await;
+    assert!(authenticated().await.is_none(), "a third connection is closed at once");
+    drop(first);
+    eventually("the place of the first is free", &authenticated).await;
+}
