@@ -265,8 +265,14 @@ fn the_tests_that_the_documents_name_are_there() {
     let all: BTreeSet<&str> = all.lines().filter_map(|line| line.strip_suffix(": test")).collect();
     let text = std::fs::read_to_string(root().join("docs/interface.md")).unwrap();
     let named: BTreeSet<&str> =
-        text.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
+        text.split('`').skip(1).step_by(2).filter(|name| is_path_of_a_test(name)).collect();
     assert!(named.len() > 100, "the table is there");
     let missing: Vec<_> = named.difference(&all).collect();
     assert!(missing.is_empty(), "docs/interface.md names tests that do not exist: {missing:#?}");
+}
+
+/// `folder::file::a_rule`; an address such as `[::1]` is none.
+fn is_path_of_a_test(text: &str) -> bool {
+    text.contains("::")
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:".contains(c))
 }

@@ -59,6 +59,12 @@ impl Sequence {
         run
     }
 
+    /// Whether nothing is missing up to `position`.
+    pub(super) fn is_known_up_to(&self, position: i64) -> bool {
+        let known = i64::try_from(self.ahead.range(..=position).count()).unwrap_or(i64::MAX);
+        self.taken + known >= position
+    }
+
     /// Whether something waits behind a gap.
     pub(super) fn has_gap(&self) -> bool {
         !self.ahead.is_empty()
@@ -100,6 +106,7 @@ mod tests {
             sequence.told(arrival(seq));
         }
         sequence.told(arrival(3));
+        assert!(!sequence.is_known_up_to(5) && sequence.is_known_up_to(0));
         assert_eq!(seqs(&sequence.take_up_to(5)), [2, 3, 5]);
         assert_eq!((sequence.taken(), sequence.has_gap()), (5, true));
         assert_eq!(seqs(&sequence.take_up_to(4)), [] as [i64; 0]);

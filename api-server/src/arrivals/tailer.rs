@@ -30,7 +30,7 @@ const GAP_PATIENCE: Duration = Duration::from_millis(20);
 const GAP_MAX: i64 = 50_000;
 /// A gap that is older than this is not looked for among the newest messages.
 const GAP_AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
-/// By how much a message may be older than its commit: it waited for the database.
+/// By how much a message is older than its commit at most, as a rule: it waited for the database.
 const COMMIT_LATE: SignedDuration = SignedDuration::from_mins(5);
 /// Without a look at the stream for so long, the process can't promise to see mail.
 const BLIND_AFTER: Duration = Duration::from_secs(5);
@@ -203,9 +203,15 @@ impl Tailer {
             registry.begin_after(position);
             return Ok(());
         };
-        let missed = self.store.list_arrivals(after, position, self.seen - COMMIT_LATE).await?;
         metrics::counter!("tempmail_arrivals_repaired_total").increment((position - after).unsigned_abs());
-        self.told(&missed);
+        // What is not among the newest was deleted at once, or waited for long before its commit.
+        for since in [self.seen - COMMIT_LATE, Timestamp::UNIX_EPOCH] {
+            let missed = self.store.list_arrivals(after, position, since).await?;
+            self.told(&missed);
+            if self.sequence.as_ref().is_some_and(|sequence| sequence.is_known_up_to(position)) {
+                break;
+            }
+        }
         if let Some(sequence) = &mut self.sequence {
             let run = sequence.take_up_to(position);
             self.arrived(registry, run, position).await;
