@@ -15,9 +15,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tempmail_runtime::config::Config;
 
+use crate::open_files;
 use database::Administration;
 
 /// Disposable mailboxes as a platform that a company runs itself.
@@ -89,18 +89,8 @@ impl Cli {
     }
 }
 
-/// Every connection is an open file: takes as many as the system lets this process have.
-fn take_open_files() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        // Without it fewer connections are served, and the listener says so.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
-}
-
 fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    take_open_files();
+    open_files::take_all();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.context("can't start threads")?.block_on(work)
 }

@@ -4,6 +4,7 @@
 mod bus;
 mod clock_sync;
 mod command;
+mod open_files;
 
 use std::io::Write as _;
 use std::process::ExitCode;

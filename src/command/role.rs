@@ -16,7 +16,7 @@ use tempmail_runtime::telemetry;
 use tempmail_store::{SchemaError, Store};
 use tempmail_worker::Worker;
 
-use crate::{bus, clock_sync};
+use crate::{bus, clock_sync, open_files};
 
 /// Time between two looks for Postgres while it is away at the start.
 const RETRY: Duration = Duration::from_secs(1);
@@ -47,8 +47,9 @@ impl Role {
 }
 
 /// Runs a role until it is told to stop and has drained.
-pub async fn run(role: Role, config: Config) -> anyhow::Result<()> {
+pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
+    open_files::bound_connections(&mut config, role == Role::Api, role == Role::Ingest);
     // Only the HTTP interface needs keys: the other roles are not to be given any.
     let keys = (role == Role::Api).then(|| Keys::from_config(&config)).transpose();
     let keys = keys.context("`jwt.keys` and `secrets.keys`")?;

@@ -24,6 +24,8 @@ use data_directory::DataDirectory;
 use roles::Roles;
 use setting::Setting;
 
+use crate::open_files;
+
 /// What `up` takes; settings of file and environment are below these.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -68,6 +70,7 @@ pub struct Options {
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut setting = Setting::read(&options)?;
     telemetry::init(&setting.config.telemetry)?;
+    open_files::bound_connections(&mut setting.config, true, true);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(options.data_dir.as_deref())?;
     keys::load(&mut setting, &options, &directory)?;

@@ -83,7 +83,7 @@ pub(super) const KEYS: &[KeyDoc] = &[
         "http.unauthenticated_sockets_per_client",
         "WebSockets a client may hold that are not authenticated yet.",
     ),
-    count("http.connections", "Connections in all."),
+    count("http.connections", "Connections in all; fewer where the process may open fewer files."),
     count("http.streams", "Streams of server-sent events in all, a process."),
     count("http.header_seconds", "Seconds for request headers to arrive."),
     count("http.body_seconds", "Seconds for a request body to arrive."),
