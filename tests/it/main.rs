@@ -19,6 +19,7 @@ mod policy;
 mod pro_api;
 mod queries;
 mod races;
+mod realtime;
 mod security;
 mod smtp;
 mod stream;
