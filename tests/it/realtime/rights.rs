@@ -5,6 +5,7 @@ mod collected;
 mod ending;
 mod flow;
 mod handover;
+mod hint;
 mod listener;
 mod matrix;
 mod world;
