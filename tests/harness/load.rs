@@ -58,7 +58,7 @@ impl Load {
     /// Sends each `connections`-th mail.
     async fn sender(&self, mails: &[Mail], number: usize) -> Vec<Taken> {
         let mut pace = self.pace();
-        let mut session = Session { servers: &self.servers, next: number, client: None };
+        let mut session = Session::begin_at(&self.servers, number);
         let mut taken = Vec::new();
         for mail in mails.iter().skip(number).step_by(self.connections) {
             if let Some(pace) = &mut pace {
@@ -79,14 +79,24 @@ impl Load {
 }
 
 /// A connection to one of the servers, made anew where it breaks.
-struct Session<'a> {
+#[derive(Debug)]
+pub struct Session<'a> {
     servers: &'a [SocketAddr],
     next: usize,
     client: Option<SmtpClient>,
 }
 
-impl Session<'_> {
-    async fn send(&mut self, mail: &Mail) -> Taken {
+impl<'a> Session<'a> {
+    /// No connection yet; the first is to the `nth` of the servers, counted around.
+    pub fn begin_at(servers: &'a [SocketAddr], nth: usize) -> Self {
+        Self { servers, next: nth, client: None }
+    }
+
+    /// Sends a mail until it is taken.
+    ///
+    /// # Panics
+    /// It is refused for good, or not taken in time.
+    pub async fn send(&mut self, mail: &Mail) -> Taken {
         let message = message("Ada <ada@client.example>", &mail.subject, "");
         let give_up = Instant::now() + DEADLINE;
         let mut attempts = 0;

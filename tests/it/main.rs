@@ -9,6 +9,7 @@ mod administration;
 mod bus;
 mod clock;
 mod contract;
+mod descriptors;
 mod harness;
 mod http;
 mod mailbox_api;

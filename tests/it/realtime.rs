@@ -1,3 +1,12 @@
-//! Waiting for mail in a cluster: several processes over one Postgres and one Redis.
+//! Real time over several processes, one Postgres and one Redis: whoever listens meets every mail
+//! once, whatever dies.
 
+mod complete;
+mod drain;
+mod faults;
+mod flood;
+mod places;
 mod rights;
+mod seeded;
+mod senders;
+mod stage;

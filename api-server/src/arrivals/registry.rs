@@ -93,8 +93,10 @@ impl Registry {
     /// What comes next in the stream, up to `up_to`: kept for those who listen, who are woken.
     pub(super) fn arrived(&self, run: Vec<Arrived>, up_to: i64) {
         let arrivals: Vec<Arrival> = run.iter().map(|arrived| arrived.arrival).collect();
-        // First the ring: whoever is woken finds it there.
-        lock(&self.ring).push(run, up_to);
+        // First the ring: whoever is woken finds it there. It is held until all are told, so that
+        // nobody sees it move on without being told of what was theirs.
+        let mut ring = lock(&self.ring);
+        ring.push(run, up_to);
         let waiting = lock(&self.waiting);
         for arrival in &arrivals {
             for signal in topics(arrival).flat_map(|topic| waiting.of(topic)) {
@@ -106,7 +108,8 @@ impl Registry {
     /// The stream goes on after `position`, and it is not known what came before: everybody reads
     /// the store.
     pub(super) fn begin_after(&self, position: i64) {
-        *lock(&self.ring) = Ring::new(position);
+        let mut ring = lock(&self.ring);
+        *ring = Ring::new(position);
         for signal in lock(&self.waiting).all.values() {
             signal.wake(Wake::Arrived(0));
         }
@@ -233,7 +236,10 @@ impl Waiter {
     /// What arrived under `key` (an inbox or a tenant that it listens to) after `reached`; `first` is
     /// what [`woken`](Self::woken) told. `None`: the store has to be read.
     pub fn recent(&self, key: Uuid, reached: i64, first: Option<i64>) -> Option<Recent> {
-        lock(&self.registry.ring).recent(key, reached, first)
+        let ring = lock(&self.registry.ring);
+        // It may have been told of more since: what the ring has by now may not be all of that.
+        let first = first.into_iter().chain(self.signal.arrived()).min();
+        ring.recent(key, reached, first)
     }
 }
 
@@ -339,6 +345,15 @@ mod tests {
         assert_eq!(first(&waiter), Some(0));
         assert!(waiter.recent(id(1), 20, Some(0)).is_none());
         assert!(waiter.recent(id(1), 50, Some(0)).is_some());
+    }
+
+    #[test]
+    fn who_looks_for_another_reason_misses_nothing_of_a_new_beginning() {
+        let registry = Arc::new(Registry::new());
+        let waiter = waiter(&registry, &[Topic::Inbox(id(1))]);
+        registry.begin_after(50);
+        assert!(waiter.recent(id(1), 20, None).is_none(), "it was told of it and did not look yet");
+        assert_eq!(first(&waiter), Some(0));
     }
 
     #[test]

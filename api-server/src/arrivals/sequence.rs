@@ -77,7 +77,7 @@ mod tests {
         Arrival { seq, id, class: RetentionClass::FREE, tenant: None, owner, inbox }
     }
 
-    fn seqs(run: Vec<Arrival>) -> Vec<i64> {
+    fn seqs(run: &[Arrival]) -> Vec<i64> {
         run.iter().map(|arrival| arrival.seq).collect()
     }
 
@@ -87,9 +87,9 @@ mod tests {
         for seq in [13, 12, 5, 13] {
             sequence.told(arrival(seq));
         }
-        assert_eq!((seqs(sequence.take()), sequence.has_gap()), (vec![], true));
+        assert_eq!((seqs(&sequence.take()), sequence.has_gap()), (vec![], true));
         sequence.told(arrival(11));
-        assert_eq!((seqs(sequence.take()), sequence.has_gap()), (vec![11, 12, 13], false));
+        assert_eq!((seqs(&sequence.take()), sequence.has_gap()), (vec![11, 12, 13], false));
         assert_eq!(sequence.taken(), 13);
     }
 
@@ -100,9 +100,9 @@ mod tests {
             sequence.told(arrival(seq));
         }
         sequence.told(arrival(3));
-        assert_eq!(seqs(sequence.take_up_to(5)), [2, 3, 5]);
+        assert_eq!(seqs(&sequence.take_up_to(5)), [2, 3, 5]);
         assert_eq!((sequence.taken(), sequence.has_gap()), (5, true));
-        assert_eq!(seqs(sequence.take_up_to(4)), [] as [i64; 0]);
+        assert_eq!(seqs(&sequence.take_up_to(4)), [] as [i64; 0]);
         assert_eq!(sequence.taken(), 5);
     }
 

@@ -84,6 +84,12 @@ impl Signal {
         .await
     }
 
+    /// The first arrival that was told and is not taken yet.
+    pub(super) fn arrived(&self) -> Option<i64> {
+        let first = self.first.load(Ordering::Acquire);
+        (first != NOTHING).then_some(first)
+    }
+
     fn take(&self) -> Option<Woken> {
         let told = self.told.swap(0, Ordering::AcqRel);
         let first = self.first.swap(NOTHING, Ordering::AcqRel);

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use super::{Caller, Listen, Over, State};
 use crate::sse::EventStream;
 
+/// Messages in an answer at most, in turn.
+const LIMITS: [usize; 3] = [50, 50, 7];
+
 /// A client of long-polls.
 #[derive(Debug)]
 pub(super) struct LongPoll {
@@ -36,7 +39,9 @@ impl LongPoll {
 
     /// One request.
     async fn poll(&mut self, server: SocketAddr, state: &State) -> Result<(), Over> {
-        let path = format!("{}?limit=50&since={}", self.path, self.since);
+        // Whatever fits into an answer, what follows comes with the next.
+        let limit = LIMITS[state.seen().attempts % LIMITS.len()];
+        let path = format!("{}?limit={limit}&since={}", self.path, self.since);
         state.seen().attempts += 1;
         let request = self.caller.get(server, &path).live(&self.caller.credential);
         let answer = request.try_send().await.map_err(|_| Over::Broken)?;

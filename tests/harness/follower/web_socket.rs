@@ -60,8 +60,8 @@ impl Socket {
                     let _ = authenticated.take().expect("auth_ok comes once").send(());
                 }
                 (Some("new_email"), None) => state.seen().give(&message),
-                // The places of a server that died are free again soon.
-                (None, Some("too_many_connections")) => return Over::Broken,
+                // The places of a server that died are free again soon, and Postgres is back.
+                (None, Some("too_many_connections" | "unavailable")) => return Over::Broken,
                 (None, Some(code)) => return Over::Refused(code.to_owned()),
                 _ => panic!("unknown: {message}"),
             }

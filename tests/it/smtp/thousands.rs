@@ -7,22 +7,14 @@ use futures_util::stream::{self, StreamExt as _};
 use tempmail_tests::binary::Installation;
 use tempmail_tests::wait::in_time;
 use tempmail_tests::{Binary, SmtpClient, send_mail, smtp};
-use tokio::sync::Mutex;
+
+use crate::descriptors::Many;
 
 const CLIENTS: usize = 10_000;
-/// So that the two tests do not meet in the table of open files.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-/// A server that stays for all of them, and how many descriptors leave room for on both sides.
-fn start(installation: &Installation) -> (Binary, usize) {
-    let _ = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map(|(_, hard)| {
-        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, hard, hard)
-    });
-    let (soft, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
-        .expect("the limit of open files can be read");
-    let room = usize::try_from(soft).unwrap_or(usize::MAX).saturating_sub(2_000);
-    let binary = installation.up(&[("TEMPMAIL_SMTP__CONNECTIONS", "20000")]);
-    (binary, CLIENTS.min(room))
+/// A server that stays for all of them.
+fn start(installation: &Installation) -> Binary {
+    installation.up(&[("TEMPMAIL_SMTP__CONNECTIONS", "20000")])
 }
 
 async fn open(server: SocketAddr, clients: usize, half_mail: bool) -> Vec<SmtpClient> {
@@ -48,9 +40,10 @@ async fn is_served(server: SocketAddr) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_idle_connections_cost_little_and_others_are_served() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let many = Many::of(CLIENTS).await;
+    let clients = many.connections;
     let installation = Installation::new();
-    let (server, clients) = start(&installation);
+    let server = start(&installation);
     is_served(installation.smtp).await;
     let before = server.resident_bytes();
     let mut idle = open(installation.smtp, clients, false).await;
@@ -65,9 +58,10 @@ async fn ten_thousand_idle_connections_cost_little_and_others_are_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_half_sent_mails_are_bounded_and_leave_nothing() {
-    let _alone = ONE_AT_A_TIME.lock().await;
+    let many = Many::of(CLIENTS).await;
+    let clients = many.connections;
     let installation = Installation::new();
-    let (server, clients) = start(&installation);
+    let server = start(&installation);
     is_served(installation.smtp).await;
     let before = server.resident_bytes();
     let half = open(installation.smtp, clients, true).await;

@@ -5,7 +5,7 @@ use tempmail_tests::app::Mailbox;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, SmtpClient, WebSocket};
 
-use super::{subjects, watch};
+use super::{has_nothing_more, subjects, watch};
 
 /// A mail whose `new_email` has some 6 KiB.
 fn large(n: usize) -> Vec<u8> {
@@ -31,6 +31,14 @@ pub(super) async fn watch_slowly(app: &App, mailbox: &Mailbox) -> WebSocket {
     socket
 }
 
+/// Asserts that so many large mails come next, in their order.
+async fn gets_large(socket: &mut WebSocket, count: usize) {
+    let numbers: Vec<String> =
+        subjects(socket, count).await.iter().map(|subject| subject[..4].to_owned()).collect();
+    let expected: Vec<String> = (0..count).map(|n| format!("{n:04}")).collect();
+    assert_eq!(numbers, expected);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_late_gets_everything_in_order() {
     let app = App::start().await;
@@ -38,10 +46,25 @@ async fn a_client_that_reads_late_gets_everything_in_order() {
     let mut socket = watch_slowly(&app, &mailbox).await;
     // More than all buffers on the way have room for.
     send_large(&app, &mailbox, 900).await;
-    let numbers: Vec<String> =
-        subjects(&mut socket, 900).await.iter().map(|subject| subject[..4].to_owned()).collect();
-    let expected: Vec<String> = (0..900).map(|n| format!("{n:04}")).collect();
-    assert_eq!(numbers, expected);
+    gets_large(&mut socket, 900).await;
+    has_nothing_more(&app, &mailbox, &mut socket).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_does_one_that_much_other_mail_went_by_meanwhile() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "later@inbox.localhost").await;
+    let mut socket = watch_slowly(&app, &mailbox).await;
+    send_large(&app, &mailbox, 900).await;
+    // More than a process keeps in memory of what arrived, for everybody together.
+    let others: Vec<String> = (0..100).map(|n| format!("other-{n}@inbox.localhost")).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    let mut client = SmtpClient::hello(app.smtp()).await;
+    for _ in 0..90 {
+        assert_eq!(client.transact("a@client.example", &others, b"Subject: x\r\n\r\n").await.code, 250);
+    }
+    gets_large(&mut socket, 900).await;
+    has_nothing_more(&app, &mailbox, &mut socket).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
