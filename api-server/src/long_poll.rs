@@ -74,6 +74,7 @@ pub(crate) async fn wait(
             None => Box::pin(reader.read(state)).await?,
         };
         if woken.due || woken.drain {
+            Box::pin(reader.forget_gone(state)).await?;
             break;
         }
     }

@@ -36,7 +36,9 @@ pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
 pub use crate::rows::{SYSTEM_DOMAIN, Tenant};
-use crate::rows::{insert_custom_domain, insert_system_domain, insert_tenant, insert_token};
+use crate::rows::{
+    end_verification, insert_custom_domain, insert_system_domain, insert_tenant, insert_token,
+};
 use crate::wait::eventually;
 use crate::{http, log, tls};
 
@@ -286,15 +288,7 @@ impl App {
     /// # Panics
     /// There is no such domain.
     pub async fn end_verification(&self, domain: Uuid) {
-        let ended = sqlx::query(
-            "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
-             WHERE id = $1",
-        )
-        .bind(domain)
-        .execute(&self.pool)
-        .await
-        .expect("the domain may fail");
-        assert_eq!(ended.rows_affected(), 1);
+        end_verification(&self.pool, domain).await;
     }
 
     /// Tries to create a mailbox, with a Pro token or without.

@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::App;
 use crate::binary::program;
+use crate::postgres::Database;
+use crate::{App, Fleet};
 
 /// How a command ended, and what it wrote.
 #[derive(Debug)]
@@ -77,7 +78,21 @@ impl App {
     /// # Panics
     /// There is no such program.
     pub async fn tempmail(&self, arguments: &str) -> Ended {
-        let arguments: Vec<&str> = arguments.split(' ').collect();
-        Ended::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &self.database().url())]).await
+        tempmail(self.database(), arguments).await
     }
+}
+
+impl Fleet {
+    /// Runs `tempmail` with these words as arguments over the database of the test.
+    ///
+    /// # Panics
+    /// There is no such program.
+    pub async fn tempmail(&self, arguments: &str) -> Ended {
+        tempmail(self.database(), arguments).await
+    }
+}
+
+async fn tempmail(database: &Database, arguments: &str) -> Ended {
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    Ended::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
 }

@@ -21,7 +21,8 @@ use crate::load::Load;
 use crate::mailbox::{self, Mailbox, PASSWORD};
 use crate::postgres::Database;
 use crate::rows::{
-    SYSTEM_DOMAIN, Tenant, insert_custom_domain, insert_system_domain, insert_tenant, insert_token,
+    SYSTEM_DOMAIN, Tenant, end_verification, insert_custom_domain, insert_system_domain, insert_tenant,
+    insert_token,
 };
 use crate::smtp::{Reply, message, send_mail};
 use crate::tls;
@@ -240,6 +241,14 @@ impl Fleet {
     /// A verified custom domain of a tenant.
     pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
         insert_custom_domain(&self.pool, &self.clock, tenant.id, name).await
+    }
+
+    /// Ends what a custom domain's verification gave: its records are lost.
+    ///
+    /// # Panics
+    /// There is no such domain.
+    pub async fn end_verification(&self, domain: Uuid) {
+        end_verification(&self.pool, domain).await;
     }
 
     /// A new mailbox, asked of the first process; of a tenant where its Pro token is given.

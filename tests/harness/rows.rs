@@ -64,6 +64,19 @@ pub(crate) async fn insert_custom_domain(pool: &PgPool, clock: &dyn Clock, tenan
     id
 }
 
+/// Ends what a custom domain's verification gave: its records are lost.
+pub(crate) async fn end_verification(pool: &PgPool, domain: Uuid) {
+    let ended = sqlx::query(
+        "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
+         WHERE id = $1",
+    )
+    .bind(domain)
+    .execute(pool)
+    .await
+    .expect("the domain may fail");
+    assert_eq!(ended.rows_affected(), 1);
+}
+
 /// A Pro tenant with one token of each kind.
 pub(crate) async fn insert_tenant(pool: &PgPool, clock: &dyn Clock, name: &str) -> Tenant {
     let id = new_id(clock.now());

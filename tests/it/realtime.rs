@@ -6,6 +6,7 @@ mod drain;
 mod faults;
 mod flood;
 mod places;
+mod rights;
 mod seeded;
 mod senders;
 mod stage;

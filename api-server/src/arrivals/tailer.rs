@@ -236,7 +236,16 @@ impl Tailer {
                 }
             }
         }
-        let run = run.into_iter().map(|arrival| Arrived { row: rows.remove(&arrival.id), arrival });
+        let run = run.into_iter().map(|arrival| {
+            let row = rows.remove(&arrival.id).filter(|row| is_of(&arrival, row));
+            Arrived { row, arrival }
+        });
         registry.arrived(run.collect(), up_to);
     }
+}
+
+/// Whether the store says of a message what a hint told: who reads it is found by the hint.
+fn is_of(arrival: &Arrival, row: &MessageRow) -> bool {
+    let Arrival { seq, id, class, tenant, owner, inbox } = *arrival;
+    (seq, id, class, tenant, owner, inbox) == (row.seq, row.id, row.class, row.tenant, row.owner, row.inbox)
 }

@@ -127,6 +127,7 @@ pub(super) mod tests {
             owner_kind: OwnerKind::Shared,
             owner: Uuid::nil(),
             inbox: Uuid::nil(),
+            tenant: None,
             address: String::new(),
             sender: String::new(),
             from_text: String::new(),

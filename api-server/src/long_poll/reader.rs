@@ -56,7 +56,7 @@ impl Reader {
     /// # Errors
     /// [`V1Error::NotFound`] where the tenant may not read the scope, or Postgres is away.
     pub(super) async fn read(&mut self, state: &AppState) -> Result<Progress, V1Error> {
-        self.forget_deleted(state).await?;
+        self.forget_gone(state).await?;
         let mut before = i64::MAX;
         loop {
             let backwards = self.backwards;
@@ -116,7 +116,7 @@ impl Reader {
             self.collected.reach(up_to);
         }
         if self.progress() == Progress::Enough {
-            self.forget_deleted(state).await?;
+            self.forget_gone(state).await?;
         }
         Ok(Some(self.progress()))
     }
@@ -134,8 +134,11 @@ impl Reader {
         }
     }
 
-    /// What was met a while ago may be deleted by now.
-    async fn forget_deleted(&mut self, state: &AppState) -> Result<(), V1Error> {
+    /// What was met a while ago may be deleted by now, or be nobody's to read.
+    ///
+    /// # Errors
+    /// Postgres is away.
+    pub(super) async fn forget_gone(&mut self, state: &AppState) -> Result<(), V1Error> {
         if !self.collected.is_empty() {
             let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
             self.collected.keep(&remaining);

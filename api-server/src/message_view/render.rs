@@ -139,6 +139,7 @@ mod tests {
             owner_kind: OwnerKind::Mailbox,
             owner: Uuid::nil(),
             inbox: Uuid::nil(),
+            tenant: None,
             address: "a@b.example".into(),
             sender: "s@c.example".into(),
             from_text: "S <s@c.example>".into(),

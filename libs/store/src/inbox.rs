@@ -154,7 +154,13 @@ const LIST_REMAINING: &str = concat!(
     CROSS JOIN LATERAL (
         SELECT m.id FROM message m
         WHERE m.class = r.class AND m.id = r.id
-          AND m.id >= time_id($3 - make_interval(hours => r.class)) AND ",
+          AND m.id >= time_id($3 - make_interval(hours => r.class))
+          AND CASE m.owner_kind
+                  WHEN 1 THEN EXISTS (SELECT FROM mailbox b JOIN domain d ON d.id = b.domain
+                                       WHERE b.id = m.owner AND b.removed_at IS NULL AND d.serves)
+                  WHEN 2 THEN EXISTS (SELECT FROM domain d WHERE d.id = m.owner AND d.serves)
+                  ELSE true END
+          AND ",
     not_purged!(),
     "   LIMIT 1
     ) m"
@@ -228,7 +234,8 @@ impl Store {
         }))
     }
 
-    /// Which of these messages are neither deleted nor expired by now, in no order.
+    /// Which of these messages are neither deleted nor expired by now, and of a mailbox or domain
+    /// that serves, in no order.
     ///
     /// # Errors
     /// [`StoreError`].

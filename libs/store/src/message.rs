@@ -30,6 +30,8 @@ pub struct MessageRow {
     pub owner: Uuid,
     /// Mailbox, or the key of the exact address.
     pub inbox: Uuid,
+    /// Tenant of its owner when it was stored.
+    pub tenant: Option<Uuid>,
     /// The exact recipient.
     pub address: String,
     /// Reverse-path, "" for the null one.
@@ -73,6 +75,7 @@ impl MessageRow {
                 .ok_or_else(|| impossible("owner_kind"))?,
             owner: row.try_get("owner")?,
             inbox: row.try_get("inbox")?,
+            tenant: row.try_get("tenant")?,
             address: row.try_get("address")?,
             sender: row.try_get("sender")?,
             from_text: row.try_get("from_text")?,
