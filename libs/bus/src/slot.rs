@@ -66,7 +66,11 @@ impl Drop for Place {
 /// A place that is taken until this is given back, or dropped.
 #[derive(Debug)]
 #[must_use = "the place is given back when the slot is dropped"]
-pub struct Slot {
+pub struct Slot(Box<Taken>);
+
+/// Boxed: whoever waits keeps its slot for long, in a future that is to be small.
+#[derive(Debug)]
+struct Taken {
     /// Before the place: whoever takes the place next comes after this in Redis too.
     lease: Option<Lease>,
     place: Place,
@@ -74,17 +78,17 @@ pub struct Slot {
 
 impl Slot {
     pub(crate) fn new(place: Place) -> Self {
-        Self { lease: None, place }
+        Self(Box::new(Taken { lease: None, place }))
     }
 
     pub(crate) fn with_lease(place: Place, lease: Lease) -> Self {
-        Self { lease: Some(lease), place }
+        Self(Box::new(Taken { lease: Some(lease), place }))
     }
 
     /// Gives the place back, and returns when it is free for everybody: whoever is told after
     /// this can't meet the place that was just given back. Waits for Redis for less than a second.
     pub async fn give_back(self) {
-        let Self { lease, place } = self;
+        let Taken { lease, place } = *self.0;
         let freed = lease.map(Lease::give_back);
         drop(place);
         if let Some(freed) = freed {
