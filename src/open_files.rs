@@ -17,23 +17,12 @@ pub fn take_all() {
     }
 }
 
-/// Lowers the bounds on connections of a process that answers HTTP, receives mail, or both, to what
-/// its open files allow.
-pub fn bound_connections(config: &mut Config, http: bool, smtp: bool) {
+/// Lowers the bounds on connections to what the open files of this process allow.
+pub fn bound_connections(config: &mut Config) {
     let Ok((files, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     let files = usize::try_from(files.saturating_sub(RESERVED)).unwrap_or(usize::MAX);
-    let (of_http, of_smtp) = match (http, smtp) {
-        (true, true) if config.http.connections.saturating_add(config.smtp.connections) > files => {
-            (files / 3 * 2, files / 3)
-        }
-        _ => (files, files),
-    };
-    if http {
-        bound("http.connections", &mut config.http.connections, of_http);
-    }
-    if smtp {
-        bound("smtp.connections", &mut config.smtp.connections, of_smtp);
-    }
+    bound("http.connections", &mut config.http.connections, files);
+    bound("smtp.connections", &mut config.smtp.connections, files);
 }
 
 fn bound(key: &str, connections: &mut usize, most: usize) {

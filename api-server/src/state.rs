@@ -85,7 +85,8 @@ impl AppState {
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
-                store.clone(),
+                // Followed over a connection of its own: new mail is seen however many ask.
+                store.beside(1),
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,

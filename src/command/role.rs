@@ -49,7 +49,7 @@ impl Role {
 /// Runs a role until it is told to stop and has drained.
 pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
-    open_files::bound_connections(&mut config, role == Role::Api, role == Role::Ingest);
+    open_files::bound_connections(&mut config);
     // Only the HTTP interface needs keys: the other roles are not to be given any.
     let keys = (role == Role::Api).then(|| Keys::from_config(&config)).transpose();
     let keys = keys.context("`jwt.keys` and `secrets.keys`")?;

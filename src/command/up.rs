@@ -70,7 +70,7 @@ pub struct Options {
 pub async fn run(options: Options) -> anyhow::Result<()> {
     let mut setting = Setting::read(&options)?;
     telemetry::init(&setting.config.telemetry)?;
-    open_files::bound_connections(&mut setting.config, true, true);
+    open_files::bound_connections(&mut setting.config);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(options.data_dir.as_deref())?;
     keys::load(&mut setting, &options, &directory)?;

@@ -369,8 +369,11 @@ async fn recording() -> &'static [Recorded] {
 
 async fn record() -> Vec<Recorded> {
     let filled = Filled::start().await;
-    let mut session =
-        Session { recorder: Recorder::start(filled.app.database()).await, recorded: Vec::new() };
+    let mut session = Session {
+        recorder: Recorder::start(filled.app.database()).await,
+        recorded: Vec::new(),
+        process: None,
+    };
     record_token_api(&filled, &mut session).await;
     record_mailbox_api(&filled, &mut session).await;
     record_pro_api(&filled, &mut session).await;
@@ -382,6 +385,8 @@ async fn record() -> Vec<Recorded> {
 struct Session<'a> {
     recorder: Recorder<'a>,
     recorded: Vec<Recorded>,
+    /// The one connection that counts; `None`: those of the roles.
+    process: Option<u32>,
 }
 
 impl Session<'_> {
@@ -397,7 +402,8 @@ impl Session<'_> {
             make(number).await;
         }
         let beside = |name: &str| BESIDE.contains(&name) && !expected.contains(&name);
-        let statements = without(beside, self.recorder.take().await);
+        let mut statements = without(beside, self.recorder.take().await);
+        statements.retain(|statement| self.process.is_none_or(|process| statement.process == process));
         self.recorded.push(Recorded { request, expected, statements });
     }
 }
@@ -557,6 +563,8 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
     let app = &filled.app;
     let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
     let now = app.clock.now();
+    let process: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(store.pool()).await.unwrap();
+    session.process = Some(process.unsigned_abs());
     let look = store.look(None).await.unwrap();
     let position = look.position;
     session

@@ -89,25 +89,36 @@ impl Store {
     pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
         let options: PgConnectOptions = url.parse()?;
         let options = options.application_name(application_name).options(SETTINGS);
-        let pool = PgPoolOptions::new()
-            .max_connections(max_connections)
-            .acquire_timeout(Duration::from_secs(5))
-            // A connection that was in use just now needs no ping: reads are one round trip.
-            .test_before_acquire(false)
-            .before_acquire(|connection, meta| {
-                Box::pin(async move {
-                    if meta.idle_for > PING_AFTER_IDLE {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(options);
-        Ok(Self { pool })
+        Ok(Self { pool: pool(options, max_connections) })
+    }
+
+    /// The same database over up to `max_connections` of its own: for what must not wait behind
+    /// requests.
+    #[must_use]
+    pub fn beside(&self, max_connections: u32) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        Self { pool: pool(options, max_connections) }
     }
 
     /// The connections, for statements of this crate and of tests.
     pub fn pool(&self) -> &PgPool {
         &self.pool
     }
+}
+
+fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(max_connections)
+        .acquire_timeout(Duration::from_secs(5))
+        // A connection that was in use just now needs no ping: reads are one round trip.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > PING_AFTER_IDLE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options)
 }
