@@ -9,12 +9,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use tempmail_runtime::config::Http;
 
-/// The origin of a request, if browsers may call from it.
+/// The origin of a request, if browsers may call from it: a copy, since the field itself holds all
+/// octets of the header section for as long as the request waits.
 pub(super) fn allowed_origin(http: &Http, headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     let text = origin.to_str().ok()?;
     let mut allowed = http.cors_origins.iter().chain([&http.base_url]);
-    allowed.any(|url| origin_of(url).is_some_and(|known| known == text)).then(|| origin.clone())
+    let is_allowed = allowed.any(|url| origin_of(url).is_some_and(|known| known == text));
+    is_allowed.then(|| HeaderValue::from_str(text).ok()).flatten()
 }
 
 /// Whether a request asks what it may, and does nothing yet.

@@ -23,7 +23,7 @@ pub(super) async fn wait_on_inbox(
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let address = Arc::new(read_address(address)?);
-    wait(&state, caller, Scope::Address(address), &uri).await
+    wait(&state, caller, Scope::Address(address), uri).await
 }
 
 /// Deletes every message that an address shows.

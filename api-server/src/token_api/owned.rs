@@ -18,7 +18,7 @@ pub(super) async fn wait_on_owned(
     caller: LiveCaller,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    wait(&state, caller, Scope::Owned, &uri).await
+    wait(&state, caller, Scope::Owned, uri).await
 }
 
 /// Waits up to 25 s for mail to any address under a verified domain of the tenant.
@@ -30,5 +30,5 @@ pub(super) async fn wait_on_domain(
 ) -> Result<Response, V1Error> {
     let Path(domain) = domain.map_err(|_no_utf8| V1Error::InvalidRequest)?;
     let domain = normal_domain(&domain).map_err(|_malformed| V1Error::InvalidRequest)?;
-    wait(&state, caller, Scope::Domain(domain), &uri).await
+    wait(&state, caller, Scope::Domain(domain), uri).await
 }

@@ -30,9 +30,11 @@ pub(super) async fn wait(
     state: &AppState,
     caller: LiveCaller,
     scope: Scope,
-    uri: &Uri,
+    uri: Uri,
 ) -> Result<Response, V1Error> {
-    let query = LongPollQuery::of(uri)?;
+    let query = LongPollQuery::of(&uri)?;
+    // It is a slice of the octets that were read: nothing is to hold them while this waits.
+    drop(uri);
     let since = match &query.since {
         Some(cursor) => {
             Some(state.cursors.open(caller.tenant, cursor).map_err(|_foreign| V1Error::InvalidRequest)?)
