@@ -63,11 +63,26 @@ impl Client {
         own: &str,
         body: &str,
     ) -> anyhow::Result<Answer> {
+        self.send_as("application/json", method, target, own, body).await
+    }
+
+    /// As [`Self::send`], with a body of another type.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn send_as(
+        &mut self,
+        content_type: &str,
+        method: &str,
+        target: &str,
+        own: &str,
+        body: &str,
+    ) -> anyhow::Result<Answer> {
         let (authority, length) = (self.authority, body.len());
         let describe = if body.is_empty() {
             String::new()
         } else {
-            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n")
+            format!("Content-Type: {content_type}\r\nContent-Length: {length}\r\n")
         };
         let request =
             format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n{own}\r\n{describe}\r\n{body}");

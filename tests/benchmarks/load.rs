@@ -210,14 +210,18 @@ async fn send_in_turn(load: &Load, mails: &Mails, next: &AtomicUsize) -> anyhow:
 }
 
 /// One SMTP session.
-struct Session {
+pub struct Session {
     stream: TcpStream,
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
 impl Session {
-    async fn open(addr: SocketAddr) -> anyhow::Result<Self> {
+    /// Connects and says hello.
+    ///
+    /// # Errors
+    /// Nobody listens there, or the answer is another one.
+    pub async fn open(addr: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(addr).await?;
         stream.set_nodelay(true)?;
         let mut session = Self { stream, input: Vec::with_capacity(1024), output: Vec::with_capacity(8192) };
@@ -238,7 +242,12 @@ impl Session {
         self.data(mails, number, recipient).await
     }
 
-    async fn send_in_groups(
+    /// Sends mail `number` with its commands in groups (RFC 2920); returns how long the `250`
+    /// after it took.
+    ///
+    /// # Errors
+    /// Another reply, or the connection breaks.
+    pub async fn send_in_groups(
         &mut self,
         mails: &Mails,
         number: usize,
@@ -262,7 +271,11 @@ impl Session {
         Ok(sent.elapsed())
     }
 
-    async fn close(mut self) -> anyhow::Result<()> {
+    /// Says goodbye.
+    ///
+    /// # Errors
+    /// As [`Self::send_in_groups`].
+    pub async fn close(mut self) -> anyhow::Result<()> {
         self.command("QUIT\r\n", 221).await
     }
 

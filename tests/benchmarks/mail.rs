@@ -38,11 +38,22 @@ impl Mails {
     }
 }
 
+/// What stands before the number in the subject of a mail.
+pub const SUBJECT: &str = "Your confirmation number ";
+
+/// The numbers of the mails whose subjects are somewhere in `text`.
+pub fn numbers_in(text: &str) -> impl Iterator<Item = usize> {
+    text.split(SUBJECT).skip(1).filter_map(|rest| {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse().ok()
+    })
+}
+
 fn header(number: usize, sender: &str, recipient: &str) -> String {
     format!(
         "From: Load Generator <{sender}>\r\n\
          To: <{recipient}>\r\n\
-         Subject: Your confirmation number {number}\r\n\
+         Subject: {SUBJECT}{number}\r\n\
          Date: Sat, 21 Nov 2026 10:00:00 +0000\r\n\
          Message-ID: <{number}.{:08x}@bench.example>\r\n\
          MIME-Version: 1.0\r\n\

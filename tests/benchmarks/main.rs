@@ -9,7 +9,9 @@ mod load;
 mod mail;
 mod measure;
 mod postgres;
+mod process;
 mod reads;
+mod realtime;
 mod server;
 mod sign_in;
 mod smtp;
@@ -34,6 +36,8 @@ enum Benchmark {
     Growth(growth::Growth),
     /// Hot reads over HTTP at few and many stored mails, beside nginx and a file of that size
     Http(reads::Reads),
+    /// Memory of idle waiters, time from a commit to the waiter's byte, and a reconnect of them all
+    Realtime(realtime::Realtime),
     /// Whether the time of an answer tells which mailboxes and messages there are
     SignIn(sign_in::SignIn),
     /// Our own load generator alone, against a server that runs already
@@ -71,6 +75,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Smtp(comparison) => comparison.run().await,
         Benchmark::Growth(growth) => growth.run().await,
         Benchmark::Http(reads) => reads.run().await,
+        Benchmark::Realtime(realtime) => realtime.run().await,
         Benchmark::SignIn(sign_in) => sign_in.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);

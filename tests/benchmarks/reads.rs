@@ -3,7 +3,7 @@
 //! measured in turn, round after round, by the same generator; `wrk` says what nginx gives at most.
 
 mod generator;
-mod process;
+mod reading;
 mod stored;
 mod wrk;
 
@@ -17,7 +17,7 @@ use crate::http::Client;
 use crate::measure::{Rounds, millis, print_table};
 use crate::smtp::{machine, work_directory};
 use crate::stack::Cluster;
-use process::Process;
+use reading::Reading;
 use stored::Stored;
 
 /// What `./tests/bench http` can be told.
@@ -125,9 +125,9 @@ struct OfRead {
 /// Everything that answers.
 struct Servers {
     cluster: Cluster,
-    few: (Stored, Process),
-    many: (Stored, Process),
-    nginx: Process,
+    few: (Stored, Reading),
+    many: (Stored, Reading),
+    nginx: Reading,
     has_wrk: bool,
 }
 
@@ -147,8 +147,8 @@ impl Reads {
             }
         }
         self.print(&servers, &all);
-        for process in [servers.few.1, servers.many.1, servers.nginx] {
-            process.stop().await?;
+        for reading in [servers.few.1, servers.many.1, servers.nginx] {
+            reading.process.stop().await?;
         }
         servers.cluster.stop().await;
         Ok(())
@@ -164,16 +164,16 @@ impl Reads {
         for (name, mails) in [("few", self.few), ("many", self.stored)] {
             let url = cluster.create_database(name).await?;
             let stored = Stored::fill(url, mails, self.size, self.connections).await?;
-            let process = Process::tempmail(&program, &stored, directory).await?;
+            let reading = Reading::tempmail(&program, &stored, directory).await?;
             println!("{name}: {} mails are stored", stored.mails);
-            filled.push((stored, process));
+            filled.push((stored, reading));
         }
         let [few, many] = <[_; 2]>::try_from(filled).map_err(|_| anyhow::anyhow!("two are filled"))?;
         let mut files = Vec::new();
         for read in Read::ALL {
             files.push((read, sample(&many, read).await?));
         }
-        let nginx = Process::nginx(&self.nginx, &files, directory).await?;
+        let nginx = Reading::nginx(&self.nginx, &files, directory).await?;
         let has_wrk = wrk::run(&self.wrk, nginx.http, Read::Inbox.file(), 1, 1, 1).await.is_ok();
         if !has_wrk {
             println!("wrk: left out; `apt-get install wrk`, or name one by WRK");
@@ -192,12 +192,12 @@ impl Reads {
     /// One kind of read, one server after the other.
     async fn turn(&self, servers: &Servers, of_read: &mut OfRead) -> anyhow::Result<()> {
         let read = of_read.read;
-        for ((stored, process), figures) in
+        for ((stored, reading), figures) in
             [(&servers.few, &mut of_read.few), (&servers.many, &mut of_read.many)]
         {
             let requests = |connection| stored.requests(read, connection, 10_000);
             let requests = (0..self.connections).map(requests).collect();
-            self.measure(process, &servers.cluster, requests, figures).await?;
+            self.measure(reading, &servers.cluster, requests, figures).await?;
         }
         let request = Request { target: format!("/{}", read.file()), credential: "Accept: */*".into() };
         let requests = vec![vec![request]; self.connections];
@@ -215,19 +215,19 @@ impl Reads {
 
     async fn measure(
         &self,
-        process: &Process,
+        reading: &Reading,
         cluster: &Cluster,
         requests: Vec<Vec<Request>>,
         figures: &mut Figures,
     ) -> anyhow::Result<()> {
-        let (server, postgres) = (process.cpu(), cluster.cpu());
+        let (server, postgres) = (reading.process.cpu(), cluster.cpu());
         let span = Duration::from_secs(self.seconds);
-        let report = generator::run(process.http, requests, span, self.threads).await?;
+        let report = generator::run(reading.http, requests, span, self.threads).await?;
         let answers = u32::try_from(report.answers.max(1))?;
         figures.rate.push(report.rate());
         figures.p50.push(millis(report.latencies.p50()));
         figures.p99.push(millis(report.latencies.p99()));
-        figures.server.push(millis((process.cpu() - server) / answers) * 1e3);
+        figures.server.push(millis((reading.process.cpu() - server) / answers) * 1e3);
         figures.postgres.push(millis((cluster.cpu() - postgres) / answers) * 1e3);
         Ok(())
     }
@@ -288,9 +288,9 @@ impl OfRead {
 }
 
 /// The answer of a read, as it is.
-async fn sample((stored, process): &(Stored, Process), read: Read) -> anyhow::Result<Vec<u8>> {
+async fn sample((stored, reading): &(Stored, Reading), read: Read) -> anyhow::Result<Vec<u8>> {
     let request = stored.requests(read, 0, 1).pop().context("there is nothing to read")?;
-    let mut client = Client::connect(process.http).await?;
+    let mut client = Client::connect(reading.http).await?;
     let answer = client.get_with(&request.target, &request.credential).await?;
     ensure!(answer.status == 200, "{} was answered with {}", request.target, answer.status);
     Ok(answer.body)

@@ -206,7 +206,11 @@ impl Stack {
     }
 }
 
-fn config() -> anyhow::Result<Config> {
+/// Settings for loopback, with fresh keys.
+///
+/// # Errors
+/// None in fact.
+pub fn config() -> anyhow::Result<Config> {
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let networks = vec!["127.0.0.0/8".parse()?];
     let mut config = Config::default();

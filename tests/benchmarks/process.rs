@@ -1,0 +1,154 @@
+//! A server as a process of its own, stopped when dropped.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+use tempmail_runtime::config::{Config, Key};
+use tokio::process::{Child, Command};
+
+use crate::http::Client;
+use crate::server::{cpu, quiet};
+
+/// How long a server may take to answer.
+const START: Duration = Duration::from_secs(60);
+/// How long it may take to stop.
+const STOP: Duration = Duration::from_secs(35);
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    name: String,
+}
+
+/// Resident memory in octets.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Just now.
+    pub now: u64,
+    /// The most so far.
+    pub peak: u64,
+}
+
+impl Process {
+    /// Starts a command whose errors go to a file in `directory`.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn start(name: &str, mut command: Command, directory: &Path) -> anyhow::Result<Self> {
+        command.stderr(File::create(directory.join(format!("{name}.log")))?);
+        let child = command.spawn().with_context(|| format!("{name} can't be started"))?;
+        Ok(Self { child, name: name.to_owned() })
+    }
+
+    /// Waits until `path` at `authority` is answered with 200.
+    ///
+    /// # Errors
+    /// It ends, or takes longer than a minute.
+    pub async fn answers(&mut self, authority: SocketAddr, path: &str) -> anyhow::Result<()> {
+        let name = self.name.clone();
+        self.until(async || {
+            let Ok(mut client) = Client::connect(authority).await else { return false };
+            client.get(path, "none").await.is_ok_and(|answer| answer.status == 200)
+        })
+        .await
+        .with_context(|| format!("see {name}.log in --work-dir"))
+    }
+
+    /// Waits until `probe` says yes.
+    ///
+    /// # Errors
+    /// As [`Self::answers`].
+    pub async fn until(&mut self, probe: impl AsyncFn() -> bool) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while !probe().await {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended: {status}", self.name);
+            }
+            ensure!(started.elapsed() < START, "{} does not get ready", self.name);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+
+    /// Processor time that it and its children used so far.
+    pub fn cpu(&self) -> Duration {
+        self.child.id().map(cpu::of_tree).unwrap_or_default()
+    }
+
+    /// Its memory, without that of its children and without what the kernel holds for it.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn memory(&self) -> anyhow::Result<Memory> {
+        let id = self.child.id().with_context(|| format!("{} has ended", self.name))?;
+        let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+        let octets = |field: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(field));
+            let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+            kib.map(|kib| kib << 10).with_context(|| format!("Linux tells no {field}"))
+        };
+        Ok(Memory { now: octets("VmRSS:")?, peak: octets("VmHWM:")? })
+    }
+
+    /// Asks it to stop and waits until it has; kills it where it does not.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        self.terminate();
+        if tokio::time::timeout(STOP, self.child.wait()).await.is_err() {
+            self.child.kill().await?;
+        }
+        Ok(())
+    }
+
+    /// `kill -9`, and waits until it is gone.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub async fn kill(mut self) -> anyhow::Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
+    fn terminate(&self) {
+        if let Some(id) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
+            // It may have ended by itself: then there is nothing to do.
+            kill(Pid::from_raw(id), Signal::SIGTERM).ok();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.terminate();
+    }
+}
+
+/// `tempmail <role>` over the database at `url`, with the keys of `config` and without limits by
+/// client or token: there is one client.
+pub fn tempmail(program: &Path, role: &str, url: &str, config: &Config) -> Command {
+    let mut command = quiet(program);
+    command
+        .arg(role)
+        .env("TEMPMAIL_POSTGRES__URL", url)
+        .env("TEMPMAIL_HTTP__UNLIMITED_NETWORKS", "127.0.0.0/8")
+        .env("TEMPMAIL_SMTP__UNLIMITED_NETWORKS", "127.0.0.0/8")
+        .env("TEMPMAIL_LIMITS__V1_PER_SECOND", "1000000")
+        .env("TEMPMAIL_LIMITS__API_PER_SECOND", "1000000")
+        .env("TEMPMAIL_JWT__KEYS", keys(&config.jwt.keys))
+        .env("TEMPMAIL_SECRETS__KEYS", keys(&config.secrets.keys));
+    command
+}
+
+fn keys(keys: &[Key]) -> String {
+    let keys: Vec<_> =
+        keys.iter().map(|key| json!({ "kid": key.kid, "secret": key.secret.expose() })).collect();
+    serde_json::Value::from(keys).to_string()
+}

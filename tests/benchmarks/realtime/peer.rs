@@ -1,0 +1,151 @@
+//! Others that push to many: Centrifugo over WebSockets, Mercure over server-sent events. Both keep
+//! what is published in memory, and take it over HTTP.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::ensure;
+use jsonwebtoken::{EncodingKey, Header, encode};
+use serde_json::json;
+use tempmail_tests::port::free_port;
+
+use super::client::{Greeting, Way};
+use crate::http::Client;
+use crate::mail::SUBJECT;
+use crate::process::Process;
+use crate::server::quiet;
+
+/// The key of either: they serve this run alone.
+const KEY: &str = "a key of a benchmark that serves nothing else";
+
+/// One of them, by its program's path.
+#[derive(Debug, Clone)]
+pub enum Peer {
+    /// <https://centrifugal.dev>
+    Centrifugo(PathBuf),
+    /// <https://mercure.rocks>
+    Mercure(PathBuf),
+}
+
+/// One that runs.
+#[derive(Debug)]
+pub struct Running {
+    /// Its process.
+    pub process: Process,
+    /// How to publish to it.
+    pub publisher: Publisher,
+}
+
+/// How to publish.
+#[derive(Debug, Clone)]
+pub struct Publisher {
+    /// Where it answers.
+    pub http: SocketAddr,
+    target: &'static str,
+    content_type: &'static str,
+    credential: String,
+}
+
+impl Peer {
+    /// What tables call it, and its waiters.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Centrifugo(_) => "Centrifugo WebSocket",
+            Self::Mercure(_) => "Mercure SSE",
+        }
+    }
+
+    /// Starts it with its files in `directory`.
+    ///
+    /// # Errors
+    /// It does not get ready.
+    pub async fn start(&self, directory: &Path) -> anyhow::Result<Running> {
+        match self {
+            Self::Centrifugo(program) => centrifugo(program, directory).await,
+            Self::Mercure(program) => mercure(program, directory).await,
+        }
+    }
+
+    /// How a waiter waits.
+    pub fn way(&self, number: u32) -> Way {
+        match self {
+            Self::Centrifugo(_) => Way::WebSocket(Greeting {
+                target: "/connection/websocket",
+                hello: format!(
+                    "{{\"id\":1,\"connect\":{{}}}}\n{{\"id\":2,\"subscribe\":{{\"channel\":\"c{number}\"}}}}"
+                ),
+                welcome: "\"id\":2",
+                echo: Some("{}"),
+                missed: None,
+            }),
+            Self::Mercure(_) => Way::Stream { target: format!("/.well-known/mercure?topic=c{number}") },
+        }
+    }
+}
+
+impl Publisher {
+    /// Publishes one notification of about the size of ours.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub async fn publish(&self, client: &mut Client, number: usize, waiter: u32) -> anyhow::Result<()> {
+        let data = json!({
+            "type": "new_email",
+            "id": "01980a5e-4a6c-7c30-9f5d-5b1d2f3c4a5b",
+            "from_email": "sender@bench.example",
+            "subject": format!("{SUBJECT}{number}"),
+            "preview_text": "a preview of about a hundred characters ".repeat(2),
+            "created_at": "2026-11-21T10:00:00.000Z",
+        });
+        let body = if self.content_type == "application/json" {
+            json!({"channel": format!("c{waiter}"), "data": data}).to_string()
+        } else {
+            format!("topic=c{waiter}&data={data}")
+        };
+        let answer = client.send_as(self.content_type, "POST", self.target, &self.credential, &body).await?;
+        ensure!(answer.status == 200, "a publication was answered {}", answer.status);
+        Ok(())
+    }
+}
+
+async fn centrifugo(program: &Path, directory: &Path) -> anyhow::Result<Running> {
+    let http = free_port();
+    let config = directory.join("centrifugo.json");
+    let settings = json!({
+        "http_server": {"address": "127.0.0.1", "port": http.port().to_string()},
+        "log": {"level": "error"},
+        "health": {"enabled": true},
+        "http_api": {"key": KEY},
+        "client": {"insecure": true, "allowed_origins": ["*"]},
+        "channel": {"without_namespace": {"allow_subscribe_for_client": true}},
+    });
+    fs::write(&config, settings.to_string())?;
+    let mut command = quiet(program);
+    command.arg("--config").arg(&config);
+    let mut process = Process::start("centrifugo", command, directory)?;
+    process.answers(http, "/health").await?;
+    let (target, content_type) = ("/api/publish", "application/json");
+    let publisher = Publisher { http, target, content_type, credential: format!("X-API-Key: {KEY}") };
+    Ok(Running { process, publisher })
+}
+
+async fn mercure(program: &Path, directory: &Path) -> anyhow::Result<Running> {
+    let http = free_port();
+    let config = directory.join("Caddyfile");
+    let settings = format!(
+        "{{\n admin off\n auto_https off\n log {{\n  level ERROR\n }}\n}}\n\
+         http://{http} {{\n mercure {{\n  transport local\n  anonymous\n  publisher_jwt \"{KEY}\"\n }}\n \
+         respond /ready 200\n}}\n"
+    );
+    fs::write(&config, settings)?;
+    let mut command = quiet(program);
+    command.arg("run").arg("--config").arg(&config).env("HOME", directory);
+    let mut process = Process::start("mercure", command, directory)?;
+    process.answers(http, "/ready").await?;
+    let claims = json!({"mercure": {"publish": ["*"]}});
+    let jwt = encode(&Header::default(), &claims, &EncodingKey::from_secret(KEY.as_bytes()))?;
+    let credential = format!("Authorization: Bearer {jwt}");
+    let (target, content_type) = ("/.well-known/mercure", "application/x-www-form-urlencoded");
+    Ok(Running { process, publisher: Publisher { http, target, content_type, credential } })
+}

@@ -1,0 +1,297 @@
+//! What is measured: the real program over a real Postgres, with a Redis between its roles or
+//! without one, and a token and a mailbox for each waiter.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use jiff_sqlx::ToSqlx as _;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::json;
+use tempmail_model::clock::{Clock as _, MovableClock};
+use tempmail_model::id::new_id;
+use tempmail_model::retention::RetentionClass;
+use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_runtime::config::Config;
+use tempmail_runtime::keys::Keys;
+use tempmail_store::{Store, TenantDefaults};
+use tempmail_tests::port::free_port;
+use uuid::Uuid;
+
+use super::Kind;
+use super::client::{Greeting, Way};
+use crate::http::Client;
+use crate::process::{Process, tempmail};
+use crate::server::quiet;
+use crate::stack::{Cluster, DOMAIN, config};
+
+/// How long it may take until a process sees all waiters.
+const GATHER: Duration = Duration::from_secs(120);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Platform {
+    program: PathBuf,
+    directory: PathBuf,
+    /// Its Postgres.
+    pub cluster: Cluster,
+    url: String,
+    config: Config,
+    /// A `tm_live_` token a waiter.
+    tokens: Vec<String>,
+    /// A JWT a waiter, of a mailbox of its own.
+    jwts: Vec<String>,
+}
+
+/// A process that answers HTTP.
+#[derive(Debug)]
+pub struct Pod {
+    /// The process.
+    pub process: Process,
+    /// Where it answers.
+    pub http: SocketAddr,
+    admin: SocketAddr,
+}
+
+/// A Redis that keeps nothing on disk.
+#[derive(Debug)]
+pub struct Redis {
+    /// The process.
+    pub process: Process,
+    url: String,
+}
+
+impl Platform {
+    /// An empty platform for so many waiters of each kind, with its files in `directory`.
+    ///
+    /// # Errors
+    /// Postgres does not start.
+    pub async fn new(program: &Path, directory: &Path, waiters: u32) -> anyhow::Result<Self> {
+        let cluster = Cluster::start(directory).await?;
+        let (url, config) = (cluster.create_database("realtime").await?, config()?);
+        let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
+        let clock = MovableClock::default();
+        store.migrate().await?;
+        store.record_free_class(config.retention.free_hours).await?;
+        store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
+        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
+        for class in [RetentionClass::FREE, RetentionClass::PRO] {
+            for at in [clock.now(), clock.now() + class.slot_width()] {
+                store.ensure_slot(class, at).await?;
+            }
+        }
+        let tokens = insert_tokens(&store, &clock, tenant, waiters).await?;
+        let mailboxes = insert_mailboxes(&store, &clock, tenant, waiters).await?;
+        let jwts = sign(&config, &clock, &mailboxes)?;
+        store.pool().close().await;
+        let (program, directory) = (program.to_owned(), directory.to_owned());
+        Ok(Self { program, directory, cluster, url, config, tokens, jwts })
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The address of a waiter. Mail to the mailboxes of WebSockets may be there from before; the
+    /// other addresses are as fresh as `label`.
+    pub fn address(kind: Kind, number: u32, label: &str) -> String {
+        match kind {
+            Kind::WebSocket => format!("{number}box@{DOMAIN}"),
+            _ => format!("{number}{label}@{DOMAIN}"),
+        }
+    }
+
+    /// How a waiter of a kind waits.
+    pub fn way(&self, kind: Kind, number: u32, label: &str) -> Way {
+        let (address, token) = (Self::address(kind, number, label), self.tokens[number as usize].clone());
+        match kind {
+            Kind::Kept => Way::Kept { target: "/v1/config".into() },
+            Kind::LongPoll => Way::LongPoll { target: format!("/v1/inbox/{address}"), token },
+            Kind::Stream => Way::Stream { target: format!("/v1/sse/addr?address={address}&token={token}") },
+            Kind::WebSocket => Way::WebSocket(Greeting {
+                target: "/api/ws",
+                hello: json!({"type": "auth", "token": self.jwts[number as usize]}).to_string(),
+                welcome: "auth_ok",
+                echo: None,
+                missed: Some((
+                    "/api/messages",
+                    format!("Authorization: Bearer {}", self.jwts[number as usize]),
+                )),
+            }),
+        }
+    }
+
+    /// Starts `tempmail api` at `http`.
+    ///
+    /// # Errors
+    /// It does not get ready.
+    pub async fn api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<Pod> {
+        let mut pod = self.spawn_api(http, redis)?;
+        pod.process.answers(pod.admin, "/readyz").await?;
+        Ok(pod)
+    }
+
+    /// As [`Self::api`], and does not wait until it is ready.
+    ///
+    /// # Errors
+    /// There is no such program.
+    pub fn spawn_api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<Pod> {
+        let admin = free_port();
+        let mut command = tempmail(&self.program, "api", &self.url, &self.config);
+        command
+            .env("TEMPMAIL_HTTP__LISTEN", http.to_string())
+            .env("TEMPMAIL_ADMIN__LISTEN", admin.to_string());
+        if let Some(redis) = redis {
+            command.env("TEMPMAIL_REDIS__URL", &redis.url);
+        }
+        Ok(Pod { process: Process::start("api", command, &self.directory)?, http, admin })
+    }
+
+    /// Starts `tempmail ingest`; also where it takes mail.
+    ///
+    /// # Errors
+    /// It does not get ready.
+    pub async fn ingest(&self, redis: Option<&Redis>) -> anyhow::Result<(Process, SocketAddr)> {
+        let (smtp, admin) = (free_port(), free_port());
+        let mut command = tempmail(&self.program, "ingest", &self.url, &self.config);
+        command
+            .env("TEMPMAIL_SMTP__LISTEN", smtp.to_string())
+            .env("TEMPMAIL_ADMIN__LISTEN", admin.to_string());
+        if let Some(redis) = redis {
+            command.env("TEMPMAIL_REDIS__URL", &redis.url);
+        }
+        let mut process = Process::start("ingest", command, &self.directory)?;
+        process.answers(admin, "/readyz").await?;
+        Ok((process, smtp))
+    }
+
+    /// Starts `tempmail up`, all roles in one process; also where it takes mail.
+    ///
+    /// # Errors
+    /// It does not get ready.
+    pub async fn up(&self) -> anyhow::Result<(Pod, SocketAddr)> {
+        let (http, smtp, admin) = (free_port(), free_port(), free_port());
+        let mut command = tempmail(&self.program, "up", &self.url, &self.config);
+        command.arg("--data-dir").arg(self.directory.join("up"));
+        for (flag, address) in [("--http", http), ("--smtp", smtp), ("--admin", admin)] {
+            command.arg(flag).arg(address.to_string());
+        }
+        let mut process = Process::start("up", command, &self.directory)?;
+        process.answers(admin, "/readyz").await?;
+        Ok((Pod { process, http, admin }, smtp))
+    }
+
+    /// Starts a Redis.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn redis(&self, program: &Path) -> anyhow::Result<Redis> {
+        let address = free_port();
+        let mut command = quiet(program);
+        command
+            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
+            .args(["--save", "", "--appendonly", "no"])
+            .current_dir(&self.directory);
+        let mut process = Process::start("redis", command, &self.directory)
+            .context("`apt-get install redis-server`, or name one by REDIS_SERVER")?;
+        process.until(async || tokio::net::TcpStream::connect(address).await.is_ok()).await?;
+        Ok(Redis { process, url: format!("redis://{address}") })
+    }
+}
+
+impl Pod {
+    /// Whether it is ready.
+    pub async fn is_ready(&self) -> bool {
+        let Ok(mut client) = Client::connect(self.admin).await else { return false };
+        client.get("/readyz", "none").await.is_ok_and(|answer| answer.status == 200)
+    }
+
+    /// Waits until so many wait, as it sees it.
+    ///
+    /// # Errors
+    /// They don't within two minutes, or it does not answer.
+    pub async fn has(&self, waiters: u32) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            let there = self.waiters().await?;
+            if there == waiters {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < GATHER, "{there} wait, not {waiters}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// How many wait, as it sees it.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn waiters(&self) -> anyhow::Result<u32> {
+        let answer = Client::connect(self.admin).await?.get("/metrics", "none").await?;
+        let text = String::from_utf8_lossy(&answer.body);
+        let gauge = text.lines().find_map(|line| line.strip_prefix("tempmail_waiters "));
+        gauge.unwrap_or("0").trim().parse().context("tempmail_waiters is no number")
+    }
+}
+
+async fn insert_tokens(
+    store: &Store,
+    clock: &MovableClock,
+    tenant: Uuid,
+    count: u32,
+) -> anyhow::Result<Vec<String>> {
+    let tokens: Vec<PlainToken> =
+        (0..count).map(|_| PlainToken::generate(TokenKind::Live)).collect::<Result<_, _>>()?;
+    sqlx::query(
+        "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
+         SELECT id, $1, $2, 'bench', hint, hash, 'bench', $3
+         FROM unnest($4::uuid[], $5::text[], $6::bytea[]) AS new (id, hint, hash)",
+    )
+    .bind(tenant)
+    .bind(TokenKind::Live.as_str())
+    .bind(clock.now().to_sqlx())
+    .bind(tokens.iter().map(|_| new_id(clock.now())).collect::<Vec<_>>())
+    .bind(tokens.iter().map(|token| token.hint().to_owned()).collect::<Vec<_>>())
+    .bind(tokens.iter().map(|token| token.hash().as_bytes().to_vec()).collect::<Vec<_>>())
+    .execute(store.pool())
+    .await?;
+    Ok(tokens.iter().map(|token| token.expose().to_owned()).collect())
+}
+
+async fn insert_mailboxes(
+    store: &Store,
+    clock: &MovableClock,
+    tenant: Uuid,
+    count: u32,
+) -> anyhow::Result<Vec<Uuid>> {
+    let ids: Vec<Uuid> = (0..count).map(|_| new_id(clock.now())).collect();
+    sqlx::query(
+        "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
+         SELECT new.id, domain.id, (number - 1) || 'box', $1, 52428800, 'none', $2, $2
+         FROM domain, unnest($3::uuid[]) WITH ORDINALITY AS new (id, number) WHERE name = $4",
+    )
+    .bind(tenant)
+    .bind(clock.now().to_sqlx())
+    .bind(&ids)
+    .bind(DOMAIN)
+    .execute(store.pool())
+    .await?;
+    Ok(ids)
+}
+
+/// JWTs as a sign-in would make them; ten thousand sign-ins would take minutes.
+fn sign(config: &Config, clock: &MovableClock, mailboxes: &[Uuid]) -> anyhow::Result<Vec<String>> {
+    let keys = Keys::from_config(config)?;
+    let master = keys.jwt.first().context("there is no key")?;
+    let (mut header, now) = (Header::new(Algorithm::HS256), clock.now().as_second());
+    header.kid = Some(master.kid().to_owned());
+    let key = EncodingKey::from_secret(&master.derive("jwt-mailbox"));
+    let sign = |mailbox: &Uuid| {
+        let claims = json!({"aud": "mailbox", "sub": mailbox, "epoch": 0, "iat": now, "exp": now + 86_400});
+        Ok(encode(&header, &claims, &key)?)
+    };
+    mailboxes.iter().map(sign).collect()
+}
