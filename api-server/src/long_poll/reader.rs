@@ -110,12 +110,14 @@ impl Reader {
         let Some((arrived, up_to)) = self.listener.recent(self.collected.reached(), first) else {
             return Ok(None);
         };
+        let met_before = !self.collected.is_empty();
         let rows: Vec<MessageRow> = arrived.iter().filter_map(|arrived| arrived.row.clone()).collect();
         self.collect_next(rows);
         if self.collected.missing() > 0 {
             self.collected.reach(up_to);
         }
-        if self.progress() == Progress::Enough {
+        // What only now arrived was read a moment ago.
+        if met_before && self.progress() == Progress::Enough {
             self.forget_gone(state).await?;
         }
         Ok(Some(self.progress()))
