@@ -56,7 +56,10 @@ pub(super) const KEYS: &[KeyDoc] = &[
         "a URL, such as postgres://user:password@host/database",
         "Postgres; each role may have a database user of its own. Required, except by `up`.",
     ),
-    count("postgres.pool", "Connections a role holds at most."),
+    count(
+        "postgres.pool",
+        "Connections a role holds at most; `api` holds one more, to follow the stream of mail.",
+    ),
     key(
         "redis.url",
         Kind::Secret,
