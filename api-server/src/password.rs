@@ -1,24 +1,24 @@
 //! Mailbox passwords: argon2id, as many at once as there are cores, 64 waiting.
 
-use std::sync::Arc;
-use std::thread::available_parallelism;
+mod hasher;
 
-use argon2::password_hash::phc::PasswordHash;
-use argon2::{Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, available_parallelism};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::ApiError;
+use hasher::Hasher;
 
 /// Hashes that may wait for a core.
 const WAITING: usize = 64;
-/// 19 MiB, two passes, one lane: the first choice of OWASP's password storage cheat sheet.
-const MEMORY_KIB: u32 = 19 << 10;
-const PASSES: u32 = 2;
+type Work = Box<dyn FnOnce(&mut Hasher) + Send>;
 
-/// Hashes and verifies passwords with bounded work.
+/// Hashes and verifies passwords with bounded work, on threads of its own.
 pub(crate) struct PasswordPool {
     admitted: Arc<Semaphore>,
-    running: Arc<Semaphore>,
+    threads: mpsc::Sender<Work>,
     /// What is verified where there is no mailbox, so that this takes the same time.
     nobody: Arc<str>,
 }
@@ -30,13 +30,11 @@ impl PasswordPool {
     }
 
     fn with_places(cores: usize, waiting: usize) -> Self {
-        let nobody: PasswordHash = argon2()
-            .hash_password_with_salt(b"", b"nobody-has-this!")
-            .expect("these parameters and this salt are valid");
+        let nobody = Hasher::default().hash_with_salt(b"", b"nobody-has-this!");
         Self {
             admitted: Arc::new(Semaphore::new(cores + waiting)),
-            running: Arc::new(Semaphore::new(cores)),
-            nobody: nobody.to_string().into(),
+            threads: start_threads(cores),
+            nobody: nobody.expect("this salt is valid").into(),
         }
     }
 
@@ -45,14 +43,9 @@ impl PasswordPool {
     /// # Errors
     /// [`ApiError::Unavailable`] where too many wait.
     pub(crate) async fn hash(&self, password: String) -> Result<String, ApiError> {
-        let hashed = self
-            .run(move || {
-                let hash: Result<PasswordHash, _> = argon2().hash_password(password.as_bytes());
-                hash.map(|hash| hash.to_string())
-            })
-            .await?;
+        let hashed = self.run(move |hasher| hasher.hash(password.as_bytes())).await?;
         hashed.map_err(|error| {
-            tracing::error!("a password can't be hashed: {error}");
+            tracing::error!("{error}");
             ApiError::Internal
         })
     }
@@ -64,36 +57,45 @@ impl PasswordPool {
     pub(crate) async fn verify(&self, password: String, hash: Option<String>) -> Result<bool, ApiError> {
         let somebody = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.nobody.to_string());
-        let matches = self
-            .run(move || {
-                let hash = PasswordHash::new(&hash);
-                hash.is_ok_and(|hash| argon2().verify_password(password.as_bytes(), &hash).is_ok())
-            })
-            .await?;
+        let matches = self.run(move |hasher| hasher.matches(password.as_bytes(), &hash)).await?;
         Ok(matches && somebody)
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-        let permits = self.place().await?;
-        // The work goes on if the client leaves: so do its places.
-        let done = tokio::task::spawn_blocking(move || {
-            let result = work();
-            drop(permits);
-            result
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Hasher) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let place: OwnedSemaphorePermit =
+            self.admitted.clone().try_acquire_owned().map_err(|_full| ApiError::Unavailable)?;
+        let (done, result) = oneshot::channel();
+        // The work goes on if the client leaves: so does its place.
+        let work = Box::new(move |hasher: &mut Hasher| {
+            let result = work(hasher);
+            drop(place);
+            let _ = done.send(result);
         });
-        done.await.map_err(|_panicked| ApiError::Internal)
-    }
-
-    async fn place(&self) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit), ApiError> {
-        let admitted = self.admitted.clone().try_acquire_owned().map_err(|_full| ApiError::Unavailable)?;
-        let running = self.running.clone().acquire_owned().await.map_err(|_closed| ApiError::Internal)?;
-        Ok((admitted, running))
+        self.threads.send(work).map_err(|_ended| ApiError::Internal)?;
+        result.await.map_err(|_panicked| ApiError::Internal)
     }
 }
 
-fn argon2() -> Argon2<'static> {
-    let params = Params::new(MEMORY_KIB, PASSES, 1, None).expect("these parameters are valid");
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+/// Threads that take work in its order; they end when nobody can give them any.
+fn start_threads(count: usize) -> mpsc::Sender<Work> {
+    let (give, take) = mpsc::channel::<Work>();
+    let take = Arc::new(Mutex::new(take));
+    for _ in 0..count {
+        let take = Arc::clone(&take);
+        thread::spawn(move || {
+            let mut hasher = Hasher::default();
+            loop {
+                let work = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(work) = work else { return };
+                // A hash that panics is an error of its caller, and not the end of the thread.
+                let _ = catch_unwind(AssertUnwindSafe(|| work(&mut hasher)));
+            }
+        });
+    }
+    give
 }
 
 #[cfg(test)]
@@ -104,7 +106,6 @@ mod tests {
     async fn a_password_matches_its_own_hash_only() {
         let pool = PasswordPool::new();
         let hash = pool.hash("pass123".into()).await.unwrap();
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert!(pool.verify("pass123".into(), Some(hash.clone())).await.unwrap());
         assert!(!pool.verify("pass124".into(), Some(hash)).await.unwrap());
         assert!(!pool.verify(String::new(), None).await.unwrap());
@@ -113,11 +114,20 @@ mod tests {
     #[tokio::test]
     async fn more_than_may_wait_are_turned_away() {
         let pool = PasswordPool::with_places(1, 1);
-        let first = pool.place().await.unwrap();
-        let mut second = std::pin::pin!(pool.place());
-        assert!(futures_util::poll!(second.as_mut()).is_pending());
-        assert_eq!(pool.place().await.map(drop), Err(ApiError::Unavailable));
-        drop(first);
-        assert!(second.await.is_ok());
+        let (end, ends) = mpsc::channel::<()>();
+        let first = pool.run(move |_| ends.recv().is_err());
+        let mut both = std::pin::pin!(futures_util::future::join(first, pool.run(|_| true)));
+        assert!(futures_util::poll!(both.as_mut()).is_pending());
+        assert_eq!(pool.run(|_| true).await, Err(ApiError::Unavailable));
+        drop(end);
+        assert_eq!(both.await, (Ok(true), Ok(true)));
+        assert_eq!(pool.run(|_| true).await, Ok(true));
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_harms_no_other() {
+        let pool = PasswordPool::with_places(1, 0);
+        assert_eq!(pool.run(|_| panic!("as a test")).await, Err::<(), _>(ApiError::Internal));
+        assert_eq!(pool.run(|_| true).await, Ok(true));
     }
 }

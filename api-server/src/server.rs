@@ -6,6 +6,7 @@ mod deadline;
 mod edge;
 mod request_id;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +38,10 @@ use connection::Held;
 pub(crate) use connection::Connection;
 pub(crate) use cors::origin_of;
 pub(crate) use deadline::{LINGER, STALLED};
+
+/// Connections that wait to be accepted: when a process comes back, so do all of its clients.
+/// The system may allow fewer (`net.core.somaxconn`).
+const BACKLOG: u32 = 4_096;
 
 /// Octets of a request body.
 pub(crate) const BODY_MAX: usize = 64 << 10;
@@ -71,7 +76,7 @@ impl ApiServer {
         keys: Keys,
         readiness: Readiness,
     ) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(config.http.listen).await.map_err(|error| {
+        let listener = listen(config.http.listen).map_err(|error| {
             anyhow::anyhow!("can't listen on http.listen {}: {error}", config.http.listen)
         })?;
         readiness.missing(COMPONENT, "not serving yet");
@@ -130,6 +135,13 @@ impl ApiServer {
         }
         Ok(())
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Answers at once, and learns within 6 s of a client that is gone without a word.
