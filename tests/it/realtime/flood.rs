@@ -120,11 +120,26 @@ async fn open(server: SocketAddr, nth: usize, token: &str) -> Held {
         _ => return Held { kind: Kind::Silent, stream },
     };
     stream.write_all(format!("{request}host: localhost\r\n\r\n").as_bytes()).await.unwrap();
-    let mut head = [0; 12];
-    in_time("an answer", stream.read_exact(&mut head)).await.unwrap();
-    let head = String::from_utf8_lossy(&head);
-    assert_eq!(head, format!("HTTP/1.1 {expected}"), "{request}");
+    let head = in_time("an answer", read_head(&mut stream)).await;
+    // A machine that is busy with other tests may not look up that many tokens in 5 s.
+    if kind == Kind::Stream && head.starts_with("HTTP/1.1 503 ") {
+        assert!(
+            head.contains("\r\nretry-after: "),
+            "whoever is turned away is told when to come back: {head}"
+        );
+        return Held { kind: Kind::Answered, stream };
+    }
+    assert!(head.starts_with(&format!("HTTP/1.1 {expected} ")), "{request}{head}");
     Held { kind, stream }
+}
+
+/// The head of an answer, and what came with it.
+async fn read_head(stream: &mut TcpStream) -> String {
+    let mut octets = Vec::with_capacity(1024);
+    while !octets.windows(4).any(|end| end == b"\r\n\r\n") {
+        assert!(stream.read_buf(&mut octets).await.unwrap() > 0, "an answer broke off");
+    }
+    String::from_utf8_lossy(&octets).into_owned()
 }
 
 /// Reads a stream of events, to its last chunk (RFC 9112 7.1).
