@@ -1,6 +1,7 @@
 //! Parameters that many routes have: an id in the path, integers in the query.
 
 use axum::extract::{FromRequestParts, Path, Query};
+use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use serde::de::DeserializeOwned;
@@ -92,6 +93,21 @@ impl FromRequestParts<AppState> for Limit {
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Response> {
         of_query(parts, "limit").map(Self).map_err(|wrong| wrong.answer(Surface::of(parts.uri.path())))
     }
+}
+
+/// The query parameters of these names, each given once or not at all; others are ignored. `None`
+/// where one of them is there twice, or the query can't be read.
+pub(crate) fn texts_of_query<const N: usize>(uri: &Uri, names: [&str; N]) -> Option<[Option<String>; N]> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    let mut texts = [const { None }; N];
+    for (name, value) in pairs {
+        if let Some(place) = names.iter().position(|known| *known == name)
+            && texts[place].replace(value).is_some()
+        {
+            return None;
+        }
+    }
+    Some(texts)
 }
 
 fn of_query(parts: &Parts, name: &'static str) -> Result<Option<i64>, Wrong> {

@@ -73,7 +73,8 @@ impl Follower {
     pub fn start_at(server: SocketAddr, credential: &str, way: Way, since: Option<&str>) -> Self {
         let caller = Caller { client: http::client(), credential: credential.to_owned() };
         let since = since.unwrap_or_default().to_owned();
-        let state = Arc::new(State { server: watch::Sender::new(server), seen: Mutex::default() });
+        let server = watch::Sender::new(server);
+        let state = Arc::new(State { way: way.clone(), server, seen: Mutex::default() });
         let shared = Arc::clone(&state);
         let task = match way {
             Way::Inbox(address) => {
@@ -133,14 +134,22 @@ impl Follower {
     /// # Panics
     /// They do not come, or it is refused.
     pub async fn wait_for(&self, count: usize) {
+        self.wait_until(&format!("meets {count} messages"), |seen| seen.receipts.len() >= count).await;
+    }
+
+    /// Waits until it has met this message.
+    ///
+    /// # Panics
+    /// It does not come, or the follower is refused.
+    pub async fn wait_for_message(&self, id: Uuid) {
+        self.wait_until(&format!("meets message {id}"), |seen| seen.met.contains(&id)).await;
+    }
+
+    async fn wait_until(&self, what: &str, is_so: impl Fn(&Seen) -> bool) {
         let give_up = Instant::now() + DEADLINE;
-        loop {
-            let met = self.state.seen().receipts.len();
-            if met >= count {
-                return;
-            }
+        while !is_so(&self.state.seen()) {
             self.is_well();
-            assert!(Instant::now() < give_up, "met {met} messages of {count}");
+            assert!(Instant::now() < give_up, "{:?} never {what}: {}", self.state.way, self.standing());
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -178,6 +187,14 @@ impl Follower {
         }
     }
 
+    /// What a failed test should say of it.
+    fn standing(&self) -> String {
+        let seen = self.state.seen();
+        let Seen { attempts, put_off, put_off_last, .. } = &*seen;
+        let met = seen.receipts.len();
+        format!("met {met} messages, {attempts} attempts, put off {put_off} times, last by {put_off_last:?}")
+    }
+
     /// Whether it still follows.
     fn is_well(&self) {
         let refused = self.state.seen().refused.clone();
@@ -195,6 +212,7 @@ impl Drop for Follower {
 /// What a follower and its task share.
 #[derive(Debug)]
 struct State {
+    way: Way,
     server: watch::Sender<SocketAddr>,
     seen: Mutex<Seen>,
 }
@@ -213,10 +231,17 @@ struct Seen {
     duplicates: usize,
     attempts: usize,
     is_ready: bool,
+    put_off: usize,
+    put_off_last: Option<String>,
     refused: Option<String>,
 }
 
 impl Seen {
+    fn put_off(&mut self, code: String) {
+        self.put_off += 1;
+        self.put_off_last = Some(code);
+    }
+
     /// A message that the server gave as a new one.
     fn give(&mut self, message: &Value) {
         let id = self.meet(message);
@@ -253,8 +278,10 @@ impl Caller {
 /// Why a listener has stopped.
 #[derive(Debug)]
 enum Over {
-    /// The connection broke, the server ended it, or cannot answer now.
+    /// The connection broke, or the server ended it.
     Broken,
+    /// The server cannot answer now, for this reason.
+    PutOff(String),
     /// With this code, which the same credential will get again.
     Refused(String),
 }
@@ -264,7 +291,7 @@ impl Over {
     /// still holds.
     fn of(answer: &Answer) -> Self {
         match answer.status {
-            429 | 503 => Self::Broken,
+            status @ (429 | 503) => Self::PutOff(answer.error(status)),
             status => Self::Refused(answer.error(status)),
         }
     }
@@ -287,6 +314,10 @@ async fn follow(mut listener: impl Listen, state: Arc<State>) {
         };
         match over {
             Over::Broken => sleep(PAUSE).await,
+            Over::PutOff(code) => {
+                state.seen().put_off(code);
+                sleep(PAUSE).await;
+            }
             Over::Refused(code) => {
                 state.seen().refused = Some(code);
                 return;

@@ -17,24 +17,27 @@ use tokio::time::sleep;
 pub struct RedisProxy {
     port: u16,
     mood: watch::Sender<Mood>,
-    published: Arc<Published>,
+    counts: Arc<Counts>,
 }
 
 /// What a proxy was told.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Mood {
-    there: bool,
+    away: bool,
     keeps: bool,
     /// Each n-th PUBLISH of as many octets is lost.
     loses: Option<(usize, usize)>,
     /// How often subscriptions were to be forgotten.
     forgot: usize,
+    /// How often an answer was to be lost.
+    unanswered: usize,
 }
 
 #[derive(Debug, Default)]
-struct Published {
+struct Counts {
     seen: AtomicUsize,
     lost: AtomicUsize,
+    answers_lost: AtomicUsize,
 }
 
 impl RedisProxy {
@@ -45,18 +48,18 @@ impl RedisProxy {
     pub async fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let port = listener.local_addr().expect("a listener has an address").port();
-        let mood = watch::Sender::new(Mood { there: true, keeps: false, loses: None, forgot: 0 });
-        let published = Arc::<Published>::default();
-        let (told, counts) = (mood.clone(), published.clone());
+        let mood = watch::Sender::new(Mood::default());
+        let counts = Arc::<Counts>::default();
+        let (told, of_all) = (mood.clone(), counts.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let mood = told.subscribe();
-                if mood.borrow().there {
-                    tokio::spawn(pass(client, server, mood, counts.clone()));
+                if !mood.borrow().away {
+                    tokio::spawn(pass(client, server, mood, of_all.clone()));
                 }
             }
         });
-        Self { port, mood, published }
+        Self { port, mood, counts }
     }
 
     /// Redis' URL through it.
@@ -66,18 +69,29 @@ impl RedisProxy {
 
     /// Cuts every connection and takes no new one.
     pub fn cut(&self) {
-        self.mood.send_modify(|mood| mood.there = false);
+        self.mood.send_modify(|mood| mood.away = true);
     }
 
     /// Passes connections on again.
     pub fn restore(&self) {
-        self.mood.send_modify(|mood| mood.there = true);
+        self.mood.send_modify(|mood| mood.away = false);
     }
 
     /// Whether clients keep their connection while the server restarts: then they are connected
     /// to the new one without a word, and it knows of no subscription.
     pub fn keep_clients(&self, keeps: bool) {
         self.mood.send_modify(|mood| mood.keeps = keeps);
+    }
+
+    /// Loses what the server answers next on each connection for commands: a client that goes on
+    /// with it takes each answer for that to an earlier command.
+    pub fn lose_answers(&self) {
+        self.mood.send_modify(|mood| mood.unanswered += 1);
+    }
+
+    /// How many answers were lost.
+    pub fn answers_lost(&self) -> usize {
+        self.counts.answers_lost.load(Ordering::Relaxed)
     }
 
     /// Lets the server forget every subscription made so far; all connections live on.
@@ -97,20 +111,16 @@ impl RedisProxy {
 
     /// How many PUBLISHes were lost.
     pub fn lost(&self) -> usize {
-        self.published.lost.load(Ordering::Relaxed)
+        self.counts.lost.load(Ordering::Relaxed)
     }
 }
 
 /// One client, until it or the server ends.
-async fn pass(
-    mut client: TcpStream,
-    server: u16,
-    mut mood: watch::Receiver<Mood>,
-    published: Arc<Published>,
-) {
+async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood>, counts: Arc<Counts>) {
     let Some(mut to) = dial(server, false).await else { return };
     let (mut commands, mut answers) = (Vec::new(), vec![0; 64 * 1024]);
-    let (mut subscribed, mut forgot) = (false, mood.borrow().forgot);
+    let mut subscribed = false;
+    let Mood { mut forgot, mut unanswered, .. } = *mood.borrow();
     loop {
         tokio::select! {
             read = client.read_buf(&mut commands) => {
@@ -118,7 +128,7 @@ async fn pass(
                 while let Some(end) = command::end(&commands) {
                     let mut command: Vec<u8> = commands.drain(..end).collect();
                     subscribed |= command::is(&command, "SUBSCRIBE");
-                    if command::is(&command, "PUBLISH") && published.loses(&command, *mood.borrow()) {
+                    if command::is(&command, "PUBLISH") && counts.loses(&command, *mood.borrow()) {
                         command = command::PUBLISH_TO_NOBODY.to_vec();
                     }
                     // One that fails is met again where answers are read.
@@ -133,13 +143,16 @@ async fn pass(
                     }
                     let Some(again) = dial(server, true).await else { return };
                     to = again;
+                } else if mood.borrow().unanswered > unanswered && !subscribed {
+                    unanswered = mood.borrow().unanswered;
+                    counts.answers_lost.fetch_add(1, Ordering::Relaxed);
                 } else if client.write_all(&answers[..count]).await.is_err() {
                     return;
                 }
             }
             changed = mood.changed() => {
-                let Mood { there, forgot: told, .. } = *mood.borrow_and_update();
-                if changed.is_err() || !there {
+                let Mood { away, forgot: told, .. } = *mood.borrow_and_update();
+                if changed.is_err() || away {
                     return;
                 }
                 if told != forgot {
@@ -165,7 +178,7 @@ async fn dial(server: u16, patiently: bool) -> Option<TcpStream> {
     }
 }
 
-impl Published {
+impl Counts {
     fn loses(&self, command: &[u8], mood: Mood) -> bool {
         let Some((nth, octets)) = mood.loses else { return false };
         if command.len() < octets {

@@ -1,6 +1,5 @@
 //! The query parameters of a long-poll.
 
-use axum::extract::Query;
 use axum::http::Uri;
 use serde_json::json;
 use tempmail_model::limits::{LONG_POLL_LIMIT, LONG_POLL_MAX};
@@ -8,6 +7,7 @@ use tempmail_model::limits::{LONG_POLL_LIMIT, LONG_POLL_MAX};
 use super::filter::Filter;
 use crate::error::V1Error;
 use crate::openapi::{Operation, query};
+use crate::parameter::texts_of_query;
 
 /// What a long-poll asks for. Parameters it does not know are ignored (`wait` among them: the
 /// hold is fixed).
@@ -50,22 +50,9 @@ impl LongPollQuery {
     /// [`V1Error::InvalidRequest`]: `count` or `limit` is no integer from 1 on, or one of the
     /// parameters is there twice.
     pub(crate) fn of(uri: &Uri) -> Result<Self, V1Error> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
-            .map_err(|_malformed| V1Error::InvalidRequest)?;
-        let (mut since, mut count, mut limit, mut from, mut subject) = (None, None, None, None, None);
-        for (name, value) in pairs {
-            let parameter = match name.as_str() {
-                "since" => &mut since,
-                "count" => &mut count,
-                "limit" => &mut limit,
-                "from" => &mut from,
-                "subject" => &mut subject,
-                _ => continue,
-            };
-            if parameter.replace(value).is_some() {
-                return Err(V1Error::InvalidRequest);
-            }
-        }
+        let [since, count, limit, from, subject] =
+            texts_of_query(uri, ["since", "count", "limit", "from", "subject"])
+                .ok_or(V1Error::InvalidRequest)?;
         Ok(Self {
             since,
             count: number(count.as_deref(), 1)?,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, Uri};
 use axum::response::Response;
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::auth::StreamCaller;
 use crate::error::{V1Error, code};
 use crate::listener::Scope;
 use crate::openapi::{Credential, Operation, Routes, query};
+use crate::parameter::texts_of_query;
 use crate::sse;
 use crate::state::AppState;
 
@@ -75,7 +76,7 @@ async fn stream_owned(
 }
 
 /// What the query asks for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Asked {
     address: Option<String>,
     /// A cursor, still sealed.
@@ -88,20 +89,8 @@ impl Asked {
     /// # Errors
     /// [`V1Error::InvalidRequest`]: a parameter is there twice.
     fn of(uri: &Uri) -> Result<Self, V1Error> {
-        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
-            .map_err(|_malformed| V1Error::InvalidRequest)?;
-        let mut asked = Self::default();
-        for (name, value) in pairs {
-            let parameter = match name.as_str() {
-                "address" => &mut asked.address,
-                "since" => &mut asked.since,
-                _ => continue,
-            };
-            if parameter.replace(value).is_some() {
-                return Err(V1Error::InvalidRequest);
-            }
-        }
-        Ok(asked)
+        let [address, since] = texts_of_query(uri, ["address", "since"]).ok_or(V1Error::InvalidRequest)?;
+        Ok(Self { address, since })
     }
 
     /// The position to begin after; none is now.

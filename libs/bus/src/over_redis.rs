@@ -59,8 +59,8 @@ pub struct OverRedis {
 
 impl OverRedis {
     /// Begins to connect to the Redis at `url` (`redis:`, `rediss:` for TLS, `unix:` for a
-    /// socket), which other installations may use too, and returns when it is known whether it is well. One that is away is waited for
-    /// in the background.
+    /// socket), which other installations may use too, and returns when it is known whether it is
+    /// well. One that is away is waited for in the background.
     ///
     /// # Errors
     /// [`WrongUrl`].

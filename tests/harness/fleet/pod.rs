@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -52,6 +53,9 @@ pub struct Terminated {
     /// Time from the signal to the end.
     pub took: Duration,
 }
+
+/// What the lines of a log have that tell of something wrong.
+const COMPLAINTS: [&str; 3] = ["WARN", "ERROR", "panicked"];
 
 /// A process at its addresses, or the place of one that ended.
 #[derive(Debug)]
@@ -246,4 +250,16 @@ fn spawn(role: Role, environment: &[(String, String)]) -> Binary {
     command.arg(role.command()).env_clear();
     command.envs(environment.iter().map(|(name, value)| (name, value)));
     Binary::spawn(command)
+}
+
+impl Drop for Pod {
+    /// A test that fails shows what its processes complained of.
+    #[expect(clippy::print_stderr, reason = "it is for whoever reads of the failure")]
+    fn drop(&mut self) {
+        if thread::panicking() {
+            for line in self.log().lines().filter(|line| COMPLAINTS.iter().any(|of| line.contains(of))) {
+                eprintln!("{:?}: {line}", self.role);
+            }
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
+use futures_util::join;
 use tempmail_bus::{RateKey, SlotKey};
 use tempmail_tests::RedisProxy;
 
@@ -9,6 +11,9 @@ use super::*;
 
 /// More places than Redis is told of together.
 const MANY: usize = 600;
+
+/// Requests that come together.
+const REQUESTS: u32 = 100;
 
 #[tokio::test]
 async fn a_wrong_url_is_refused_without_its_password() {
@@ -151,6 +156,28 @@ async fn a_server_that_restarts_behind_living_connections_is_found() {
     is_well(&one).await;
     is_well(&two).await;
     eventually("the place is taken again", || async { two.take(key, 1).await.is_none().then_some(()) }).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_mixes_up_answers_is_left() {
+    let redis = RedisServer::new();
+    let proxy = RedisProxy::start(redis.port()).await;
+    let bus = connect(&proxy.url()).await;
+    let limit = RateLimit::new("test", 1000, Duration::from_secs(3600));
+    let _: String = redis.ask(&["SCRIPT", "FLUSH"]);
+    proxy.lose_answers();
+    let count = || bus.count(&limit, Uuid::from_u128(1).into());
+    let others = async {
+        eventually("an answer is lost", || async { (proxy.answers_lost() > 0).then_some(()) }).await;
+        // Each is answered, though with what is another's.
+        join_all((0..REQUESTS).map(|_| count())).await
+    };
+    let (first, others) = join!(count(), others);
+    assert!(first.allowed && others.iter().all(|decision| decision.allowed));
+    is_well(&bus).await;
+    let remaining = bus.count(&limit, Uuid::from_u128(1).into()).await.remaining;
+    assert!((1000 - 2 * REQUESTS..1000).contains(&remaining), "{remaining} remain");
+    assert!(bus.take(SlotKey::TokenWaits(Uuid::new_v4()), 1).await.is_some());
 }
 
 #[tokio::test]

@@ -151,10 +151,8 @@ impl Listener {
 
     async fn meets(&self, expected: &[Uuid]) {
         // The stream is followed in its order: after the last there is nothing to come.
-        eventually(&format!("{self:?} meets the last of {} messages", expected.len()), || async {
-            self.follower.received().contains(expected.last()?).then_some(())
-        })
-        .await;
+        let last = expected.last().expect("there is mail to meet");
+        self.follower.wait_for_message(*last).await;
         let (received, duplicates) = (self.follower.received(), self.follower.duplicates());
         let (met, wanted): (HashSet<_>, HashSet<_>) = (received.iter().collect(), expected.iter().collect());
         let missed = expected.iter().filter(|id| !met.contains(id)).count();

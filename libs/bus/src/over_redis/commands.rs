@@ -98,7 +98,12 @@ impl Commands {
 
     async fn load_scripts(&self) -> RedisResult<()> {
         for script in script::ALL {
-            script.load_async(&mut self.connection.clone()).await?;
+            let answer: String = script.load().query_async(&mut self.connection.clone()).await?;
+            // A proxy that kept this connection while the server behind it was restarted may have
+            // lost an answer: from then on each command is given that of another.
+            if answer != script.hash() {
+                return Err((ErrorKind::UnexpectedReturnType, "an answer to another command").into());
+            }
         }
         Ok(())
     }

@@ -73,10 +73,8 @@ impl Leases {
         let (answer, answered) = oneshot::channel();
         let _ = self.desk.send(Operation::Take { number, key, most, answer });
         match timeout(WAIT, answered).await {
-            Ok(Ok(false)) => {
-                self.held.remove(number);
-                None
-            }
+            // Given back like a place that was had: whoever connected anew meanwhile added it.
+            Ok(Ok(false)) => None,
             Ok(Ok(true) | Err(_)) | Err(_) => Some(lease),
         }
     }

@@ -2,7 +2,32 @@
 
 use std::sync::LazyLock;
 
-use redis::{Cmd, Script, cmd};
+use redis::{Cmd, cmd};
+
+/// A script, and the name under which the server has it.
+#[derive(Debug)]
+pub(super) struct Script {
+    code: &'static str,
+    hash: String,
+}
+
+impl Script {
+    fn new(code: &'static str) -> Self {
+        Self { code, hash: redis::Script::new(code).get_hash().to_owned() }
+    }
+
+    /// What the server answers to [`load`](Self::load).
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The command that gives it to the server.
+    pub(super) fn load(&self) -> Cmd {
+        let mut command = cmd("SCRIPT");
+        command.arg("LOAD").arg(self.code);
+        command
+    }
+}
 
 /// Takes one of the places under a key.
 pub(super) static TAKE: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take.lua")));
@@ -23,6 +48,6 @@ pub(super) static ALL: [&LazyLock<Script>; 6] = [&TAKE, &ADOPT, &BEAT, &COUNT, &
 /// The command that runs a script the server has been given.
 pub(super) fn run(script: &Script, keys: &[&str]) -> Cmd {
     let mut command = cmd("EVALSHA");
-    command.arg(script.get_hash()).arg(keys.len()).arg(keys);
+    command.arg(script.hash()).arg(keys.len()).arg(keys);
     command
 }
