@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use tempmail_api_server::ApiServer;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
+use tempmail_model::key::MasterKey;
 use tempmail_runtime::admin::Admin;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -46,13 +47,29 @@ impl Role {
     }
 }
 
+/// A role with the keys that it needs, and no others.
+enum RoleKeys {
+    Api(Keys),
+    Ingest,
+    /// `secrets.keys`, which open the secrets of webhooks.
+    Worker(Vec<MasterKey>),
+}
+
+impl RoleKeys {
+    fn of(role: Role, config: &Config) -> anyhow::Result<Self> {
+        Ok(match role {
+            Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
+            Role::Ingest => Self::Ingest,
+            Role::Worker => Self::Worker(Keys::of_secrets(config).context("`secrets.keys`")?),
+        })
+    }
+}
+
 /// Runs a role until it is told to stop and has drained.
 pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
     open_files::bound_connections(&mut config);
-    // Only the HTTP interface needs keys: the other roles are not to be given any.
-    let keys = (role == Role::Api).then(|| Keys::from_config(&config)).transpose();
-    let keys = keys.context("`jwt.keys` and `secrets.keys`")?;
+    let keys = RoleKeys::of(role, &config)?;
     let readiness = Readiness::default();
     readiness.missing(START, "it has not begun");
     readiness.missing("postgres", "the schema was not checked yet");
@@ -65,7 +82,7 @@ pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     let ran = match shutdown.drain.run_until_cancelled(wait_for_schema(&store, &readiness)).await {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(())) => work(role, Arc::new(config), store, keys, readiness, shutdown.clone()).await,
+        Some(Ok(())) => work(Arc::new(config), store, keys, readiness, shutdown.clone()).await,
     };
     shutdown.stop.cancel();
     ran.and(admin.await.context("the admin server panicked")?)
@@ -90,10 +107,9 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
 }
 
 async fn work(
-    role: Role,
     config: Arc<Config>,
     store: Store,
-    keys: Option<Keys>,
+    keys: RoleKeys,
     readiness: Readiness,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
@@ -101,13 +117,18 @@ async fn work(
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
-    match role {
-        Role::Worker => {
-            let worker = Worker::new(config, store, clock).with_readiness(readiness.clone());
+    match keys {
+        RoleKeys::Worker(secrets) => {
+            let bus = bus::connect(&config, &store).await?;
+            let worker = Worker::new(config, store, clock)
+                .with_webhooks(bus.clone(), &secrets)?
+                .with_readiness(readiness.clone());
             readiness.ready(START);
-            worker.run(shutdown).await
+            let ran = worker.run(shutdown).await;
+            bus.leave().await;
+            ran
         }
-        Role::Ingest => {
+        RoleKeys::Ingest => {
             let bus = bus::connect(&config, &store).await?;
             let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness.clone()).await?;
             readiness.ready(START);
@@ -115,8 +136,7 @@ async fn work(
             bus.leave().await;
             ran
         }
-        Role::Api => {
-            let keys = keys.context("the HTTP interface needs keys")?;
+        RoleKeys::Api(keys) => {
             let bus = bus::connect(&config, &store).await?;
             let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness.clone()).await?;
             readiness.ready(START);

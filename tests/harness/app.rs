@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 pub use self::domain::Domain;
 pub use self::settings::fresh_key;
-pub(crate) use self::settings::test_config;
+pub(crate) use self::settings::{reach_receivers, test_config};
 use crate::contract::Checked;
 use crate::dns::DnsWorld;
 use crate::http::{Answer, Request};
@@ -63,6 +63,12 @@ impl AppBuilder {
     #[must_use]
     pub fn dns(self, world: &DnsWorld) -> Self {
         self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
+    }
+
+    /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
+    #[must_use]
+    pub fn receivers(self) -> Self {
+        self.config(reach_receivers)
     }
 
     /// Lets the roles reach Postgres through a proxy at this port of loopback only.
@@ -131,6 +137,7 @@ impl Running {
     async fn start(config: Config, url: &str, clock: &MovableClock, ingests: usize) -> Self {
         let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
         let keys = Keys::from_config(&config).expect("the harness makes good keys");
+        let secrets = keys.secrets.clone();
         store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
         let config = Arc::new(config);
         let bus: SharedBus = Arc::new(InProcess::new());
@@ -169,7 +176,9 @@ impl Running {
         // Domains are looked at in the passes that a test asks for, and not beside them.
         let mut config_of_loops = Config::clone(&config);
         config_of_loops.worker.verify_domains = false;
-        let worker = Worker::new(Arc::new(config_of_loops), store.clone(), business_clock);
+        let worker = Worker::new(Arc::new(config_of_loops), store.clone(), business_clock)
+            .with_webhooks(bus, &secrets)
+            .expect("the settings of webhooks are good");
         tasks.spawn({
             let shutdown = shutdown.clone();
             async move { worker.run(shutdown).await }

@@ -14,7 +14,7 @@ use tempmail_runtime::config::Config;
 use uuid::Uuid;
 
 pub use self::pod::{Pod, Role, Terminated};
-use crate::app::test_config;
+use crate::app::{reach_receivers, test_config};
 use crate::follower::{Follower, Way};
 use crate::http::{self, Request};
 use crate::load::Load;
@@ -69,6 +69,12 @@ impl FleetBuilder {
     pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
         self
+    }
+
+    /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
+    #[must_use]
+    pub fn receivers(self) -> Self {
+        self.config(reach_receivers)
     }
 
     /// Sets an environment variable of all; an empty one leaves a setting at its default.

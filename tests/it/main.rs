@@ -27,4 +27,5 @@ mod stream;
 mod token_api;
 mod up;
 mod verification;
+mod webhooks;
 mod worker;

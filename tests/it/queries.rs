@@ -140,6 +140,7 @@ const HOT: &[Hot] = &[
             "mailbox_pkey",
             "tenant_pkey",
             "usage_pkey",
+            "webhook_tenant",
         ],
         rows: 200,
     },
@@ -159,6 +160,17 @@ const DELETION: &[&str] = &["message_pkey", "raw_pkey", "mailbox_pkey", "domain_
 
 /// Statements of upkeep, of starts, and of what a client does now and then.
 const COLD: &[&str] = &[
+    "claim_webhooks",
+    "hold_webhooks",
+    "list_waiting_events",
+    "drop_events",
+    "record_deliveries",
+    "release_webhook",
+    "release_webhooks",
+    "forget_events",
+    "webhook_backlog",
+    "ensure_delivery_day",
+    "drop_delivery_days",
     "add_system_domain",
     "begin_domain_check",
     "change_system_domain",
@@ -237,6 +249,15 @@ const TINY: &[&str] = &["free_class", "stream"];
 
 /// What loops send while requests are made, and what is written off a request's path.
 const BESIDE: &[&str] = &[
+    "claim_webhooks",
+    "drop_delivery_days",
+    "ensure_delivery_day",
+    "forget_events",
+    "hold_webhooks",
+    "list_waiting_events",
+    "record_deliveries",
+    "release_webhook",
+    "webhook_backlog",
     "count_slots",
     "default_system_domain",
     "list_arrivals",

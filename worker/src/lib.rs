@@ -1,25 +1,30 @@
 //! Background work: slots ahead of time, expired slots, large deletions, things that end by
-//! themselves, and the records of custom domains.
+//! themselves, the records of custom domains, and what webhooks are told.
 //!
-//! Every loop takes the time from [`Clock`], does what is due, and sleeps. A pass that fails
+//! Webhooks have a module of their own. Every other loop takes the time from [`Clock`], does what is due, and sleeps. A pass that fails
 //! is logged and counted, and the loop lives. Several workers at once do no harm: what two of
 //! them would both do is taken under a lock, or already done for the second.
 
 mod purge;
 mod slots;
 mod upkeep;
+mod webhook;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
+use tempmail_model::key::MasterKey;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
+
+use self::webhook::Dispatcher;
 
 /// The role that runs the loops.
 #[derive(Clone)]
@@ -30,6 +35,8 @@ pub struct Worker {
     readiness: Readiness,
     /// `None`: others look at custom domains (`worker.verify_domains`).
     verifier: Option<Arc<Verifier>>,
+    /// `None`: nothing is sent to webhooks.
+    dispatcher: Option<Dispatcher>,
 }
 
 /// One of the loops.
@@ -83,7 +90,7 @@ impl Worker {
             .worker
             .verify_domains
             .then(|| Arc::new(Verifier::new(&config, store.clone(), Arc::clone(&clock))));
-        Self { config, store, clock, readiness: Readiness::default(), verifier }
+        Self { config, store, clock, readiness: Readiness::default(), verifier, dispatcher: None }
     }
 
     /// Shows in `readiness` whether there are partitions for new mail; so far there are none.
@@ -91,6 +98,17 @@ impl Worker {
     pub fn with_readiness(self, readiness: Readiness) -> Self {
         readiness.missing(COMPONENT, "partitions for new mail are being made");
         Self { readiness, ..self }
+    }
+
+    /// Sends to webhooks too: woken by what comes over `bus`, with secrets that `keys`
+    /// (`secrets.keys`) open.
+    ///
+    /// # Errors
+    /// `webhooks.ca_file` or the system's DNS servers can't be read.
+    pub fn with_webhooks(self, bus: SharedBus, keys: &[MasterKey]) -> anyhow::Result<Self> {
+        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        let dispatcher = Dispatcher::new(&self.config, store, clock, bus, keys)?;
+        Ok(Self { dispatcher: Some(dispatcher), ..self })
     }
 
     /// Runs the loops until `shutdown` asks to drain: passes in hand end, no new one starts.
@@ -101,6 +119,9 @@ impl Worker {
         let mut loops = JoinSet::new();
         for job in Job::ALL {
             loops.spawn(self.clone().repeat(job, shutdown.clone()));
+        }
+        if let Some(dispatcher) = self.dispatcher {
+            loops.spawn(dispatcher.run(shutdown));
         }
         while let Some(ended) = loops.join_next().await {
             ended.context("a loop of the worker panicked")?;

@@ -19,7 +19,8 @@ const DETACH_TRIES: u32 = 100;
 const DROP_EVERY: usize = 16;
 
 impl Worker {
-    /// Makes the slots of every live class for now and some time ahead.
+    /// Makes the slots of every live class for now and some time ahead, and the partitions for
+    /// attempts at delivery of today and tomorrow.
     pub(crate) async fn make_slots_ahead(&self) -> anyhow::Result<()> {
         let now = self.clock.now();
         let mut classes = self.store.live_classes().await?;
@@ -29,6 +30,9 @@ impl Worker {
         let wanted: Vec<SlotKey> = classes.into_iter().flat_map(|class| slots_from(class, now)).collect();
         for slot in self.store.list_missing_slots(&wanted).await? {
             self.store.ensure_slot(slot.class, slot.starts).await?;
+        }
+        for ahead in 0..=1 {
+            self.store.ensure_delivery_day(now + SignedDuration::from_hours(24 * ahead)).await?;
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge of some hundreds")]
         metrics::gauge!("tempmail_slots").set(self.store.count_slots().await? as f64);

@@ -8,8 +8,9 @@ use crate::Worker;
 impl Worker {
     /// Removes free mailboxes that nobody used for `limits.idle_mailbox_days`, forgets
     /// removed ones whose hold is over and removed domains that are empty, deletes tokens that
-    /// ended a week ago, and forgets tenants of which nothing is left, and changes that everybody
-    /// has seen.
+    /// ended a week ago, and forgets tenants of which nothing is left, changes that everybody has
+    /// seen, events that no webhook is to be told of any more, and attempts at delivery that are
+    /// listed no more.
     pub(crate) async fn tidy_up(&self) -> anyhow::Result<()> {
         let limits = &self.config.limits;
         let now = self.clock.now();
@@ -21,6 +22,8 @@ impl Worker {
         self.store.delete_ended_tokens(now).await?;
         self.store.delete_removed_tenants().await?;
         self.store.forget_changes().await?;
+        self.store.forget_events(now).await?;
+        self.store.drop_delivery_days(now).await?;
         Ok(())
     }
 }

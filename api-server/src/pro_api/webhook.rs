@@ -237,7 +237,7 @@ async fn rotate_secret(
 ) -> Result<Json<RotatedSecret>, ApiError> {
     let secret = new_secret()?;
     let sealed = state.webhook_secrets.seal(id, secret.expose());
-    state.store.rotate_webhook_secret(caller.tenant, id, &sealed).await??;
+    state.store.rotate_webhook_secret(caller.tenant, id, &sealed, state.clock.now()).await??;
     Ok(Json(RotatedSecret { id, secret: secret.expose().to_owned() }))
 }
 

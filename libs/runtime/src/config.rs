@@ -44,6 +44,8 @@ pub struct Config {
     pub addresses: Addresses,
     /// How the records of custom domains are looked for.
     pub dns: Dns,
+    /// Where webhooks may go.
+    pub webhooks: Webhooks,
     /// Background work.
     pub worker: Worker,
     /// Bounds.
@@ -217,6 +219,20 @@ pub enum DnsMode {
     Authoritative,
     /// Resolvers, whose word is taken: for networks that reach no other server.
     Recursive,
+}
+
+/// `webhooks.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Webhooks {
+    /// Networks that deliveries may reach although they are not public.
+    pub allowed_networks: Vec<IpNet>,
+    /// Networks that deliveries never reach; these win.
+    pub denied_networks: Vec<IpNet>,
+    /// PEM file of certificate authorities that are trusted besides the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Seconds for a whole delivery.
+    pub timeout_seconds: u64,
 }
 
 /// `worker.*`

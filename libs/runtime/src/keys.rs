@@ -21,16 +21,24 @@ impl Keys {
     /// # Errors
     /// A ring is empty, a secret is shorter than 32 octets, or two of them are equal.
     pub fn from_config(config: &Config) -> Result<Self, KeyError> {
-        let ring = |ring: &KeyRing| {
-            ring.keys
-                .iter()
-                .map(|key| MasterKey::new(key.kid.as_str(), key.secret.expose().as_bytes()))
-                .collect::<Result<Vec<_>, _>>()
-        };
         let keys = Self { jwt: ring(&config.jwt)?, secrets: ring(&config.secrets)? };
         check_rings(&[&keys.jwt, &keys.secrets])?;
         Ok(keys)
     }
+
+    /// The keys of `secrets.keys` alone.
+    ///
+    /// # Errors
+    /// As [`from_config`](Self::from_config).
+    pub fn of_secrets(config: &Config) -> Result<Vec<MasterKey>, KeyError> {
+        let keys = ring(&config.secrets)?;
+        check_rings(&[&keys])?;
+        Ok(keys)
+    }
+}
+
+fn ring(ring: &KeyRing) -> Result<Vec<MasterKey>, KeyError> {
+    ring.keys.iter().map(|key| MasterKey::new(key.kid.as_str(), key.secret.expose().as_bytes())).collect()
 }
 
 #[cfg(test)]

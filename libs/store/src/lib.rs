@@ -28,6 +28,7 @@ mod system_domain;
 mod tenant;
 mod token;
 mod webhook;
+mod webhook_event;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
@@ -56,6 +57,9 @@ pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainU
 pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};
 pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
+pub use webhook_event::{
+    Attempt, ClaimedWebhook, Recorded, WEBHOOK_HOLD, WaitingEvent, WaitingEvents, WebhookBacklog,
+};
 
 /// A connection that idled for longer is tried before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);

@@ -140,7 +140,8 @@ impl Store {
         rows.iter().map(Webhook::from_row).collect()
     }
 
-    /// Deletes a webhook of a tenant with what is known of its deliveries.
+    /// Deletes a webhook of a tenant: nothing is sent to it any more, and its attempts are listed
+    /// nowhere.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -161,8 +162,8 @@ impl Store {
         Ok(Refused::unless_changed(managed_by.as_deref()))
     }
 
-    /// Gives a webhook of a tenant another secret (sealed for it) and forgets its failures; its
-    /// status stays.
+    /// Gives a webhook of a tenant another secret (sealed for it) and forgets its failures, also
+    /// those of attempts under way; its status stays, and what waits is due at once.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -171,13 +172,14 @@ impl Store {
         tenant: Uuid,
         id: Uuid,
         secret: &[u8],
+        now: Timestamp,
     ) -> Result<Result<(), Refused>, StoreError> {
         let managed_by: Option<String> = sqlx::query_scalar(
             "/* rotate_webhook_secret */
             WITH found AS (
                 SELECT id, managed_by FROM webhook WHERE id = $1 AND tenant = $2 FOR NO KEY UPDATE
             ), rotated AS (
-                UPDATE webhook w SET secret = $3, failure_count = 0
+                UPDATE webhook w SET secret = $3, failure_count = 0, failed_at = $4, due_at = '-infinity'
                 FROM found f WHERE w.id = f.id AND f.managed_by = 'api'
             )
             SELECT managed_by FROM found",
@@ -185,6 +187,7 @@ impl Store {
         .bind(id)
         .bind(tenant)
         .bind(secret)
+        .bind(now.to_sqlx())
         .fetch_optional(self.pool())
         .await?;
         Ok(Refused::unless_changed(managed_by.as_deref()))

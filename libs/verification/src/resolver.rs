@@ -4,7 +4,6 @@
 //! between: what the owner has just set is seen, and no resolver's memory of its absence is.
 //! The seeds (resolvers) only tell which servers those are.
 
-mod address;
 mod ask;
 mod check;
 mod kind;

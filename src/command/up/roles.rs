@@ -53,15 +53,17 @@ impl Roles {
             connect("tempmail-api")?,
             bus.clone(),
             clock.clone(),
-            keys,
+            keys.clone(),
             readiness.clone(),
         )
         .await?;
-        let worker = Worker::new(config.clone(), connect("tempmail-worker")?, clock.clone());
+        let worker = Worker::new(config.clone(), connect("tempmail-worker")?, clock.clone())
+            .with_webhooks(bus.clone(), &keys.secrets)?
+            .with_readiness(readiness.clone());
         Ok(Self {
             ingest,
             api,
-            worker: worker.with_readiness(readiness.clone()),
+            worker,
             bus,
             admin,
             store: store.clone(),

@@ -6,7 +6,7 @@ use serde_json::json;
 use tempmail_runtime::config::{Config, DnsMode, Key, Secret};
 use uuid::Uuid;
 
-use crate::tls;
+use crate::{receiver, tls};
 
 /// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
 pub(crate) fn test_config() -> Config {
@@ -31,6 +31,13 @@ pub(crate) fn test_config() -> Config {
     config.jwt.keys = vec![fresh_key("jwt")];
     config.secrets.keys = vec![fresh_key("secrets")];
     config
+}
+
+/// Lets webhooks reach receivers on loopback.
+pub(crate) fn reach_receivers(config: &mut Config) {
+    let networks = ["127.0.0.0/8", "::1/128"].map(|text| text.parse().expect("a network"));
+    config.webhooks.allowed_networks = networks.to_vec();
+    config.webhooks.ca_file = Some(receiver::ca_file());
 }
 
 /// A key from fresh randomness.

@@ -5,13 +5,15 @@ use tempmail_runtime::config::{Config, KeyRing};
 
 use super::Role;
 
-/// Every variable that makes the defaults these settings. Only the HTTP interface gets keys.
+/// Every variable that makes the defaults these settings, with the keys that the role needs.
 /// URLs are secrets, which no settings tell: they are not among them.
 pub(super) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     collect("TEMPMAIL", &tree(&Config::default()), &tree(config), &mut variables);
     if role == Role::Api {
         variables.push(("TEMPMAIL_JWT__KEYS".to_owned(), keys(&config.jwt)));
+    }
+    if role != Role::Ingest {
         variables.push(("TEMPMAIL_SECRETS__KEYS".to_owned(), keys(&config.secrets)));
     }
     variables

@@ -2,7 +2,7 @@
 
 mod delete;
 mod deliveries {
-    mod get;
+    pub(super) mod get;
 }
 mod get;
 mod post;

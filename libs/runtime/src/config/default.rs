@@ -6,7 +6,8 @@ use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
 
 use super::{
-    Addresses, Admin, Dns, DnsMode, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry, Worker,
+    Addresses, Admin, Dns, DnsMode, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry, Webhooks,
+    Worker,
 };
 
 fn any_address(port: u16) -> SocketAddr {
@@ -87,6 +88,12 @@ impl Default for Dns {
             interval_seconds: 300,
             pending_hours: 72,
         }
+    }
+}
+
+impl Default for Webhooks {
+    fn default() -> Self {
+        Self { allowed_networks: Vec::new(), denied_networks: Vec::new(), ca_file: None, timeout_seconds: 30 }
     }
 }
 

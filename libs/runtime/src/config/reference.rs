@@ -165,6 +165,25 @@ pub(super) const KEYS: &[KeyDoc] = &[
     count("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
     count("dns.pending_hours", "Hours after which a pending custom domain fails."),
     key(
+        "webhooks.allowed_networks",
+        Kind::List,
+        NETWORKS,
+        "Networks that deliveries to webhooks may reach although they are not public.",
+    ),
+    key(
+        "webhooks.denied_networks",
+        Kind::List,
+        NETWORKS,
+        "Networks that deliveries to webhooks never reach, allowed or public.",
+    ),
+    key(
+        "webhooks.ca_file",
+        Kind::Text,
+        "a file of PEM certificates",
+        "Certificate authorities that receivers' certificates may come from, besides those of the system.",
+    ),
+    count("webhooks.timeout_seconds", "Seconds that one delivery may take in all."),
+    key(
         "worker.verify_domains",
         Kind::Switch,
         SWITCH,

@@ -24,6 +24,8 @@ impl Config {
             (&self.http.trusted_proxies, "http.trusted_proxies"),
             (&self.http.unlimited_networks, "http.unlimited_networks"),
             (&self.smtp.unlimited_networks, "smtp.unlimited_networks"),
+            (&self.webhooks.allowed_networks, "webhooks.allowed_networks"),
+            (&self.webhooks.denied_networks, "webhooks.denied_networks"),
         ] {
             must(networks.iter().all(has_no_host_bits), key)?;
         }

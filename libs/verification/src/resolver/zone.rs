@@ -8,11 +8,11 @@ use hickory_proto::rr::Name;
 use tempmail_runtime::config::DnsMode;
 use tokio::join;
 
-use super::address::is_public;
 use super::check::Check;
 use super::kind::{A, AAAA, Kind, NS};
 use super::reading::{apex, is_usable, read};
 use crate::finding::Answer;
+use tempmail_model::network::is_public;
 
 /// Name servers of a zone that are asked.
 const NAME_SERVERS_MAX: usize = 13;

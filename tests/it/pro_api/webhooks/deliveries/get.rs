@@ -1,6 +1,7 @@
 //! `GET /pro/api/webhooks/{id}/deliveries`
 
 use jiff::SignedDuration;
+use jiff_sqlx::ToSqlx as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
@@ -16,8 +17,17 @@ async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
 }
 
 /// Notes an attempt as the sender does, at the time of the clock.
-async fn attempt(app: &App, webhook: Uuid, status: i32, error: Option<&str>, attempt: i32) -> Uuid {
-    let id = new_id(app.clock.now());
+pub(in crate::pro_api::webhooks) async fn attempt(
+    app: &App,
+    webhook: Uuid,
+    status: i32,
+    error: Option<&str>,
+    attempt: i32,
+) -> Uuid {
+    let now = app.clock.now();
+    let id = new_id(now);
+    let day = sqlx::query("SELECT ensure_delivery_day($1)").bind(now.to_sqlx()).execute(&app.pool);
+    day.await.unwrap();
     sqlx::query(
         "INSERT INTO webhook_delivery (webhook, id, event_type, event_id, status_code, error, attempt, duration_ms)
          VALUES ($1, $2, 'email.received', 'evt_1', $3, $4, $5, 12)",

@@ -1,5 +1,5 @@
-//! Which addresses a domain's name server may have. A tenant chooses them, and must not choose
-//! whom we talk to inside our own network.
+//! Which addresses are public. Tenants name servers for us to talk to, and must not choose whom we
+//! talk to inside our own network.
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
@@ -50,7 +50,7 @@ static NETWORKS: LazyLock<Networks> = LazyLock::new(|| {
 });
 
 /// Whether the address is one that anybody on the Internet may have.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     let assigned = address.is_ipv4() || NETWORKS.global_v6.contains(&address);
     assigned && !NETWORKS.refused.iter().any(|network| network.contains(&address))
 }

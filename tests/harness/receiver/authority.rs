@@ -1,0 +1,81 @@
+//! The authority that receivers' certificates come from: one a test program, which `webhooks.ca_file`
+//! makes known.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate and its key.
+#[derive(Debug)]
+pub struct Identity {
+    pub(super) certificate: CertificateDer<'static>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    directory: tempfile::TempDir,
+}
+
+static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names are names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key can be made");
+    let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate can be made");
+    let directory = tempfile::tempdir().expect("a directory can be made");
+    std::fs::write(directory.path().join("ca.pem"), issuer.pem()).expect("a file can be written");
+    Authority { issuer, directory }
+});
+
+/// PEM file with the authority's certificate.
+pub fn ca_file() -> PathBuf {
+    AUTHORITY.directory.path().join("ca.pem")
+}
+
+impl Identity {
+    /// A certificate of the authority for these names or addresses.
+    ///
+    /// # Panics
+    /// One of them is neither.
+    pub fn of(names: &[&str]) -> Self {
+        Self::made(names, |_| {})
+    }
+
+    /// One that was good long ago.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    pub fn expired(names: &[&str]) -> Self {
+        Self::made(names, |params| {
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(2002, 1, 1);
+        })
+    }
+
+    /// One that no authority has signed.
+    ///
+    /// # Panics
+    /// As [`of`](Self::of).
+    pub fn self_signed(names: &[&str]) -> Self {
+        let made = rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be made");
+        Self { certificate: made.cert.der().clone(), key: key_of(&made.signing_key) }
+    }
+
+    fn made(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = CertificateParams::new(owned(names)).expect("the names are names");
+        change(&mut params);
+        let key = KeyPair::generate().expect("a key can be made");
+        let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be made");
+        Self { certificate: certificate.der().clone(), key: key_of(&key) }
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn key_of(key: &KeyPair) -> PrivateKeyDer<'static> {
+    PrivateKeyDer::try_from(key.serialize_der()).expect("the key is one")
+}

@@ -1,0 +1,108 @@
+//! Takes connections and makes each of them TLS, beside one another.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::serve::Listener;
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use super::{Identity, Reaction};
+use crate::tls;
+
+/// Connections that may wait to be served.
+const WAITING: usize = 1024;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 4096;
+
+/// See the module.
+pub(super) struct TlsListener {
+    address: SocketAddr,
+    encrypted: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
+    task: JoinHandle<()>,
+}
+
+impl TlsListener {
+    /// Listens; `on_connection` tells for each connection what the receiver does.
+    pub(super) async fn bind(
+        address: SocketAddr,
+        identity: &Identity,
+        on_connection: impl Fn() -> Reaction + Send + 'static,
+    ) -> Self {
+        tls::install_provider();
+        let config = ServerConfig::builder().with_no_client_auth();
+        let chain = vec![identity.certificate.clone()];
+        let config = config.with_single_cert(chain, identity.key.clone_key()).expect("the key is that of it");
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = listen(address);
+        let address = listener.local_addr().expect("a listener has an address");
+        let (served, encrypted) = mpsc::channel(WAITING);
+        let task = tokio::spawn(async move {
+            let mut silent = Vec::new();
+            while let Ok((stream, client)) = listener.accept().await {
+                match on_connection() {
+                    Reaction::Reset => drop(stream.set_zero_linger()),
+                    Reaction::Silent => silent.push(stream),
+                    _ => {
+                        let (acceptor, served) = (acceptor.clone(), served.clone());
+                        tokio::spawn(async move {
+                            let _ = stream.set_nodelay(true);
+                            if let Ok(stream) = acceptor.accept(stream).await {
+                                let _ = served.send((stream, client)).await;
+                            }
+                        });
+                    }
+                }
+            }
+        });
+        Self { address, encrypted, task }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+fn listen(address: SocketAddr) -> TcpListener {
+    let socket = match address {
+        SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),
+        SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6(),
+    };
+    let socket = socket.expect("a socket can be made");
+    socket.set_reuseaddr(true).expect("an option can be set");
+    socket.bind(address).expect("loopback has the address");
+    socket.listen(BACKLOG).expect("it can be listened to")
+}
+
+impl Listener for TlsListener {
+    type Io = TlsStream<TcpStream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        match self.encrypted.recv().await {
+            Some(accepted) => accepted,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        Ok(self.address)
+    }
+}
+
+impl Drop for TlsListener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for TlsListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsListener").field("address", &self.address).finish_non_exhaustive()
+    }
+}

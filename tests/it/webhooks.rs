@@ -1,0 +1,49 @@
+//! What webhooks are sent: at least once, signed, and nowhere inside.
+
+mod event;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::{Answer, App, Receiver};
+use uuid::Uuid;
+
+use crate::pro_api::id_of;
+
+/// A webhook of the tenant, as its creation answered it.
+struct Webhook {
+    id: Uuid,
+    secret: String,
+}
+
+/// A webhook of the tenant that goes to a URL.
+async fn webhook_to(app: &App, url: &str) -> Webhook {
+    webhook_of(app, &app.tenant.pro, url).await
+}
+
+/// A webhook of the tenant that has this Pro token.
+async fn webhook_of(app: &App, pro: &str, url: &str) -> Webhook {
+    let body = json!({ "url": url, "events": ["email.received"] });
+    let made =
+        app.request(Method::POST, "/pro/api/webhooks").bearer(pro).json(&body).send().await.expect(201);
+    Webhook { id: id_of(&made), secret: made["secret"].as_str().expect("a secret").to_owned() }
+}
+
+/// A running tempmail whose webhooks reach receivers of the test, and one of these.
+async fn with_receiver() -> (App, Receiver) {
+    (App::builder().receivers().start().await, Receiver::start().await)
+}
+
+/// The attempts that are listed, newest first.
+async fn deliveries(app: &App, webhook: &Webhook) -> Vec<Value> {
+    let path = format!("/pro/api/webhooks/{}/deliveries", webhook.id);
+    let listed: Answer = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
+    listed.expect(200)["deliveries"].as_array().expect("a list").clone()
+}
+
+/// The webhook, as it is listed.
+async fn listed(app: &App, webhook: &Webhook) -> Value {
+    let listed =
+        app.request(Method::GET, "/pro/api/webhooks").bearer(&app.tenant.pro).send().await.expect(200);
+    let all = listed["webhooks"].as_array().expect("a list");
+    all.iter().find(|one| id_of(one) == webhook.id).expect("the webhook is listed").clone()
+}
