@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
 use tempfile::TempDir;
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::Binary;
 use tempmail_tests::port::free_port;
+use tempmail_tests::receiver::Received;
 use tempmail_tests::wait::eventually;
 
 use super::{webhook_to, with_receiver};
@@ -20,7 +21,7 @@ const DOCUMENT: &str = include_str!("../../../docs/webhooks.md");
 const RUST_SAMPLE: &str = include_str!("samples/receiver.rs");
 const OTHER_SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// A request: what is signed, when and with what, and what comes of it.
+/// What a receiver is sent.
 struct Request {
     headers: HeaderMap,
     body: Vec<u8>,
@@ -34,6 +35,20 @@ impl Request {
             (HeaderName::from_static(name), HeaderValue::from_str(value).expect("digits are ASCII"))
         });
         Self { headers: headers.into_iter().collect(), body: body.to_vec() }
+    }
+
+    /// One that came, without what belongs to its connection.
+    fn of(received: &Received) -> Self {
+        let mut headers = received.headers.clone();
+        for name in [HOST, CONTENT_LENGTH] {
+            headers.remove(name);
+        }
+        Self { headers, body: received.body.to_vec() }
+    }
+
+    fn with_body(mut self, body: Vec<u8>) -> Self {
+        self.body = body;
+        self
     }
 
     fn without(mut self, name: &str) -> Self {
@@ -54,13 +69,13 @@ fn signature(secret: &str, timestamp: &str, body: &[u8]) -> String {
     mac.finalize().into_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// The one block of the document in a language.
+/// The one block of the document in a language that is more than a few lines.
 fn sample(language: &str) -> &'static str {
     let begin = format!("```{language}\n");
-    let blocks: Vec<&str> =
-        DOCUMENT.split(&begin).skip(1).filter(|block| block.lines().count() > 9).collect();
-    let [block] = blocks[..] else { panic!("{} samples in {language}", blocks.len()) };
-    block.split_once("```").expect("the block ends").0
+    let blocks = DOCUMENT.split(&begin).skip(1).map(|rest| rest.split_once("```").expect("it ends").0);
+    let programs: Vec<&str> = blocks.filter(|block| block.lines().count() > 9).collect();
+    let [program] = programs[..] else { panic!("{} samples in {language}", programs.len()) };
+    program
 }
 
 /// Whether a program is on the machine; says so where it is not.
@@ -98,7 +113,7 @@ async fn judge(mut command: Command) {
         request.send().await.ok().map(|answer| answer.status().as_u16())
     };
     let body = sent.body.to_vec();
-    let genuine = || Request { headers: sent.headers.clone(), body: body.clone() };
+    let genuine = || Request::of(&sent);
     let first = || async { send(genuine()).await };
     assert_eq!(eventually("the sample answers", first).await, 204, "{}", sample.output());
 
@@ -106,7 +121,7 @@ async fn judge(mut command: Command) {
     let at = |seconds: i64| (now + seconds).to_string();
     let changed = [&body[..], b" "].concat();
     let refused = [
-        ("a changed body", Request { headers: sent.headers.clone(), body: changed }),
+        ("a changed body", genuine().with_body(changed)),
         ("another secret", Request::signed(OTHER_SECRET, &at(0), &body)),
         ("an old timestamp", Request::signed(&secret, &at(-400), &body)),
         ("a timestamp to come", Request::signed(&secret, &at(400), &body)),
