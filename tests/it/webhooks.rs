@@ -1,5 +1,6 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
+mod document;
 mod event;
 mod samples;
 
