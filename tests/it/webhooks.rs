@@ -1,6 +1,7 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
 mod event;
+mod ledger;
 
 use reqwest::Method;
 use serde_json::{Value, json};
