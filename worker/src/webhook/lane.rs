@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::SignedDuration;
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
 use tempmail_model::sealed::SecretSealer;
 use tempmail_store::{Attempt, Recorded, Store, StoreError, WaitingEvent, WaitingEvents};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -65,7 +64,7 @@ struct Progress {
 
 impl Desk {
     /// Sends what waits for a webhook, until nothing does, it fails, its time is over, or `drain`.
-    pub(super) async fn serve(&self, webhook: Uuid, drain: CancellationToken) {
+    pub(super) async fn serve(self: Arc<Self>, webhook: Uuid, drain: CancellationToken) {
         let left = self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
             tracing::warn!(%webhook, %error, "a webhook was left");
             Left::Released(None)
@@ -78,10 +77,15 @@ impl Desk {
         }
     }
 
-    async fn send_all(&self, webhook: Uuid, drain: &CancellationToken) -> Result<Left, StoreError> {
+    async fn send_all(
+        self: &Arc<Self>,
+        webhook: Uuid,
+        drain: &CancellationToken,
+    ) -> Result<Left, StoreError> {
         let quantum = Instant::now() + QUANTUM;
         let mut progress = Progress { window: 1, after: 0, held: false, failed: false };
-        let mut sending = FuturesUnordered::new();
+        // Each is a task: their answers are read, and their time is taken, also while others are recorded.
+        let mut sending = JoinSet::new();
         loop {
             if !progress.failed && Instant::now() < quantum && !drain.is_cancelled() {
                 let room = self.room(progress.window, sending.len());
@@ -95,15 +99,14 @@ impl Desk {
                     };
                     let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
                     for (event, room) in waiting.events.into_iter().zip(room) {
-                        sending.push(self.send(event, Arc::clone(&url), Arc::clone(&secret), room));
+                        let (desk, url, secret) = (Arc::clone(self), Arc::clone(&url), Arc::clone(&secret));
+                        sending.spawn(async move { desk.send(event, &url, &secret, room).await });
                     }
                 }
             }
-            let Some(first) = sending.next().await else { break };
-            let mut ended = vec![first];
-            while let Some(Some(next)) = sending.next().now_or_never() {
-                ended.push(next);
-            }
+            let Some(first) = sending.join_next().await else { break };
+            let rest = std::iter::from_fn(|| sending.try_join_next());
+            let ended: Vec<Attempt> = std::iter::once(first).chain(rest).map(made).collect();
             progress.failed |= ended.iter().any(|attempt| attempt.error.is_some());
             match self.record(webhook, &ended).await? {
                 Recorded::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
@@ -149,13 +152,13 @@ impl Desk {
     async fn send(
         &self,
         event: WaitingEvent,
-        url: Arc<str>,
-        secret: Arc<str>,
+        url: &str,
+        secret: &str,
         room: Option<OwnedSemaphorePermit>,
     ) -> Attempt {
         let (began, body, id) = (self.clock.now(), event::body(&event), event::event_id(&event));
-        let headers = signature::headers(&secret, &id, began, &body);
-        let answer = self.sender.send(&url, headers, body).await;
+        let headers = signature::headers(secret, &id, began, &body);
+        let answer = self.sender.send(url, headers, body).await;
         drop(room);
         let result = answer.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
@@ -195,4 +198,9 @@ impl Desk {
         }
         Ok(recorded)
     }
+}
+
+/// The attempt that a task made.
+fn made(ended: Result<Attempt, JoinError>) -> Attempt {
+    ended.expect("a request does not panic, and nobody cancels it")
 }
