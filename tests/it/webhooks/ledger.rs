@@ -3,6 +3,7 @@
 
 mod book;
 mod drain;
+mod flow;
 mod interrupted;
 mod order;
 mod seeded;

@@ -8,6 +8,7 @@ use tempmail_tests::Fleet;
 use tempmail_tests::postgres::{OwnServer, Stop};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
+use tokio::time::sleep;
 
 use super::{Line, all_is_told, at_work, with_line};
 
@@ -81,4 +82,29 @@ async fn a_worker_that_stood_still_past_its_time_records_nothing() {
     line.receiver.wait_for(3).await;
     all_is_told(&fleet).await;
     assert_eq!(line.attempts(&fleet).await, [(1, 204, None), (1, 204, None)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_while_postgres_is_away_is_no_timeout() {
+    let postgres = OwnServer::start().await;
+    let fleet = Fleet::builder().receivers().apis(1).ingests(1).database(postgres.database().await);
+    let timeout = Duration::from_secs(4);
+    let fleet = fleet.config(|config| config.webhooks.timeout_seconds = timeout.as_secs()).start().await;
+    let line = Line::of(&fleet, &fleet.tenant, "box@inbox.localhost").await;
+    // The first is told by itself, and then the two others side by side.
+    let late = |seconds| Reaction::Late(Duration::from_secs(seconds), 204);
+    line.receiver.react_next([Reaction::Status(204), late(2), late(3)]);
+    fleet.worker(0).terminate().await;
+    for subject in ["first", "second", "third"] {
+        fleet.deliver(0, &line.address, subject).await;
+    }
+    fleet.worker(0).restart().await;
+    line.receiver.wait_for(3).await;
+    postgres.stop(Stop::Kill).await;
+    // What is tried is an absence of this length.
+    sleep(2 * timeout).await;
+    postgres.start_again().await;
+    all_is_told(&fleet).await;
+    assert_eq!(line.attempts(&fleet).await, vec![(1, 204, None); 3]);
+    assert_eq!(line.receiver.count(), 3);
 }

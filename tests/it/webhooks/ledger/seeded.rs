@@ -32,7 +32,7 @@ const SOME: usize = 60;
 const STILL: Duration = WEBHOOK_HOLD.saturating_add(Duration::from_secs(2));
 
 /// Longest that a receiver takes for its answer.
-const LATENCY: Duration = Duration::from_millis(60);
+const LATENCY: Duration = Duration::from_millis(400);
 
 /// Answers that are decided in advance; what comes after them is answered at once.
 const ANSWERS: usize = 5_000;
