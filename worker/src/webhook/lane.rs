@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::sender::Sender;
+use super::sender::{NoFile, Sender};
 use super::{event, schedule, signature};
 
 /// Requests to one webhook side by side, at most.
@@ -24,6 +24,8 @@ const QUANTUM: Duration = Duration::from_secs(5);
 /// When a webhook is looked at again whose events can't be sent just now, through no fault of its
 /// receiver.
 const LATER: SignedDuration = SignedDuration::from_secs(60);
+/// When a webhook is looked at again that there was no file for.
+const SOON: SignedDuration = SignedDuration::from_secs(5);
 /// Times that recording is tried while Postgres is away, and the time between them: shorter in all
 /// than a webhook is in hand.
 const RECORD_TRIES: u32 = 10;
@@ -60,6 +62,25 @@ struct Progress {
     held: bool,
     /// Whether an attempt failed: nothing more is sent.
     failed: bool,
+    /// Whether there was no file left for one: nothing more is sent.
+    exhausted: bool,
+}
+
+impl Progress {
+    fn goes_on(&self) -> bool {
+        !self.failed && !self.exhausted
+    }
+
+    /// When the lane is looked at again, where that is not said by a failure or the next event.
+    fn later(&self) -> Option<SignedDuration> {
+        if self.failed {
+            None
+        } else if self.exhausted {
+            Some(SOON)
+        } else {
+            self.held.then_some(LATER)
+        }
+    }
 }
 
 impl Desk {
@@ -83,11 +104,11 @@ impl Desk {
         drain: &CancellationToken,
     ) -> Result<Left, StoreError> {
         let quantum = Instant::now() + QUANTUM;
-        let mut progress = Progress { window: 1, after: 0, held: false, failed: false };
+        let mut progress = Progress { window: 1, after: 0, held: false, failed: false, exhausted: false };
         // Each is a task: their answers are read, and their time is taken, also while others are recorded.
         let mut sending = JoinSet::new();
         loop {
-            if !progress.failed && Instant::now() < quantum && !drain.is_cancelled() {
+            if progress.goes_on() && Instant::now() < quantum && !drain.is_cancelled() {
                 let room = self.room(progress.window, sending.len());
                 if !room.is_empty() {
                     let Some(waiting) = self.next(webhook, &mut progress, room.len()).await? else {
@@ -106,14 +127,19 @@ impl Desk {
             }
             let Some(first) = sending.join_next().await else { break };
             let rest = std::iter::from_fn(|| sending.try_join_next());
-            let ended: Vec<Attempt> = std::iter::once(first).chain(rest).map(made).collect();
+            let ended: Vec<Result<Attempt, NoFile>> = std::iter::once(first).chain(rest).map(made).collect();
+            progress.exhausted |= ended.iter().any(Result::is_err);
+            let ended: Vec<Attempt> = ended.into_iter().flatten().collect();
+            if ended.is_empty() {
+                continue;
+            }
             progress.failed |= ended.iter().any(|attempt| attempt.error.is_some());
             match self.record(webhook, &ended).await? {
                 Recorded::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
                 Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
             }
         }
-        Ok(Left::Released((progress.held && !progress.failed).then_some(LATER)))
+        Ok(Left::Released(progress.later()))
     }
 
     /// Room for as many requests as there may be more of.
@@ -155,15 +181,18 @@ impl Desk {
         url: &str,
         secret: &str,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Attempt {
+    ) -> Result<Attempt, NoFile> {
         let (began, body, id) = (self.clock.now(), event::body(&event), event::event_id(&event));
         let headers = signature::headers(secret, &id, began, &body);
         let answer = self.sender.send(url, headers, body).await;
         drop(room);
+        let answer = answer.inspect_err(|NoFile| {
+            metrics::counter!("tempmail_webhook_attempts_without_file_total").increment(1);
+        })?;
         let result = answer.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
         metrics::histogram!("tempmail_webhook_attempt_seconds").record(answer.took.as_secs_f64());
-        Attempt {
+        Ok(Attempt {
             id: new_id(self.clock.now()),
             event: event.id,
             seq: event.seq,
@@ -173,7 +202,7 @@ impl Desk {
             error: answer.error,
             duration_ms: i32::try_from(answer.took.as_millis()).unwrap_or(i32::MAX),
             retry_after: answer.retry_after,
-        }
+        })
     }
 
     /// Records attempts, also where Postgres is away for some seconds: what is not recorded is sent
@@ -201,6 +230,6 @@ impl Desk {
 }
 
 /// The attempt that a task made.
-fn made(ended: Result<Attempt, JoinError>) -> Attempt {
+fn made(ended: Result<Result<Attempt, NoFile>, JoinError>) -> Result<Attempt, NoFile> {
     ended.expect("a request does not panic, and nobody cancels it")
 }
