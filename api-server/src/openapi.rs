@@ -1,6 +1,7 @@
 //! The OpenAPI 3.1 document, from the table that routes requests: an operation is declared
 //! where its handler is routed, so neither can be without the other.
 
+mod callback;
 mod document;
 mod operation;
 mod page;

@@ -1,8 +1,10 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
 mod disabled;
+mod document;
 mod event;
 mod ledger;
+mod samples;
 mod schedule;
 
 use reqwest::Method;

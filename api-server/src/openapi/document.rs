@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::callback;
 use super::operation::{Credential, Operation, Success};
 use super::routes::Routes;
 use crate::error::Surface;
@@ -40,6 +41,10 @@ pub(crate) fn document(routes: &Routes) -> Value {
             schemas.insert(name.clone(), schema);
         }
     }
+    for (name, mut schema) in callback::schemas() {
+        complete(&mut schema);
+        schemas.insert(name.to_owned(), schema);
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -56,6 +61,7 @@ pub(crate) fn document(routes: &Routes) -> Value {
             {"name": "document", "description": "This document."},
         ],
         "paths": paths,
+        "webhooks": callback::webhooks(),
         "components": {"schemas": schemas, "responses": shared, "securitySchemes": security_schemes()},
     })
 }

@@ -208,12 +208,12 @@ fn prose(text: &str) -> Markup {
     }
 }
 
-/// The operations of a tag, by path.
+/// The operations of a tag, by path, and what webhooks are sent.
 fn operations<'a>(
     document: &'a Value,
     tag: &'a Value,
 ) -> impl Iterator<Item = (&'static str, &'a str, &'a Value)> {
-    entries(&document["paths"]).flat_map(move |(path, item)| {
+    entries(&document["paths"]).chain(entries(&document["webhooks"])).flat_map(move |(path, item)| {
         let described = METHODS.iter().filter_map(move |method| Some((*method, item.get(*method)?)));
         described
             .filter(move |(_, operation)| operation["tags"][0] == tag["name"])

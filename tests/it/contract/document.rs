@@ -49,7 +49,9 @@ async fn the_page_shows_all_of_it_and_runs_nothing() {
     {
         assert!(!html.contains(foreign), "{foreign}");
     }
-    for (path, item) in document["paths"].as_object().unwrap() {
+    let (paths, webhooks) =
+        (document["paths"].as_object().unwrap(), document["webhooks"].as_object().unwrap());
+    for (path, item) in paths.iter().chain(webhooks) {
         for (method, operation) in item.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap();
             assert!(html.contains(&format!("id=\"{id}\"")), "{method} {path}");

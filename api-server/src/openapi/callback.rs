@@ -1,0 +1,68 @@
+//! What webhooks are sent, as the document describes it: the one request that goes out.
+
+use serde_json::{Value, json};
+use tempmail_model::webhook::EMAIL_RECEIVED;
+
+/// Names and descriptions of the fields that each request carries.
+const HEADERS: [(&str, &str); 6] = [
+    ("X-Webhook-ID", "Id of the event, the same in every attempt."),
+    ("X-Webhook-Timestamp", "When the attempt began, seconds since 1970."),
+    (
+        "X-Webhook-Signature",
+        "`sha256=` and, in lowercase hexadecimal, the HMAC-SHA256 of the timestamp, a dot and the body, with the secret as the key.",
+    ),
+    ("webhook-id", "Id of the event, for Standard Webhooks."),
+    ("webhook-timestamp", "When the attempt began, for Standard Webhooks."),
+    ("webhook-signature", "The signature of Standard Webhooks, whose key is the decoded part of the secret."),
+];
+
+/// The document's `webhooks`.
+pub(super) fn webhooks() -> Value {
+    let headers: Vec<Value> = HEADERS
+        .iter()
+        .map(|(name, description)| {
+            json!({"name": name, "in": "header", "required": true, "description": description,
+                   "schema": {"type": "string"}})
+        })
+        .collect();
+    json!({EMAIL_RECEIVED: {"post": {
+        "operationId": "emailReceived",
+        "summary": "A mail was stored for a mailbox of the tenant",
+        "description": "Sent to the `url` of each active webhook, at least once, until it is answered with 2xx.",
+        "tags": ["pro"],
+        "security": [],
+        "parameters": headers,
+        "requestBody": {"required": true, "content": {"application/json": {
+            "schema": {"$ref": "#/components/schemas/EmailReceived"},
+        }}},
+        "responses": {
+            "2XX": {"description": "It is delivered. Up to 16 KiB of the answer are read, and none of it is kept."},
+            "default": {"description": "It failed, and is sent again later; the 10th failure in a row disables the webhook."},
+        },
+    }}})
+}
+
+/// The types of its body, by name.
+pub(super) fn schemas() -> [(&'static str, Value); 2] {
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let uuid = |description: &str| json!({"type": "string", "format": "uuid", "description": description});
+    let event = json!({"type": "object", "description": "What a webhook is sent.", "properties": {
+        "id": {"type": "string", "pattern": "^evt_[0-9a-f-]{36}$",
+               "description": "The event: the same in every attempt, another one for each webhook."},
+        "type": {"type": "string", "enum": [EMAIL_RECEIVED]},
+        "created_at": text("When the mail was stored."),
+        "data": {"$ref": "#/components/schemas/ReceivedEmail"},
+    }});
+    let email = json!({"type": "object", "description": "A mail, as a webhook is told of it.", "properties": {
+        "email_id": uuid("The message."),
+        "account_id": uuid("The mailbox."),
+        "address": text("The exact recipient, with its tag."),
+        "from": text("The From header, decoded."),
+        "sender": text("The envelope's reverse-path; empty for bounces."),
+        "subject": {"type": "string"},
+        "preview_text": {"type": "string"},
+        "size": {"type": "integer", "minimum": 0, "description": "Octets."},
+        "created_at": text("When the mail was stored."),
+    }});
+    [("EmailReceived", event), ("ReceivedEmail", email)]
+}
