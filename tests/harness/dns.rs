@@ -3,6 +3,7 @@
 //! can be made to behave badly.
 
 mod fault;
+mod fickle;
 mod forger;
 mod recursion;
 mod server;
@@ -18,6 +19,7 @@ use hickory_proto::rr::{Name, RData, RecordType};
 use tempmail_runtime::config::{Dns, DnsMode};
 
 pub use self::fault::{Fault, Hold};
+pub use self::fickle::FickleServer;
 pub use self::forger::Forgery;
 pub use self::server::{Asked, NameServer};
 use self::server::{Role, Sockets};
@@ -187,6 +189,16 @@ impl DnsWorld {
         }
     }
 
+    /// Sets the addresses of a name, of both families, at every server of its domain.
+    pub async fn set_addresses(&self, at: &str, addresses: &[IpAddr]) {
+        let records = addresses.iter().copied().map(address_record);
+        let (ipv6, ipv4): (Vec<_>, Vec<_>) = records.partition(|data| matches!(data, RData::AAAA(_)));
+        for server in self.domains.servers_of(&name(at)) {
+            server.set(at, RecordType::A, ipv4.clone()).await;
+            server.set(at, RecordType::AAAA, ipv6.clone()).await;
+        }
+    }
+
     /// Makes a name an alias, at every server of its domain.
     pub async fn set_cname(&self, at: &str, target: &str) {
         for server in self.domains.servers_of(&name(at)) {
@@ -246,11 +258,14 @@ impl NameServer {
     }
 
     async fn add_address(&self, host: &str, address: IpAddr) {
-        let data = match address {
-            IpAddr::V4(address) => RData::A(A(address)),
-            IpAddr::V6(address) => RData::AAAA(address.into()),
-        };
-        self.add(host, data).await;
+        self.add(host, address_record(address)).await;
+    }
+}
+
+fn address_record(address: IpAddr) -> RData {
+    match address {
+        IpAddr::V4(address) => RData::A(A(address)),
+        IpAddr::V6(address) => RData::AAAA(address.into()),
     }
 }
 

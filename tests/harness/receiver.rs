@@ -4,6 +4,7 @@ mod authority;
 mod listener;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +18,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
@@ -46,12 +47,18 @@ pub enum Reaction {
     Drip,
     /// Answers 200 with a body without an end.
     Endless,
+    /// Answers 200 with so many octets of a body, and then nothing more.
+    Stops(usize),
     /// Answers 200 with part of a body, and breaks the connection.
     Break,
     /// Resets each connection as soon as it is there.
     Reset,
     /// Takes connections and says nothing.
     Silent,
+    /// Takes connections and speaks HTTP without TLS.
+    Plain,
+    /// Answers what comes over each connection with these octets, whatever they are.
+    Raw(String),
 }
 
 /// A request, as it came.
@@ -82,6 +89,7 @@ struct Shared {
     behaviour: Mutex<Behaviour>,
     received: Mutex<Vec<Received>>,
     connections: AtomicUsize,
+    taken: Arc<AtomicUsize>,
     piece: Bytes,
 }
 
@@ -109,6 +117,7 @@ impl Receiver {
             behaviour: Mutex::new(behaviour),
             received: Mutex::default(),
             connections: AtomicUsize::new(0),
+            taken: Arc::default(),
             piece: vec![b'x'; PIECE].into(),
         });
         let shared = Arc::clone(&state);
@@ -164,6 +173,11 @@ impl Receiver {
     /// How many connections were made.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many octets of bodies without an end were taken from it.
+    pub fn taken(&self) -> usize {
+        self.state.taken.load(Ordering::Relaxed)
     }
 
     /// Waits until so many requests have come, and gives all.
@@ -236,9 +250,22 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
             sleep(time).await;
             status(code).into_response()
         }
-        Reaction::Hang | Reaction::Reset | Reaction::Silent => std::future::pending().await,
+        Reaction::Hang | Reaction::Reset | Reaction::Silent | Reaction::Plain | Reaction::Raw(_) => {
+            std::future::pending().await
+        }
         Reaction::Drip => of_pieces(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX),
-        Reaction::Endless => of_pieces(shared.piece.clone(), Duration::ZERO, usize::MAX),
+        Reaction::Endless => {
+            let taken = Arc::clone(&shared.taken);
+            let pieces = stream::repeat(shared.piece.clone()).map(move |piece| {
+                taken.fetch_add(piece.len(), Ordering::Relaxed);
+                Ok::<_, Infallible>(piece)
+            });
+            Response::new(Body::from_stream(pieces))
+        }
+        Reaction::Stops(octets) => {
+            let body = stream::iter([Ok::<_, Infallible>(vec![b'x'; octets])]).chain(stream::pending());
+            Response::new(Body::from_stream(body))
+        }
         Reaction::Break => of_pieces(shared.piece.slice(..100), Duration::ZERO, 1),
     }
 }

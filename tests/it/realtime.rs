@@ -8,5 +8,5 @@ mod flood;
 mod places;
 mod rights;
 mod seeded;
-mod senders;
+pub mod senders;
 mod stage;

@@ -1,11 +1,15 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
+mod disabled;
 mod document;
 mod event;
+mod ledger;
 mod samples;
+mod schedule;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{Answer, App, Receiver};
 use uuid::Uuid;
 
@@ -48,4 +52,20 @@ async fn listed(app: &App, webhook: &Webhook) -> Value {
         app.request(Method::GET, "/pro/api/webhooks").bearer(&app.tenant.pro).send().await.expect(200);
     let all = listed["webhooks"].as_array().expect("a list");
     all.iter().find(|one| id_of(one) == webhook.id).expect("the webhook is listed").clone()
+}
+
+/// Waits until the webhook has failed so often in a row.
+async fn has_failed(app: &App, webhook: &Webhook, failures: u32) {
+    eventually(&format!("{failures} failures in a row"), || async {
+        (listed(app, webhook).await["failure_count"] == failures).then_some(())
+    })
+    .await;
+}
+
+/// Waits until no event waits.
+async fn nothing_waits(app: &App) {
+    eventually("no event waits", || async {
+        (app.count("SELECT count(*) FROM webhook_event").await == 0).then_some(())
+    })
+    .await;
 }

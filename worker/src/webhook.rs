@@ -10,6 +10,7 @@ mod destination;
 mod dispatcher;
 mod event;
 mod lane;
+mod open_files;
 mod schedule;
 mod sender;
 mod signature;

@@ -1,7 +1,7 @@
 //! Which addresses are public. Tenants name servers for us to talk to, and must not choose whom we
 //! talk to inside our own network.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
 use ipnet::IpNet;
@@ -53,6 +53,19 @@ static NETWORKS: LazyLock<Networks> = LazyLock::new(|| {
 pub fn is_public(address: IpAddr) -> bool {
     let assigned = address.is_ipv4() || NETWORKS.global_v6.contains(&address);
     assigned && !NETWORKS.refused.iter().any(|network| network.contains(&address))
+}
+
+/// The address of IPv4 that an address of IPv6 leads to: of `::ffff:0:0/96`, of the well-known prefix
+/// of NAT64, and of 6to4.
+pub fn ipv4_inside(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    let ipv4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
+            Some(ipv4(high, low))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +132,17 @@ mod tests {
         ];
         for address in inside {
             assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_inside_is_known() {
+        let inside = |address: &str| ipv4_inside(address.parse().unwrap());
+        for address in ["::ffff:10.1.2.3", "64:ff9b::a01:203", "2002:a01:203::1"] {
+            assert_eq!(inside(address), Some([10, 1, 2, 3].into()), "{address}");
+        }
+        for address in ["10.1.2.3", "::1", "2600::10.1.2.3", "64:ff9b:1::10.1.2.3"] {
+            assert_eq!(inside(address), None, "{address}");
         }
     }
 }

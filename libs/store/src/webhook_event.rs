@@ -16,7 +16,8 @@ use crate::{DELIVERIES_KEPT, Store, StoreError};
 pub const WEBHOOK_HOLD: Duration = Duration::from_secs(15);
 
 /// Every webhook with waiting events is found by one step in their index. Whoever was served
-/// longest ago comes first.
+/// longest ago comes first. What the process has without working on it, since letting go of it failed or
+/// the answer to its claim was lost, it takes again at once.
 const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     WITH RECURSIVE lane (webhook) AS (
         (SELECT e.webhook FROM webhook_event e ORDER BY e.webhook LIMIT 1)
@@ -27,14 +28,14 @@ const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     ), due AS MATERIALIZED (
         SELECT w.id, w.failure_count > 0 AS failing, w.held_until
         FROM lane l JOIN webhook w ON w.id = l.webhook JOIN tenant t ON t.id = w.tenant
-        WHERE w.status = 'active' AND w.due_at <= $2 AND NOT t.suspended
-          AND (w.holder IS NULL OR w.held_until < now()) /* lease */
+        WHERE w.status = 'active' AND w.due_at <= $2 AND NOT t.suspended AND w.id <> ALL ($6)
+          AND (w.holder IS NULL OR w.holder = $1 OR w.held_until < now()) /* lease */
     ), chosen AS MATERIALIZED (
         SELECT w.id FROM webhook w
         WHERE w.id IN ((SELECT d.id FROM due d WHERE NOT d.failing ORDER BY d.held_until NULLS FIRST LIMIT $3)
                        UNION ALL
                        (SELECT d.id FROM due d WHERE d.failing ORDER BY d.held_until NULLS FIRST LIMIT $4))
-          AND (w.holder IS NULL OR w.held_until < now()) /* lease */
+          AND (w.holder IS NULL OR w.holder = $1 OR w.held_until < now()) /* lease */
         FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE webhook w SET holder = $1, held_until = now() + $5 * interval '1 second' /* lease */
@@ -179,13 +180,15 @@ pub enum Recorded {
 
 impl Store {
     /// Takes webhooks in hand that have events waiting and are due: up to `healthy` whose last
-    /// attempt succeeded (or that had none), and up to `failing` others.
+    /// attempt succeeded (or that had none), and up to `failing` others. None of those that it works
+    /// on just now, `in_hand`.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn claim_webhooks(
         &self,
         holder: Uuid,
+        in_hand: &[Uuid],
         healthy: i64,
         failing: i64,
         now: Timestamp,
@@ -196,6 +199,7 @@ impl Store {
             .bind(healthy)
             .bind(failing)
             .bind(WEBHOOK_HOLD.as_secs_f64())
+            .bind(in_hand)
             .fetch_all(self.pool())
             .await?;
         rows.iter()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::serve::Listener;
 use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -19,6 +20,8 @@ use crate::tls;
 const WAITING: usize = 1024;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
+/// What a receiver says that knows no TLS.
+const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 /// See the module.
 pub(super) struct TlsListener {
@@ -48,6 +51,15 @@ impl TlsListener {
                 match on_connection() {
                     Reaction::Reset => drop(stream.set_zero_linger()),
                     Reaction::Silent => silent.push(stream),
+                    Reaction::Plain => drop(tokio::spawn(say(stream, PLAIN.to_owned()))),
+                    Reaction::Raw(octets) => {
+                        let acceptor = acceptor.clone();
+                        tokio::spawn(async move {
+                            if let Ok(stream) = acceptor.accept(stream).await {
+                                say(stream, octets).await;
+                            }
+                        });
+                    }
                     _ => {
                         let (acceptor, served) = (acceptor.clone(), served.clone());
                         tokio::spawn(async move {
@@ -65,6 +77,16 @@ impl TlsListener {
 
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+/// Says something once the other side has, and hears it to its end.
+async fn say(mut stream: impl AsyncRead + AsyncWrite + Unpin, octets: String) {
+    if let Ok(1..) = stream.read(&mut [0; 1024]).await
+        && stream.write_all(octets.as_bytes()).await.is_ok()
+    {
+        let _ = stream.flush().await;
+        let _ = copy(&mut stream, &mut sink()).await;
     }
 }
 

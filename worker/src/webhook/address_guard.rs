@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig};
+use hickory_resolver::lookup_ip::LookupIp;
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::time::timeout;
 
 use super::destination::{Destinations, Reach};
+use super::open_files::are_exhausted;
 
 /// Longest that an address is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -29,6 +33,9 @@ pub(super) enum Refusal {
     /// DNS has no address for it, or does not answer.
     #[error("the receiver's name has no address")]
     NoAddress,
+    /// There was no file left to ask DNS with.
+    #[error("this process or its system has no file left")]
+    NoFile,
 }
 
 /// Looks up names through `servers`, or through the system's where there are none.
@@ -66,28 +73,44 @@ pub(super) struct AddressGuard {
     pub(super) resolver: TokioResolver,
     pub(super) destinations: Arc<Destinations>,
     pub(super) reach: Reach,
+    /// Longest that all of a look-up may take. Shorter than what is allowed for a connection, so that
+    /// it is told from one that takes too long.
+    pub(super) within: Duration,
+}
+
+impl AddressGuard {
+    /// What DNS says; `None` where it says nothing in time.
+    async fn look_up(&self, name: &str) -> Option<Result<LookupIp, NetError>> {
+        // The dot at the end: no search list of the system makes another name of it.
+        let name = format!("{}.", name.trim_end_matches('.'));
+        timeout(self.within, self.resolver.lookup_ip(name)).await.ok()
+    }
+
+    /// What may be connected to.
+    fn judge(&self, found: Option<Result<LookupIp, NetError>>) -> Result<Vec<SocketAddr>, Refusal> {
+        let addresses: Vec<SocketAddr> = match found {
+            Some(Ok(found)) => found.iter().map(|address| (address, 0).into()).collect(),
+            Some(Err(NetError::Io(error))) if are_exhausted(&error) => return Err(Refusal::NoFile),
+            Some(Err(_)) | None => Vec::new(),
+        };
+        if addresses.is_empty() {
+            // Of names of the inside nobody learns whether they exist.
+            let is_known = self.reach == Reach::Public;
+            return Err(if is_known { Refusal::NoAddress } else { Refusal::Blocked });
+        }
+        let all_admitted = addresses.iter().all(|one| self.destinations.admits(self.reach, one.ip()));
+        if all_admitted { Ok(addresses) } else { Err(Refusal::Blocked) }
+    }
 }
 
 impl Resolve for AddressGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
         Box::pin(async move {
-            // The dot at the end: no search list of the system makes another name of it.
-            let name = format!("{}.", name.as_str().trim_end_matches('.'));
-            let found = guard.resolver.lookup_ip(name).await;
-            let addresses: Vec<SocketAddr> = found
-                .map(|found| found.iter().map(|address| (address, 0).into()).collect())
-                .unwrap_or_default();
-            let judged = if addresses.is_empty() {
-                // Of names of the inside nobody learns whether they exist.
-                let is_known = guard.reach == Reach::Public;
-                Err(if is_known { Refusal::NoAddress } else { Refusal::Blocked })
-            } else if addresses.iter().all(|one| guard.destinations.admits(guard.reach, one.ip())) {
-                Ok(Box::new(addresses.into_iter()) as Addrs)
-            } else {
-                Err(Refusal::Blocked)
-            };
-            judged.map_err(|refusal| Box::new(refusal) as Box<dyn Error + Send + Sync>)
+            let judged = guard.judge(guard.look_up(name.as_str()).await);
+            judged
+                .map(|addresses| Box::new(addresses.into_iter()) as Addrs)
+                .map_err(|refusal| Box::new(refusal) as Box<dyn Error + Send + Sync>)
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tempmail_model::network::is_public;
+use tempmail_model::network::{ipv4_inside, is_public};
 use url::{Host, Url};
 
 /// Ports of the web; others may be anybody's.
@@ -50,8 +50,12 @@ impl Destinations {
 
     /// Whether a connection to `address` may be made.
     pub(super) fn admits(&self, reach: Reach, address: IpAddr) -> bool {
-        let within = |networks: &[IpNet]| networks.iter().any(|network| network.contains(&address));
-        !within(&self.denied) && (within(&self.allowed) || (reach == Reach::Public && is_public(address)))
+        let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
+        // What is denied is denied in every form.
+        let denied = within(&self.denied, address)
+            || ipv4_inside(address).is_some_and(|inside| within(&self.denied, inside.into()));
+        let open = within(&self.allowed, address) || (reach == Reach::Public && is_public(address));
+        open && !denied
     }
 }
 
@@ -116,5 +120,11 @@ mod tests {
         for closed in ["10.1.2.3", "8.8.8.8", "192.168.0.1", "127.0.0.1", "::1", "64:ff9b::a02:304"] {
             assert!(!admits(Reach::Public, closed), "{closed}");
         }
+        let all = destinations(&["0.0.0.0/0", "::/0"], &["10.1.0.0/16"]);
+        let admits = |address: &str| all.admits(Reach::Allowed, address.parse().unwrap());
+        for closed in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"] {
+            assert!(!admits(closed), "{closed}");
+        }
+        assert!(admits("10.2.0.1") && admits("::ffff:10.2.0.1") && admits("::1"));
     }
 }

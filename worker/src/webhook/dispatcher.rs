@@ -12,7 +12,7 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{ClaimedWebhook, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::JoinMap;
 use uuid::Uuid;
@@ -82,7 +82,7 @@ impl Dispatcher {
             () = shutdown.drain.cancelled() => {}
         }
         tokio::select! {
-            () = lanes.ended() => {}
+            () = self.finish(&mut lanes) => {}
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
         // What it had in hand is free at once, not only when its time is over.
@@ -93,10 +93,7 @@ impl Dispatcher {
 
     async fn dispatch(&self, lanes: &mut Lanes, drain: &CancellationToken) {
         let mut hints = self.bus.subscribe();
-        let mut renewals = interval(RENEW);
-        renewals.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut measurements = interval(MEASURE);
-        measurements.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut renewals, mut measurements) = (every(RENEW), every(MEASURE));
         let (mut next_look, mut soonest) = (Instant::now(), Instant::now());
         loop {
             tokio::select! {
@@ -116,11 +113,7 @@ impl Dispatcher {
                 // What came for a lane while it was in hand may have been seen by nobody.
                 Some(_) = lanes.healthy.join_next() => next_look = next_look.min(soonest),
                 Some(_) = lanes.failing.join_next() => next_look = next_look.min(soonest),
-                _ = renewals.tick() => {
-                    if let Err(error) = self.desk.store.hold_webhooks(self.desk.holder, &lanes.webhooks()).await {
-                        tracing::debug!(%error, "webhooks in hand were not renewed");
-                    }
-                }
+                _ = renewals.tick() => self.renew(lanes).await,
                 _ = measurements.tick() => {
                     if let Err(error) = self.measure().await {
                         tracing::debug!(%error, "what waits for webhooks was not measured");
@@ -130,19 +123,38 @@ impl Dispatcher {
         }
     }
 
+    /// Lets the requests in hand end, and keeps their lanes until then.
+    async fn finish(&self, lanes: &mut Lanes) {
+        let mut renewals = every(RENEW);
+        loop {
+            tokio::select! {
+                Some(_) = lanes.healthy.join_next() => {}
+                Some(_) = lanes.failing.join_next() => {}
+                _ = renewals.tick(), if !lanes.is_empty() => self.renew(lanes).await,
+                else => return,
+            }
+        }
+    }
+
+    async fn renew(&self, lanes: &Lanes) {
+        if let Err(error) = self.desk.store.hold_webhooks(self.desk.holder, &lanes.webhooks()).await {
+            tracing::debug!(%error, "webhooks in hand were not renewed");
+        }
+    }
+
     /// Takes lanes in hand that are due, as many as there is room for.
     async fn claim(&self, lanes: &mut Lanes, drain: &CancellationToken) -> Result<(), StoreError> {
         let room = |taken: usize, of: usize| i64::try_from(of.saturating_sub(taken)).unwrap_or(0);
         let (healthy, failing) = (room(lanes.healthy.len(), HEALTHY), room(lanes.failing.len(), FAILING));
         let now = self.desk.clock.now();
-        let claimed = self.desk.store.claim_webhooks(self.desk.holder, healthy, failing, now).await?;
+        // A lane that ends meanwhile is among them, and taken at the look that follows its end.
+        let in_hand = lanes.webhooks();
+        let claimed =
+            self.desk.store.claim_webhooks(self.desk.holder, &in_hand, healthy, failing, now).await?;
         for ClaimedWebhook { id, failing } in claimed {
-            // One whose time was over, since Postgres or this process stood still, may be in hand.
-            if !lanes.has(id) {
-                let (desk, drain) = (Arc::clone(&self.desk), drain.clone());
-                let lanes = if failing { &mut lanes.failing } else { &mut lanes.healthy };
-                lanes.spawn(id, async move { desk.serve(id, drain).await });
-            }
+            let (desk, drain) = (Arc::clone(&self.desk), drain.clone());
+            let lanes = if failing { &mut lanes.failing } else { &mut lanes.healthy };
+            lanes.spawn(id, async move { desk.serve(id, drain).await });
         }
         let in_hand = lanes.healthy.len() + lanes.failing.len();
         metrics::gauge!("tempmail_webhooks_in_hand").set(gauge(in_hand));
@@ -161,23 +173,25 @@ impl Dispatcher {
 }
 
 impl Lanes {
-    fn has(&self, webhook: Uuid) -> bool {
-        self.healthy.contains_key(&webhook) || self.failing.contains_key(&webhook)
+    fn is_empty(&self) -> bool {
+        self.healthy.is_empty() && self.failing.is_empty()
     }
 
     fn webhooks(&self) -> Vec<Uuid> {
         self.healthy.keys().chain(self.failing.keys()).copied().collect()
     }
 
-    async fn ended(&mut self) {
-        while self.healthy.join_next().await.is_some() {}
-        while self.failing.join_next().await.is_some() {}
-    }
-
     async fn abort(&mut self) {
         self.healthy.shutdown().await;
         self.failing.shutdown().await;
     }
+}
+
+/// After a stand-still no burst.
+fn every(period: Duration) -> Interval {
+    let mut interval = interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
 }
 
 fn gauge(count: impl TryInto<u32>) -> f64 {

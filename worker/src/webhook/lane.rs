@@ -3,19 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use jiff::SignedDuration;
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
 use tempmail_model::sealed::SecretSealer;
 use tempmail_store::{Attempt, Recorded, Store, StoreError, WaitingEvent, WaitingEvents};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::sender::Sender;
+use super::sender::{NoFile, Sender};
 use super::{event, schedule, signature};
 
 /// Requests to one webhook side by side, at most.
@@ -25,6 +24,8 @@ const QUANTUM: Duration = Duration::from_secs(5);
 /// When a webhook is looked at again whose events can't be sent just now, through no fault of its
 /// receiver.
 const LATER: SignedDuration = SignedDuration::from_secs(60);
+/// When a webhook is looked at again that there was no file for.
+const SOON: SignedDuration = SignedDuration::from_secs(5);
 /// Times that recording is tried while Postgres is away, and the time between them: shorter in all
 /// than a webhook is in hand.
 const RECORD_TRIES: u32 = 10;
@@ -61,11 +62,30 @@ struct Progress {
     held: bool,
     /// Whether an attempt failed: nothing more is sent.
     failed: bool,
+    /// Whether there was no file left for one: nothing more is sent.
+    exhausted: bool,
+}
+
+impl Progress {
+    fn goes_on(&self) -> bool {
+        !self.failed && !self.exhausted
+    }
+
+    /// When the lane is looked at again, where that is not said by a failure or the next event.
+    fn later(&self) -> Option<SignedDuration> {
+        if self.failed {
+            None
+        } else if self.exhausted {
+            Some(SOON)
+        } else {
+            self.held.then_some(LATER)
+        }
+    }
 }
 
 impl Desk {
     /// Sends what waits for a webhook, until nothing does, it fails, its time is over, or `drain`.
-    pub(super) async fn serve(&self, webhook: Uuid, drain: CancellationToken) {
+    pub(super) async fn serve(self: Arc<Self>, webhook: Uuid, drain: CancellationToken) {
         let left = self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
             tracing::warn!(%webhook, %error, "a webhook was left");
             Left::Released(None)
@@ -78,12 +98,17 @@ impl Desk {
         }
     }
 
-    async fn send_all(&self, webhook: Uuid, drain: &CancellationToken) -> Result<Left, StoreError> {
+    async fn send_all(
+        self: &Arc<Self>,
+        webhook: Uuid,
+        drain: &CancellationToken,
+    ) -> Result<Left, StoreError> {
         let quantum = Instant::now() + QUANTUM;
-        let mut progress = Progress { window: 1, after: 0, held: false, failed: false };
-        let mut sending = FuturesUnordered::new();
+        let mut progress = Progress { window: 1, after: 0, held: false, failed: false, exhausted: false };
+        // Each is a task: their answers are read, and their time is taken, also while others are recorded.
+        let mut sending = JoinSet::new();
         loop {
-            if !progress.failed && Instant::now() < quantum && !drain.is_cancelled() {
+            if progress.goes_on() && Instant::now() < quantum && !drain.is_cancelled() {
                 let room = self.room(progress.window, sending.len());
                 if !room.is_empty() {
                     let Some(waiting) = self.next(webhook, &mut progress, room.len()).await? else {
@@ -95,14 +120,18 @@ impl Desk {
                     };
                     let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
                     for (event, room) in waiting.events.into_iter().zip(room) {
-                        sending.push(self.send(event, Arc::clone(&url), Arc::clone(&secret), room));
+                        let (desk, url, secret) = (Arc::clone(self), Arc::clone(&url), Arc::clone(&secret));
+                        sending.spawn(async move { desk.send(event, &url, &secret, room).await });
                     }
                 }
             }
-            let Some(first) = sending.next().await else { break };
-            let mut ended = vec![first];
-            while let Some(Some(next)) = sending.next().now_or_never() {
-                ended.push(next);
+            let Some(first) = sending.join_next().await else { break };
+            let rest = std::iter::from_fn(|| sending.try_join_next());
+            let ended: Vec<Result<Attempt, NoFile>> = std::iter::once(first).chain(rest).map(made).collect();
+            progress.exhausted |= ended.iter().any(Result::is_err);
+            let ended: Vec<Attempt> = ended.into_iter().flatten().collect();
+            if ended.is_empty() {
+                continue;
             }
             progress.failed |= ended.iter().any(|attempt| attempt.error.is_some());
             match self.record(webhook, &ended).await? {
@@ -110,7 +139,7 @@ impl Desk {
                 Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
             }
         }
-        Ok(Left::Released((progress.held && !progress.failed).then_some(LATER)))
+        Ok(Left::Released(progress.later()))
     }
 
     /// Room for as many requests as there may be more of.
@@ -149,18 +178,21 @@ impl Desk {
     async fn send(
         &self,
         event: WaitingEvent,
-        url: Arc<str>,
-        secret: Arc<str>,
+        url: &str,
+        secret: &str,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Attempt {
+    ) -> Result<Attempt, NoFile> {
         let (began, body, id) = (self.clock.now(), event::body(&event), event::event_id(&event));
-        let headers = signature::headers(&secret, &id, began, &body);
-        let answer = self.sender.send(&url, headers, body).await;
+        let headers = signature::headers(secret, &id, began, &body);
+        let answer = self.sender.send(url, headers, body).await;
         drop(room);
+        let answer = answer.inspect_err(|NoFile| {
+            metrics::counter!("tempmail_webhook_attempts_without_file_total").increment(1);
+        })?;
         let result = answer.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
         metrics::histogram!("tempmail_webhook_attempt_seconds").record(answer.took.as_secs_f64());
-        Attempt {
+        Ok(Attempt {
             id: new_id(self.clock.now()),
             event: event.id,
             seq: event.seq,
@@ -170,7 +202,7 @@ impl Desk {
             error: answer.error,
             duration_ms: i32::try_from(answer.took.as_millis()).unwrap_or(i32::MAX),
             retry_after: answer.retry_after,
-        }
+        })
     }
 
     /// Records attempts, also where Postgres is away for some seconds: what is not recorded is sent
@@ -195,4 +227,9 @@ impl Desk {
         }
         Ok(recorded)
     }
+}
+
+/// The attempt that a task made.
+fn made(ended: Result<Result<Attempt, NoFile>, JoinError>) -> Result<Attempt, NoFile> {
+    ended.expect("a request does not panic, and nobody cancels it")
 }
