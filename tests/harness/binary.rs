@@ -123,6 +123,14 @@ impl Binary {
         process::resident_bytes(self.child.id()).expect("the process is there")
     }
 
+    /// Sets how many files it may have open, and returns how many it might before.
+    ///
+    /// # Panics
+    /// It has ended, or may not have so many.
+    pub fn limit_files(&self, most: u64) -> u64 {
+        process::limit_files(self.child.id(), most)
+    }
+
     /// Processor time that it used so far, in steps of 10 ms.
     ///
     /// # Panics

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use crate::wait::DEADLINE;
 
@@ -43,6 +44,18 @@ pub(crate) fn resident_bytes(process: u32) -> Option<u64> {
 /// it is gone.
 pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
     stat(process).map(|stat| TICK * stat.ticks)
+}
+
+/// Sets how many files it may have open, of which it has some already; returns what it was.
+///
+/// # Panics
+/// It is gone, or the limit would be above what is allowed.
+pub(crate) fn limit_files(process: u32, most: u64) -> u64 {
+    let process = rustix::process::Pid::from_raw(pid(process).as_raw());
+    // What is allowed is what this process may have, which has started it.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(most), maximum });
+    before.expect("the limit can be set").current.expect("files have a limit")
 }
 
 /// The processes that `root` started, and theirs.

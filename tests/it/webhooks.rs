@@ -3,7 +3,9 @@
 mod disabled;
 mod document;
 mod event;
+mod guard;
 mod ledger;
+mod receivers;
 mod samples;
 mod schedule;
 
@@ -54,6 +56,7 @@ async fn listed(app: &App, webhook: &Webhook) -> Value {
     all.iter().find(|one| id_of(one) == webhook.id).expect("the webhook is listed").clone()
 }
 
+<<<<<<< HEAD
 /// Waits until the webhook has failed so often in a row.
 async fn has_failed(app: &App, webhook: &Webhook, failures: u32) {
     eventually(&format!("{failures} failures in a row"), || async {
@@ -68,4 +71,40 @@ async fn nothing_waits(app: &App) {
         (app.count("SELECT count(*) FROM webhook_event").await == 0).then_some(())
     })
     .await;
+=======
+/// The first attempt at each of these URLs, told of one mail. Some are of the kind that can't be created
+/// any more: they are rows of an older version.
+async fn first_attempts(app: &App, urls: &[String]) -> Vec<Value> {
+    sqlx::query("UPDATE tenant SET webhook_limit = 1000").execute(&app.pool).await.unwrap();
+    let mut webhooks = Vec::new();
+    for url in urls {
+        let webhook = webhook_to(app, "https://hooks.example/").await;
+        sqlx::query("UPDATE webhook SET url = $1 WHERE id = $2")
+            .bind(url)
+            .bind(webhook.id)
+            .execute(&app.pool)
+            .await
+            .unwrap();
+        webhooks.push(webhook);
+    }
+    app.mailbox(Some(&app.tenant.pro), "told@inbox.localhost").await;
+    app.deliver("told@inbox.localhost", "Told", "").await;
+    let mut attempts = Vec::new();
+    for (webhook, url) in webhooks.iter().zip(urls) {
+        let first = eventually(url, || async { deliveries(app, webhook).await.pop() }).await;
+        assert_eq!(first["attempt"], 1, "{url}");
+        attempts.push(first);
+    }
+    attempts
+}
+
+/// What a record tells of an attempt's end.
+fn outcome(attempt: &Value) -> (i64, Option<&str>) {
+    (attempt["status_code"].as_i64().expect("a number"), attempt["error"].as_str())
+}
+
+/// Whether it was blocked, as every other one is that was.
+fn is_blocked(attempt: &Value) -> bool {
+    outcome(attempt) == (0, Some("blocked_address")) && attempt["duration_ms"] == 0
+>>>>>>> guard
 }

@@ -177,6 +177,15 @@ impl Pod {
         self.with(|starts| starts.binary.resident_bytes())
     }
 
+    /// Sets how many files it may have open, and returns how many it might before. Those that are open
+    /// stay so.
+    ///
+    /// # Panics
+    /// It has ended, or may not have so many.
+    pub fn limit_files(&self, most: u64) -> u64 {
+        self.with(|starts| starts.binary.limit_files(most))
+    }
+
     /// Processor time that it used since its start, in steps of 10 ms.
     ///
     /// # Panics

@@ -31,7 +31,7 @@ async fn no_secret_is_in_the_database_in_clear_text() {
 }
 
 /// Every row of every table, as text.
-async fn rows(app: &App) -> String {
+pub async fn rows(app: &App) -> String {
     let tables: Vec<String> =
         sqlx::query_scalar("SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
             .fetch_all(&app.pool)

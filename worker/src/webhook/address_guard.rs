@@ -15,7 +15,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::time::timeout;
 
 use super::destination::{Destinations, Reach};
-use super::open_files::are_exhausted;
+use super::open_files::is_none_left;
 
 /// Longest that an address is remembered.
 const REMEMBERED: Duration = Duration::from_secs(60);
@@ -90,7 +90,9 @@ impl AddressGuard {
     fn judge(&self, found: Option<Result<LookupIp, NetError>>) -> Result<Vec<SocketAddr>, Refusal> {
         let addresses: Vec<SocketAddr> = match found {
             Some(Ok(found)) => found.iter().map(|address| (address, 0).into()).collect(),
-            Some(Err(NetError::Io(error))) if are_exhausted(&error) => return Err(Refusal::NoFile),
+            Some(Err(NetError::Dns(_))) => Vec::new(),
+            // The resolver does not tell why it could not ask.
+            Some(Err(_)) | None if is_none_left() => return Err(Refusal::NoFile),
             Some(Err(_)) | None => Vec::new(),
         };
         if addresses.is_empty() {

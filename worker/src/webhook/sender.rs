@@ -219,10 +219,9 @@ fn word(error: &reqwest::Error) -> Result<&'static str, NoFile> {
                 return Ok("connection_refused");
             }
             // An error within an I/O error is not among its sources.
-            if let Some(inner) = io.get_ref()
-                && inner.is::<rustls::Error>()
-            {
-                return Ok("tls_failure");
+            if let Some(inner) = io.get_ref() {
+                source = Some(inner);
+                continue;
             }
         }
         source = cause.source();

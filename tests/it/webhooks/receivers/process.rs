@@ -1,0 +1,114 @@
+//! What is around a worker's process: proxies, authorities, and files.
+
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::dns::FickleServer;
+use tempmail_tests::receiver::{Identity, Reaction};
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{Fleet, Receiver};
+use uuid::Uuid;
+
+use crate::pro_api::id_of;
+use crate::webhooks::outcome;
+
+async fn webhook_to(fleet: &Fleet, url: &str) -> Uuid {
+    let body = json!({ "url": url, "events": ["email.received"] });
+    let request = fleet.request(0, Method::POST, "/pro/api/webhooks").bearer(&fleet.tenant.pro);
+    id_of(&request.json(&body).send().await.expect(201))
+}
+
+/// Newest first.
+async fn deliveries(fleet: &Fleet, webhook: Uuid) -> Vec<Value> {
+    let path = format!("/pro/api/webhooks/{webhook}/deliveries");
+    let listed = fleet.request(0, Method::GET, &path).bearer(&fleet.tenant.pro).send().await.expect(200);
+    listed["deliveries"].as_array().unwrap().clone()
+}
+
+async fn first_attempt(fleet: &Fleet, url: &str) -> Value {
+    let webhook = webhook_to(fleet, url).await;
+    fleet.mailbox(Some(&fleet.tenant.pro), "told@inbox.localhost").await;
+    fleet.deliver(0, "told@inbox.localhost", "Told").await;
+    eventually("an attempt is recorded", || async { deliveries(fleet, webhook).await.pop() }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_in_the_environment_is_not_used() {
+    let proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let mut builder = Fleet::builder().apis(1).ingests(1).receivers();
+    for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+        builder = builder.env(name, &format!("http://{}", proxy.local_addr().unwrap()));
+    }
+    let (fleet, receiver) = (builder.start().await, Receiver::start().await);
+    let attempt = first_attempt(&fleet, &receiver.url()).await;
+    assert_eq!(outcome(&attempt), (204, None), "{attempt}");
+    assert!(proxy.accept().is_err(), "nobody came");
+    assert_eq!(receiver.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_without_authorities_trusts_those_that_come_with_us() {
+    let empty = tempfile::tempdir().unwrap();
+    let file = empty.path().join("none.pem");
+    std::fs::write(&file, "").unwrap();
+    let receiver = Receiver::start().await;
+    for (is_named, expected) in [(true, (204, None)), (false, (0, Some("tls_failure")))] {
+        let builder = Fleet::builder().apis(1).ingests(1).receivers().config(|config| {
+            config.webhooks.ca_file = config.webhooks.ca_file.take().filter(|_| is_named);
+        });
+        let builder = builder.env("SSL_CERT_FILE", file.to_str().unwrap());
+        let fleet = builder.env("SSL_CERT_DIR", empty.path().to_str().unwrap()).start().await;
+        let attempt = first_attempt(&fleet, &receiver.url()).await;
+        assert_eq!(outcome(&attempt), expected, "{attempt}");
+    }
+}
+
+/// That a process has no file left is no fault of a receiver.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_file_left_there_is_no_attempt() {
+    let here: IpAddr = Ipv4Addr::LOCALHOST.into();
+    let dns = FickleServer::start(move |_, _| vec![here]).await;
+    let servers = vec![dns.address()];
+    let builder = Fleet::builder().apis(1).ingests(1).receivers();
+    let fleet = builder.config(|config| config.dns.servers = servers).start().await;
+    sqlx::query("UPDATE tenant SET webhook_limit = 2").execute(&fleet.pool).await.unwrap();
+    // One is looked up without a file, the other needs one for that.
+    let names = ["localhost", "receiver.guarded.example"];
+    let receiver = Receiver::start_at((here, 0).into(), &Identity::of(&names)).await;
+    receiver.react(Reaction::With(204, "connection", "close".to_owned()));
+    let webhooks = [
+        webhook_to(&fleet, &receiver.url_of(names[0])).await,
+        webhook_to(&fleet, &receiver.url_of(names[1])).await,
+    ];
+    fleet.mailbox(Some(&fleet.tenant.pro), "told@inbox.localhost").await;
+    fleet.deliver(0, "told@inbox.localhost", "First").await;
+    receiver.wait_for(2).await;
+    for webhook in webhooks {
+        eventually("the first is recorded", || async { deliveries(&fleet, webhook).await.pop() }).await;
+    }
+    let before = fleet.worker(0).limit_files(3);
+    fleet.deliver(0, "told@inbox.localhost", "Second").await;
+    let put_off =
+        "SELECT count(*) FROM webhook WHERE due_at > '-infinity' AND holder IS NULL AND failure_count = 0";
+    eventually("both are put off", || async {
+        let count: i64 = sqlx::query_scalar(put_off).fetch_one(&fleet.pool).await.unwrap();
+        (count == 2).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.count(), 2);
+    fleet.worker(0).limit_files(before);
+    receiver.wait_for(4).await;
+    for webhook in webhooks {
+        let attempts = eventually("the second is recorded", || async {
+            let attempts = deliveries(&fleet, webhook).await;
+            (attempts.len() == 2).then_some(attempts)
+        })
+        .await;
+        for attempt in attempts {
+            assert_eq!((outcome(&attempt), &attempt["attempt"]), ((204, None), &json!(1)), "{attempt}");
+        }
+    }
+    assert!(fleet.worker(0).metric("tempmail_webhook_attempts_without_file_total").await >= 2.0);
+}

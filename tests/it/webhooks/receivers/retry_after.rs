@@ -1,0 +1,56 @@
+//! What a receiver asks for with `Retry-After`.
+
+use tempmail_tests::receiver::Reaction;
+use tempmail_tests::wait::eventually;
+
+use super::{impatient, reacting};
+use crate::webhooks::first_attempts;
+
+/// Seconds to the next attempt after the first, second, … failure; each may be a fifth more or less.
+const GAPS: [f64; 4] = [5.0, 30.0, 120.0, 600.0];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
+    let app = impatient().await;
+    let (usual, twice) = (0.8..=1.2, 1.6..=2.4);
+    let mut receivers = Vec::new();
+    let mut expected = Vec::new();
+    for (status, value, factor) in [
+        (503, "86400", &twice),
+        (429, "4294967295", &twice),
+        (429, "4294967296", &twice),
+        (503, "99999999999999999999999999999999", &twice),
+        (503, "0", &usual),
+        (429, "-1", &usual),
+        (503, "-99999999999999999999", &usual),
+        (429, "+86400", &usual),
+        (429, "1e9", &usual),
+        (503, "86400.5", &usual),
+        (503, "", &usual),
+        (503, "later", &usual),
+        (429, "NaN", &usual),
+        (503, "Fri, 31 Dec 2027 23:59:59 GMT", &usual),
+        // Others do not ask.
+        (500, "86400", &usual),
+        (404, "86400", &usual),
+        (302, "86400", &usual),
+    ] {
+        receivers.push(reacting(Reaction::With(status, "retry-after", value.to_owned())).await);
+        expected.push((status, value, factor));
+    }
+    let urls: Vec<String> = receivers.iter().map(tempmail_tests::Receiver::url).collect();
+    first_attempts(&app, &urls).await;
+    for (url, (status, value, factor)) in urls.iter().zip(expected) {
+        let statement = "SELECT failure_count, extract(epoch FROM due_at - failed_at)::float8
+                         FROM webhook WHERE url = $1 AND failure_count > 0";
+        let (failures, seconds): (i32, f64) = eventually(value, || async {
+            sqlx::query_as(statement).bind(url).fetch_optional(&app.pool).await.unwrap()
+        })
+        .await;
+        let gap = GAPS[usize::try_from(failures).unwrap() - 1];
+        assert!(
+            factor.contains(&(seconds / gap)),
+            "{status} {value:?}: {seconds} s after {failures} failures"
+        );
+    }
+}
