@@ -1,8 +1,15 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
+mod deletion;
 mod disabled;
 mod event;
+mod metrics;
+mod records;
+mod rotation;
 mod schedule;
+mod secrets;
+mod waiting;
+mod which;
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -25,6 +25,8 @@ const QUANTUM: Duration = Duration::from_secs(5);
 /// When a webhook is looked at again whose events can't be sent just now, through no fault of its
 /// receiver.
 const LATER: SignedDuration = SignedDuration::from_secs(60);
+/// Events that are looked at together where those before them could not be sent.
+const SKIPPED: i64 = 200;
 /// Times that recording is tried while Postgres is away, and the time between them: shorter in all
 /// than a webhook is in hand.
 const RECORD_TRIES: u32 = 10;
@@ -57,10 +59,12 @@ struct Progress {
     window: usize,
     /// The last event that was looked at.
     after: i64,
-    /// Whether some wait for a domain that does not serve.
+    /// Whether some wait for a domain that does not serve, or for a key that is missing.
     held: bool,
-    /// Whether an attempt failed: nothing more is sent.
+    /// Whether an attempt failed.
     failed: bool,
+    /// Whether nothing more is sent: what is under way ends, and is recorded.
+    over: bool,
 }
 
 impl Desk {
@@ -80,18 +84,20 @@ impl Desk {
 
     async fn send_all(&self, webhook: Uuid, drain: &CancellationToken) -> Result<Left, StoreError> {
         let quantum = Instant::now() + QUANTUM;
-        let mut progress = Progress { window: 1, after: 0, held: false, failed: false };
+        let mut progress = Progress { window: 1, after: 0, held: false, failed: false, over: false };
         let mut sending = FuturesUnordered::new();
         loop {
-            if !progress.failed && Instant::now() < quantum && !drain.is_cancelled() {
+            if !progress.over && Instant::now() < quantum && !drain.is_cancelled() {
                 let room = self.room(progress.window, sending.len());
                 if !room.is_empty() {
                     let Some(waiting) = self.next(webhook, &mut progress, room.len()).await? else {
-                        return Ok(Left::Lost);
+                        progress.over = true;
+                        continue;
                     };
                     let Ok(secret) = self.secrets.open(webhook, &waiting.secret) else {
                         tracing::error!(%webhook, "the secret of a webhook does not open: is a key missing?");
-                        return Ok(Left::Released(Some(LATER)));
+                        (progress.held, progress.over) = (true, true);
+                        continue;
                     };
                     let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
                     for (event, room) in waiting.events.into_iter().zip(room) {
@@ -105,6 +111,7 @@ impl Desk {
                 ended.push(next);
             }
             progress.failed |= ended.iter().any(|attempt| attempt.error.is_some());
+            progress.over |= progress.failed;
             match self.record(webhook, &ended).await? {
                 Recorded::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
                 Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
@@ -120,20 +127,20 @@ impl Desk {
         first.into_iter().chain(beside).take(window.saturating_sub(sending)).collect()
     }
 
-    /// Up to `most` further events, with the secret of this moment; `None` where the webhook is not
-    /// in hand any more. Those whose mail is gone are dropped.
+    /// Up to `most` further events, with the secret of this moment; `None` where nothing may be sent
+    /// any more. Those whose mail is gone are dropped.
     async fn next(
         &self,
         webhook: Uuid,
         progress: &mut Progress,
         most: usize,
     ) -> Result<Option<WaitingEvents>, StoreError> {
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut limit = i64::try_from(most).unwrap_or(i64::MAX);
         let now = self.clock.now();
         loop {
             let waiting =
                 self.store.list_waiting_events(webhook, self.holder, progress.after, limit, now).await?;
-            let Some(waiting) = waiting else { return Ok(None) };
+            let Some(mut waiting) = waiting else { return Ok(None) };
             progress.held |= waiting.held;
             if !waiting.gone.is_empty() {
                 self.store.drop_events(webhook, &waiting.gone).await?;
@@ -141,8 +148,14 @@ impl Desk {
             let Some(last) = waiting.last else { return Ok(Some(waiting)) };
             progress.after = last;
             if !waiting.events.is_empty() {
+                if let Some(next) = waiting.events.get(most) {
+                    progress.after = next.seq - 1;
+                    waiting.events.truncate(most);
+                }
                 return Ok(Some(waiting));
             }
+            // What can't be sent may be many.
+            limit = SKIPPED;
         }
     }
 
