@@ -55,6 +55,14 @@ impl Scene {
     }
 }
 
+/// Waits until no process has a webhook in hand.
+async fn nobody_holds_one(app: &App) {
+    eventually("no webhook is in hand", || async {
+        (app.count("SELECT count(*) FROM webhook WHERE holder IS NOT NULL").await == 0).then_some(())
+    })
+    .await;
+}
+
 fn subjects(receiver: &Receiver) -> Vec<String> {
     let received = receiver.received();
     received.iter().map(|request| request.event()["data"]["subject"].as_str().unwrap().to_owned()).collect()
@@ -135,11 +143,7 @@ async fn a_suspension_ends_what_is_being_sent() {
     receiver.wait_for(2).await;
     app.tempmail("tenant suspend harbour").await.done();
     let suspended = Instant::now() + Duration::from_secs(1);
-    eventually("nobody has it in hand", || async {
-        let held = "SELECT count(*) FROM webhook WHERE holder IS NOT NULL";
-        (app.count(held).await == 0).then_some(())
-    })
-    .await;
+    nobody_holds_one(&app).await;
     assert!(app.count("SELECT count(*) FROM webhook_event").await > 0, "some wait");
     assert!(receiver.received().iter().all(|request| request.at < suspended));
     receiver.react(Reaction::Status(204));
@@ -165,6 +169,7 @@ async fn a_domain_that_does_not_serve_keeps_its_events() {
     })
     .await;
     for hours in 1..=3 {
+        nobody_holds_one(app).await;
         app.advance_hours(1);
         app.deliver(BOX, "meanwhile", "").await;
         scene.receiver.wait_for(2 + hours).await;
@@ -174,6 +179,7 @@ async fn a_domain_that_does_not_serve_keeps_its_events() {
     let serves =
         "UPDATE domain SET serves = true, verify_status = 'verified', failure_reason = NULL WHERE id = $1";
     sqlx::query(serves).bind(domain).execute(&app.pool).await.unwrap();
+    nobody_holds_one(app).await;
     app.clock.advance(SignedDuration::from_mins(2));
     nothing_waits(app).await;
     assert_eq!(scene.receiver.count(), 5 + 29);
