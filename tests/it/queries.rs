@@ -15,14 +15,15 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_model::clock::Clock as _;
+use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{ScanRange, Store};
+use tempmail_store::{Attempt, Recorded as RecordedAttempts, ScanRange, Store, WaitingEvent};
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::{SmtpClient, smtp};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-use filled::Filled;
+use filled::{Filled, HOLDER};
 use recording::{Recorder, Statement};
 
 /// How often each request is made: Postgres may change its mind about a plan after the fifth time
@@ -144,7 +145,32 @@ const HOT: &[Hot] = &[
         ],
         rows: 200,
     },
+    Hot {
+        name: "claim_webhooks",
+        indexes: &["webhook_event_pkey", "webhook_pkey", "tenant_pkey"],
+        rows: 4 * WAITING_LANES,
+    },
+    Hot {
+        name: "list_waiting_events",
+        indexes: &[
+            "webhook_pkey",
+            "tenant_pkey",
+            "webhook_event_pkey",
+            "message_pkey",
+            "mailbox_pkey",
+            "domain_pkey",
+            "purge_inbox",
+        ],
+        rows: 100,
+    },
+    Hot { name: "record_deliveries", indexes: &["webhook_pkey", "webhook_event_pkey"], rows: 40 },
+    Hot { name: "hold_webhooks", indexes: &["webhook_pkey"], rows: 1 },
+    Hot { name: "release_webhook", indexes: &["webhook_pkey"], rows: 1 },
+    Hot { name: "webhook_backlog", indexes: &["webhook_event_pkey"], rows: WAITING_LANES },
 ];
+
+/// Webhooks with waiting events, and a few.
+const WAITING_LANES: u64 = filled::LANES as u64 + 10;
 
 const INBOX: &[&str] = &[
     "domain_serving",
@@ -160,15 +186,9 @@ const DELETION: &[&str] = &["message_pkey", "raw_pkey", "mailbox_pkey", "domain_
 
 /// Statements of upkeep, of starts, and of what a client does now and then.
 const COLD: &[&str] = &[
-    "claim_webhooks",
-    "hold_webhooks",
-    "list_waiting_events",
     "drop_events",
-    "record_deliveries",
-    "release_webhook",
     "release_webhooks",
     "forget_events",
-    "webhook_backlog",
     "ensure_delivery_day",
     "drop_delivery_days",
     "add_system_domain",
@@ -400,6 +420,7 @@ async fn record() -> Vec<Recorded> {
     record_pro_api(&filled, &mut session).await;
     record_mail(&filled, &mut session).await;
     record_loops(&filled, &mut session).await;
+    record_webhooks(&filled, &mut session).await;
     session.recorded
 }
 
@@ -632,6 +653,73 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
     session
         .record("a Pro session", &["find_token_by_id"], |_| async {
             assert!(store.find_token_by_id(TokenKind::Live, token).await.unwrap().is_some());
+        })
+        .await;
+}
+
+/// What a worker sends on the way of an event to its webhook, beside the looks of its loops.
+async fn record_webhooks(filled: &Filled, session: &mut Session<'_>) {
+    let app = &filled.app;
+    let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
+    let process: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(store.pool()).await.unwrap();
+    session.process = Some(process.unsigned_abs());
+    let now = app.clock.now();
+    // Others' are due then, for this process alone.
+    let then = now + SignedDuration::from_hours(2);
+    session
+        .record("a look for webhooks that are due", &["claim_webhooks"], |_| async {
+            let claimed = store.claim_webhooks(HOLDER, &[], 5, 1, then).await.unwrap();
+            assert_eq!(claimed.len(), 6);
+        })
+        .await;
+    let (webhook, store) = (filled.webhook, &store);
+    let waiting = store.list_waiting_events(webhook, HOLDER, 0, 1_000, now).await.unwrap().unwrap();
+    let events: Vec<_> = waiting.events.chunks(3).collect();
+    assert!(events.len() >= usize::from(REPEATED), "{} events wait", waiting.events.len());
+    session
+        .record("a webhook's next events", &["list_waiting_events"], |number| {
+            let after = events[number % 20][0].seq;
+            async move {
+                let waiting = store.list_waiting_events(webhook, HOLDER, after, 16, now).await.unwrap();
+                assert!(!waiting.unwrap().events.is_empty());
+            }
+        })
+        .await;
+    session
+        .record("a webhook's attempts", &["record_deliveries"], |number| {
+            let failed = |index: usize| (number % 4 == 0 && index == 2).then_some("http_status");
+            let attempt = |(index, event): (usize, &WaitingEvent)| Attempt {
+                id: new_id(now),
+                event: event.id,
+                seq: event.seq,
+                number: 1,
+                began: now,
+                status_code: 204,
+                error: failed(index),
+                duration_ms: 12,
+                retry_after: None,
+            };
+            let attempts: Vec<_> = events[number].iter().enumerate().map(attempt).collect();
+            async move {
+                let gaps = [SignedDuration::from_secs(5); 9];
+                let recorded = store.record_deliveries(webhook, HOLDER, &attempts, &gaps, now).await;
+                assert_eq!(recorded.unwrap(), RecordedAttempts::Active);
+            }
+        })
+        .await;
+    session
+        .record("a renewal of what is in hand", &["hold_webhooks"], |_| async {
+            store.hold_webhooks(HOLDER, &[webhook]).await.unwrap();
+        })
+        .await;
+    session
+        .record("the end of a webhook's turn", &["release_webhook"], |_| async {
+            store.release_webhook(webhook, HOLDER, None).await.unwrap();
+        })
+        .await;
+    session
+        .record("a measurement of what waits", &["webhook_backlog"], |_| async {
+            assert!(store.webhook_backlog().await.unwrap().webhooks >= i64::from(filled::LANES));
         })
         .await;
 }

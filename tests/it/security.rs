@@ -1,4 +1,4 @@
 //! Nothing of a person's mail or secrets is in a log or a metric.
 
-pub mod at_rest;
+pub(crate) mod at_rest;
 mod canaries;

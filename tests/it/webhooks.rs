@@ -1,13 +1,20 @@
 //! What webhooks are sent: at least once, signed, and nowhere inside.
 
+mod deletion;
 mod disabled;
 mod document;
 mod event;
 mod guard;
 mod ledger;
+mod metrics;
 mod receivers;
+mod records;
+mod rotation;
 mod samples;
 mod schedule;
+mod secrets;
+mod waiting;
+mod which;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -56,7 +63,6 @@ async fn listed(app: &App, webhook: &Webhook) -> Value {
     all.iter().find(|one| id_of(one) == webhook.id).expect("the webhook is listed").clone()
 }
 
-<<<<<<< HEAD
 /// Waits until the webhook has failed so often in a row.
 async fn has_failed(app: &App, webhook: &Webhook, failures: u32) {
     eventually(&format!("{failures} failures in a row"), || async {
@@ -71,7 +77,8 @@ async fn nothing_waits(app: &App) {
         (app.count("SELECT count(*) FROM webhook_event").await == 0).then_some(())
     })
     .await;
-=======
+}
+
 /// The first attempt at each of these URLs, told of one mail. Some are of the kind that can't be created
 /// any more: they are rows of an older version.
 async fn first_attempts(app: &App, urls: &[String]) -> Vec<Value> {
@@ -106,5 +113,4 @@ fn outcome(attempt: &Value) -> (i64, Option<&str>) {
 /// Whether it was blocked, as every other one is that was.
 fn is_blocked(attempt: &Value) -> bool {
     outcome(attempt) == (0, Some("blocked_address")) && attempt["duration_ms"] == 0
->>>>>>> guard
 }

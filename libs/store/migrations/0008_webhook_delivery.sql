@@ -26,7 +26,6 @@ ALTER TABLE webhook
     ADD COLUMN failed_at timestamptz,
     ADD COLUMN holder uuid,
     ADD COLUMN held_until timestamptz;
-CREATE INDEX webhook_holder ON webhook (holder) WHERE holder IS NOT NULL;
 COMMENT ON COLUMN webhook.due_at IS 'no attempt before; business time';
 COMMENT ON COLUMN webhook.failed_at IS 'when the last failure that counts was recorded: attempts that began before it do not count';
 COMMENT ON COLUMN webhook.holder IS 'the process that has its events in hand; only what that one records counts';

@@ -15,12 +15,13 @@ use crate::{DELIVERIES_KEPT, Store, StoreError};
 /// How long a process has a webhook in hand, unless it says again that it has.
 pub const WEBHOOK_HOLD: Duration = Duration::from_secs(15);
 
-/// Every webhook with waiting events is found by one step in their index. Whoever was served
-/// longest ago comes first. What the process has without working on it, since letting go of it failed or
-/// the answer to its claim was lost, it takes again at once.
+/// Every webhook with waiting events is found by one step in their index, the first one from the nil
+/// UUID, which none has. Whoever was served longest ago comes first. What the process has without
+/// working on it, since letting go of it failed or the answer to its claim was lost, it takes again at
+/// once.
 const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     WITH RECURSIVE lane (webhook) AS (
-        (SELECT e.webhook FROM webhook_event e ORDER BY e.webhook LIMIT 1)
+        SELECT '00000000-0000-0000-0000-000000000000'::uuid
         UNION ALL
         SELECT e.webhook FROM lane l CROSS JOIN LATERAL (
             SELECT e.webhook FROM webhook_event e WHERE e.webhook > l.webhook ORDER BY e.webhook LIMIT 1
@@ -46,11 +47,12 @@ const HOLD_WEBHOOKS: &str = "/* hold_webhooks */
     UPDATE webhook SET held_until = now() + $3 * interval '1 second' /* lease */
     WHERE id = ANY ($2) AND holder = $1";
 
-/// Where the domain of a mailbox does not serve just now, its events wait.
+/// Where the domain of a mailbox does not serve just now, its events wait; so do all while the
+/// tenant is suspended.
 const LIST_WAITING_EVENTS: &str = concat!(
     "/* list_waiting_events */
     SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.*
-    FROM webhook w
+    FROM webhook w JOIN tenant t ON t.id = w.tenant AND NOT t.suspended
     LEFT JOIN LATERAL (
         SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq > $3 ORDER BY e.seq LIMIT $4
     ) e ON true
@@ -87,14 +89,14 @@ const FORGET_EVENTS: &str = "/* forget_events */
 /// The first event of each webhook that waits: an id of a message tells when it came.
 const WEBHOOK_BACKLOG: &str = "/* webhook_backlog */
     WITH RECURSIVE lane (webhook, message) AS (
-        (SELECT e.webhook, e.message FROM webhook_event e ORDER BY e.webhook, e.seq LIMIT 1)
+        SELECT '00000000-0000-0000-0000-000000000000'::uuid, NULL::uuid
         UNION ALL
         SELECT e.webhook, e.message FROM lane l CROSS JOIN LATERAL (
             SELECT e.webhook, e.message FROM webhook_event e WHERE e.webhook > l.webhook
             ORDER BY e.webhook, e.seq LIMIT 1
         ) e
     )
-    SELECT count(*) AS webhooks, min(id_time(message)) AS oldest FROM lane";
+    SELECT count(message) AS webhooks, min(id_time(message)) AS oldest FROM lane";
 
 /// A webhook that a process has in hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,7 +224,7 @@ impl Store {
     }
 
     /// What waits for a webhook after the event `after`; `None` where `holder` does not have it in
-    /// hand, or it is disabled.
+    /// hand, it is disabled, or its tenant is suspended.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -36,7 +36,15 @@ pub struct Filled {
     pub domain: &'static str,
     /// A cursor from before the million.
     pub since: String,
+    /// A webhook of the tenant, with an event for each mail of the mailbox; [`HOLDER`] has it in
+    /// hand.
+    pub webhook: Uuid,
 }
+
+/// Who has the tenant's webhook in hand: not one of the roles.
+pub const HOLDER: Uuid = Uuid::from_u128(1);
+/// Webhooks of others with waiting events; as many again have none.
+pub const LANES: u32 = 500;
 
 impl Filled {
     /// Starts it, with everything that Postgres does from then on in its log.
@@ -61,7 +69,10 @@ impl Filled {
             .unwrap()
             .to_owned();
         fill(&app, mailbox.id, domain_id).await;
-        Self { app, mailbox, others, domain, since }
+        let webhook = fill_webhooks(&app, mailbox.id).await;
+        // As autovacuum does by and by: without it the BRIN has not seen what is there.
+        execute(&app.pool, sqlx::query("VACUUM (ANALYZE)")).await;
+        Self { app, mailbox, others, domain, since, webhook }
     }
 
     /// Ids of messages at addresses without a mailbox, of the mailbox, and of the custom domain.
@@ -117,8 +128,18 @@ async fn fill(app: &App, mailbox: Uuid, domain: Uuid) {
     execute(&app.pool, messages).await;
     execute(&app.pool, fill(USAGE).bind(mailbox)).await;
     execute(&app.pool, sqlx::query("UPDATE stream SET seq = (SELECT max(seq) FROM message)")).await;
-    // As autovacuum does by and by: without it the BRIN has not seen what is there.
-    execute(&app.pool, sqlx::query("VACUUM (ANALYZE)")).await;
+}
+
+/// Others' webhooks, due in an hour, and that of the tenant.
+async fn fill_webhooks(app: &App, mailbox: Uuid) -> Uuid {
+    let now = app.clock.now().to_sqlx();
+    let lanes = i32::try_from(LANES).unwrap();
+    execute(&app.pool, sqlx::query(WEBHOOK).bind(now).bind(2 * lanes)).await;
+    let webhook = sqlx::query_scalar(OWN_WEBHOOK).bind(now).bind(app.tenant.id).bind(HOLDER);
+    let webhook = webhook.fetch_one(&app.pool).await.unwrap();
+    execute(&app.pool, sqlx::query(EVENT).bind(lanes)).await;
+    execute(&app.pool, sqlx::query(OWN_EVENT).bind(webhook).bind(mailbox)).await;
+    webhook
 }
 
 async fn execute(pool: &PgPool, query: Query<'_, Postgres, PgArguments>) {
@@ -221,3 +242,32 @@ const MESSAGE: &str = concat!(
 /// A mailbox has mail in every slot.
 const USAGE: &str = "INSERT INTO usage (scope, class, slot, bytes)
     SELECT $2, class, starts, 1000 FROM slot WHERE class = 72 AND starts <= $1 ON CONFLICT DO NOTHING";
+
+const WEBHOOK: &str = concat!(
+    "INSERT INTO webhook (id, tenant, url, events, secret, failure_count, due_at, created_at)
+     SELECT ",
+    thing!("8004", "i"),
+    ", ",
+    thing!("8000", "i"),
+    ", 'https://hooks.example/', '{email.received}', 'x', i % 2, $1::timestamptz + interval '1 hour', $1
+     FROM generate_series(1, $2) AS i"
+);
+
+const OWN_WEBHOOK: &str =
+    "INSERT INTO webhook (id, tenant, url, events, secret, holder, held_until, created_at)
+     VALUES (gen_random_uuid(), $2, 'https://hooks.example/', '{email.received}', 'x', $3,
+             $1::timestamptz + interval '1 day', $1)
+     RETURNING id";
+
+/// Fifty a webhook.
+const EVENT: &str = concat!(
+    "INSERT INTO webhook_event (webhook, seq, id, message, class)
+     SELECT ",
+    thing!("8004", "i"),
+    ", m.seq, gen_random_uuid(), m.id, m.class
+     FROM generate_series(1, $1) AS i,
+          (SELECT seq, id, class FROM message WHERE class = 72 ORDER BY id DESC LIMIT 50) m"
+);
+
+const OWN_EVENT: &str = "INSERT INTO webhook_event (webhook, seq, id, message, class)
+    SELECT $1, seq, gen_random_uuid(), id, class FROM message WHERE inbox = $2";

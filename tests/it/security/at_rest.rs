@@ -1,6 +1,6 @@
 //! Secrets in the database: hashed or sealed, never as they are.
 
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, PgPool};
 use tempmail_tests::App;
 
 use super::canaries::manage;
@@ -12,7 +12,7 @@ async fn no_secret_is_in_the_database_in_clear_text() {
     let mut secrets = manage(&base, &app.tenant.live, &app.tenant.pro).await;
     secrets.extend([&app.tenant.live, &app.tenant.pro].map(Clone::clone));
     secrets.extend(["kanarek-password", "whsec_", "tm_pro_", "tm_live_"].map(str::to_owned));
-    let content = rows(&app).await;
+    let content = rows(&app.pool).await;
     assert!(content.contains("hooks.example/kanarek-query"), "the database is looked at");
     for secret in secrets {
         // Also without its prefix, and as octets, which Postgres shows in hexadecimal digits.
@@ -30,17 +30,17 @@ async fn no_secret_is_in_the_database_in_clear_text() {
     }
 }
 
-/// Every row of every table, as text.
-pub async fn rows(app: &App) -> String {
+/// Every row of every table, as text; octets as Postgres shows them, in hexadecimal digits.
+pub(crate) async fn rows(pool: &PgPool) -> String {
     let tables: Vec<String> =
         sqlx::query_scalar("SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace")
-            .fetch_all(&app.pool)
+            .fetch_all(pool)
             .await
             .unwrap();
     let mut content = String::new();
     for table in tables {
         let statement = AssertSqlSafe(format!("SELECT row_to_json(t)::text FROM {table} t"));
-        let rows: Vec<String> = sqlx::query_scalar(statement).fetch_all(&app.pool).await.unwrap();
+        let rows: Vec<String> = sqlx::query_scalar(statement).fetch_all(pool).await.unwrap();
         for row in rows {
             content.push_str(&format!("{table}: {row}\n"));
         }

@@ -26,6 +26,8 @@ const QUANTUM: Duration = Duration::from_secs(5);
 const LATER: SignedDuration = SignedDuration::from_secs(60);
 /// When a webhook is looked at again that there was no file for.
 const SOON: SignedDuration = SignedDuration::from_secs(5);
+/// Events that are looked at together where those before them could not be sent.
+const SKIPPED: i64 = 200;
 /// Times that recording is tried while Postgres is away, and the time between them: shorter in all
 /// than a webhook is in hand.
 const RECORD_TRIES: u32 = 10;
@@ -58,29 +60,12 @@ struct Progress {
     window: usize,
     /// The last event that was looked at.
     after: i64,
-    /// Whether some wait for a domain that does not serve.
-    held: bool,
-    /// Whether an attempt failed: nothing more is sent.
+    /// Whether an attempt failed.
     failed: bool,
-    /// Whether there was no file left for one: nothing more is sent.
-    exhausted: bool,
-}
-
-impl Progress {
-    fn goes_on(&self) -> bool {
-        !self.failed && !self.exhausted
-    }
-
-    /// When the lane is looked at again, where that is not said by a failure or the next event.
-    fn later(&self) -> Option<SignedDuration> {
-        if self.failed {
-            None
-        } else if self.exhausted {
-            Some(SOON)
-        } else {
-            self.held.then_some(LATER)
-        }
-    }
+    /// Whether nothing more is sent: what is under way ends, and is recorded.
+    over: bool,
+    /// When what could not be sent, for no fault of the receiver, is looked at again.
+    later: Option<SignedDuration>,
 }
 
 impl Desk {
@@ -104,19 +89,21 @@ impl Desk {
         drain: &CancellationToken,
     ) -> Result<Left, StoreError> {
         let quantum = Instant::now() + QUANTUM;
-        let mut progress = Progress { window: 1, after: 0, held: false, failed: false, exhausted: false };
+        let mut progress = Progress { window: 1, after: 0, failed: false, over: false, later: None };
         // Each is a task: their answers are read, and their time is taken, also while others are recorded.
         let mut sending = JoinSet::new();
         loop {
-            if progress.goes_on() && Instant::now() < quantum && !drain.is_cancelled() {
+            if !progress.over && Instant::now() < quantum && !drain.is_cancelled() {
                 let room = self.room(progress.window, sending.len());
                 if !room.is_empty() {
                     let Some(waiting) = self.next(webhook, &mut progress, room.len()).await? else {
-                        return Ok(Left::Lost);
+                        progress.over = true;
+                        continue;
                     };
                     let Ok(secret) = self.secrets.open(webhook, &waiting.secret) else {
                         tracing::error!(%webhook, "the secret of a webhook does not open: is a key missing?");
-                        return Ok(Left::Released(Some(LATER)));
+                        (progress.later, progress.over) = (Some(LATER), true);
+                        continue;
                     };
                     let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
                     for (event, room) in waiting.events.into_iter().zip(room) {
@@ -128,18 +115,21 @@ impl Desk {
             let Some(first) = sending.join_next().await else { break };
             let rest = std::iter::from_fn(|| sending.try_join_next());
             let ended: Vec<Result<Attempt, NoFile>> = std::iter::once(first).chain(rest).map(made).collect();
-            progress.exhausted |= ended.iter().any(Result::is_err);
-            let ended: Vec<Attempt> = ended.into_iter().flatten().collect();
-            if ended.is_empty() {
+            if ended.iter().any(Result::is_err) {
+                (progress.later, progress.over) = (Some(SOON), true);
+            }
+            let attempts: Vec<Attempt> = ended.into_iter().flatten().collect();
+            if attempts.is_empty() {
                 continue;
             }
-            progress.failed |= ended.iter().any(|attempt| attempt.error.is_some());
-            match self.record(webhook, &ended).await? {
+            progress.failed |= attempts.iter().any(|attempt| attempt.error.is_some());
+            progress.over |= progress.failed;
+            match self.record(webhook, &attempts).await? {
                 Recorded::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
                 Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
             }
         }
-        Ok(Left::Released(progress.later()))
+        Ok(Left::Released(progress.later.filter(|_| !progress.failed)))
     }
 
     /// Room for as many requests as there may be more of.
@@ -149,29 +139,37 @@ impl Desk {
         first.into_iter().chain(beside).take(window.saturating_sub(sending)).collect()
     }
 
-    /// Up to `most` further events, with the secret of this moment; `None` where the webhook is not
-    /// in hand any more. Those whose mail is gone are dropped.
+    /// Up to `most` further events, with the secret of this moment; `None` where nothing may be sent
+    /// any more. Those whose mail is gone are dropped.
     async fn next(
         &self,
         webhook: Uuid,
         progress: &mut Progress,
         most: usize,
     ) -> Result<Option<WaitingEvents>, StoreError> {
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut limit = i64::try_from(most).unwrap_or(i64::MAX);
         let now = self.clock.now();
         loop {
             let waiting =
                 self.store.list_waiting_events(webhook, self.holder, progress.after, limit, now).await?;
-            let Some(waiting) = waiting else { return Ok(None) };
-            progress.held |= waiting.held;
+            let Some(mut waiting) = waiting else { return Ok(None) };
+            if waiting.held {
+                progress.later = Some(LATER);
+            }
             if !waiting.gone.is_empty() {
                 self.store.drop_events(webhook, &waiting.gone).await?;
             }
             let Some(last) = waiting.last else { return Ok(Some(waiting)) };
             progress.after = last;
             if !waiting.events.is_empty() {
+                if let Some(next) = waiting.events.get(most) {
+                    progress.after = next.seq - 1;
+                    waiting.events.truncate(most);
+                }
                 return Ok(Some(waiting));
             }
+            // What can't be sent may be many.
+            limit = SKIPPED;
         }
     }
 

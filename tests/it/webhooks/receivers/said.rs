@@ -36,7 +36,7 @@ async fn nothing_of_an_answer_is_in_the_database_an_answer_of_ours_or_the_log() 
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let attempts = first_attempts(&app, &urls).await;
     let listed = app.request(Method::GET, "/pro/api/webhooks").bearer(&app.tenant.pro).send().await;
-    let stored = rows(&app).await;
+    let stored = rows(&app.pool).await;
     assert!(stored.contains("webhook_delivery_") && stored.contains("connection_failed"), "it is looked at");
     let log = log::captured();
     for (place, text) in [

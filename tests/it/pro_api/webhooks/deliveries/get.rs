@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx as _;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
-use tempmail_model::id::new_id;
+use tempmail_model::id::{id_time, new_id};
 use tempmail_tests::{Answer, App};
 use uuid::Uuid;
 
@@ -55,8 +55,8 @@ async fn attempts_are_told_as_the_interface_says_newest_first() {
     assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": [] }));
     let mut expected: Vec<Value> = Vec::new();
     for (number, status, error) in [(1, 0, Some("timeout")), (2, 500, Some("http_status")), (3, 204, None)] {
-        let at = app.clock.now();
         let id = attempt(&app, webhook, status, error, number).await;
+        let at = id_time(id).unwrap();
         expected.insert(
             0,
             json!({
