@@ -16,9 +16,8 @@ use crate::{DELIVERIES_KEPT, Store, StoreError};
 pub const WEBHOOK_HOLD: Duration = Duration::from_secs(15);
 
 /// Every webhook with waiting events is found by one step in their index, the first one from the nil
-/// UUID, which none has. Whoever was served longest ago comes first. What the process has without
-/// working on it, since letting go of it failed or the answer to its claim was lost, it takes again at
-/// once.
+/// UUID, which none has. Whoever was served longest ago comes first. What the process has and does not
+/// work on, since it could not let go of it or lost the answer to its claim, it takes again at once.
 const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     WITH RECURSIVE lane (webhook) AS (
         SELECT '00000000-0000-0000-0000-000000000000'::uuid

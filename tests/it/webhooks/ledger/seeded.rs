@@ -64,6 +64,7 @@ async fn no_accepted_mail_is_without_a_receipt() {
 }
 
 /// A number from the environment.
+#[expect(clippy::disallowed_methods, reason = "it is for whoever runs the test, and no setting of tempmail")]
 fn number(name: &str) -> Option<u64> {
     let text = env::var(name).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
