@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
+use tempmail_tests::App;
 use tempmail_tests::dns::FickleServer;
 use tempmail_tests::receiver::{Reaction, ca_file};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, Receiver};
 
 use super::{neighbours, receiver_at};
 use crate::webhooks::{deliveries, outcome, webhook_to};
@@ -93,7 +93,7 @@ async fn a_connection_that_is_kept_stays_where_it_was_admitted() {
     .await;
     let app = with_dns(&dns, open.into()).await;
     let receiver = receiver_at(open, 0, &["kept.guarded.example"]).await;
-    let unreached: Receiver = receiver_at(inside, receiver.address().port(), &["kept.guarded.example"]).await;
+    let unreached = receiver_at(inside, receiver.address().port(), &["kept.guarded.example"]).await;
     let webhook = webhook_to(&app, &receiver.url_of("kept.guarded.example")).await;
     app.mailbox(Some(&app.tenant.pro), "told@inbox.localhost").await;
     for count in 1..=3 {

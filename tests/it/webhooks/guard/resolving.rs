@@ -55,7 +55,6 @@ async fn localhost_is_both_loopbacks_and_dns_is_not_asked() {
     assert_eq!((receiver.connections(), world.recursive_server().asked()), (0, vec![]));
 }
 
-/// What does not answer for one family does not open the other, nor close it.
 #[tokio::test(flavor = "multi_thread")]
 async fn both_families_are_asked_and_judged() {
     let (world, app) = guarded().await;

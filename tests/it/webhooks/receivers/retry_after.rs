@@ -1,5 +1,6 @@
 //! What a receiver asks for with `Retry-After`.
 
+use tempmail_tests::Receiver;
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 
@@ -38,7 +39,7 @@ async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
         receivers.push(reacting(Reaction::With(status, "retry-after", value.to_owned())).await);
         expected.push((status, value, factor));
     }
-    let urls: Vec<String> = receivers.iter().map(tempmail_tests::Receiver::url).collect();
+    let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     first_attempts(&app, &urls).await;
     for (url, (status, value, factor)) in urls.iter().zip(expected) {
         let statement = "SELECT failure_count, extract(epoch FROM due_at - failed_at)::float8
