@@ -36,7 +36,8 @@ COMMENT ON COLUMN webhook.held_until IS 'time of the server, between live proces
 -- p_error: null for a success. p_gap: time to the next attempt after the first, second, … failure in
 -- a row; one failure more than there are gaps disables the webhook and drops what waits. p_retry_after
 -- (null: not asked for) is honoured up to twice the gap. 'fenced' where the webhook is not in the
--- hands of p_holder: then nothing is recorded. Else 'active' or 'disabled'.
+-- hands of p_holder: then nothing is recorded. Else 'active' or 'disabled'. The commit waits for no
+-- disk: what a crash of Postgres takes back is sent again.
 CREATE FUNCTION record_deliveries(
     p_webhook uuid, p_holder uuid, p_now timestamptz, p_gap interval[],
     p_seq bigint[], p_event uuid[], p_attempt integer[], p_began timestamptz[], p_delivery uuid[],
@@ -50,6 +51,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 'fenced';
     END IF;
+    PERFORM set_config('synchronous_commit', 'off', true);
     INSERT INTO webhook_delivery (webhook, id, event_type, event_id, status_code, error, attempt, duration_ms)
     SELECT p_webhook, d.id, 'email.received', 'evt_' || d.event, d.status_code, d.error, d.attempt, d.duration_ms
       FROM unnest(p_delivery, p_event, p_status_code, p_error, p_attempt, p_duration_ms)

@@ -1,6 +1,7 @@
 //! Events on their way to webhooks. A webhook with waiting events is a lane, which one process at a
 //! time has in hand for some seconds; what it records counts only while it has.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +17,8 @@ use crate::{DELIVERIES_KEPT, Store, StoreError};
 pub const WEBHOOK_HOLD: Duration = Duration::from_secs(15);
 
 /// Every webhook with waiting events is found by one step in their index. Whoever was served
-/// longest ago comes first.
+/// longest ago comes first. It waits for no disk: after a crash of Postgres a claim may be gone, and
+/// what its holder records then counts for nothing.
 const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     WITH RECURSIVE lane (webhook) AS (
         (SELECT e.webhook FROM webhook_event e ORDER BY e.webhook LIMIT 1)
@@ -36,9 +38,9 @@ const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
                        (SELECT d.id FROM due d WHERE d.failing ORDER BY d.held_until NULLS FIRST LIMIT $4))
           AND (w.holder IS NULL OR w.held_until < now()) /* lease */
         FOR NO KEY UPDATE SKIP LOCKED
-    )
+    ), unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
     UPDATE webhook w SET holder = $1, held_until = now() + $5 * interval '1 second' /* lease */
-    FROM chosen c WHERE w.id = c.id
+    FROM chosen c, unawaited WHERE w.id = c.id
     RETURNING w.id, w.failure_count > 0 AS failing";
 
 const HOLD_WEBHOOKS: &str = "/* hold_webhooks */
@@ -69,12 +71,15 @@ const LIST_WAITING_EVENTS: &str = concat!(
 const DROP_EVENTS: &str = "/* drop_events */
     DELETE FROM webhook_event WHERE webhook = $1 AND seq = ANY ($2)";
 
-const RELEASE_WEBHOOK: &str = "/* release_webhook */
-    UPDATE webhook SET holder = NULL, held_until = now(), /* lease */
-                       due_at = greatest(due_at, coalesce($3, due_at))
-    WHERE id = $1 AND holder = $2";
-
+/// It waits for no disk: a hold ends by itself too.
 const RELEASE_WEBHOOKS: &str = "/* release_webhooks */
+    WITH unawaited AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+    UPDATE webhook w SET holder = NULL, held_until = now(), /* lease */
+                         due_at = greatest(w.due_at, coalesce(l.due_at, w.due_at))
+    FROM unnest($2::uuid[], $3::timestamptz[]) AS l (id, due_at), unawaited
+    WHERE w.id = l.id AND w.holder = $1";
+
+const RELEASE_ALL_WEBHOOKS: &str = "/* release_all_webhooks */
     UPDATE webhook SET holder = NULL, held_until = now() WHERE holder = $1 /* lease */";
 
 /// Of webhooks that get no events any more, and of messages that have expired.
@@ -317,20 +322,19 @@ impl Store {
         }
     }
 
-    /// Lets go of a webhook; with `due_at` nobody takes it before then.
+    /// Lets go of webhooks; nobody takes one before its moment, where it has one.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn release_webhook(
+    pub async fn release_webhooks(
         &self,
-        webhook: Uuid,
         holder: Uuid,
-        due_at: Option<Timestamp>,
+        webhooks: &HashMap<Uuid, Option<Timestamp>>,
     ) -> Result<(), StoreError> {
-        sqlx::query(RELEASE_WEBHOOK)
-            .bind(webhook)
+        sqlx::query(RELEASE_WEBHOOKS)
             .bind(holder)
-            .bind(due_at.map(|at| at.to_sqlx()))
+            .bind(webhooks.keys().copied().collect::<Vec<_>>())
+            .bind(webhooks.values().map(|due_at| due_at.map(|at| at.to_sqlx())).collect::<Vec<_>>())
             .execute(self.pool())
             .await?;
         Ok(())
@@ -340,8 +344,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn release_webhooks(&self, holder: Uuid) -> Result<(), StoreError> {
-        sqlx::query(RELEASE_WEBHOOKS).bind(holder).execute(self.pool()).await?;
+    pub async fn release_all_webhooks(&self, holder: Uuid) -> Result<(), StoreError> {
+        sqlx::query(RELEASE_ALL_WEBHOOKS).bind(holder).execute(self.pool()).await?;
         Ok(())
     }
 

@@ -1,8 +1,11 @@
 //! Takes lanes in hand, and keeps dead receivers from taking the room of living ones.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use jiff::Timestamp;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
@@ -12,12 +15,13 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{ClaimedWebhook, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinError;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::JoinMap;
 use uuid::Uuid;
 
-use super::lane::Desk;
+use super::lane::{Desk, Left};
 use super::sender::Sender;
 
 /// Time between two looks for lanes that are due, where nothing tells of one.
@@ -47,8 +51,11 @@ pub(crate) struct Dispatcher {
 /// Lanes in hand, by their webhook.
 #[derive(Default)]
 struct Lanes {
-    healthy: JoinMap<Uuid, ()>,
-    failing: JoinMap<Uuid, ()>,
+    healthy: JoinMap<Uuid, Left>,
+    failing: JoinMap<Uuid, Left>,
+    /// Those that ended and are to be released, with when they are due. They leave the maps first:
+    /// what is released may be claimed at once, and would be taken for one that is served already.
+    ended: HashMap<Uuid, Option<Timestamp>>,
 }
 
 impl Dispatcher {
@@ -82,11 +89,11 @@ impl Dispatcher {
             () = shutdown.drain.cancelled() => {}
         }
         tokio::select! {
-            () = lanes.ended() => {}
+            () = lanes.all_ended() => {}
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
         // What it had in hand is free at once, not only when its time is over.
-        if let Err(error) = self.desk.store.release_webhooks(self.desk.holder).await {
+        if let Err(error) = self.desk.store.release_all_webhooks(self.desk.holder).await {
             tracing::debug!(%error, "webhooks were not released");
         }
     }
@@ -102,7 +109,7 @@ impl Dispatcher {
             tokio::select! {
                 () = sleep_until(next_look) => {
                     let began = Instant::now();
-                    if let Err(error) = self.claim(lanes, drain).await {
+                    if let Err(error) = self.look(lanes, drain).await {
                         tracing::warn!(%error, "webhooks can't be looked for");
                     }
                     soonest = Instant::now() + PAUSE.max(began.elapsed() * PAUSE_FACTOR);
@@ -114,8 +121,14 @@ impl Dispatcher {
                     Err(RecvError::Closed) => return,
                 },
                 // What came for a lane while it was in hand may have been seen by nobody.
-                Some(_) = lanes.healthy.join_next() => next_look = next_look.min(soonest),
-                Some(_) = lanes.failing.join_next() => next_look = next_look.min(soonest),
+                Some((webhook, left)) = lanes.healthy.join_next() => {
+                    lanes.end(webhook, left);
+                    next_look = next_look.min(soonest);
+                }
+                Some((webhook, left)) = lanes.failing.join_next() => {
+                    lanes.end(webhook, left);
+                    next_look = next_look.min(soonest);
+                }
                 _ = renewals.tick() => {
                     if let Err(error) = self.desk.store.hold_webhooks(self.desk.holder, &lanes.webhooks()).await {
                         tracing::debug!(%error, "webhooks in hand were not renewed");
@@ -130,8 +143,14 @@ impl Dispatcher {
         }
     }
 
-    /// Takes lanes in hand that are due, as many as there is room for.
-    async fn claim(&self, lanes: &mut Lanes, drain: &CancellationToken) -> Result<(), StoreError> {
+    /// Releases lanes that ended, all at once, and takes others in hand that are due, as many as
+    /// there is room for.
+    async fn look(&self, lanes: &mut Lanes, drain: &CancellationToken) -> Result<(), StoreError> {
+        lanes.end_finished();
+        if !lanes.ended.is_empty() {
+            self.desk.store.release_webhooks(self.desk.holder, &lanes.ended).await?;
+            lanes.ended.clear();
+        }
         let room = |taken: usize, of: usize| i64::try_from(of.saturating_sub(taken)).unwrap_or(0);
         let (healthy, failing) = (room(lanes.healthy.len(), HEALTHY), room(lanes.failing.len(), FAILING));
         let now = self.desk.clock.now();
@@ -169,7 +188,24 @@ impl Lanes {
         self.healthy.keys().chain(self.failing.keys()).copied().collect()
     }
 
-    async fn ended(&mut self) {
+    /// Notes how a lane ended. One that panicked is free when its time is over.
+    fn end(&mut self, webhook: Uuid, left: Result<Left, JoinError>) {
+        if let Ok(Left::Released(due_at)) = left {
+            self.ended.insert(webhook, due_at);
+        }
+    }
+
+    /// Notes all that ended so far.
+    fn end_finished(&mut self) {
+        while let Some(Some((webhook, left))) = self.healthy.join_next().now_or_never() {
+            self.end(webhook, left);
+        }
+        while let Some(Some((webhook, left))) = self.failing.join_next().now_or_never() {
+            self.end(webhook, left);
+        }
+    }
+
+    async fn all_ended(&mut self) {
         while self.healthy.join_next().await.is_some() {}
         while self.failing.join_next().await.is_some() {}
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
 use tempmail_model::sealed::SecretSealer;
@@ -44,9 +44,9 @@ pub(super) struct Desk {
 }
 
 /// Why a lane is left.
-enum Left {
-    /// Others may have it; not before some time has passed, where that is said.
-    Released(Option<SignedDuration>),
+pub(super) enum Left {
+    /// Others may have it; not before a moment, where one is said.
+    Released(Option<Timestamp>),
     /// It is not in hand any more.
     Lost,
 }
@@ -65,17 +65,11 @@ struct Progress {
 
 impl Desk {
     /// Sends what waits for a webhook, until nothing does, it fails, its time is over, or `drain`.
-    pub(super) async fn serve(&self, webhook: Uuid, drain: CancellationToken) {
-        let left = self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
+    pub(super) async fn serve(&self, webhook: Uuid, drain: CancellationToken) -> Left {
+        self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
             tracing::warn!(%webhook, %error, "a webhook was left");
             Left::Released(None)
-        });
-        if let Left::Released(later) = left {
-            let due_at = later.map(|later| self.clock.now() + later);
-            if let Err(error) = self.store.release_webhook(webhook, self.holder, due_at).await {
-                tracing::debug!(%webhook, %error, "a webhook was not released: its time will be over");
-            }
-        }
+        })
     }
 
     async fn send_all(&self, webhook: Uuid, drain: &CancellationToken) -> Result<Left, StoreError> {
@@ -91,7 +85,7 @@ impl Desk {
                     };
                     let Ok(secret) = self.secrets.open(webhook, &waiting.secret) else {
                         tracing::error!(%webhook, "the secret of a webhook does not open: is a key missing?");
-                        return Ok(Left::Released(Some(LATER)));
+                        return Ok(Left::Released(Some(self.clock.now() + LATER)));
                     };
                     let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
                     for (event, room) in waiting.events.into_iter().zip(room) {
@@ -110,7 +104,8 @@ impl Desk {
                 Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
             }
         }
-        Ok(Left::Released((progress.held && !progress.failed).then_some(LATER)))
+        let later = progress.held && !progress.failed;
+        Ok(Left::Released(later.then(|| self.clock.now() + LATER)))
     }
 
     /// Room for as many requests as there may be more of.
