@@ -16,6 +16,7 @@ mod server;
 mod sign_in;
 mod smtp;
 mod stack;
+mod webhooks;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,8 @@ enum Benchmark {
     Realtime(realtime::Realtime),
     /// Whether the time of an answer tells which mailboxes and messages there are
     SignIn(sign_in::SignIn),
+    /// Deliveries a second to webhooks, their latency beside dead receivers, and what idle ones cost
+    Webhooks(webhooks::Webhooks),
     /// Our own load generator alone, against a server that runs already
     Load(load::Load),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -77,6 +80,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Http(reads) => reads.run().await,
         Benchmark::Realtime(realtime) => realtime.run().await,
         Benchmark::SignIn(sign_in) => sign_in.run().await,
+        Benchmark::Webhooks(webhooks) => webhooks.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

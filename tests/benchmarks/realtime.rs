@@ -3,10 +3,10 @@
 //! and senders are one thread of this process, on the same machine.
 
 mod client;
-mod crowd;
-mod flow;
+pub mod crowd;
+pub mod flow;
 mod latency;
-mod ledger;
+pub mod ledger;
 mod memory;
 mod peer;
 mod platform;

@@ -16,7 +16,8 @@ struct Process {
 pub fn of_tree(root: u32) -> Duration {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let processes: HashMap<u32, Process> = ids.filter_map(|id| Some((id, process(id)?))).collect();
+    let processes: HashMap<u32, Process> =
+        ids.filter_map(|id| Some((id, process(&id.to_string())?))).collect();
     let in_tree = |mut id: u32| {
         while id != root {
             match processes.get(&id) {
@@ -29,9 +30,14 @@ pub fn of_tree(root: u32) -> Duration {
     processes.iter().filter(|(id, _)| in_tree(**id)).map(|(_, process)| TICK * process.ticks).sum()
 }
 
-/// Fields 4 and 14 to 17 of `/proc/<id>/stat`; `None` where it is gone.
-fn process(id: u32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+/// What one thread of this process used so far; nothing of one that has ended.
+pub fn of_thread(id: u32) -> Duration {
+    process(&format!("self/task/{id}")).map_or(Duration::ZERO, |thread| TICK * thread.ticks)
+}
+
+/// Fields 4 and 14 to 17 of `/proc/<path>/stat`; `None` where it is gone.
+fn process(path: &str) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{path}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u32>().ok()).sum();
     Some(Process { parent: fields.get(1)?.parse().ok()?, ticks })

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::tls;
 
 /// A certificate and its key.
 #[derive(Debug)]
 pub struct Identity {
-    pub(super) certificate: CertificateDer<'static>,
-    pub(super) key: PrivateKeyDer<'static>,
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
 }
 
 struct Authority {
@@ -61,6 +64,17 @@ impl Identity {
     pub fn self_signed(names: &[&str]) -> Self {
         let made = rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be made");
         Self { certificate: made.cert.der().clone(), key: key_of(&made.signing_key) }
+    }
+
+    /// Settings of a TLS server that shows it.
+    ///
+    /// # Panics
+    /// Certificate and key do not fit.
+    pub fn server_config(&self) -> ServerConfig {
+        tls::install_provider();
+        let config = ServerConfig::builder().with_no_client_auth();
+        let chain = vec![self.certificate.clone()];
+        config.with_single_cert(chain, self.key.clone_key()).expect("the key is that of it")
     }
 
     fn made(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {

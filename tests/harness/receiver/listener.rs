@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::serve::Listener;
-use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, sink};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -14,7 +13,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::{Identity, Reaction};
-use crate::tls;
 
 /// Connections that may wait to be served.
 const WAITING: usize = 1024;
@@ -37,11 +35,7 @@ impl TlsListener {
         identity: &Identity,
         on_connection: impl Fn() -> Reaction + Send + 'static,
     ) -> Self {
-        tls::install_provider();
-        let config = ServerConfig::builder().with_no_client_auth();
-        let chain = vec![identity.certificate.clone()];
-        let config = config.with_single_cert(chain, identity.key.clone_key()).expect("the key is that of it");
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let acceptor = TlsAcceptor::from(Arc::new(identity.server_config()));
         let listener = listen(address);
         let address = listener.local_addr().expect("a listener has an address");
         let (served, encrypted) = mpsc::channel(WAITING);
