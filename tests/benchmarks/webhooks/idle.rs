@@ -11,8 +11,9 @@ use super::usage::Usage;
 use crate::measure::print_table;
 use crate::smtp::machine;
 
-/// Pause until what a start needs is done.
-const SETTLE: Duration = Duration::from_secs(5);
+/// Pause until what a start needs is done, and Postgres counts what was done before: a session that
+/// rests tells of its transactions after 10 s.
+const SETTLE: Duration = Duration::from_secs(12);
 /// Time of a measurement.
 const REST: Duration = Duration::from_secs(20);
 

@@ -51,6 +51,15 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     let listed =
         async || ask(&fleet, Method::GET, "/pro/api/webhooks", &json!({})).await["webhooks"][0].clone();
 
+    // Before a worker ends: what it did not record is sent again.
+    let recorded = async |count: usize| {
+        eventually("attempts are recorded", || async {
+            let listed = ask(&fleet, Method::GET, &format!("{path}/deliveries"), &json!({})).await;
+            (listed["deliveries"].as_array().unwrap().len() == count).then_some(())
+        })
+        .await;
+    };
+
     // The new key seals, and what the old one sealed is signed as before.
     write_keys(&file, &[&new, &old]);
     for pod in [fleet.api(0), fleet.worker(0)] {
@@ -58,6 +67,7 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     }
     fleet.deliver(0, BOX, "first").await;
     assert!(receiver.wait_for(1).await[0].is_signed_by(secret));
+    recorded(1).await;
 
     // Without the old one nothing is sent, and that is no failure of the receiver.
     write_keys(&file, &[&new]);
@@ -77,6 +87,7 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     write_keys(&file, &[&new, &old]);
     fleet.worker(0).restart().await;
     assert!(receiver.wait_for(2).await[1].is_signed_by(secret));
+    recorded(2).await;
 
     // What is sealed anew needs the new key alone.
     let rotated = ask(&fleet, Method::POST, &format!("{path}/rotate"), &json!({})).await;

@@ -23,7 +23,7 @@ use super::sender::Sender;
 /// Time between two looks for lanes that are due, where nothing tells of one.
 const LOOK: Duration = Duration::from_secs(1);
 /// Time between two looks at least, however much happens,
-const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(10);
 /// and as a multiple of the time that the last one took: many lanes make a look dear.
 const PAUSE_FACTOR: u32 = 4;
 /// Time between two renewals of what is in hand.

@@ -21,10 +21,11 @@ use super::{event, schedule, signature};
 const WINDOW_MAX: usize = 16;
 /// After so long a webhook goes to the end of the line.
 const QUANTUM: Duration = Duration::from_secs(5);
-/// When a webhook is looked at again whose events can't be sent just now, through no fault of its
-/// receiver.
+/// When a webhook is looked at again whose events can't be signed or recorded, through no fault of
+/// its receiver.
 const LATER: SignedDuration = SignedDuration::from_secs(60);
-/// When a webhook is looked at again that there was no file for.
+/// When a webhook is looked at again that there was no file for, or with events that wait for a domain
+/// to serve again: others may be sent meanwhile.
 const SOON: SignedDuration = SignedDuration::from_secs(5);
 /// Events that are looked at together where those before them could not be sent.
 const SKIPPED: i64 = 200;
@@ -73,7 +74,8 @@ impl Desk {
     pub(super) async fn serve(self: Arc<Self>, webhook: Uuid, drain: CancellationToken) {
         let left = self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
             tracing::warn!(%webhook, %error, "a webhook was left");
-            Left::Released(None)
+            // What can't be recorded would be sent again and again.
+            Left::Released((!error.is_unavailable()).then_some(LATER))
         });
         if let Left::Released(later) = left {
             let due_at = later.map(|later| self.clock.now() + later);
@@ -154,7 +156,7 @@ impl Desk {
                 self.store.list_waiting_events(webhook, self.holder, progress.after, limit, now).await?;
             let Some(mut waiting) = waiting else { return Ok(None) };
             if waiting.held {
-                progress.later = Some(LATER);
+                progress.later = Some(SOON);
             }
             if !waiting.gone.is_empty() {
                 self.store.drop_events(webhook, &waiting.gone).await?;
