@@ -35,7 +35,8 @@ COMMENT ON COLUMN webhook.held_until IS 'time of the server, between live proces
 -- p_error: null for a success. p_gap: time to the next attempt after the first, second, … failure in
 -- a row; one failure more than there are gaps disables the webhook and drops what waits. p_retry_after
 -- (null: not asked for) is honoured up to twice the gap. 'fenced' where the webhook is not in the
--- hands of p_holder: then nothing is recorded. Else 'active' or 'disabled'.
+-- hands of p_holder: then nothing is recorded. Else 'active' or 'disabled'. Attempts that are recorded
+-- already, since the caller did not learn of it, change nothing.
 CREATE FUNCTION record_deliveries(
     p_webhook uuid, p_holder uuid, p_now timestamptz, p_gap interval[],
     p_seq bigint[], p_event uuid[], p_attempt integer[], p_began timestamptz[], p_delivery uuid[],
