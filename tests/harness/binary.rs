@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -14,12 +15,16 @@ pub use self::installation::Installation;
 use crate::process::{self, pid};
 use crate::wait::DEADLINE;
 
+/// Longest that what an ended process wrote is read for.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
 /// A started process with its output.
 #[derive(Debug)]
 pub struct Binary {
     child: Child,
     printed: Arc<Mutex<Vec<String>>>,
     logged: Arc<Mutex<Vec<String>>>,
+    readers: [JoinHandle<()>; 2],
 }
 
 impl Binary {
@@ -31,9 +36,11 @@ impl Binary {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let (printed, logged) = (Arc::default(), Arc::default());
-        collect(child.stdout.take().expect("standard output is a pipe"), &printed);
-        collect(child.stderr.take().expect("standard error is a pipe"), &logged);
-        Self { child, printed, logged }
+        let readers = [
+            collect(child.stdout.take().expect("standard output is a pipe"), &printed),
+            collect(child.stderr.take().expect("standard error is a pipe"), &logged),
+        ];
+        Self { child, printed, logged, readers }
     }
 
     /// Process id.
@@ -77,7 +84,7 @@ impl Binary {
         self.child.try_wait().expect("our own child can be waited for")
     }
 
-    /// Waits for its end by itself.
+    /// Waits for its end by itself, and until all that it wrote is read.
     ///
     /// # Panics
     /// It goes on.
@@ -85,10 +92,19 @@ impl Binary {
         let give_up = Instant::now() + DEADLINE;
         loop {
             if let Some(status) = self.ended() {
+                self.wait_for_readers();
                 return status;
             }
             assert!(Instant::now() < give_up, "does not end:\n{}", self.output());
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What outlives it may keep its pipes open: then there is nothing more of its own to come.
+    fn wait_for_readers(&self) {
+        let give_up = Instant::now() + READ_WITHIN;
+        while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < give_up {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -171,12 +187,12 @@ pub fn program() -> PathBuf {
         .clone()
 }
 
-fn collect(stream: impl Read + Send + 'static, into: &Arc<Mutex<Vec<String>>>) {
+fn collect(stream: impl Read + Send + 'static, into: &Arc<Mutex<Vec<String>>>) -> JoinHandle<()> {
     let into = Arc::clone(into);
     std::thread::spawn(move || {
         for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line).into_owned();
             into.lock().unwrap_or_else(PoisonError::into_inner).push(line);
         }
-    });
+    })
 }

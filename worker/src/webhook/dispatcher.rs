@@ -22,10 +22,9 @@ use super::sender::Sender;
 
 /// Time between two looks for lanes that are due, where nothing tells of one.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks at least, however much happens,
+/// Time between two looks at least, however much happens; as long as the last one took, where that is
+/// longer: many lanes make a look dear.
 const PAUSE: Duration = Duration::from_millis(10);
-/// and as a multiple of the time that the last one took: many lanes make a look dear.
-const PAUSE_FACTOR: u32 = 4;
 /// Time between two renewals of what is in hand.
 const RENEW: Duration = Duration::from_secs(5);
 /// Time between two measurements of what waits.
@@ -102,7 +101,7 @@ impl Dispatcher {
                     if let Err(error) = self.claim(lanes, drain).await {
                         tracing::warn!(%error, "webhooks can't be looked for");
                     }
-                    soonest = Instant::now() + PAUSE.max(began.elapsed() * PAUSE_FACTOR);
+                    soonest = Instant::now() + PAUSE.max(began.elapsed());
                     next_look = soonest.max(began + LOOK);
                 }
                 hint = hints.recv() => match hint {
