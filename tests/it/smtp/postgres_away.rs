@@ -155,7 +155,7 @@ async fn a_mail_that_postgres_refuses_takes_no_other_with_it() {
         let release = async {
             eventually("a batch waits for the stream", || async {
                 let waiting = app
-                    .count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+                    .count("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event IN ('transactionid', 'tuple')")
                     .await;
                 (waiting > 0).then_some(())
             })
