@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::error::{ApiError, V1Error};
 use crate::json_body::{BodyError, JsonObject};
-use crate::message_view::timestamp;
 use crate::state::AppState;
+use tempmail_model::timestamp::timestamp;
 
 /// An API token, without the token itself.
 #[derive(Debug, Serialize, ToSchema)]

@@ -18,9 +18,9 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use jiff::Timestamp;
 use serde::Serialize;
 use tempmail_mime::{Decoder, Structure};
+use tempmail_model::timestamp::timestamp;
 use tempmail_store::{MessageRow, RawStart, StoreError, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
@@ -36,11 +36,6 @@ pub use render::{Email, FullMessage};
 
 /// Answers up to this many octets leave the memory budget before they are written.
 const SMALL_ANSWER: usize = 64 << 10;
-
-/// A time as all surfaces write it: RFC 3339, UTC, milliseconds.
-pub fn timestamp(at: Timestamp) -> String {
-    format!("{at:.3}")
-}
 
 /// The summary of a message in the lists of `/api` and `/pro/api`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -284,13 +279,6 @@ fn download(body: Body, length: u64, content_type: &str, file_name: &str) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_milliseconds() {
-        let at = |text: &str| timestamp(text.parse().unwrap());
-        assert_eq!(at("2026-11-21T10:00:00Z"), "2026-11-21T10:00:00.000Z");
-        assert_eq!(at("2026-11-21T10:00:00.123999Z"), "2026-11-21T10:00:00.123Z");
-    }
 
     #[test]
     fn an_index_is_an_integer_of_any_length() {

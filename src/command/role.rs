@@ -117,33 +117,27 @@ async fn work(
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
-    match keys {
+    let bus = bus::connect(&config, &store).await?;
+    let ran = match keys {
         RoleKeys::Worker(secrets) => {
-            let bus = bus::connect(&config, &store).await?;
             let worker = Worker::new(config, store, clock)
                 .with_webhooks(bus.clone(), &secrets)?
                 .with_readiness(readiness.clone());
             readiness.ready(START);
-            let ran = worker.run(shutdown).await;
-            bus.leave().await;
-            ran
+            worker.run(shutdown).await
         }
         RoleKeys::Ingest => {
-            let bus = bus::connect(&config, &store).await?;
             let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness.clone()).await?;
             readiness.ready(START);
-            let ran = ingest.run(shutdown).await;
-            bus.leave().await;
-            ran
+            ingest.run(shutdown).await
         }
         RoleKeys::Api(keys) => {
-            let bus = bus::connect(&config, &store).await?;
             let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness.clone()).await?;
             readiness.ready(START);
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
-            let ran = server.run(shutdown).await;
-            bus.leave().await;
-            ran
+            server.run(shutdown).await
         }
-    }
+    };
+    bus.leave().await;
+    ran
 }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use tempmail_model::address::normal_domain;
+use tempmail_model::timestamp::timestamp;
 use tempmail_store::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 
 use super::database::{Administration, Database, explain};
@@ -162,7 +163,7 @@ fn record(domain: &SystemDomainUse) -> Value {
         "sort_order": domain.sort_order,
         "shared_inboxes": domain.shared_inboxes,
         "mailboxes": domain.mailboxes,
-        "created_at": output::time(domain.created_at),
+        "created_at": timestamp(domain.created_at),
     })
 }
 

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
+use tempmail_model::timestamp::timestamp;
 use tempmail_store::{Share, Tenant, TenantChange, TenantDefaults};
 
 use super::database::{Administration, Database, explain};
@@ -209,7 +210,7 @@ fn show(tenant: &Tenant) -> anyhow::Result<()> {
         ("tokens", of(tenant.tokens)),
         ("new mailbox", format!("{} octets", tenant.mailbox_bytes)),
         ("stored", format!("{} octets", tenant.stored_bytes)),
-        ("created", output::time(tenant.created_at)),
+        ("created", timestamp(tenant.created_at)),
     ];
     output::table(["name", &tenant.name], &rows.map(|(head, value)| [head.to_owned(), value]))
 }
@@ -235,7 +236,7 @@ fn record(tenant: &Tenant) -> Value {
         "tokens": share(tenant.tokens),
         "mailbox_bytes": tenant.mailbox_bytes,
         "stored_bytes": tenant.stored_bytes,
-        "created_at": output::time(tenant.created_at),
+        "created_at": timestamp(tenant.created_at),
     })
 }
 

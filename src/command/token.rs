@@ -5,6 +5,7 @@ use clap::{Subcommand, ValueEnum};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
+use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
 
@@ -168,7 +169,7 @@ fn print(tokens: &[ListedToken], json: bool) -> anyhow::Result<()> {
     if json {
         return output::json(&json!({"tokens": tokens.iter().map(record).collect::<Vec<_>>()}));
     }
-    let time = |at: Option<jiff::Timestamp>| at.map_or_else(|| "-".to_owned(), output::time);
+    let time = |at: Option<jiff::Timestamp>| at.map_or_else(|| "-".to_owned(), timestamp);
     let rows: Vec<_> = tokens
         .iter()
         .map(|token| {
@@ -177,7 +178,7 @@ fn print(tokens: &[ListedToken], json: bool) -> anyhow::Result<()> {
                 token.kind.clone(),
                 token.hint.clone(),
                 token.name.clone(),
-                output::time(token.created_at),
+                timestamp(token.created_at),
                 time(token.last_used_at),
                 time(token.expires_at),
                 time(token.revoked_at),
@@ -195,10 +196,10 @@ fn record(token: &ListedToken) -> Value {
         "name": token.name,
         "kind": token.kind,
         "hint": token.hint,
-        "created_at": output::time(token.created_at),
-        "last_used_at": token.last_used_at.map(output::time),
-        "expires_at": token.expires_at.map(output::time),
-        "revoked_at": token.revoked_at.map(output::time),
+        "created_at": timestamp(token.created_at),
+        "last_used_at": token.last_used_at.map(timestamp),
+        "expires_at": token.expires_at.map(timestamp),
+        "revoked_at": token.revoked_at.map(timestamp),
     })
 }
 

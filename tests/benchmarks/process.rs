@@ -1,11 +1,13 @@
 //! A server as a process of its own, stopped when dropped.
 
+use std::env;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -34,6 +36,23 @@ pub struct Memory {
     pub now: u64,
     /// The most so far.
     pub peak: u64,
+}
+
+/// Lets this process, and the servers that inherit it, open as many files as it may.
+///
+/// # Errors
+/// The system does not tell how many.
+pub fn open_many_files() -> anyhow::Result<()> {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
+}
+
+/// The path of tempmail: the one given, or beside this program.
+///
+/// # Errors
+/// The system does not tell where this program is.
+pub fn program_of(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    given.map_or_else(|| Ok(env::current_exe()?.with_file_name("tempmail")), |given| Ok(given.to_owned()))
 }
 
 impl Process {

@@ -15,6 +15,7 @@ use clap::Args;
 
 use crate::http::Client;
 use crate::measure::{Rounds, millis, print_table};
+use crate::process;
 use crate::smtp::{machine, work_directory};
 use crate::stack::Cluster;
 use reading::Reading;
@@ -155,10 +156,7 @@ impl Reads {
     }
 
     async fn start(&self, directory: &Path) -> anyhow::Result<(Servers, Vec<OfRead>)> {
-        let program = match &self.tempmail {
-            Some(program) => program.clone(),
-            None => std::env::current_exe()?.with_file_name("tempmail"),
-        };
+        let program = process::program_of(self.tempmail.as_deref())?;
         let cluster = Cluster::start(directory).await?;
         let mut filled = Vec::new();
         for (name, mails) in [("few", self.few), ("many", self.stored)] {

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use crate::process;
 use crate::smtp::{machine, work_directory};
 use client::Way;
 use crowd::Generator;
@@ -120,15 +120,10 @@ impl Realtime {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        // Ours and the servers', which inherit it.
-        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-        setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+        process::open_many_files()?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}", machine(directory.path())?);
-        let program = match &self.tempmail {
-            Some(program) => program.clone(),
-            None => std::env::current_exe()?.with_file_name("tempmail"),
-        };
+        let program = process::program_of(self.tempmail.as_deref())?;
         for (peer, variable) in [(&self.centrifugo, "CENTRIFUGO"), (&self.mercure, "MERCURE")] {
             if peer.is_none() {
                 println!("{variable} names no program: left out");

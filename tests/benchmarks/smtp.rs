@@ -1,7 +1,6 @@
 //! `./tests/bench smtp`: every server in turn gets the same mail, round after round, and is
 //! compared with `smtp-sink` of the same round. What tempmail accepted is read back.
 
-use std::env;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use crate::load::{Connections, Load, Recipients};
 use crate::mail::Mails;
 use crate::measure::{Rounds, millis, print_table};
 use crate::postgres;
+use crate::process;
 use crate::server::{Running, Server, Tempmail};
 
 /// What `./tests/bench smtp` can be told.
@@ -145,10 +145,7 @@ impl Comparison {
     }
 
     fn servers(&self) -> anyhow::Result<Vec<Server>> {
-        let program = match &self.tempmail {
-            Some(program) => program.clone(),
-            None => env::current_exe()?.with_file_name("tempmail"),
-        };
+        let program = process::program_of(self.tempmail.as_deref())?;
         let mut servers = vec![Server::SmtpSink, Server::Tempmail(Tempmail { program })];
         if nix::unistd::geteuid().is_root() {
             servers.push(Server::Postfix);

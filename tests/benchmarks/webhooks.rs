@@ -14,8 +14,8 @@ mod usage;
 use std::path::PathBuf;
 
 use clap::Args;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use crate::process;
 use crate::realtime::crowd::Generator;
 use crate::smtp::{machine, work_directory};
 use crate::stack::Cluster;
@@ -82,15 +82,10 @@ impl Webhooks {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        // Ours and the servers', which inherit it.
-        let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-        setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+        process::open_many_files()?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}", machine(directory.path())?);
-        let program = match &self.tempmail {
-            Some(program) => program.clone(),
-            None => std::env::current_exe()?.with_file_name("tempmail"),
-        };
+        let program = process::program_of(self.tempmail.as_deref())?;
         let site = Site {
             program,
             redis_server: self.redis_server.clone(),

@@ -1,9 +1,10 @@
 //! Background work: slots ahead of time, expired slots, large deletions, things that end by
 //! themselves, the records of custom domains, and what webhooks are told.
 //!
-//! Webhooks have a module of their own. Every other loop takes the time from [`Clock`], does what is due, and sleeps. A pass that fails
-//! is logged and counted, and the loop lives. Several workers at once do no harm: what two of
-//! them would both do is taken under a lock, or already done for the second.
+//! Webhooks have a module of their own. Every other loop takes the time from [`Clock`], does what is
+//! due, and sleeps. A pass that fails is logged and counted, and the loop lives. Several workers at
+//! once do no harm: what two of them would both do is taken under a lock, or already done for the
+//! second.
 
 mod purge;
 mod slots;

@@ -7,7 +7,7 @@ use tempmail_verification::Checked;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::message_view::timestamp;
+use tempmail_model::timestamp::timestamp;
 
 /// Preference of the MX record that is proposed; any is right.
 const MX_PRIORITY: u16 = 10;

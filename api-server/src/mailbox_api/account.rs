@@ -16,8 +16,8 @@ use crate::auth::{MailboxCaller, ProToken};
 use crate::client::Client;
 use crate::error::ApiError;
 use crate::json_body::JsonObject;
-use crate::message_view::timestamp;
 use crate::state::AppState;
+use tempmail_model::timestamp::timestamp;
 
 /// The answer to creating a mailbox and to signing in.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,8 +6,8 @@ use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::timestamp;
 use crate::error::Surface;
+use tempmail_model::timestamp::timestamp;
 
 /// The full message, as `/v1` shows it.
 #[derive(Serialize, ToSchema)]

@@ -13,10 +13,11 @@ use crate::account;
 use crate::auth::ProCaller;
 use crate::error::{ApiError, code};
 use crate::json_body::JsonObject;
-use crate::message_view::{MessageList, timestamp};
+use crate::message_view::MessageList;
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::parameter::{Page, PathId};
 use crate::state::AppState;
+use tempmail_model::timestamp::timestamp;
 
 /// Its routes.
 pub(super) fn routes() -> Routes {

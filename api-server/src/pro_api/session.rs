@@ -11,9 +11,9 @@ use crate::client::Client;
 use crate::error::{ApiError, code};
 use crate::json_body::JsonObject;
 use crate::limit::RateReport;
-use crate::message_view::timestamp;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
+use tempmail_model::timestamp::timestamp;
 
 /// Its routes.
 pub(super) fn routes() -> Routes {

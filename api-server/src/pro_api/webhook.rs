@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::auth::ProCaller;
 use crate::error::{ApiError, code};
 use crate::json_body::{BodyError, JsonObject};
-use crate::message_view::timestamp;
 use crate::openapi::{Credential, Operation, Routes, path_id, query};
 use crate::parameter::{Limit, Page, PathId};
 use crate::state::AppState;
+use tempmail_model::timestamp::timestamp;
 
 /// Attempts that are listed without `limit`.
 const DELIVERIES: i64 = 50;

@@ -5,7 +5,7 @@ use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::message_view::timestamp;
+use tempmail_model::timestamp::timestamp;
 
 /// What long-polls list and streams push of a message.
 #[derive(Debug, Serialize, ToSchema)]

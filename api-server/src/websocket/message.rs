@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::end::Refusal;
-use crate::message_view::timestamp;
+use tempmail_model::timestamp::timestamp;
 
 /// What says that everything stored from now on is pushed.
 const AUTH_OK: &str = r#"{"type":"auth_ok"}"#;

@@ -156,23 +156,25 @@ fn program_in(directory: &Path, name: &str) -> Command {
     command
 }
 
+/// Judges a sample whose program takes it as text.
+async fn judge_text(language: &str, file: &str, program: &str) {
+    let (directory, file) = write(language, file);
+    let mut command = program_in(directory.path(), program);
+    command.arg(file);
+    judge(command).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_in_python_takes_what_is_genuine_and_nothing_else() {
     if has("python3", "--version") {
-        let (directory, file) = write("python", "receiver.py");
-        let mut command = program_in(directory.path(), "python3");
-        command.arg(file);
-        judge(command).await;
+        judge_text("python", "receiver.py", "python3").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_in_javascript_takes_what_is_genuine_and_nothing_else() {
     if has("node", "--version") {
-        let (directory, file) = write("js", "receiver.mjs");
-        let mut command = program_in(directory.path(), "node");
-        command.arg(file);
-        judge(command).await;
+        judge_text("js", "receiver.mjs", "node").await;
     }
 }
 
@@ -193,10 +195,7 @@ async fn the_sample_in_go_takes_what_is_genuine_and_nothing_else() {
 async fn the_sample_in_java_takes_what_is_genuine_and_nothing_else() {
     // It is compiled when it starts.
     if has("javac", "--version") && has("java", "--version") {
-        let (directory, file) = write("java", "Receiver.java");
-        let mut command = program_in(directory.path(), "java");
-        command.arg(file);
-        judge(command).await;
+        judge_text("java", "Receiver.java", "java").await;
     }
 }
 

@@ -36,6 +36,18 @@ impl Pair {
         Self { app, failing, webhook, working, mails: 0 }
     }
 
+    /// With a failure, and 61 mails that wait for the next attempt.
+    async fn start_with_61_waiting() -> Self {
+        let mut pair = Self::start().await;
+        pair.failing.react_next([Reaction::Status(500)]);
+        pair.deliver().await;
+        has_failed(&pair.app, &pair.webhook, 1).await;
+        for _ in 0..60 {
+            pair.deliver().await;
+        }
+        pair
+    }
+
     /// Delivers a mail of which the webhook that works is told: so all webhooks that were due
     /// when it came have been looked for.
     pub(super) async fn deliver(&mut self) {
@@ -121,13 +133,7 @@ async fn nine_failures_and_a_success_leave_it_active() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waited_while_it_failed_goes_out_in_the_order_in_which_it_came() {
-    let mut pair = Pair::start().await;
-    pair.failing.react_next([Reaction::Status(500)]);
-    pair.deliver().await;
-    has_failed(&pair.app, &pair.webhook, 1).await;
-    for _ in 0..60 {
-        pair.deliver().await;
-    }
+    let pair = Pair::start_with_61_waiting().await;
     pair.app.clock.advance(SignedDuration::from_secs(6));
     nothing_waits(&pair.app).await;
     let told = mails(&pair.failing).split_off(1);
@@ -142,13 +148,7 @@ async fn what_waited_while_it_failed_goes_out_in_the_order_in_which_it_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fails_together_counts_once() {
-    let mut pair = Pair::start().await;
-    pair.failing.react_next([Reaction::Status(500)]);
-    pair.deliver().await;
-    has_failed(&pair.app, &pair.webhook, 1).await;
-    for _ in 0..60 {
-        pair.deliver().await;
-    }
+    let pair = Pair::start_with_61_waiting().await;
     // Successes make its window wide, and what then is under way fails together.
     pair.failing.react_next(vec![Reaction::Status(204); 20]);
     let together = Reaction::Late(Duration::from_secs(3), 500);
