@@ -15,6 +15,8 @@ use crate::pro_api::is_time;
 /// longer.
 const GAPS: [f64; 9] = [5.0, 30.0, 120.0, 600.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 10_800.0];
 const BOX: &str = "name@inbox.localhost";
+/// The fourth attempt is due so long after the third at the latest.
+const FOURTH: SignedDuration = SignedDuration::from_secs(144);
 
 /// Two webhooks of one tenant: one whose receiver the test lets fail, and one that works.
 pub(super) struct Pair {
@@ -36,12 +38,17 @@ impl Pair {
         Self { app, failing, webhook, working, mails: 0 }
     }
 
-    /// With a failure, and 61 mails that wait for the next attempt.
+    /// With three failures, and 61 mails that wait for the attempt of [`FOURTH`]: long enough to
+    /// deliver them on a slow machine.
     async fn start_with_61_waiting() -> Self {
         let mut pair = Self::start().await;
-        pair.failing.react_next([Reaction::Status(500)]);
+        pair.failing.react_next(vec![Reaction::Status(500); 3]);
         pair.deliver().await;
-        has_failed(&pair.app, &pair.webhook, 1).await;
+        for (failures, gap) in [(1, 6), (2, 36)] {
+            has_failed(&pair.app, &pair.webhook, failures).await;
+            pair.app.clock.advance(SignedDuration::from_secs(gap));
+        }
+        has_failed(&pair.app, &pair.webhook, 3).await;
         for _ in 0..60 {
             pair.deliver().await;
         }
@@ -134,9 +141,9 @@ async fn nine_failures_and_a_success_leave_it_active() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waited_while_it_failed_goes_out_in_the_order_in_which_it_came() {
     let pair = Pair::start_with_61_waiting().await;
-    pair.app.clock.advance(SignedDuration::from_secs(6));
+    pair.app.clock.advance(FOURTH);
     nothing_waits(&pair.app).await;
-    let told = mails(&pair.failing).split_off(1);
+    let told = mails(&pair.failing).split_off(3);
     assert_eq!(told[0], 1, "the one that failed comes first");
     let mut sorted = told.clone();
     sorted.sort_unstable();
@@ -153,10 +160,10 @@ async fn what_fails_together_counts_once() {
     pair.failing.react_next(vec![Reaction::Status(204); 20]);
     let together = Reaction::Late(Duration::from_secs(3), 500);
     pair.failing.react(together.clone());
-    pair.app.clock.advance(SignedDuration::from_secs(6));
+    pair.app.clock.advance(FOURTH);
     let failures = async || {
         let attempts = deliveries(&pair.app, &pair.webhook).await;
-        attempts.iter().filter(|attempt| attempt["status_code"] == 500).count() - 1
+        attempts.iter().filter(|attempt| attempt["status_code"] == 500).count() - 3
     };
     eventually("one of them has failed", || async { (failures().await > 0).then_some(()) }).await;
     // The next attempt, in some seconds, has no end: it does not count before the test is over.
