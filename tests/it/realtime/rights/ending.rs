@@ -61,7 +61,8 @@ impl Ending {
             Self::DomainHandedOver => {
                 dns.domain(&world.custom_domain(), 1).await;
             }
-            Self::TokenExpires => expire_in(fleet, &world.tenant, Duration::from_secs(6)).await,
+            // Everybody is to listen and to have met a mail before, on a slow machine, too.
+            Self::TokenExpires => expire_in(fleet, &world.tenant, Duration::from_secs(20)).await,
             Self::ExpiryBroughtForward => expire_in(fleet, &world.tenant, Duration::from_secs(3600)).await,
             _ => {}
         }
