@@ -1,15 +1,13 @@
 //! Mailbox passwords: argon2id, as many at once as there are cores, 64 waiting.
 
-mod hasher;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, available_parallelism};
 
+use tempmail_model::password::Hasher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::ApiError;
-use hasher::Hasher;
 
 /// Hashes that may wait for a core.
 const WAITING: usize = 64;

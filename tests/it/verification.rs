@@ -45,7 +45,21 @@ async fn find_with_holder(world: &DnsWorld) -> Findings {
     resolver(world).find(&question, Transport::UdpFirst).await
 }
 
+/// Findings, whatever was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Verdict {
+    txt: Finding,
+    mx: Finding,
+    holder_txt: Finding,
+}
+
+impl PartialEq<Verdict> for Findings {
+    fn eq(&self, other: &Verdict) -> bool {
+        (self.txt.finding, self.mx.finding, self.holder_txt) == (other.txt, other.mx, other.holder_txt)
+    }
+}
+
 /// Findings of a question in which nobody holds the domain.
-fn found(txt: Finding, mx: Finding) -> Findings {
-    Findings { txt, mx, holder_txt: Finding::Unknown }
+fn found(txt: Finding, mx: Finding) -> Verdict {
+    Verdict { txt, mx, holder_txt: Finding::Unknown }
 }

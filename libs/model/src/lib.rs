@@ -1,4 +1,4 @@
-//! Pure types and rules of tempmail: addresses, ids, tokens, the sealed cursor, webhooks,
+//! Pure types and rules of tempmail: addresses, ids, tokens, passwords, the sealed cursor, webhooks,
 //! retention, limits, keys and the clock. Nothing here does I/O or reads the time by itself.
 
 pub mod address;
@@ -9,6 +9,7 @@ pub mod key;
 pub mod limits;
 pub mod message;
 pub mod network;
+pub mod password;
 pub mod retention;
 pub mod sealed;
 pub mod timestamp;

@@ -48,6 +48,8 @@ pub struct Config {
     pub webhooks: Webhooks,
     /// Background work.
     pub worker: Worker,
+    /// Kubernetes resources.
+    pub operator: Operator,
     /// Bounds.
     pub limits: Limits,
     /// Logs.
@@ -162,6 +164,14 @@ pub struct KeyRing {
     pub keys: Vec<Key>,
 }
 
+impl KeyRing {
+    /// What the text of a file of keys says: a JSON or YAML list of `{kid, secret}`. `None` where it is
+    /// something else.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_saphyr::from_str(text).ok().map(|keys| Self { keys })
+    }
+}
+
 /// One key of a ring.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -241,6 +251,19 @@ pub struct Webhooks {
 pub struct Worker {
     /// Whether the worker looks at the records of custom domains.
     pub verify_domains: bool,
+}
+
+/// `operator.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Operator {
+    /// Name of the Lease whose holder leads, in the operator's own namespace.
+    pub lease_name: String,
+    /// Seconds after which another may lead if the holder is silent.
+    pub lease_seconds: u64,
+    /// Name of the Secret of the installation's keys, in the operator's own namespace; empty where
+    /// the keys are configured.
+    pub keys_secret: String,
 }
 
 /// `telemetry.*`

@@ -2,6 +2,7 @@
 //! do to them is in [`check`].
 
 mod check;
+mod finding;
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
@@ -15,7 +16,8 @@ use crate::page::rows_before;
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
-pub use check::{CheckPermit, DomainToCheck, Holder, RecordsSeen, Verification};
+pub use check::{CheckPermit, DomainToCheck, Holder, Verification};
+pub use finding::{Finding, RecordFound, RecordsFound};
 
 /// Where the verification of a custom domain stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub enum FailureReason {
 pub struct CustomDomain {
     /// Its id.
     pub id: Uuid,
+    /// Whose it is.
+    pub tenant: Uuid,
     /// Its name, as A-labels.
     pub name: String,
     /// Where its verification stands.
@@ -56,6 +60,10 @@ pub struct CustomDomain {
     pub txt_ok: bool,
     /// The MX record was right when the name servers last answered.
     pub mx_ok: bool,
+    /// What the last check found of the TXT record; `None` before the first.
+    pub txt: Option<RecordFound>,
+    /// What the last check found of the MX record; `None` before the first.
+    pub mx: Option<RecordFound>,
     /// When it was made.
     pub created_at: Timestamp,
     /// It fails then unless it is verified.
@@ -64,6 +72,8 @@ pub struct CustomDomain {
     pub verified_at: Option<Timestamp>,
     /// Who may change it.
     pub managed_by: ManagedBy,
+    /// Whether it may be verified: not so while the object that manages it is not accepted.
+    pub active: bool,
 }
 
 /// A custom domain to be made.
@@ -125,21 +135,25 @@ impl FailureReason {
 }
 
 impl CustomDomain {
-    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let id = row.try_get("id")?;
         let failure_reason: Option<&str> = row.try_get("failure_reason")?;
         Ok(Self {
             id,
+            tenant: row.try_get("tenant")?,
             name: row.try_get("name")?,
             status: status(row, id)?,
             token: row.try_get("verify_token")?,
             failure_reason: failure_reason.map(|word| reason(word, id)).transpose()?,
             txt_ok: row.try_get("txt_ok")?,
             mx_ok: row.try_get("mx_ok")?,
+            txt: finding::txt_found(row, id)?,
+            mx: finding::mx_found(row, id)?,
             created_at: time(row, "created_at")?,
             deadline: time(row, "deadline")?,
             verified_at: optional_time(row, "verified_at")?,
             managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
+            active: row.try_get("active")?,
         })
     }
 }
@@ -162,8 +176,8 @@ fn reason(word: &str, id: Uuid) -> Result<FailureReason, StoreError> {
 /// A custom domain that is not removed.
 macro_rules! custom_domain {
     () => {
-        "SELECT id, name, verify_status, verify_token, failure_reason, txt_ok, mx_ok, created_at, deadline,
-                verified_at, managed_by
+        "SELECT id, tenant, name, verify_status, verify_token, failure_reason, txt_ok, mx_ok, txt_found, txt_seen,
+                mx_found, mx_seen, created_at, deadline, verified_at, managed_by, active
          FROM domain WHERE tenant = $1 AND removed_at IS NULL "
     };
 }

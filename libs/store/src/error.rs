@@ -11,6 +11,9 @@ pub enum StoreError {
     /// Postgres refused the statement: a fault of ours or of the data.
     #[error("Postgres refused a statement: {}", without_data(.0))]
     Database(#[source] sqlx::Error),
+    /// Another operator leads by now: what this one wrote last did not happen.
+    #[error("another operator leads")]
+    Fenced,
     /// A row breaks a rule that the schema can't express.
     #[error("row {id} of {table} has an impossible {column}")]
     Inconsistent {
@@ -44,7 +47,7 @@ impl StoreError {
     fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
         match self {
             Self::Unavailable(error) | Self::Database(error) => error.as_database_error()?.code(),
-            Self::Inconsistent { .. } => None,
+            Self::Fenced | Self::Inconsistent { .. } => None,
         }
     }
 
@@ -81,6 +84,10 @@ impl From<sqlx::Error> for StoreError {
             }),
             _ => false,
         };
+        // Raised by `hold_epoch`.
+        if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("TM001")) {
+            return Self::Fenced;
+        }
         if unavailable { Self::Unavailable(error) } else { Self::Database(error) }
     }
 }

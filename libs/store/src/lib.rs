@@ -18,6 +18,7 @@ mod owned;
 mod page;
 mod pro_mailbox;
 mod recipient;
+mod resource;
 mod retention;
 mod room;
 mod row;
@@ -36,8 +37,8 @@ use std::time::Duration;
 
 pub use change::{Creation, ManagedBy, Refused};
 pub use custom_domain::{
-    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Holder, NewCustomDomain,
-    RecordsSeen, Verification, VerifyStatus,
+    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Finding, Holder,
+    NewCustomDomain, RecordFound, RecordsFound, Verification, VerifyStatus,
 };
 pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
 pub use domain::{ServingDomain, SystemDomain};
@@ -50,6 +51,11 @@ pub use migration::SchemaError;
 pub use owned::{MailboxScan, TenantScan};
 pub use pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
+pub use resource::{
+    Declaration, Declared, DeclaredDomain, DeclaredMailbox, DeclaredSystemDomain, DeclaredTenant,
+    DeclaredToken, DeclaredWebhook, Epoch, MailboxOfObject, NotDeclared, Resource, ResourceIdentity,
+    ResourceKind, SystemDomainOfObject, TokenToDeclare, WebhookAsked,
+};
 pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{CHANGES_KEPT, Look, Snapshot};

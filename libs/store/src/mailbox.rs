@@ -7,8 +7,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 use uuid::Uuid;
 
 use crate::row::time;
@@ -97,12 +97,12 @@ macro_rules! serving_mailbox {
          FROM mailbox b
          JOIN domain d ON d.id = b.domain AND d.serves
          LEFT JOIN tenant t ON t.id = b.tenant
-         WHERE b.removed_at IS NULL AND "
+         WHERE b.removed_at IS NULL AND b.active AND "
     };
 }
 
 impl Store {
-    /// A mailbox that is not removed and whose domain serves.
+    /// A mailbox that is not removed, may be signed in to, and whose domain serves.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -114,7 +114,7 @@ impl Store {
         row.as_ref().map(Mailbox::from_row).transpose()
     }
 
-    /// The mailbox of an address with its password hash (PHC string), to sign in.
+    /// The mailbox of an address with its password hash (PHC string), if it may be signed in to.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -177,49 +177,25 @@ impl Store {
         new: NewMailbox<'_>,
         now: Timestamp,
     ) -> Result<MailboxCreation, StoreError> {
-        let mut transaction = self.pool().begin().await?;
-        let quota = match new.tenant {
-            None => new.free_quota,
-            Some(tenant) => match tenant_quota(&mut transaction, tenant).await? {
-                Ok(quota) => quota,
-                Err(refused) => return Ok(refused),
-            },
-        };
-        let domain = sqlx::query(
-            "/* create_mailbox */ SELECT FROM domain
-            WHERE id = $1 AND serves AND (tenant IS NULL OR tenant = $2) FOR SHARE",
-        )
-        .bind(new.domain)
-        .bind(new.tenant)
-        .fetch_optional(&mut *transaction)
-        .await?;
-        if domain.is_none() {
-            return Ok(MailboxCreation::NoSuchDomain);
-        }
-        release_address(&mut transaction, new, now).await?;
-        let inserted = sqlx::query(
-            "/* create_mailbox */
-            INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $7)",
+        let word: String = sqlx::query_scalar(
+            "/* create_mailbox */ SELECT create_mailbox($1, $2, $3, $4, $5, $6, 'api', true, $7)",
         )
         .bind(new.id)
         .bind(new.domain)
         .bind(new.local_part)
         .bind(new.tenant)
-        .bind(quota)
+        .bind(new.free_quota)
         .bind(new.password_hash)
         .bind(now.to_sqlx())
-        .execute(&mut *transaction)
-        .await
-        .map_err(StoreError::from);
-        match inserted {
-            Ok(_) => {
-                transaction.commit().await?;
-                Ok(MailboxCreation::Created)
-            }
-            Err(error) if error.constraint() == Some("mailbox_address") => Ok(MailboxCreation::AddressTaken),
-            Err(error) => Err(error),
-        }
+        .fetch_one(self.pool())
+        .await?;
+        Ok(match word.as_str() {
+            "created" => MailboxCreation::Created,
+            "address_taken" => MailboxCreation::AddressTaken,
+            "limit_reached" => MailboxCreation::LimitReached,
+            "tenant_disabled" => MailboxCreation::TenantDisabled,
+            _ => MailboxCreation::NoSuchDomain,
+        })
     }
 
     /// Removes a mailbox: gone at once, its mail purged by the worker under `purge`, a new id.
@@ -238,78 +214,12 @@ impl Store {
         now: Timestamp,
         hold_days: u16,
     ) -> Result<bool, StoreError> {
-        let purged = sqlx::query(
-            "/* remove_mailbox */
-            WITH locked AS MATERIALIZED (
-                SELECT seq FROM stream FOR UPDATE
-            ), removed AS (
-                UPDATE mailbox b
-                SET removed_at = $3, held_until = $3::timestamptz + make_interval(days => $4),
-                    password_epoch = b.password_epoch + 1,
-                    local_part = CASE WHEN d.tenant IS NULL THEN b.local_part ELSE '@' || b.id END
-                FROM locked, domain d
-                WHERE b.id = $1 AND b.removed_at IS NULL AND b.managed_by = 'api' AND d.id = b.domain
-                RETURNING b.id, locked.seq
-            )
-            INSERT INTO purge (id, inbox, owner, address, up_to_seq)
-            SELECT $2, r.id, r.id, NULL, r.seq FROM removed r",
-        )
-        .bind(id)
-        .bind(purge)
-        .bind(now.to_sqlx())
-        .bind(i32::from(hold_days))
-        .execute(self.pool())
-        .await?;
-        Ok(purged.rows_affected() > 0)
+        Ok(sqlx::query_scalar("/* remove_mailbox */ SELECT remove_mailbox($1, $2, 'api', $3, $4)")
+            .bind(id)
+            .bind(purge)
+            .bind(now.to_sqlx())
+            .bind(i32::from(hold_days))
+            .fetch_one(self.pool())
+            .await?)
     }
-}
-
-/// Locks a tenant and says what quota its next mailbox gets, or why there is none.
-async fn tenant_quota(
-    connection: &mut PgConnection,
-    tenant: Uuid,
-) -> Result<Result<i64, MailboxCreation>, StoreError> {
-    let row = sqlx::query(
-        "/* tenant_quota */
-        SELECT mailbox_bytes, mailbox_limit, suspended FROM tenant WHERE id = $1 FOR NO KEY UPDATE",
-    )
-    .bind(tenant)
-    .fetch_optional(&mut *connection)
-    .await?;
-    let Some(row) = row else { return Ok(Err(MailboxCreation::TenantDisabled)) };
-    if row.try_get("suspended")? {
-        return Ok(Err(MailboxCreation::TenantDisabled));
-    }
-    // Counted by a statement of its own: its snapshot is younger than the lock.
-    let count: i64 = sqlx::query_scalar(
-        "/* tenant_quota */ SELECT count(*) FROM mailbox WHERE tenant = $1 AND removed_at IS NULL",
-    )
-    .bind(tenant)
-    .fetch_one(connection)
-    .await?;
-    if count >= i64::from(row.try_get::<i32, _>("mailbox_limit")?) {
-        return Ok(Err(MailboxCreation::LimitReached));
-    }
-    Ok(Ok(row.try_get("mailbox_bytes")?))
-}
-
-/// Takes the name from a removed mailbox whose hold is over, or whose tenant wants it back.
-async fn release_address(
-    connection: &mut PgConnection,
-    new: NewMailbox<'_>,
-    now: Timestamp,
-) -> Result<(), StoreError> {
-    sqlx::query(
-        "/* release_address */
-        UPDATE mailbox SET local_part = '@' || id
-        WHERE domain = $1 AND local_part = $2 AND removed_at IS NOT NULL
-          AND (held_until <= $3 OR tenant = $4)",
-    )
-    .bind(new.domain)
-    .bind(new.local_part)
-    .bind(now.to_sqlx())
-    .bind(new.tenant)
-    .execute(connection)
-    .await?;
-    Ok(())
 }

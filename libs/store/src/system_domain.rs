@@ -3,9 +3,11 @@
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
+use sqlx::postgres::PgRow;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
+use crate::change::ManagedBy;
 use crate::row::time;
 use crate::{Store, StoreError};
 
@@ -24,6 +26,8 @@ pub struct SystemDomainUse {
     pub shared_inboxes: bool,
     /// Mailboxes under it.
     pub mailboxes: i64,
+    /// Who may change it: whoever administers the installation, or its resource.
+    pub managed_by: ManagedBy,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -54,6 +58,18 @@ pub enum SystemDomainRemoval {
     Used(i64),
 }
 
+impl SystemDomainRemoval {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(match row.try_get("o_verdict")? {
+            "removed" => Self::Removed,
+            "only" => Self::Only,
+            "default" => Self::Default,
+            "used" => Self::Used(row.try_get("o_mailboxes")?),
+            _ => Self::Unknown,
+        })
+    }
+}
+
 impl Store {
     /// The system domains that serve, in their order.
     ///
@@ -62,7 +78,7 @@ impl Store {
     pub async fn list_system_domain_uses(&self) -> Result<Vec<SystemDomainUse>, StoreError> {
         let rows = sqlx::query(
             "/* list_system_domain_uses */
-            SELECT d.id, d.name, d.is_default, d.sort_order, d.shared_inboxes, d.created_at,
+            SELECT d.id, d.name, d.is_default, d.sort_order, d.shared_inboxes, d.created_at, d.managed_by,
                    (SELECT count(*) FROM mailbox b WHERE b.domain = d.id AND b.removed_at IS NULL) AS mailboxes
             FROM domain d WHERE d.tenant IS NULL AND d.serves ORDER BY d.sort_order, d.name",
         )
@@ -77,6 +93,7 @@ impl Store {
                     sort_order: row.try_get("sort_order")?,
                     shared_inboxes: row.try_get("shared_inboxes")?,
                     mailboxes: row.try_get("mailboxes")?,
+                    managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
                     created_at: time(row, "created_at")?,
                 })
             })
@@ -171,12 +188,6 @@ impl Store {
         .bind(i32::from(hold_days))
         .fetch_one(self.pool())
         .await?;
-        Ok(match row.try_get("o_verdict")? {
-            "removed" => SystemDomainRemoval::Removed,
-            "only" => SystemDomainRemoval::Only,
-            "default" => SystemDomainRemoval::Default,
-            "used" => SystemDomainRemoval::Used(row.try_get("o_mailboxes")?),
-            _ => SystemDomainRemoval::Unknown,
-        })
+        SystemDomainRemoval::from_row(&row)
     }
 }

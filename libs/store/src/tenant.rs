@@ -8,6 +8,7 @@ use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
+use crate::change::ManagedBy;
 use crate::row::time;
 use crate::{Store, StoreError};
 
@@ -67,6 +68,8 @@ pub struct Tenant {
     pub mailbox_bytes: i64,
     /// Octets of mail that it has; what is expiring or being deleted just now counts.
     pub stored_bytes: i64,
+    /// Who may change it: whoever administers the installation, or its resource.
+    pub managed_by: ManagedBy,
     /// When it was made.
     pub created_at: Timestamp,
 }
@@ -110,6 +113,7 @@ impl Tenant {
             tokens: share("tokens", "token_limit")?,
             mailbox_bytes: row.try_get("mailbox_bytes")?,
             stored_bytes: row.try_get("stored_bytes")?,
+            managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
             created_at: time(row, "created_at")?,
         })
     }
@@ -149,6 +153,19 @@ impl Store {
         let row = sqlx::query(concat!("/* find_tenant */ ", tenants!(), " AND t.name = $2"))
             .bind(now.to_sqlx())
             .bind(name)
+            .fetch_optional(self.pool())
+            .await?;
+        row.as_ref().map(Tenant::from_row).transpose()
+    }
+
+    /// The tenant of this id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_tenant_by_id(&self, id: Uuid, now: Timestamp) -> Result<Option<Tenant>, StoreError> {
+        let row = sqlx::query(concat!("/* find_tenant_by_id */ ", tenants!(), " AND t.id = $2"))
+            .bind(now.to_sqlx())
+            .bind(id)
             .fetch_optional(self.pool())
             .await?;
         row.as_ref().map(Tenant::from_row).transpose()

@@ -109,29 +109,34 @@ macro_rules! token {
 }
 
 impl Store {
-    /// The token of a kind with this hash, also where it was revoked or has expired.
+    /// The active token of a kind with this hash, also where it was revoked or has expired.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
-        let row = sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
-            .bind(hash.as_bytes().as_slice())
-            .bind(kind.as_str())
-            .fetch_optional(self.pool())
-            .await?;
+        let row =
+            sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2 AND k.active"))
+                .bind(hash.as_bytes().as_slice())
+                .bind(kind.as_str())
+                .fetch_optional(self.pool())
+                .await?;
         row.as_ref().map(ApiToken::from_row).transpose()
     }
 
-    /// The token of a kind with this id, also where it was revoked or has expired.
+    /// The active token of a kind with this id, also where it was revoked or has expired.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
-        let row = sqlx::query(concat!("/* find_token_by_id */ ", token!(), "k.id = $1 AND k.kind = $2"))
-            .bind(id)
-            .bind(kind.as_str())
-            .fetch_optional(self.pool())
-            .await?;
+        let row = sqlx::query(concat!(
+            "/* find_token_by_id */ ",
+            token!(),
+            "k.id = $1 AND k.kind = $2 AND k.active"
+        ))
+        .bind(id)
+        .bind(kind.as_str())
+        .fetch_optional(self.pool())
+        .await?;
         row.as_ref().map(ApiToken::from_row).transpose()
     }
 
@@ -210,7 +215,7 @@ impl Store {
         Creation::from_word(&word, "api_token", id)
     }
 
-    /// A page (from 1, 30 tokens) of a tenant's tokens, newest first: of one kind, or of both.
+    /// A page (from 1, 30 tokens) of a tenant's active tokens, newest first: of one kind, or of both.
     /// Those that ended are among them for [`ENDED_TOKEN_KEPT`].
     ///
     /// # Errors
@@ -225,7 +230,7 @@ impl Store {
         let rows = sqlx::query(
             "/* list_tokens */
             SELECT id, name, kind, hint, created_at, last_used_at, expires_at, revoked_at FROM api_token
-            WHERE tenant = $1 AND ($2::text IS NULL OR kind = $2)
+            WHERE tenant = $1 AND active AND ($2::text IS NULL OR kind = $2)
               AND (coalesce(revoked_at, expires_at) > $3) IS NOT FALSE
             ORDER BY created_at DESC, id DESC OFFSET $4 LIMIT $5",
         )

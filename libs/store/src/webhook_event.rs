@@ -28,7 +28,7 @@ const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     ), due AS MATERIALIZED (
         SELECT w.id, w.failure_count > 0 AS failing, w.held_until
         FROM lane l JOIN webhook w ON w.id = l.webhook JOIN tenant t ON t.id = w.tenant
-        WHERE w.status = 'active' AND w.due_at <= $2 AND NOT t.suspended AND w.id <> ALL ($6)
+        WHERE w.status = 'active' AND w.active AND w.due_at <= $2 AND NOT t.suspended AND w.id <> ALL ($6)
           AND (w.holder IS NULL OR w.holder = $1 OR w.held_until < now()) /* lease */
     ), chosen AS MATERIALIZED (
         SELECT w.id FROM webhook w
@@ -47,7 +47,7 @@ const HOLD_WEBHOOKS: &str = "/* hold_webhooks */
     WHERE id = ANY ($2) AND holder = $1";
 
 /// Where the domain of a mailbox does not serve just now, its events wait; so do all while the
-/// tenant is suspended.
+/// tenant is suspended, or while the webhook's owner does not have its secret.
 const LIST_WAITING_EVENTS: &str = concat!(
     "/* list_waiting_events */
     SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.*
@@ -64,7 +64,7 @@ const LIST_WAITING_EVENTS: &str = concat!(
     not_purged!(),
     "   LIMIT 1
     ) m ON true
-    WHERE w.id = $1 AND w.holder = $2 AND w.status = 'active'
+    WHERE w.id = $1 AND w.holder = $2 AND w.status = 'active' AND w.active
     ORDER BY e.seq"
 );
 
@@ -223,7 +223,7 @@ impl Store {
     }
 
     /// What waits for a webhook after the event `after`; `None` where `holder` does not have it in
-    /// hand, it is disabled, or its tenant is suspended.
+    /// hand, it is disabled, its owner does not have its secret yet, or its tenant is suspended.
     ///
     /// # Errors
     /// [`StoreError`].

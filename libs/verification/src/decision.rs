@@ -1,10 +1,10 @@
 //! What the records found do to a custom domain. Nothing here does I/O; time is an argument.
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_store::{DomainToCheck, FailureReason, VerifyStatus};
+use tempmail_store::{DomainToCheck, FailureReason, Finding, VerifyStatus};
 use uuid::Uuid;
 
-use crate::finding::{Finding, Findings};
+use crate::finding::Findings;
 
 /// Time between two checks of a verified domain.
 pub(crate) const RECHECK: SignedDuration = SignedDuration::from_hours(24);
@@ -61,7 +61,7 @@ pub fn decide(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, n
 
 /// One that does not serve.
 fn claim(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
-    if (findings.txt, findings.mx) == (Finding::Right, Finding::Right) {
+    if (findings.txt.finding, findings.mx.finding) == (Finding::Right, Finding::Right) {
         match (&domain.holder, findings.holder_txt) {
             (None, _) => return Decision::Verify { absent: None },
             (Some(holder), Finding::Missing | Finding::Mismatch) => {
@@ -88,7 +88,7 @@ pub(crate) fn unverified(domain: &DomainToCheck, occasion: Occasion, now: Timest
 
 /// One that serves.
 fn recheck(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Standing {
-    let found = [findings.txt, findings.mx];
+    let found = [findings.txt.finding, findings.mx.finding];
     let is_wrong = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
     let is_right = found.iter().all(|finding| *finding == Finding::Right);
     let is_due = matches!(occasion, Occasion::Due { .. });
@@ -105,7 +105,7 @@ fn recheck(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now:
 
 #[cfg(test)]
 mod tests {
-    use tempmail_store::Holder;
+    use tempmail_store::{Holder, RecordFound};
 
     use super::*;
     use Finding::{Mismatch, Missing, Right, Unknown};
@@ -139,7 +139,8 @@ mod tests {
     }
 
     fn findings(txt: Finding, mx: Finding, holder_txt: Finding) -> Findings {
-        Findings { txt, mx, holder_txt }
+        let of = |finding| RecordFound { finding, seen: Vec::new() };
+        Findings { txt: of(txt), mx: of(mx), holder_txt }
     }
 
     fn every_pair() -> impl Iterator<Item = Findings> {
@@ -152,7 +153,7 @@ mod tests {
             for occasion in [DUE, Occasion::Asked] {
                 for found in every_pair() {
                     let decision = decide(&domain(status), &found, occasion, now());
-                    let is_right = (found.txt, found.mx) == (Right, Right);
+                    let is_right = (found.txt.finding, found.mx.finding) == (Right, Right);
                     assert_eq!(
                         decision == Decision::Verify { absent: None },
                         is_right,
@@ -178,7 +179,8 @@ mod tests {
     fn a_pending_one_ends_at_its_deadline_whatever_dns_says() {
         let late = now() + SignedDuration::from_hours(1);
         for occasion in [DUE, Occasion::Asked] {
-            for found in every_pair().filter(|found| (found.txt, found.mx) != (Right, Right)) {
+            for found in every_pair().filter(|found| (found.txt.finding, found.mx.finding) != (Right, Right))
+            {
                 let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
                 assert_eq!(
                     decision,
@@ -231,7 +233,7 @@ mod tests {
     fn asking_is_not_held_against_a_verified_one() {
         let serving = DomainToCheck { lost_days: 6, ..domain(VerifyStatus::Verified) };
         for found in every_pair() {
-            let lost_days = if (found.txt, found.mx) == (Right, Right) { 0 } else { 6 };
+            let lost_days = if (found.txt.finding, found.mx.finding) == (Right, Right) { 0 } else { 6 };
             let decision = decide(&serving, &found, Occasion::Asked, now());
             assert_eq!(
                 decision,

@@ -1,9 +1,13 @@
 //! What follows from the answers of a domain's name servers: a decision without I/O.
 
-use hickory_proto::rr::Name;
+mod seen;
 
-/// What the TXT record says before the token.
-const TXT_PREFIX: &[u8] = b"tempmail-verify=";
+use hickory_proto::rr::Name;
+use tempmail_model::verify_token::txt_value;
+use tempmail_store::{Finding, RecordFound};
+
+pub use seen::Seen;
+pub(crate) use seen::host_text;
 
 /// The records that a claimant of a domain must have set.
 #[derive(Clone, Copy)]
@@ -18,60 +22,56 @@ pub struct Question<'a> {
     pub mx_host: &'a str,
 }
 
-/// What the servers that voted found of one record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finding {
-    /// Every voting server has it.
-    Right,
-    /// A voting server has nothing in its place.
-    Missing,
-    /// A voting server has something else in its place.
-    Mismatch,
-    /// Nobody voted.
-    Unknown,
-}
-
 /// What was found of a domain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
     /// The claimant's TXT record.
-    pub txt: Finding,
+    pub txt: RecordFound,
     /// The MX record.
-    pub mx: Finding,
+    pub mx: RecordFound,
     /// The holder's TXT record. Unlike the others, [`Finding::Right`] if any voting server has
     /// it, so that a holder loses the domain only where it is absent everywhere
     /// ([`Finding::Missing`]). [`Finding::Unknown`] where nobody voted or nobody holds it.
     pub holder_txt: Finding,
 }
 
-impl Finding {
-    /// One word, for metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Right => "right",
-            Self::Missing => "missing",
-            Self::Mismatch => "mismatch",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
 impl Findings {
     /// Nobody voted.
     pub const UNKNOWN: Self =
-        Self { txt: Finding::Unknown, mx: Finding::Unknown, holder_txt: Finding::Unknown };
+        Self { txt: RecordFound::UNKNOWN, mx: RecordFound::UNKNOWN, holder_txt: Finding::Unknown };
 }
 
 /// What one server says of the records of one type at one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<R> {
-    /// These are there, and no others; if empty, none are.
-    Records(Vec<R>),
+    /// These are there.
+    Records {
+        /// The records, or the first of very many; if empty, there are none.
+        records: Vec<R>,
+        /// What is shown of all of them.
+        seen: Seen,
+    },
     /// The name stands for another one.
     Alias(Name),
     /// Nothing that counts: no answer, a failure, or the answer of a server that is not
     /// responsible for the name.
     NoVote,
+}
+
+impl<R> Answer<R> {
+    /// There are no records.
+    pub fn none() -> Self {
+        Self::Records { records: Vec::new(), seen: Seen::default() }
+    }
+
+    /// What the server has at the name.
+    fn seen(&self) -> Seen {
+        match self {
+            Self::Records { seen, .. } => seen.clone(),
+            Self::Alias(target) => Seen::from_iter([format!("CNAME {}", host_text(target))]),
+            Self::NoVote => Seen::default(),
+        }
+    }
 }
 
 /// The vote. At least one server must vote, and every one that does must have the record.
@@ -81,33 +81,42 @@ pub enum Answer<R> {
 /// `txt` could not be followed and is no vote. In `mx` it is a mismatch, and so is an exchange
 /// that says that the domain takes no mail (RFC 7505), whatever is beside it.
 pub fn decide(question: &Question<'_>, txt: &[Answer<Vec<u8>>], mx: &[Answer<Name>]) -> Findings {
-    let holds = |token: &str| {
-        let expected = [TXT_PREFIX, token.as_bytes()].concat();
-        txt.iter().filter_map(move |answer| judge_txt(answer, &expected))
-    };
+    let expected = txt_value(question.token);
     let mx_host = host(question.mx_host);
+    let holds = |token| {
+        let expected = txt_value(token);
+        any_of(txt.iter().filter_map(|answer| judge_txt(answer, &expected)))
+    };
     Findings {
-        txt: all_of(holds(question.token)),
-        mx: all_of(mx.iter().filter_map(|answer| judge_mx(answer, mx_host.as_ref()))),
-        holder_txt: question.holder_token.map_or(Finding::Unknown, |token| any_of(holds(token))),
+        txt: found(txt, |answer| judge_txt(answer, &expected)),
+        mx: found(mx, |answer| judge_mx(answer, mx_host.as_ref())),
+        holder_txt: question.holder_token.map_or(Finding::Unknown, holds),
     }
 }
 
+/// All votes on a record, and what those have that have something else.
+fn found<R>(answers: &[Answer<R>], judge: impl Fn(&Answer<R>) -> Option<Finding>) -> RecordFound {
+    let finding = all_of(answers.iter().filter_map(&judge));
+    let others = answers.iter().filter(|answer| judge(answer) == Some(Finding::Mismatch));
+    let seen = others.map(Answer::seen).fold(Seen::default(), Seen::and);
+    RecordFound { finding, seen: seen.into_texts() }
+}
+
 /// One server's vote on a TXT record, if it has one.
-fn judge_txt(answer: &Answer<Vec<u8>>, expected: &[u8]) -> Option<Finding> {
-    match answer {
-        Answer::Records(texts) if texts.is_empty() => Some(Finding::Missing),
-        Answer::Records(texts) if texts.iter().any(|text| text == expected) => Some(Finding::Right),
-        Answer::Records(_) => Some(Finding::Mismatch),
-        Answer::Alias(_) | Answer::NoVote => None,
+fn judge_txt(answer: &Answer<Vec<u8>>, expected: &str) -> Option<Finding> {
+    let Answer::Records { records: texts, .. } = answer else { return None };
+    if texts.is_empty() {
+        return Some(Finding::Missing);
     }
+    let is_there = texts.iter().any(|text| text == expected.as_bytes());
+    Some(if is_there { Finding::Right } else { Finding::Mismatch })
 }
 
 /// One server's vote on the MX record, if it has one.
 fn judge_mx(answer: &Answer<Name>, mx_host: Option<&Name>) -> Option<Finding> {
     match answer {
-        Answer::Records(exchanges) if exchanges.is_empty() => Some(Finding::Missing),
-        Answer::Records(exchanges) => {
+        Answer::Records { records: exchanges, .. } if exchanges.is_empty() => Some(Finding::Missing),
+        Answer::Records { records: exchanges, .. } => {
             let ours = exchanges.iter().any(|exchange| Some(exchange) == mx_host);
             let takes_mail = !exchanges.iter().any(Name::is_root);
             Some(if ours && takes_mail { Finding::Right } else { Finding::Mismatch })

@@ -94,15 +94,15 @@ impl Resolver {
             join!(check.records(&zone, &txt_name, &TXT), check.records(&domain_zone, &domain, &MX));
         check.follow_aliases(txt_name, &mut txt).await;
         let findings = decide(question, &txt, &mx);
-        record(findings, start.elapsed());
+        record(&findings, start.elapsed());
         findings
     }
 }
 
-fn record(findings: Findings, took: Duration) {
+fn record(findings: &Findings, took: Duration) {
     metrics::histogram!("tempmail_dns_check_seconds").record(took.as_secs_f64());
-    metrics::counter!("tempmail_dns_checks_total", "txt" => findings.txt.as_str(), "mx" => findings.mx.as_str())
-        .increment(1);
+    let (txt, mx) = (findings.txt.finding.as_str(), findings.mx.finding.as_str());
+    metrics::counter!("tempmail_dns_checks_total", "txt" => txt, "mx" => mx).increment(1);
 }
 
 fn system_servers() -> Result<Vec<SocketAddr>, ResolverError> {

@@ -8,11 +8,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
-use tempmail_store::{DomainToCheck, FailureReason, RecordsSeen, Store, StoreError, Verification};
+use tempmail_store::{DomainToCheck, FailureReason, Finding, RecordsFound, Store, StoreError, Verification};
 use uuid::Uuid;
 
 use crate::decision::{Decision, Occasion, RECHECK, Standing, decide, unverified};
-use crate::finding::{Finding, Findings, Question};
+use crate::finding::{Findings, Question};
 use crate::resolver::{Resolver, Transport};
 use crate::rules::DomainRules;
 
@@ -151,8 +151,8 @@ impl Verifier {
             tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "a custom domain was checked");
         }
         Ok(Checked {
-            txt_right: findings.txt == Finding::Right,
-            mx_right: findings.mx == Finding::Right,
+            txt_right: findings.txt.finding == Finding::Right,
+            mx_right: findings.mx.finding == Finding::Right,
             outcome,
         })
     }
@@ -201,27 +201,19 @@ impl Verifier {
         findings: &Findings,
         standing: Standing,
     ) -> Result<Outcome, StoreError> {
-        let seen = RecordsSeen { txt: told(findings.txt), mx: told(findings.mx) };
+        let found = RecordsFound { txt: &findings.txt, mx: &findings.mx };
         let (id, status) = (domain.id, domain.status);
         match standing {
             Standing::Fail(reason) => {
-                self.store.fail_custom_domain(id, status, reason, seen).await?;
+                self.store.fail_custom_domain(id, status, reason, found).await?;
                 Ok(Outcome::Failed(reason))
             }
             Standing::Keep { lost_days, next_check_at } => {
-                self.store.record_domain_check(id, status, seen, lost_days, next_check_at).await?;
-                let is_silent = seen.txt.is_none() && seen.mx.is_none();
+                self.store.record_domain_check(id, status, found, lost_days, next_check_at).await?;
+                let is_silent =
+                    [&findings.txt, &findings.mx].iter().all(|found| found.finding == Finding::Unknown);
                 Ok(if is_silent { Outcome::NoAnswer } else { Outcome::Kept })
             }
         }
-    }
-}
-
-/// What the name servers told of a record.
-fn told(finding: Finding) -> Option<bool> {
-    match finding {
-        Finding::Right => Some(true),
-        Finding::Missing | Finding::Mismatch => Some(false),
-        Finding::Unknown => None,
     }
 }

@@ -29,7 +29,7 @@ async fn an_alias_inside_the_zone_is_followed() {
     world.domain(DOMAIN, 1).await;
     world.set_cname(TXT_NAME, "verify.acme.test").await;
     world.set_txt("verify.acme.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
 }
 
 #[tokio::test]
@@ -42,11 +42,11 @@ async fn eight_aliases_are_followed_and_nine_are_not() {
         world.set_cname(&format!("a{link}.chain.test"), &format!("a{}.chain.test", link + 1)).await;
     }
     world.set_txt("a8.chain.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
     world.clear("a8.chain.test").await;
     world.set_cname("a8.chain.test", "a9.chain.test").await;
     world.set_txt("a9.chain.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Unknown);
+    assert_eq!(find(&world).await.txt.finding, Unknown);
 }
 
 #[tokio::test]
@@ -57,10 +57,10 @@ async fn a_loop_of_aliases_is_no_vote() {
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
     world.set_cname("acme.elsewhere.test", TXT_NAME).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt, findings.holder_txt), (Unknown, Unknown));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Unknown, Unknown));
     world.clear(TXT_NAME).await;
     world.set_cname(TXT_NAME, TXT_NAME).await;
-    assert_eq!(find(&world).await.txt, Unknown, "an alias of itself");
+    assert_eq!(find(&world).await.txt.finding, Unknown, "an alias of itself");
 }
 
 #[tokio::test]
@@ -70,9 +70,9 @@ async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
     servers[0].set_cname(TXT_NAME, "one.acme.test").await;
     servers[1].set_cname(TXT_NAME, "two.acme.test").await;
     world.set_txt("one.acme.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Missing);
+    assert_eq!(find(&world).await.txt.finding, Missing);
     world.set_txt("two.acme.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn an_alias_whose_target_nobody_answers_for_is_no_vote() {
     let elsewhere = world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
     elsewhere[0].fail(Fault::ServFail);
-    assert_eq!(find(&world).await.txt, Unknown);
+    assert_eq!(find(&world).await.txt.finding, Unknown);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Custom domains over time: what their records in DNS, and the lack of them, do to them.
 
+mod findings;
 mod handover;
 mod loops;
 mod pending;

@@ -48,7 +48,7 @@ async fn the_text_is_exact() {
         "tempmail-verify=",
     ] {
         world.set_txt(TXT_NAME, &[wrong]).await;
-        assert_eq!(find(&world).await.txt, Mismatch, "{wrong}");
+        assert_eq!(find(&world).await.txt.finding, Mismatch, "{wrong}");
     }
 }
 
@@ -57,7 +57,7 @@ async fn other_texts_may_stand_beside_it() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
 }
 
 #[tokio::test]
@@ -65,9 +65,9 @@ async fn character_strings_of_a_record_are_joined_and_records_are_not() {
     let world = DnsWorld::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     servers[0].set_txt_in_pieces(TXT_NAME, &["tempmail-", "verify=", "claim", "ant"]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
     servers[0].set_txt(TXT_NAME, &["tempmail-verify=", "claimant"]).await;
-    assert_eq!(find(&world).await.txt, Mismatch);
+    assert_eq!(find(&world).await.txt.finding, Mismatch);
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn the_exchange_counts_in_any_case_and_at_any_preference() {
         &[(1, "mail.elsewhere.example"), (50, "mx.inbox.example")],
     ] {
         world.set_mx(DOMAIN, exchanges).await;
-        assert_eq!(find(&world).await.mx, Right, "{exchanges:?}");
+        assert_eq!(find(&world).await.mx.finding, Right, "{exchanges:?}");
     }
 }
 
@@ -92,7 +92,7 @@ async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
     let mut question = question();
     question.mx_host = "MX.inbox.Example.";
     let findings = resolver(&world).find(&question, tempmail_verification::Transport::UdpFirst).await;
-    assert_eq!(findings.mx, Right);
+    assert_eq!(findings.mx.finding, Right);
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn another_exchange_is_a_mismatch() {
     for exchange in ["mail.elsewhere.example", "x.mx.inbox.example", "inbox.example", "mx.inbox.example.test"]
     {
         world.set_mx(DOMAIN, &[(10, exchange)]).await;
-        assert_eq!(find(&world).await.mx, Mismatch, "{exchange}");
+        assert_eq!(find(&world).await.mx.finding, Mismatch, "{exchange}");
     }
 }
 
@@ -111,9 +111,9 @@ async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(0, ".")]).await;
-    assert_eq!(find(&world).await.mx, Mismatch);
+    assert_eq!(find(&world).await.mx.finding, Mismatch);
     world.set_mx(DOMAIN, &[(0, "."), (10, MX_HOST)]).await;
-    assert_eq!(find(&world).await.mx, Mismatch, "whatever is beside it");
+    assert_eq!(find(&world).await.mx.finding, Mismatch, "whatever is beside it");
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
     world.domain(DOMAIN, 1).await;
     world.set_cname("mail.acme.test", MX_HOST).await;
     world.set_mx(DOMAIN, &[(10, "mail.acme.test")]).await;
-    assert_eq!(find(&world).await.mx, Mismatch);
+    assert_eq!(find(&world).await.mx.finding, Mismatch);
 }
 
 #[tokio::test]
@@ -131,11 +131,11 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt, findings.holder_txt), (Right, Missing));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Right, Missing));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt, findings.holder_txt), (Right, Right));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Right, Right));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     servers[1].set_txt(TXT_NAME, &[HOLDER_TXT, RIGHT_TXT]).await;
@@ -143,7 +143,7 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
 
     world.set_txt(TXT_NAME, &[HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt, findings.holder_txt), (Mismatch, Right));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Mismatch, Right));
     assert_eq!(find(&world).await.holder_txt, Unknown, "nobody holds it");
 }
 

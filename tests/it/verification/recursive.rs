@@ -61,12 +61,12 @@ async fn aliases_are_followed_within_the_answer() {
     world.domain(DOMAIN, 1).await;
     world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
-    assert_eq!(find(&world).await.txt, Missing);
+    assert_eq!(find(&world).await.txt.finding, Missing);
     world.set_txt("acme.elsewhere.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
     world.clear("acme.elsewhere.test").await;
     world.set_cname("acme.elsewhere.test", TXT_NAME).await;
-    assert_eq!(find(&world).await.txt, Unknown, "a loop");
+    assert_eq!(find(&world).await.txt.finding, Unknown, "a loop");
 }
 
 #[tokio::test]
@@ -87,8 +87,8 @@ async fn the_deciding_question_goes_over_tcp() {
     world.domain(DOMAIN, 1).await;
     world.recursive_server().fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt, Right);
-    assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt, Missing);
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Right);
+    assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt.finding, Missing);
 }
 
 #[tokio::test]

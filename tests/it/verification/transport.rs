@@ -16,7 +16,7 @@ async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
     let mut texts: Vec<_> = others.iter().map(String::as_str).collect();
     texts.push(RIGHT_TXT);
     world.set_txt(TXT_NAME, &texts).await;
-    assert_eq!(find(&world).await.txt, Right);
+    assert_eq!(find(&world).await.txt.finding, Right);
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
 
 use super::{
-    Addresses, Admin, Dns, DnsMode, Http, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry, Webhooks,
-    Worker,
+    Addresses, Admin, Dns, DnsMode, Http, Operator, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry,
+    Webhooks, Worker,
 };
 
 fn any_address(port: u16) -> SocketAddr {
@@ -94,6 +94,12 @@ impl Default for Dns {
 impl Default for Webhooks {
     fn default() -> Self {
         Self { allowed_networks: Vec::new(), denied_networks: Vec::new(), ca_file: None, timeout_seconds: 30 }
+    }
+}
+
+impl Default for Operator {
+    fn default() -> Self {
+        Self { lease_name: "tempmail-operator".into(), lease_seconds: 15, keys_secret: String::new() }
     }
 }
 

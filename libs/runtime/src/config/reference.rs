@@ -189,6 +189,24 @@ pub(super) const KEYS: &[KeyDoc] = &[
         SWITCH,
         "Whether the worker checks the records of custom domains that are due. Several that do are harmless.",
     ),
+    key(
+        "operator.lease_name",
+        Kind::Text,
+        "the name of an object of Kubernetes, such as tempmail-operator",
+        "Lease whose holder leads the operators, in their own namespace.",
+    ),
+    count(
+        "operator.lease_seconds",
+        "Seconds after which another operator may lead if the leader is silent; at least 2.",
+    ),
+    key(
+        "operator.keys_secret",
+        Kind::Text,
+        "the name of an object of Kubernetes, or nothing",
+        "Secret of the installation's keys, in the operator's own namespace: made by the operator if there is none, \
+         and never changed. Its entries `jwt.yaml` and `secrets.yaml` are files for `TEMPMAIL_JWT__KEYS_FILE` and \
+         `TEMPMAIL_SECRETS__KEYS_FILE` of the other roles; the operator itself needs no `secrets.keys` then.",
+    ),
     count("limits.mailbox_bytes", "Octets a free mailbox may hold."),
     count("limits.inbox_bytes", "Octets an address without a mailbox may hold."),
     count("limits.shared_bytes", "Octets all shared inboxes may hold together."),

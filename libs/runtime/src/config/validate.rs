@@ -29,6 +29,10 @@ impl Config {
         ] {
             must(networks.iter().all(has_no_host_bits), key)?;
         }
+        must(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
+        must(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
+        let keys_secret = &self.operator.keys_secret;
+        must(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be given together"));
         }
@@ -75,6 +79,16 @@ fn is_redis_url(text: &str) -> bool {
 }
 
 /// Whether a text is the origin of a site: scheme, host and perhaps a port, nothing after it.
+/// RFC 1123 subdomain, as Kubernetes takes it.
+fn is_object_name(text: &str) -> bool {
+    let is_label = |label: &str| {
+        label.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && label.ends_with(|last: char| last.is_ascii_alphanumeric())
+            && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    };
+    text.len() <= 253 && text.split('.').all(is_label)
+}
+
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let Some(authority) = uri.authority() else { return false };

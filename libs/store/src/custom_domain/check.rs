@@ -9,7 +9,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::{FailureReason, VerifyStatus, status};
+use super::{FailureReason, RecordsFound, VerifyStatus, status};
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
@@ -53,15 +53,6 @@ pub enum CheckPermit {
     },
     /// The tenant has no such domain.
     NotFound,
-}
-
-/// Which records of a custom domain are right; `None` where the name servers did not tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordsSeen {
-    /// The TXT record.
-    pub txt: Option<bool>,
-    /// The MX record.
-    pub mx: Option<bool>,
 }
 
 /// What came of making a custom domain verified.
@@ -108,6 +99,14 @@ macro_rules! to_check {
             $domains,
             " d LEFT JOIN domain h ON h.name = d.name AND h.serves AND h.id <> d.id AND h.tenant IS NOT NULL"
         )
+    };
+}
+
+/// What a check found, `$3` and `$4` of the TXT record, `$5` and `$6` of the MX record.
+macro_rules! found {
+    () => {
+        "txt_found = $3, txt_seen = $4, txt_ok = CASE $3 WHEN 'unknown' THEN txt_ok ELSE $3 = 'right' END,
+         mx_found = $5, mx_seen = $6, mx_ok = CASE $5 WHEN 'unknown' THEN mx_ok ELSE $5 = 'right' END"
     };
 }
 
@@ -227,22 +226,23 @@ impl Store {
         &self,
         id: Uuid,
         status: VerifyStatus,
-        seen: RecordsSeen,
+        found: RecordsFound<'_>,
         lost_days: i16,
         next_check_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        sqlx::query(
-            "/* record_domain_check */
-            UPDATE domain
-            SET txt_ok = coalesce($3, txt_ok), mx_ok = coalesce($4, mx_ok), lost_days = $5,
-                next_check_at = coalesce($6, next_check_at),
-                claimed_until = CASE WHEN $6 IS NULL THEN claimed_until END
-            WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL",
-        )
+        sqlx::query(concat!(
+            "/* record_domain_check */ UPDATE domain SET ",
+            found!(),
+            ", lost_days = $7, next_check_at = coalesce($8, next_check_at),
+                claimed_until = CASE WHEN $8 IS NULL THEN claimed_until END
+            WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL AND active",
+        ))
         .bind(id)
         .bind(status.as_str())
-        .bind(seen.txt)
-        .bind(seen.mx)
+        .bind(found.txt.finding.as_str())
+        .bind(&found.txt.seen)
+        .bind(found.mx.finding.as_str())
+        .bind(&found.mx.seen)
         .bind(lost_days)
         .bind(next_check_at.map(|at| at.to_sqlx()))
         .execute(self.pool())
@@ -260,21 +260,22 @@ impl Store {
         id: Uuid,
         status: VerifyStatus,
         reason: FailureReason,
-        seen: RecordsSeen,
+        found: RecordsFound<'_>,
     ) -> Result<(), StoreError> {
-        sqlx::query(
-            "/* fail_custom_domain */
-            UPDATE domain
-            SET verify_status = 'failed', failure_reason = $3, serves = false, lost_days = 0,
-                txt_ok = coalesce($4, txt_ok), mx_ok = coalesce($5, mx_ok),
+        sqlx::query(concat!(
+            "/* fail_custom_domain */ UPDATE domain SET ",
+            found!(),
+            ", verify_status = 'failed', failure_reason = $7, serves = false, lost_days = 0,
                 next_check_at = NULL, claimed_until = NULL
-            WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL",
-        )
+            WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL AND active",
+        ))
         .bind(id)
         .bind(status.as_str())
+        .bind(found.txt.finding.as_str())
+        .bind(&found.txt.seen)
+        .bind(found.mx.finding.as_str())
+        .bind(&found.mx.seen)
         .bind(reason.as_str())
-        .bind(seen.txt)
-        .bind(seen.mx)
         .execute(self.pool())
         .await?;
         Ok(())

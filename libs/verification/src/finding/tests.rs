@@ -13,11 +13,17 @@ const QUESTION: Question<'static> = Question {
 };
 
 fn txt(texts: &[&str]) -> Answer<Vec<u8>> {
-    Answer::Records(texts.iter().map(|text| text.as_bytes().to_vec()).collect())
+    Answer::Records {
+        records: texts.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        seen: texts.iter().map(|text| (*text).to_owned()).collect(),
+    }
 }
 
 fn mx(exchanges: &[&str]) -> Answer<Name> {
-    Answer::Records(exchanges.iter().map(|exchange| Name::from_ascii(exchange).unwrap()).collect())
+    Answer::Records {
+        records: exchanges.iter().map(|exchange| Name::from_ascii(exchange).unwrap()).collect(),
+        seen: exchanges.iter().map(|exchange| format!("10 {exchange}")).collect(),
+    }
 }
 
 /// An answer about TXT, and its votes for the claimant's and the holder's record.
@@ -92,14 +98,14 @@ fn each_combination_of_answers_is_decided_as_the_rule_says() {
                 let found = decide(&QUESTION, &answers, &[]);
                 let ours: Vec<_> = chosen.iter().map(|(_, vote, _)| *vote).collect();
                 let holders: Vec<_> = chosen.iter().map(|(.., vote)| *vote).collect();
-                assert_eq!(found.txt, of_all(&ours), "{answers:?}");
+                assert_eq!(found.txt.finding, of_all(&ours), "{answers:?}");
                 assert_eq!(found.holder_txt, of_any(&holders), "{answers:?}");
-                assert_eq!(found.mx, Unknown);
+                assert_eq!(found.mx, RecordFound::UNKNOWN);
 
                 let chosen: Vec<_> = [a, b, c].iter().filter_map(|at| mxs.get(*at)).cloned().collect();
                 let answers: Vec<_> = chosen.iter().map(|(answer, _)| answer.clone()).collect();
                 let votes: Vec<_> = chosen.iter().map(|(_, vote)| *vote).collect();
-                assert_eq!(decide(&QUESTION, &[], &answers).mx, of_all(&votes), "{answers:?}");
+                assert_eq!(decide(&QUESTION, &[], &answers).mx.finding, of_all(&votes), "{answers:?}");
             }
         }
     }
@@ -116,13 +122,30 @@ fn without_a_holder_there_is_nothing_to_find_of_it() {
 #[test]
 fn a_host_of_ours_that_is_no_name_is_nobodys_exchange() {
     let question = Question { mx_host: "a..b", ..QUESTION };
-    assert_eq!(decide(&question, &[], &[mx(&["mx.inbox.test."])]).mx, Mismatch);
+    assert_eq!(decide(&question, &[], &[mx(&["mx.inbox.test."])]).mx.finding, Mismatch);
+}
+
+/// Only what is wrong needs to be mended.
+#[test]
+fn what_is_shown_is_that_of_the_servers_that_have_something_else() {
+    let ours = "tempmail-verify=claimant";
+    let answers = [txt(&[ours, "beside"]), txt(&["b", "a"]), txt(&[]), Answer::NoVote, txt(&["c", "a"])];
+    let found = decide(&QUESTION, &answers, &[]);
+    assert_eq!((found.txt.finding, found.txt.seen), (Mismatch, vec!["a".into(), "b".into(), "c".into()]));
+    for nothing_else in [&answers[..1], &answers[2..3], &answers[3..4]] {
+        assert_eq!(decide(&QUESTION, nothing_else, &[]).txt.seen, [""; 0], "{nothing_else:?}");
+    }
+
+    let alias = Answer::Alias(Name::from_ascii("MX.Inbox.Test.").unwrap());
+    let answers = [mx(&["mx.inbox.test."]), mx(&["."]), alias];
+    assert_eq!(decide(&QUESTION, &[], &answers).mx.seen, ["10 .", "CNAME mx.inbox.test"]);
 }
 
 fn some_txt() -> impl Strategy<Value = Vec<Answer<Vec<u8>>>> {
     let one = prop_oneof![
         4 => prop::sample::select(txt_answers()).prop_map(|(answer, ..)| answer),
-        1 => prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..4).prop_map(Answer::Records),
+        1 => prop::collection::vec(".{0,20}", 0..4)
+            .prop_map(|texts| txt(&texts.iter().map(String::as_str).collect::<Vec<_>>())),
     ];
     prop::collection::vec(one, 0..30)
 }
@@ -160,8 +183,8 @@ proptest! {
         let before = decide(&QUESTION, &txt, &mx);
         let longer: Vec<_> = txt.into_iter().chain([more.0]).collect();
         let after = decide(&QUESTION, &longer, &mx);
-        if after.txt == Right {
-            prop_assert!(before.txt == Right || before.txt == Unknown);
+        if after.txt.finding == Right {
+            prop_assert!(matches!(before.txt.finding, Right | Unknown));
         }
         if before.holder_txt == Right {
             prop_assert_eq!(after.holder_txt, Right);

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use hickory_proto::rr::{Name, RData, RecordType};
 
+use crate::finding::host_text;
+
 /// Aliases that are followed from one name.
 pub(super) const ALIASES_MAX: usize = 8;
 
@@ -13,6 +15,8 @@ pub(super) struct Kind<R> {
     pub record_type: RecordType,
     /// What a record says, if it is of this type.
     pub data: fn(&RData) -> Option<R>,
+    /// The record as whoever set it is shown it; `None` also where nobody is.
+    pub shown: fn(&RData) -> Option<String>,
     /// Aliases that may stand before a record.
     pub links: usize,
 }
@@ -24,14 +28,22 @@ pub(super) const TXT: Kind<Vec<u8>> = Kind {
         RData::TXT(txt) => Some(txt.txt_data.concat()),
         _ => None,
     },
+    shown: |data| match data {
+        RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
+        _ => None,
+    },
     links: ALIASES_MAX,
 };
 
-/// Exchanges, whatever their preference.
+/// Exchanges; their preference is shown and does not count.
 pub(super) const MX: Kind<Name> = Kind {
     record_type: RecordType::MX,
     data: |data| match data {
         RData::MX(mx) => Some(mx.exchange.clone()),
+        _ => None,
+    },
+    shown: |data| match data {
+        RData::MX(mx) => Some(format!("{} {}", mx.preference, host_text(&mx.exchange))),
         _ => None,
     },
     links: 0,
@@ -44,6 +56,7 @@ pub(super) const NS: Kind<Name> = Kind {
         RData::NS(host) => Some(host.0.clone()),
         _ => None,
     },
+    shown: |_| None,
     links: 0,
 };
 
@@ -54,6 +67,7 @@ pub(super) const A: Kind<IpAddr> = Kind {
         RData::A(address) => Some(address.0.into()),
         _ => None,
     },
+    shown: |_| None,
     links: ALIASES_MAX,
 };
 
@@ -64,5 +78,6 @@ pub(super) const AAAA: Kind<IpAddr> = Kind {
         RData::AAAA(address) => Some(address.0.into()),
         _ => None,
     },
+    shown: |_| None,
     links: ALIASES_MAX,
 };

@@ -6,7 +6,7 @@ use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 use super::kind::Kind;
 use crate::finding::Answer;
 
-/// Records of an answer that are looked at.
+/// Records of an answer that count.
 const RECORDS_MAX: usize = 100;
 
 /// Reads the records of a kind at `name`, following up to `links` aliases inside the message.
@@ -18,7 +18,9 @@ pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<
     for followed in 0.. {
         let records: Vec<R> = at(message, name).filter_map(kind.data).take(RECORDS_MAX).collect();
         if !records.is_empty() {
-            return Answer::Records(records);
+            // Of all, so that the order of very many does not tell which are shown.
+            let seen = at(message, name).filter_map(kind.shown).collect();
+            return Answer::Records { records, seen };
         }
         match at(message, name).find_map(alias) {
             Some(target) if followed == links => return Answer::Alias(target.clone()),
@@ -27,7 +29,7 @@ pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<
             None => break,
         }
     }
-    if is_referral(message) { Answer::NoVote } else { Answer::Records(Vec::new()) }
+    if is_referral(message) { Answer::NoVote } else { Answer::none() }
 }
 
 /// Whether the server says what is there, or that nothing is.

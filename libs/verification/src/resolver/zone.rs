@@ -53,7 +53,7 @@ impl Check<'_> {
         let mut candidate = name.clone();
         while !candidate.is_root() {
             let message = self.ask_seeds(&candidate, NS.record_type).await?;
-            if let Answer::Records(hosts) = read(&message, &candidate, NS.links, &NS)
+            if let Answer::Records { records: hosts, .. } = read(&message, &candidate, NS.links, &NS)
                 && !hosts.is_empty()
             {
                 return Some((candidate, hosts));
@@ -71,7 +71,7 @@ impl Check<'_> {
     async fn addresses_of(&self, host: &Name, kind: &Kind<IpAddr>) -> Vec<IpAddr> {
         match self.ask_seeds(host, kind.record_type).await {
             Some(message) => match read(&message, host, kind.links, kind) {
-                Answer::Records(addresses) => addresses,
+                Answer::Records { records: addresses, .. } => addresses,
                 Answer::Alias(_) | Answer::NoVote => Vec::new(),
             },
             None => Vec::new(),

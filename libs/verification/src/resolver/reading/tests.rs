@@ -2,7 +2,7 @@
 
 use hickory_proto::op::OpCode;
 use hickory_proto::rr::Record;
-use hickory_proto::rr::rdata::{CNAME, NS, SOA, TXT as Txt};
+use hickory_proto::rr::rdata::{CNAME, MX as Mx, NS, SOA, TXT as Txt};
 use proptest::prelude::*;
 
 use super::*;
@@ -35,6 +35,22 @@ fn ns() -> RData {
     RData::NS(NS(name("ns.")))
 }
 
+/// Records with these texts.
+fn texts(texts: &[&str]) -> Answer<Vec<u8>> {
+    Answer::Records {
+        records: texts.iter().map(|text| text.as_bytes().to_vec()).collect(),
+        seen: texts.iter().map(|text| (*text).to_owned()).collect(),
+    }
+}
+
+/// What is shown of records.
+fn shown<R>(answer: Answer<R>) -> Vec<String> {
+    match answer {
+        Answer::Records { seen, .. } => seen.into_texts(),
+        Answer::Alias(_) | Answer::NoVote => panic!("there are records"),
+    }
+}
+
 fn text_at_a(message: &Message, links: usize) -> Answer<Vec<u8>> {
     read(message, &name("x.a."), links, &TXT)
 }
@@ -49,7 +65,7 @@ fn failures_are_no_vote() {
 
 #[test]
 fn negative_answers_have_no_records() {
-    let none = Answer::Records(Vec::new());
+    let none = Answer::none();
     for code in [ResponseCode::NoError, ResponseCode::NXDomain] {
         assert_eq!(text_at_a(&message(code, &[], &[("a.", soa())]), 0), none, "{code}");
         assert_eq!(text_at_a(&message(code, &[], &[("a.", soa()), ("a.", ns())]), 0), none, "{code}");
@@ -72,7 +88,7 @@ fn answers_about_other_names_are_no_vote() {
 #[test]
 fn names_are_compared_without_regard_to_case_and_records_of_other_types_left_out() {
     let message = message(ResponseCode::NoError, &[("X.A.", txt("t")), ("x.a.", ns())], &[]);
-    assert_eq!(text_at_a(&message, 0), Answer::Records(vec![b"t".to_vec()]));
+    assert_eq!(text_at_a(&message, 0), texts(&["t"]));
     assert_eq!(read(&message, &name("x.a."), 0, &MX), Answer::NoVote, "it does not say that there are none");
 }
 
@@ -89,14 +105,14 @@ fn aliases_are_followed_as_far_as_they_may_be() {
     let message = message(ResponseCode::NoError, &chain, &[]);
     assert_eq!(text_at_a(&message, 0), Answer::Alias(name("y.b.")));
     assert_eq!(text_at_a(&message, 1), Answer::Alias(name("z.c.")));
-    assert_eq!(text_at_a(&message, 2), Answer::Records(vec![b"t".to_vec()]));
+    assert_eq!(text_at_a(&message, 2), texts(&["t"]));
 }
 
 #[test]
 fn an_alias_to_nothing_has_no_records() {
     let message = message(ResponseCode::NXDomain, &[("x.a.", cname("y.b."))], &[("b.", soa())]);
     assert_eq!(text_at_a(&message, 0), Answer::Alias(name("y.b.")), "its target is for others to judge");
-    assert_eq!(text_at_a(&message, 8), Answer::Records(Vec::new()));
+    assert_eq!(text_at_a(&message, 8), Answer::none());
 }
 
 #[test]
@@ -106,12 +122,25 @@ fn a_loop_ends() {
 }
 
 #[test]
-fn no_more_than_a_hundred_records_are_read() {
-    let many = vec![("x.a.", txt("t")); 150];
-    assert_eq!(
-        text_at_a(&message(ResponseCode::NoError, &many, &[]), 0),
-        Answer::Records(vec![b"t".to_vec(); 100])
-    );
+fn a_hundred_records_count_and_those_shown_are_of_all() {
+    let numbers: Vec<String> = (0..200).map(|number| format!("{number:03}")).collect();
+    let mut answers: Vec<_> = numbers.iter().map(|number| ("x.a.", txt(number))).collect();
+    for _ in 0..2 {
+        let answer = text_at_a(&message(ResponseCode::NoError, &answers, &[]), 0);
+        assert!(matches!(&answer, Answer::Records { records, .. } if records.len() == 100));
+        assert_eq!(shown(answer), ["000", "001", "002", "003", "004"]);
+        answers.reverse();
+    }
+}
+
+#[test]
+fn records_are_shown_as_they_are_written_in_a_zone() {
+    let pieces = RData::TXT(Txt::from_bytes(vec![b"a\x1b", b"\xffb"]));
+    let exchange = |preference, host| RData::MX(Mx::new(preference, name(host)));
+    let records = [("x.a.", pieces), ("x.a.", exchange(10, "Mail.X.a.")), ("x.a.", exchange(0, "."))];
+    let message = message(ResponseCode::NoError, &records, &[]);
+    assert_eq!(shown(text_at_a(&message, 0)), ["a\u{fffd}\u{fffd}b"]);
+    assert_eq!(shown(read(&message, &name("x.a."), 0, &MX)), ["0 .", "10 mail.x.a"]);
 }
 
 proptest! {

@@ -1,5 +1,5 @@
-//! argon2id over memory that is kept. Allocated anew for each hash, it leaves holes in the heap that the
-//! next one does not fit into: 40 passwords made a process grow to 400 MB.
+//! Passwords: argon2id over memory that is kept. Allocated anew for each hash, it leaves holes in the
+//! heap that the next one does not fit into: 40 passwords made a process grow to 400 MB.
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -16,20 +16,25 @@ const HASH: usize = 32;
 /// A password that could not be hashed.
 #[derive(Debug, thiserror::Error)]
 #[error("a password can't be hashed: {0}")]
-pub(super) struct HashError(String);
+pub struct HashError(String);
 
-/// Hashes one password at a time.
+/// Hashes one password at a time, over 19 MiB that it keeps.
 #[derive(Default)]
-pub(super) struct Hasher {
+pub struct Hasher {
     memory: Vec<Block>,
 }
 
 impl Hasher {
+    /// One that has hashed nothing yet, and has no memory.
+    pub const fn new() -> Self {
+        Self { memory: Vec::new() }
+    }
+
     /// The PHC string of a new password.
     ///
     /// # Errors
     /// The operating system gives no randomness.
-    pub(super) fn hash(&mut self, password: &[u8]) -> Result<String, HashError> {
+    pub fn hash(&mut self, password: &[u8]) -> Result<String, HashError> {
         let mut salt = [0; SALT];
         rand::rngs::SysRng.try_fill_bytes(&mut salt).map_err(|error| HashError(error.to_string()))?;
         self.hash_with_salt(password, &salt)
@@ -39,7 +44,7 @@ impl Hasher {
     ///
     /// # Errors
     /// The salt is too short or too long.
-    pub(super) fn hash_with_salt(&mut self, password: &[u8], salt: &[u8]) -> Result<String, HashError> {
+    pub fn hash_with_salt(&mut self, password: &[u8], salt: &[u8]) -> Result<String, HashError> {
         let wrong = |error: &dyn std::fmt::Display| HashError(error.to_string());
         let params = Params::new(MEMORY_KIB, PASSES, 1, Some(HASH)).map_err(|error| wrong(&error))?;
         let output = self.output(&params, Version::V0x13, password, salt).map_err(|error| wrong(&error))?;
@@ -54,7 +59,7 @@ impl Hasher {
     }
 
     /// Whether a password has this PHC string; no for one of another algorithm.
-    pub(super) fn matches(&mut self, password: &[u8], hash: &str) -> bool {
+    pub fn matches(&mut self, password: &[u8], hash: &str) -> bool {
         let Ok(hash) = PasswordHash::new(hash) else { return false };
         let (Ok(params), Some(salt), Some(expected)) = (Params::try_from(&hash), hash.salt, hash.hash) else {
             return false;

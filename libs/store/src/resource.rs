@@ -1,0 +1,308 @@
+//! Kubernetes objects and the rows they stand for; and which operator may write. What each kind
+//! does to its rows is in a file of its own.
+
+mod api_token;
+mod custom_domain;
+mod mailbox;
+mod system_domain;
+mod tenant;
+mod webhook;
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use crate::row::optional_time;
+use crate::stream::Snapshot;
+use crate::{Store, StoreError};
+
+pub use api_token::{DeclaredToken, TokenToDeclare};
+pub use custom_domain::DeclaredDomain;
+pub use mailbox::{DeclaredMailbox, MailboxOfObject};
+pub use system_domain::{DeclaredSystemDomain, SystemDomainOfObject};
+pub use tenant::DeclaredTenant;
+pub use webhook::{DeclaredWebhook, WebhookAsked};
+
+/// What an operator that leads writes under. A statement of an earlier leader fails with
+/// [`StoreError::Fenced`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Epoch(pub(crate) i64);
+
+/// The kinds of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResourceKind {
+    /// A tenant.
+    Tenant,
+    /// A domain of the installation.
+    SystemDomain,
+    /// A domain of a tenant.
+    CustomDomain,
+    /// A webhook of a tenant.
+    Webhook,
+    /// A token of a tenant.
+    ApiToken,
+    /// A mailbox of a tenant.
+    Mailbox,
+}
+
+/// Which object it is, and what it said last about its deletion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceIdentity {
+    /// `metadata.uid`.
+    pub uid: Uuid,
+    /// Its kind.
+    pub kind: ResourceKind,
+    /// `metadata.namespace`; `None` where the kind has none.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+    /// Whether its row stays when it is deleted.
+    pub retained: bool,
+}
+
+/// An object that an operator has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Which one it is.
+    pub identity: ResourceIdentity,
+    /// The id of its row, if it has one.
+    pub thing: Option<Uuid>,
+    /// Value of the annotation that asks for a look at DNS, carried out last.
+    pub verify_handled: Option<String>,
+    /// Value of the annotation that asks for a new secret, carried out last.
+    pub rotate_handled: Option<String>,
+    /// Value of the annotation that asks for a disabled webhook to be made again, carried out last.
+    pub reenable_handled: Option<String>,
+    /// Since when the object is gone although nobody let go of its row.
+    pub missing_since: Option<Timestamp>,
+}
+
+/// What became of a row that an object declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declared {
+    /// It was made.
+    Created,
+    /// It was there, and is the object's from now on.
+    Adopted,
+    /// It is the object's, and what the object says.
+    Kept,
+    /// It was withheld, and begins anew.
+    Restored,
+}
+
+/// Why an object has no row, or not the one that it declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotDeclared {
+    /// A tenant of that name is there.
+    NameTaken,
+    /// There is no such tenant, or another object manages it.
+    NotAdoptable,
+    /// Another object manages it.
+    Taken,
+    /// It was made over HTTP, and is not to be adopted.
+    Exists,
+    /// The row is of another tenant than the object refers to now.
+    TenantReplaced,
+    /// The tenant is suspended or gone.
+    TenantDisabled,
+    /// The tenant has as many as it may.
+    LimitReached,
+    /// The domain is equal to, above or below a system domain.
+    SystemDomain,
+    /// The domain is equal to, above or below a pending or verified custom domain.
+    CustomDomain,
+    /// The domain does not serve, or not this tenant.
+    NoSuchDomain,
+    /// The address is in use or held.
+    AddressTaken,
+}
+
+/// What came of declaring a row.
+pub type Declaration = Result<Declared, NotDeclared>;
+
+/// What the word means that a function of the schema answers for the object `uid`.
+fn declaration(word: &str, uid: Uuid) -> Result<Declaration, StoreError> {
+    Ok(match word {
+        "created" => Ok(Declared::Created),
+        "adopted" => Ok(Declared::Adopted),
+        "kept" => Ok(Declared::Kept),
+        "restored" => Ok(Declared::Restored),
+        "name_taken" => Err(NotDeclared::NameTaken),
+        "not_adoptable" => Err(NotDeclared::NotAdoptable),
+        "taken" => Err(NotDeclared::Taken),
+        "exists" => Err(NotDeclared::Exists),
+        "tenant_replaced" => Err(NotDeclared::TenantReplaced),
+        "tenant_disabled" => Err(NotDeclared::TenantDisabled),
+        "limit_reached" => Err(NotDeclared::LimitReached),
+        "system_domain" => Err(NotDeclared::SystemDomain),
+        "custom_domain" => Err(NotDeclared::CustomDomain),
+        "no_such_domain" => Err(NotDeclared::NoSuchDomain),
+        "address_taken" => Err(NotDeclared::AddressTaken),
+        _ => return Err(StoreError::Inconsistent { table: "resource", column: "declaration", id: uid }),
+    })
+}
+
+impl ResourceKind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Tenant, Self::SystemDomain, Self::CustomDomain, Self::Webhook, Self::ApiToken, Self::Mailbox];
+
+    /// `kind` of the objects, and the word for it in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tenant => "Tenant",
+            Self::SystemDomain => "SystemDomain",
+            Self::CustomDomain => "CustomDomain",
+            Self::Webhook => "Webhook",
+            Self::ApiToken => "ApiToken",
+            Self::Mailbox => "Mailbox",
+        }
+    }
+}
+
+impl Resource {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let uid = row.try_get("uid")?;
+        let word: &str = row.try_get("kind")?;
+        let kind = ResourceKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+            .ok_or(StoreError::Inconsistent { table: "resource", column: "kind", id: uid })?;
+        Ok(Self {
+            identity: ResourceIdentity {
+                uid,
+                kind,
+                namespace: row.try_get("namespace")?,
+                name: row.try_get("name")?,
+                retained: row.try_get("retained")?,
+            },
+            thing: row.try_get("thing")?,
+            verify_handled: row.try_get("verify_handled")?,
+            rotate_handled: row.try_get("rotate_handled")?,
+            reenable_handled: row.try_get("reenable_handled")?,
+            missing_since: optional_time(row, "missing_since")?,
+        })
+    }
+}
+
+impl Store {
+    /// Begins to lead: from now on every other operator's epoch is over.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn take_epoch(&self) -> Result<Epoch, StoreError> {
+        let epoch =
+            sqlx::query_scalar("/* take_epoch */ UPDATE operator SET epoch = epoch + 1 RETURNING epoch")
+                .fetch_one(self.pool())
+                .await?;
+        Ok(Epoch(epoch))
+    }
+
+    /// Whether nobody has begun to lead since.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where somebody has.
+    pub async fn check_epoch(&self, epoch: Epoch) -> Result<(), StoreError> {
+        sqlx::query("/* check_epoch */ SELECT hold_epoch($1)").bind(epoch.0).execute(self.pool()).await?;
+        Ok(())
+    }
+
+    /// The object of this uid, if an operator has seen it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_resource(&self, uid: Uuid) -> Result<Option<Resource>, StoreError> {
+        let row = sqlx::query("/* find_resource */ SELECT * FROM resource WHERE uid = $1")
+            .bind(uid)
+            .fetch_optional(self.pool())
+            .await?;
+        row.as_ref().map(Resource::from_row).transpose()
+    }
+
+    /// Notes an object of `cluster`, or what it says now about its deletion.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn record_resource(
+        &self,
+        epoch: Epoch,
+        cluster: Uuid,
+        identity: &ResourceIdentity,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* record_resource */ SELECT record_resource($1, $2, $3, $4, $5, $6, $7)")
+            .bind(epoch.0)
+            .bind(identity.uid)
+            .bind(cluster)
+            .bind(identity.kind.as_str())
+            .bind(&identity.namespace)
+            .bind(&identity.name)
+            .bind(identity.retained)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// The objects whose rows changed since the last look; without one there are none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn changed_resources(
+        &self,
+        last: Option<&Snapshot>,
+    ) -> Result<(Vec<ResourceIdentity>, Snapshot), StoreError> {
+        let look = self.look(last).await?;
+        if look.changed.is_empty() {
+            return Ok((Vec::new(), look.snapshot));
+        }
+        let rows = sqlx::query("/* changed_resources */ SELECT * FROM resource WHERE thing = ANY ($1)")
+            .bind(&look.changed)
+            .fetch_all(self.pool())
+            .await?;
+        let changed: Result<_, StoreError> =
+            rows.iter().map(|row| Ok(Resource::from_row(row)?.identity)).collect();
+        Ok((changed?, look.snapshot))
+    }
+
+    /// The objects of a cluster and kind that operators have seen and not let go of.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_resources(
+        &self,
+        cluster: Uuid,
+        kind: ResourceKind,
+    ) -> Result<Vec<Resource>, StoreError> {
+        let rows =
+            sqlx::query("/* list_resources */ SELECT * FROM resource WHERE cluster = $1 AND kind = $2")
+                .bind(cluster)
+                .bind(kind.as_str())
+                .fetch_all(self.pool())
+                .await?;
+        rows.iter().map(Resource::from_row).collect()
+    }
+
+    /// Notes since when an object is gone, or that it is there (`None`).
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn record_missing_resource(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        since: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "/* record_missing_resource */
+            WITH held AS MATERIALIZED (SELECT hold_epoch($1))
+            UPDATE resource SET missing_since = $3 FROM held WHERE uid = $2",
+        )
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(since.map(|at| at.to_sqlx()))
+        .execute(self.pool())
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! API tokens as objects declare them.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use tempmail_model::token::{PlainToken, TokenKind};
+use uuid::Uuid;
+
+use super::{Declaration, Epoch, declaration};
+use crate::row::optional_time;
+use crate::{Store, StoreError};
+
+/// A token that an object has, and that was not revoked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredToken {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: Uuid,
+    /// Its last digits.
+    pub hint: String,
+    /// SHA-256 of it.
+    pub hash: Vec<u8>,
+    /// Whether its owner has it; nobody is let in by one that is not active.
+    pub active: bool,
+    /// From when on it is refused.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A token to be made for an object.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenToDeclare<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose it will be.
+    pub tenant: Uuid,
+    /// Which surface it is for; that of `token`.
+    pub kind: TokenKind,
+    /// What it is called in the tenant's list.
+    pub name: &'a str,
+    /// The token; only its hash and its last digits are stored.
+    pub token: &'a PlainToken,
+    /// From when on it will be refused.
+    pub expires_at: Option<Timestamp>,
+    /// What asked for another one: the annotation's value.
+    pub asked: Option<&'a str>,
+}
+
+impl Store {
+    /// The token of the object `uid`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_declared_token(&self, uid: Uuid) -> Result<Option<DeclaredToken>, StoreError> {
+        let row = sqlx::query(
+            "/* find_declared_token */
+            SELECT k.id, k.tenant, k.hint, k.hash, k.active, k.expires_at
+            FROM resource r JOIN api_token k ON k.id = r.thing WHERE r.uid = $1 AND k.revoked_at IS NULL",
+        )
+        .bind(uid)
+        .fetch_optional(self.pool())
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(DeclaredToken {
+            id: row.try_get("id")?,
+            tenant: row.try_get("tenant")?,
+            hint: row.try_get("hint")?,
+            hash: row.try_get("hash")?,
+            active: row.try_get("active")?,
+            expires_at: optional_time(&row, "expires_at")?,
+        }))
+    }
+
+    /// Makes the token of the object `uid`, inactive. One that it has already ends, and does not
+    /// count.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn declare_token(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        new: TokenToDeclare<'_>,
+        now: Timestamp,
+    ) -> Result<Declaration, StoreError> {
+        let word: String = sqlx::query_scalar(
+            "/* declare_token */ SELECT declare_token($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        )
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(new.id)
+        .bind(new.tenant)
+        .bind(new.kind.as_str())
+        .bind(new.name)
+        .bind(new.token.hint())
+        .bind(new.token.hash().as_bytes().as_slice())
+        .bind(new.expires_at.map(|at| at.to_sqlx()))
+        .bind(new.asked)
+        .bind(now.to_sqlx())
+        .fetch_one(self.pool())
+        .await?;
+        declaration(&word, uid)
+    }
+
+    /// From now on the object's token `id` lets its owner in, who has it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn activate_token(&self, epoch: Epoch, uid: Uuid, id: Uuid) -> Result<(), StoreError> {
+        sqlx::query("/* activate_token */ SELECT activate_token($1, $2, $3)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(id)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Says when the object's token expires.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn set_token_expiry(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        expires_at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* set_token_expiry */ SELECT set_token_expiry($1, $2, $3)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(expires_at.map(|at| at.to_sqlx()))
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Ends the token of an object that is not accepted any more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn withdraw_token(&self, epoch: Epoch, uid: Uuid, now: Timestamp) -> Result<(), StoreError> {
+        sqlx::query("/* withdraw_token */ SELECT withdraw_token($1, $2, $3)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(now.to_sqlx())
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Ends the token of an object that is deleted, and forgets the object.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing happened.
+    pub async fn release_declared_token(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* release_declared_token */ SELECT release_declared_token($1, $2, $3)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(now.to_sqlx())
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! Custom domains as objects declare them.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use tempmail_model::id::new_id;
+use uuid::Uuid;
+
+use super::{Declaration, Epoch, declaration};
+use crate::custom_domain::CustomDomain;
+use crate::{Store, StoreError};
+
+/// What an object says of its domain.
+#[derive(Debug, Clone, Copy)]
+pub struct DeclaredDomain<'a> {
+    /// Whose it is.
+    pub tenant: Uuid,
+    /// Its name, as A-labels.
+    pub name: &'a str,
+    /// What its TXT record is to carry.
+    pub token: &'a str,
+    /// Whether one that the tenant made over HTTP is taken over.
+    pub adopt: bool,
+    /// Names of the installation itself, which count as system domains.
+    pub own_names: &'a [String],
+    /// When a new one fails unless it is verified.
+    pub deadline: Timestamp,
+    /// When the records of a new one are looked for first.
+    pub next_check_at: Timestamp,
+}
+
+impl Store {
+    /// The domain of the object `uid`, whoever's it is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_declared_domain(&self, uid: Uuid) -> Result<Option<CustomDomain>, StoreError> {
+        let row = sqlx::query(
+            "/* find_declared_domain */
+            SELECT d.* FROM resource r JOIN domain d ON d.id = r.thing WHERE r.uid = $1 AND d.removed_at IS NULL",
+        )
+        .bind(uid)
+        .fetch_optional(self.pool())
+        .await?;
+        row.as_ref().map(CustomDomain::from_row).transpose()
+    }
+
+    /// Makes the domain of the object `uid`; one that was withheld is pending anew.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn declare_custom_domain(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        domain: DeclaredDomain<'_>,
+        now: Timestamp,
+    ) -> Result<Declaration, StoreError> {
+        let word: String = sqlx::query_scalar(
+            "/* declare_custom_domain */
+            SELECT declare_custom_domain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        )
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(new_id(now))
+        .bind(domain.tenant)
+        .bind(domain.name)
+        .bind(domain.token)
+        .bind(domain.adopt)
+        .bind(domain.own_names)
+        .bind(domain.deadline.to_sqlx())
+        .bind(domain.next_check_at.to_sqlx())
+        .bind(now.to_sqlx())
+        .fetch_one(self.pool())
+        .await?;
+        declaration(&word, uid)
+    }
+
+    /// Begins the verification of the object's domain anew if it failed, with another `deadline`,
+    /// and notes what `asked` for it: the annotation's value.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn restart_custom_domain(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        asked: &str,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* restart_custom_domain */ SELECT restart_custom_domain($1, $2, $3, $4, $5)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(asked)
+            .bind(deadline.to_sqlx())
+            .bind(now.to_sqlx())
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Takes the object's domain out of service, with all it has kept: its object is not accepted
+    /// any more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn withhold_custom_domain(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+        sqlx::query("/* withhold_custom_domain */ SELECT withhold_custom_domain($1, $2)")
+            .bind(epoch.0)
+            .bind(uid)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Lets go of the object's domain: its tenant manages it over HTTP from then on (`retained`), or
+    /// it is removed with its mailboxes and mail.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing happened.
+    pub async fn release_custom_domain(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        retained: bool,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* release_custom_domain */ SELECT release_custom_domain($1, $2, $3, $4)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(retained)
+            .bind(now.to_sqlx())
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+}

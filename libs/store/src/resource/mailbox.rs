@@ -1,0 +1,161 @@
+//! Mailboxes as objects declare them.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use tempmail_model::id::new_id;
+use uuid::Uuid;
+
+use super::{Declaration, Epoch, declaration};
+use crate::{Store, StoreError};
+
+/// What an object says of its mailbox.
+#[derive(Debug, Clone, Copy)]
+pub struct DeclaredMailbox<'a> {
+    /// Whose it is.
+    pub tenant: Uuid,
+    /// Name of its domain, as A-labels.
+    pub domain: &'a str,
+    /// Its local part.
+    pub local_part: &'a str,
+    /// PHC string of a password that its owner is still to be told.
+    pub password_hash: &'a str,
+    /// Whether one that the tenant made over HTTP is taken over.
+    pub adopt: bool,
+    /// Value of the annotation that asks for a new password, which this one is.
+    pub asked: Option<&'a str>,
+}
+
+/// The mailbox of an object.
+#[derive(Clone)]
+pub struct MailboxOfObject {
+    /// Its id.
+    pub id: Uuid,
+    /// Whose it is.
+    pub tenant: Option<Uuid>,
+    /// Whether it may be signed in to.
+    pub active: bool,
+    /// PHC string.
+    pub password_hash: String,
+}
+
+impl fmt::Debug for MailboxOfObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MailboxOfObject").field("id", &self.id).field("active", &self.active).finish()
+    }
+}
+
+impl Store {
+    /// The mailbox of the object `uid`, whoever's it is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_declared_mailbox(&self, uid: Uuid) -> Result<Option<MailboxOfObject>, StoreError> {
+        let row = sqlx::query(
+            "/* find_declared_mailbox */
+            SELECT b.id, b.tenant, b.active, b.password_hash
+            FROM resource r JOIN mailbox b ON b.id = r.thing WHERE r.uid = $1 AND b.removed_at IS NULL",
+        )
+        .bind(uid)
+        .fetch_optional(self.pool())
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        Ok(Some(MailboxOfObject {
+            id: row.try_get("id")?,
+            tenant: row.try_get("tenant")?,
+            active: row.try_get("active")?,
+            password_hash: row.try_get("password_hash")?,
+        }))
+    }
+
+    /// Gives the mailbox of the object `uid` another password, and makes the mailbox first where
+    /// there is none. Nobody signs in to it until it is [activated](Self::activate_mailbox).
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn declare_mailbox(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        mailbox: DeclaredMailbox<'_>,
+        now: Timestamp,
+    ) -> Result<Declaration, StoreError> {
+        let word: String = sqlx::query_scalar(
+            "/* declare_mailbox */ SELECT declare_mailbox($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+        )
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(new_id(now))
+        .bind(mailbox.tenant)
+        .bind(mailbox.domain)
+        .bind(mailbox.local_part)
+        .bind(mailbox.password_hash)
+        .bind(mailbox.adopt)
+        .bind(mailbox.asked)
+        .bind(now.to_sqlx())
+        .fetch_one(self.pool())
+        .await?;
+        declaration(&word, uid)
+    }
+
+    /// Lets the object's mailbox be signed in to: its owner was told the password of this hash. A
+    /// mailbox that has another one by now stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn activate_mailbox(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        password_hash: &str,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* activate_mailbox */ SELECT activate_mailbox($1, $2, $3)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(password_hash)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Lets nobody sign in to the object's mailbox, and ends its JWTs; its mail stays: its object
+    /// is not accepted any more.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn withhold_mailbox(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+        sqlx::query("/* withhold_mailbox */ SELECT withhold_mailbox($1, $2)")
+            .bind(epoch.0)
+            .bind(uid)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Lets go of the object's mailbox: its tenant manages it over HTTP from then on (`retained`), or
+    /// it is removed with its mail, its address on a system domain held for `hold_days`.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing happened.
+    pub async fn release_mailbox(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        retained: bool,
+        now: Timestamp,
+        hold_days: u16,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* release_mailbox */ SELECT release_mailbox($1, $2, $3, $4, $5, $6)")
+            .bind(epoch.0)
+            .bind(uid)
+            .bind(new_id(now))
+            .bind(retained)
+            .bind(now.to_sqlx())
+            .bind(i32::from(hold_days))
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+}
