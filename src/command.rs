@@ -1,6 +1,7 @@
 //! The command line.
 
 mod config;
+mod crds;
 mod database;
 mod migrate;
 mod openapi;
@@ -38,6 +39,8 @@ enum Command {
     Ingest(ConfigFile),
     /// Run background work: partitions, retention, deletions
     Worker(ConfigFile),
+    /// Make true what the custom resources of a Kubernetes cluster say
+    Operator(ConfigFile),
     /// Bring the database's schema up to this version
     Migrate(ConfigFile),
     /// Administer tenants
@@ -50,6 +53,8 @@ enum Command {
     Config,
     /// Print the OpenAPI document of the HTTP interface
     Openapi,
+    /// Print the custom resource definitions
+    Crds,
 }
 
 #[derive(Debug, Args)]
@@ -77,11 +82,13 @@ impl Cli {
         match self.command {
             Command::Config => config::print(),
             Command::Openapi => openapi::print(),
+            Command::Crds => crds::print(),
             Command::Up(options) => block_on(up::run(*options)),
             Command::Migrate(file) => block_on(migrate::run(file.load()?)),
             Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
             Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),
             Command::Worker(file) => block_on(role::run(role::Role::Worker, file.load()?)),
+            Command::Operator(file) => block_on(role::run(role::Role::Operator, file.load()?)),
             Command::Tenant(options) => block_on(tenant::run(options)),
             Command::Token(options) => block_on(token::run(options)),
             Command::SystemDomain(options) => block_on(system_domain::run(options)),

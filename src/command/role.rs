@@ -1,4 +1,4 @@
-//! `tempmail api`, `ingest`, `worker`: one process a role, with one start for all of them.
+//! `tempmail api`, `ingest`, `worker`, `operator`: one process a role, with one start for all of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use tempmail_api_server::ApiServer;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
+use tempmail_operator::{Operator, platform_keys};
 use tempmail_runtime::admin::Admin;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -34,6 +35,8 @@ pub enum Role {
     Ingest,
     /// Background work.
     Worker,
+    /// Kubernetes resources.
+    Operator,
 }
 
 impl Role {
@@ -43,6 +46,7 @@ impl Role {
             Self::Api => "tempmail-api",
             Self::Ingest => "tempmail-ingest",
             Self::Worker => "tempmail-worker",
+            Self::Operator => "tempmail-operator",
         }
     }
 }
@@ -53,6 +57,8 @@ enum RoleKeys {
     Ingest,
     /// `secrets.keys`, which open the secrets of webhooks.
     Worker(Vec<MasterKey>),
+    /// `secrets.keys`, which seal the secrets of webhooks; `None` where a Secret has them.
+    Operator(Option<Vec<MasterKey>>),
 }
 
 impl RoleKeys {
@@ -61,6 +67,10 @@ impl RoleKeys {
             Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
             Role::Ingest => Self::Ingest,
             Role::Worker => Self::Worker(Keys::of_secrets(config).context("`secrets.keys`")?),
+            Role::Operator if config.operator.keys_secret.is_empty() => {
+                Self::Operator(Some(Keys::of_secrets(config).context("`secrets.keys`")?))
+            }
+            Role::Operator => Self::Operator(None),
         })
     }
 }
@@ -119,6 +129,27 @@ async fn work(
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
     let bus = bus::connect(&config, &store).await?;
     let ran = match keys {
+        RoleKeys::Operator(secrets) => {
+            let client = kube::Client::try_default()
+                .await
+                .context("no cluster: neither a service account nor KUBECONFIG tells of one")?;
+            let secrets = match secrets {
+                Some(secrets) => Some(secrets),
+                None => {
+                    let keys = platform_keys(&client, &config.operator.keys_secret, &readiness);
+                    shutdown.drain.run_until_cancelled(keys).await.transpose()?
+                }
+            };
+            match secrets {
+                // It was told to stop.
+                None => Ok(()),
+                Some(secrets) => {
+                    readiness.ready(START);
+                    let operator = Operator::new(config, store, clock, secrets, client);
+                    operator.with_readiness(readiness).run(shutdown).await
+                }
+            }
+        }
         RoleKeys::Worker(secrets) => {
             let worker = Worker::new(config, store, clock)
                 .with_webhooks(bus.clone(), &secrets)?

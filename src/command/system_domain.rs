@@ -5,7 +5,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use tempmail_model::address::normal_domain;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -75,16 +75,20 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
                 shared_inboxes.is_some() || sort_order.is_some(),
                 "nothing to change: see `tempmail system-domain set --help`"
             );
+            leave_to_kubernetes(&database, &domain).await?;
             let changed = store.change_system_domain(&domain, shared_inboxes, sort_order).await;
             anyhow::ensure!(changed.map_err(explain)?, "there is no system domain {domain}");
             done("changed", &database, &domain, json).await
         }
         Action::Default { domain } => {
+            leave_to_kubernetes(&database, &domain).await?;
+            leave_default_to_kubernetes(&database).await?;
             let made = store.set_default_system_domain(&domain).await.map_err(explain)?;
             anyhow::ensure!(made, "there is no system domain {domain}");
             done("default is now", &database, &domain, json).await
         }
         Action::Remove { domain, delete_mailboxes } => {
+            leave_to_kubernetes(&database, &domain).await?;
             let hold_days = database.config.limits.address_hold_days;
             let removal =
                 store.remove_system_domain(&domain, delete_mailboxes, database.now, hold_days).await;
@@ -96,6 +100,29 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
         }
         Action::List => list(&database, json).await,
     }
+}
+
+/// Refuses to change what its object would change back.
+async fn leave_to_kubernetes(database: &Database, domain: &str) -> anyhow::Result<()> {
+    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let is_managed = |it: &SystemDomainUse| it.name == domain && it.managed_by == ManagedBy::Kubernetes;
+    anyhow::ensure!(
+        !domains.iter().any(is_managed),
+        "{domain} is managed by Kubernetes: change or delete its SystemDomain"
+    );
+    Ok(())
+}
+
+/// Refuses to make another domain the default one where an object may say which one is.
+async fn leave_default_to_kubernetes(database: &Database) -> anyhow::Result<()> {
+    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let managed = domains.iter().find(|it| it.is_default && it.managed_by == ManagedBy::Kubernetes);
+    if let Some(SystemDomainUse { name, .. }) = managed {
+        anyhow::bail!(
+            "the default one, {name}, is managed by Kubernetes: make another one that by a SystemDomain"
+        );
+    }
+    Ok(())
 }
 
 /// Why a custom domain keeps a name from being a system domain.

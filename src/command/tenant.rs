@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{Share, Tenant, TenantChange, TenantDefaults};
+use tempmail_store::{ManagedBy, Share, Tenant, TenantChange, TenantDefaults};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -118,7 +118,7 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
             done("created", &database, &name, json).await
         }
         Action::Set { name, limits } => {
-            let tenant = find(&database, &name).await?;
+            let tenant = find_to_change(&database, &name).await?;
             let change = limits.change().context("nothing to change: see `tempmail tenant set --help`")?;
             let changed = database.store.change_tenant(tenant.id, change).await.map_err(explain)?;
             anyhow::ensure!(changed, "there is no tenant {name}");
@@ -141,8 +141,18 @@ pub async fn find(database: &Database, name: &str) -> anyhow::Result<Tenant> {
     found.with_context(|| format!("there is no tenant {name}"))
 }
 
-async fn suspend(database: &Database, name: &str, suspended: bool, json: bool) -> anyhow::Result<()> {
+/// The tenant of this name, unless its object would change it back.
+async fn find_to_change(database: &Database, name: &str) -> anyhow::Result<Tenant> {
     let tenant = find(database, name).await?;
+    anyhow::ensure!(
+        tenant.managed_by == ManagedBy::Api,
+        "the tenant {name} is managed by Kubernetes: change or delete its Tenant"
+    );
+    Ok(tenant)
+}
+
+async fn suspend(database: &Database, name: &str, suspended: bool, json: bool) -> anyhow::Result<()> {
+    let tenant = find_to_change(database, name).await?;
     anyhow::ensure!(
         tenant.id != PLATFORM_TENANT || !suspended,
         "the tenant platform can't be suspended: it has the mail to postmaster and abuse"
@@ -153,7 +163,7 @@ async fn suspend(database: &Database, name: &str, suspended: bool, json: bool) -
 }
 
 async fn delete(database: &Database, name: &str, yes: bool, json: bool) -> anyhow::Result<()> {
-    let tenant = find(database, name).await?;
+    let tenant = find_to_change(database, name).await?;
     anyhow::ensure!(
         tenant.id != PLATFORM_TENANT,
         "the tenant platform can't be deleted: it has the mail to postmaster and abuse"

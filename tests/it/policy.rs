@@ -63,9 +63,22 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-mail-ingest", &["model", "mime", "store", "bus", "runtime"]),
     ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime", "verification"]),
     ("tempmail-worker", &["model", "store", "bus", "runtime", "verification"]),
+    ("tempmail-crds", &[]),
+    ("tempmail-operator", &["crds", "model", "store", "bus", "runtime", "verification"]),
     (
         "tempmail",
-        &["model", "store", "bus", "runtime", "embedded-postgres", "mail-ingest", "api-server", "worker"],
+        &[
+            "model",
+            "store",
+            "bus",
+            "runtime",
+            "embedded-postgres",
+            "mail-ingest",
+            "api-server",
+            "worker",
+            "crds",
+            "operator",
+        ],
     ),
 ];
 

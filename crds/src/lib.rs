@@ -1,0 +1,34 @@
+//! The custom resources of `tempmail.dev/v1alpha1`: types with their schemas and rules, and
+//! nothing else. No client, no I/O.
+#![expect(clippy::duplicated_attributes, reason = "each printer column names its type")]
+
+pub mod annotation;
+mod api_token;
+mod condition;
+mod custom_domain;
+mod mailbox;
+mod manifest;
+mod policy;
+mod reference;
+mod system_domain;
+mod tenant;
+mod webhook;
+
+pub use api_token::{ApiToken, ApiTokenSpec, ApiTokenStatus, OnSecretLoss, TokenType};
+pub use condition::Condition;
+pub use custom_domain::{
+    CustomDomain, CustomDomainSpec, CustomDomainStatus, DnsRecord, DnsRecordType, RecordResult, Verification,
+    VerificationState,
+};
+pub use mailbox::{Mailbox, MailboxSpec, MailboxStatus};
+pub use manifest::{all, manifests};
+pub use policy::{AdoptionPolicy, DeletionPolicy};
+pub use reference::{SecretTarget, TenantRef};
+pub use system_domain::{SystemDomain, SystemDomainSpec, SystemDomainStatus};
+pub use tenant::{Tenant, TenantLimits, TenantSpec, TenantStatus, TenantUsage};
+pub use webhook::{Webhook, WebhookSpec, WebhookState, WebhookStatus};
+
+/// The API group of all kinds.
+pub const GROUP: &str = "tempmail.dev";
+/// The one served version.
+pub const VERSION: &str = "v1alpha1";

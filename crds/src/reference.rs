@@ -1,0 +1,22 @@
+//! References to other objects.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// The Tenant that a namespaced object belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct TenantRef {
+    /// Name of a Tenant that allows the object's namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub name: String,
+}
+
+/// The Secret that the operator writes, in the object's namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+pub struct SecretTarget {
+    /// Its name. No Secret of that name may be there already.
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')")
+        .message("a Secret's name has lower-case letters, digits, '-' and '.', and begins and ends with a letter or digit"))]
+    pub name: String,
+}

@@ -1,0 +1,108 @@
+//! The installation's own keys: a Secret in the operator's namespace, made once, which the other
+//! roles' pods mount and wait for. Nothing here ever changes one.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use kube::core::ObjectMeta;
+use kube::{Api, Client};
+use rand::TryRng as _;
+use serde_json::json;
+use tempmail_model::key::MasterKey;
+use tempmail_runtime::config::{Config, KeyRing};
+use tempmail_runtime::keys::Keys;
+use tempmail_runtime::readiness::Readiness;
+
+/// Entry that holds `jwt.keys`, as `TEMPMAIL_JWT__KEYS_FILE` reads it.
+const JWT: &str = "jwt.yaml";
+/// Entry that holds `secrets.keys`, as `TEMPMAIL_SECRETS__KEYS_FILE` reads it.
+const SECRETS: &str = "secrets.yaml";
+/// Who owns its fields.
+const FIELD_MANAGER: &str = "tempmail-operator/keys";
+/// What `/readyz` shows until the keys are there.
+const COMPONENT: &str = "keys";
+/// Time between two tries while the API server does not answer, or refuses.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The keys of `secrets.keys` from the Secret `name` in the namespace of `client`, which is made where
+/// there is none. Several operators may do so at once: the first one's keys are everybody's. Waits, and
+/// says so in `readiness`, while the API server can't be asked.
+///
+/// # Errors
+/// The Secret that is there holds no good keys, or the operating system gives no randomness.
+pub async fn platform_keys(
+    client: &Client,
+    name: &str,
+    readiness: &Readiness,
+) -> anyhow::Result<Vec<MasterKey>> {
+    let secret = loop {
+        match find_or_make(client, name).await? {
+            Ok(secret) => break secret,
+            Err(error) => {
+                tracing::warn!(%error, secret = name, "the keys can't be read");
+                readiness.missing(COMPONENT, format!("the Secret {name} can't be read"));
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    };
+    readiness.ready(COMPONENT);
+    let config = Config { jwt: ring(&secret, JWT)?, secrets: ring(&secret, SECRETS)?, ..Config::default() };
+    let keys = Keys::from_config(&config).with_context(|| format!("the Secret {name}"))?;
+    Ok(keys.secrets)
+}
+
+/// The inner error is that of the API server, which may pass.
+async fn find_or_make(client: &Client, name: &str) -> anyhow::Result<Result<Secret, kube::Error>> {
+    let api: Api<Secret> = Api::default_namespaced(client.clone());
+    match api.get_opt(name).await {
+        Ok(Some(secret)) => return Ok(Ok(secret)),
+        Ok(None) => {}
+        Err(error) => return Ok(Err(error)),
+    }
+    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    match api.create(&parameters, &new_secret(name)?).await {
+        // Somebody else was first: theirs counts.
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(api.get(name).await),
+        made => {
+            if made.is_ok() {
+                tracing::info!(secret = name, "the installation's keys are made");
+            }
+            Ok(made)
+        }
+    }
+}
+
+fn new_secret(name: &str) -> anyhow::Result<Secret> {
+    let entries = [(JWT, "jwt-1"), (SECRETS, "secrets-1")].map(|(entry, kid)| {
+        let keys = json!([{ "kid": kid, "secret": random_secret()? }]);
+        anyhow::Ok((entry.to_owned(), format!("{keys}\n")))
+    });
+    let labels = [("app.kubernetes.io/managed-by".to_owned(), "tempmail-operator".to_owned())];
+    Ok(Secret {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels.into()),
+            ..ObjectMeta::default()
+        },
+        string_data: Some(entries.into_iter().collect::<anyhow::Result<BTreeMap<_, _>>>()?),
+        type_: Some("Opaque".to_owned()),
+        ..Secret::default()
+    })
+}
+
+/// 32 octets of the operating system's randomness as hex digits.
+fn random_secret() -> anyhow::Result<String> {
+    let mut random = [0_u8; 32];
+    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system gives no randomness")?;
+    Ok(random.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
+fn ring(secret: &Secret, entry: &str) -> anyhow::Result<KeyRing> {
+    let text = secret.data.as_ref().and_then(|data| std::str::from_utf8(&data.get(entry)?.0).ok());
+    // What is wrong with it is not told: it might quote a key.
+    text.and_then(KeyRing::parse)
+        .with_context(|| format!("the entry {entry} of the Secret of the keys is no list of keys"))
+}

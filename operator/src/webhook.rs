@@ -1,0 +1,136 @@
+//! Webhooks: the row, inactive, with the sealed secret; the Secret; the row active. The secret can be
+//! opened here, so a Secret that is lost is written again with the same one.
+
+mod plan;
+
+use kube::ResourceExt as _;
+use tempmail_crds::{Webhook, WebhookStatus, annotation};
+use tempmail_model::id::new_id;
+use tempmail_model::webhook::{WebhookSecret, WebhookUrl};
+use tempmail_store::{NewWebhook, NotDeclared, WebhookAsked};
+
+use self::plan::{Held, Next, Step, World, plan};
+use crate::context::Context;
+use crate::controller::uid;
+use crate::failure::Failure;
+use crate::identity::noted;
+use crate::kind::{Kind, kind};
+use crate::secret::{self, Found};
+use crate::standing::{Reason, Standing};
+use crate::tenancy;
+
+/// Looks and steps in one reconciliation at most.
+const STEPS: usize = 10;
+/// Key of the Secret.
+const KEY: &str = "secret";
+
+impl Kind for Webhook {
+    kind!(Webhook, WebhookStatus, namespaced);
+
+    fn is_retained(&self) -> bool {
+        false
+    }
+
+    fn tenant_name(&self) -> Option<&str> {
+        Some(&self.spec.tenant_ref.name)
+    }
+
+    async fn make_true(&self, context: &Context) -> Result<Standing<WebhookStatus>, Failure> {
+        for _ in 0..STEPS {
+            let (world, found) = observe(self, context).await?;
+            match plan(self, &world) {
+                Next::Done(standing) => return Ok(standing),
+                Next::Step(step) => {
+                    if let Err(refused) = act(self, step, &world, &found, context).await? {
+                        return Ok(plan::refused(self, &world, refused));
+                    }
+                }
+            }
+        }
+        Err(Failure::Unsettled)
+    }
+
+    async fn let_go(&self, context: &Context) -> Result<Option<Standing<WebhookStatus>>, Failure> {
+        context.store.release_declared_webhook(context.epoch, uid(self)).await?;
+        Ok(None)
+    }
+}
+
+/// All that decides about an object, and its Secret.
+async fn observe(object: &Webhook, context: &Context) -> Result<(World, Found), Failure> {
+    let resource = noted(object, context).await?;
+    let webhook = context.store.find_declared_webhook(uid(object)).await?;
+    let found = secret::find(object, &secret_name(object), context).await?;
+    let secret = webhook.as_ref().and_then(|webhook| context.sealer.open(webhook.id, &webhook.secret).ok());
+    let held = match (&found, secret) {
+        (Found::Foreign, _) => Held::Conflict,
+        (found, Some(secret)) if found.value(KEY) == Some(&secret) => Held::Secret,
+        _ => Held::Nothing,
+    };
+    let asked = |annotation: &str, handled: &Option<String>| {
+        object.annotations().get(annotation).filter(|asked| handled.as_ref() != Some(asked)).cloned()
+    };
+    let world = World {
+        tenancy: tenancy::resolve(object, context).await?,
+        url: WebhookUrl::parse(&object.spec.url),
+        webhook,
+        held,
+        rotate: asked(annotation::ROTATE, &resource.rotate_handled),
+        reenable: asked(annotation::REENABLE, &resource.reenable_handled),
+        rotate_handled: resource.rotate_handled,
+        reenable_handled: resource.reenable_handled,
+    };
+    Ok((world, found))
+}
+
+/// Carries out one step; says why there can be no webhook.
+async fn act(
+    object: &Webhook,
+    step: Step<'_>,
+    world: &World,
+    found: &Found,
+    context: &Context,
+) -> Result<Result<(), NotDeclared>, Failure> {
+    let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
+    match step {
+        Step::Withdraw => store.withdraw_webhook(epoch, uid).await?,
+        Step::Declare { tenant, url } => {
+            let id = new_id(now);
+            let events: Vec<&str> = object.spec.events.iter().map(String::as_str).collect();
+            let secret = context.sealer.seal(id, generated()?.expose());
+            let new = NewWebhook { id, tenant, url, events: &events, secret: &secret };
+            let asked = WebhookAsked { rotate: world.rotate.as_deref(), reenable: world.reenable.as_deref() };
+            if let Err(refused) = store.declare_webhook(epoch, uid, new, asked, now).await? {
+                return Ok(Err(refused));
+            }
+            if world.webhook.as_ref().is_some_and(|former| former.disabled) {
+                context.tell(object, Reason::WebhookReenabled).await;
+            }
+        }
+        Step::DisregardReenable(asked) => store.disregard_reenable(epoch, uid, asked).await?,
+        Step::SetUrl(url) => store.set_webhook_url(epoch, uid, url).await?,
+        Step::Rotate { webhook, asked } => {
+            let secret = context.sealer.seal(webhook, generated()?.expose());
+            store.rotate_declared_webhook(epoch, uid, &secret, asked, now).await?;
+        }
+        Step::WriteSecret(webhook) => {
+            let secret =
+                context.sealer.open(webhook.id, &webhook.secret).map_err(|_closed| Failure::Sealed)?;
+            secret::write(object, &secret_name(object), found, &[(KEY, &secret)], context).await?;
+            let takes_its_place = !webhook.active && matches!(found, Found::Own(_));
+            let reason = if takes_its_place { Reason::SecretRotated } else { Reason::SecretWritten };
+            context.tell(object, reason).await;
+        }
+        Step::Activate(webhook) => store.activate_webhook(epoch, uid, webhook).await?,
+    }
+    Ok(Ok(()))
+}
+
+fn generated() -> Result<WebhookSecret, Failure> {
+    WebhookSecret::generate().map_err(|_none| Failure::Randomness)
+}
+
+fn secret_name(object: &Webhook) -> String {
+    let named = object.spec.secret.as_ref().map(|secret| secret.name.clone());
+    named.unwrap_or_else(|| format!("{}-webhook", object.name_any()))
+}
