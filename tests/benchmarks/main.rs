@@ -8,6 +8,7 @@ mod http;
 mod load;
 mod mail;
 mod measure;
+mod operator;
 mod postgres;
 mod process;
 mod reads;
@@ -43,6 +44,8 @@ enum Benchmark {
     SignIn(sign_in::SignIn),
     /// Deliveries a second to webhooks, their latency beside dead receivers, and what idle ones cost
     Webhooks(webhooks::Webhooks),
+    /// Many CustomDomains in a real API server: the first pass, memory, writes at rest, checks in time
+    Operator(operator::Operator),
     /// Our own load generator alone, against a server that runs already
     Load(load::Load),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -81,6 +84,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Realtime(realtime) => realtime.run().await,
         Benchmark::SignIn(sign_in) => sign_in.run().await,
         Benchmark::Webhooks(webhooks) => webhooks.run().await,
+        Benchmark::Operator(operator) => operator.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

@@ -16,7 +16,9 @@ use tempmail_api_server::ApiServer;
 use tempmail_bus::{InProcess, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
+use tempmail_operator::Operator;
 use tempmail_runtime::config::{Config, DnsMode};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -24,6 +26,7 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_worker::Worker;
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 pub use self::domain::Domain;
@@ -43,12 +46,13 @@ use crate::wait::eventually;
 use crate::{http, log, tls};
 
 /// What a test may set before the roles start.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "a client of Kubernetes has none")]
 pub struct AppBuilder {
     config: Config,
     through_port: Option<u16>,
     database: Option<Database>,
     ingests: usize,
+    cluster: Option<kube::Client>,
 }
 
 impl AppBuilder {
@@ -92,6 +96,13 @@ impl AppBuilder {
         self
     }
 
+    /// Runs an operator, too, of the cluster that `client` reaches.
+    #[must_use]
+    pub fn operator(mut self, client: kube::Client) -> Self {
+        self.cluster = Some(client);
+        self
+    }
+
     /// Starts the roles.
     ///
     /// # Panics
@@ -111,7 +122,11 @@ impl AppBuilder {
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let running = Running::start(self.config, &url, &clock, self.ingests).await;
         let http_client = http::client();
-        App { running, http_client, tenant, clock, pool, database }
+        let mut app = App { running, http_client, tenant, clock, pool, database, operator: None };
+        if let Some(client) = self.cluster {
+            app.start_operator(client);
+        }
+        app
     }
 }
 
@@ -131,6 +146,7 @@ struct Running {
 struct WorkerParts {
     config: Arc<Config>,
     store: Store,
+    secrets: Vec<MasterKey>,
 }
 
 impl Running {
@@ -185,7 +201,7 @@ impl Running {
         });
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
         let _checked = Checked::new(http);
-        Self { smtp, http, _checked, worker: WorkerParts { config, store }, shutdown, tasks }
+        Self { smtp, http, _checked, worker: WorkerParts { config, store, secrets }, shutdown, tasks }
     }
 }
 
@@ -209,6 +225,7 @@ pub struct App {
     /// The database, to look into and to prepare.
     pub pool: PgPool,
     database: Database,
+    operator: Option<AbortOnDropHandle<anyhow::Result<()>>>,
 }
 
 impl App {
@@ -221,7 +238,34 @@ impl App {
     pub fn builder() -> AppBuilder {
         log::capture();
         tls::install_provider();
-        AppBuilder { config: test_config(), through_port: None, database: None, ingests: 1 }
+        AppBuilder { config: test_config(), through_port: None, database: None, ingests: 1, cluster: None }
+    }
+
+    /// Starts an operator of the cluster that `client` reaches; one that runs already ends first, in
+    /// the middle of what it does.
+    pub fn start_operator(&mut self, client: kube::Client) {
+        self.stop_operator();
+        let parts = &self.running.worker;
+        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
+        let operator = Operator::new(
+            Arc::clone(&parts.config),
+            parts.store.clone(),
+            clock,
+            parts.secrets.clone(),
+            client,
+        );
+        let running = tokio::spawn(operator.run(self.running.shutdown.clone()));
+        self.operator = Some(AbortOnDropHandle::new(running));
+    }
+
+    /// Ends the operator in the middle of what it does.
+    pub fn stop_operator(&mut self) {
+        self.operator = None;
+    }
+
+    /// The settings of the roles, keys included.
+    pub fn config(&self) -> &Config {
+        &self.running.worker.config
     }
 
     /// The (first) SMTP listener.

@@ -1,7 +1,7 @@
 //! Several processes of the real program over one Postgres, and one Redis where the test has
 //! one: what an operator's cluster runs, with time as it is.
 
-mod environment;
+pub(crate) mod environment;
 mod pod;
 
 use std::net::SocketAddr;

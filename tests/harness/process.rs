@@ -27,9 +27,15 @@ fn stat(process: u32) -> Option<Stat> {
     Some(Stat { state: fields.first()?.chars().next()?, parent: fields.get(1)?.parse().ok()?, ticks })
 }
 
-/// Whether it is there and no zombie.
+/// Whether it is there and no zombie. One whose first thread has ended holds its files and ports
+/// as long as it has another.
 pub(crate) fn is_alive(process: u32) -> bool {
-    stat(process).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    threads(process).any(|thread| !matches!(thread.state, 'Z' | 'X'))
+}
+
+fn threads(process: u32) -> impl Iterator<Item = Stat> {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| stat(thread.file_name().to_str()?.parse().ok()?))
 }
 
 /// Resident memory in octets; `None` where it is gone.
@@ -83,6 +89,19 @@ pub(crate) fn pid(process: u32) -> Pid {
 pub(crate) fn kill_all(processes: &[u32]) {
     for &process in processes {
         let _ = kill(pid(process), Signal::SIGKILL);
+    }
+}
+
+/// Sends SIGSTOP, and blocks until every thread of it stands still: until then some may go on.
+///
+/// # Panics
+/// It is gone, or goes on.
+pub(crate) fn pause(process: u32) {
+    kill(pid(process), Signal::SIGSTOP).expect("the process is there");
+    let give_up = Instant::now() + DEADLINE;
+    while threads(process).any(|thread| thread.state != 'T') {
+        assert!(Instant::now() < give_up, "a stopped process goes on");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -12,6 +12,7 @@ mod contract;
 mod descriptors;
 mod harness;
 mod http;
+mod kubernetes;
 mod mailbox_api;
 mod matrix;
 mod message;

@@ -7,13 +7,14 @@ use super::Role;
 
 /// Every variable that makes the defaults these settings, with the keys that the role needs.
 /// URLs are secrets, which no settings tell: they are not among them.
-pub(super) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
+pub(crate) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     collect("TEMPMAIL", &tree(&Config::default()), &tree(config), &mut variables);
     if role == Role::Api {
         variables.push(("TEMPMAIL_JWT__KEYS".to_owned(), keys(&config.jwt)));
     }
-    if role != Role::Ingest {
+    let takes_keys_from_secret = role == Role::Operator && !config.operator.keys_secret.is_empty();
+    if role != Role::Ingest && !takes_keys_from_secret {
         variables.push(("TEMPMAIL_SECRETS__KEYS".to_owned(), keys(&config.secrets)));
     }
     variables

@@ -24,6 +24,8 @@ pub enum Role {
     Ingest,
     /// `tempmail worker`.
     Worker,
+    /// `tempmail operator`.
+    Operator,
 }
 
 impl Role {
@@ -32,6 +34,7 @@ impl Role {
             Self::Api => "api",
             Self::Ingest => "ingest",
             Self::Worker => "worker",
+            Self::Operator => "operator",
         }
     }
 
@@ -40,7 +43,7 @@ impl Role {
         match self {
             Self::Api => Some("TEMPMAIL_HTTP__LISTEN"),
             Self::Ingest => Some("TEMPMAIL_SMTP__LISTEN"),
-            Self::Worker => None,
+            Self::Worker | Self::Operator => None,
         }
     }
 }
@@ -78,7 +81,7 @@ struct Starts {
 
 impl Pod {
     /// Starts a process of these settings on free ports.
-    pub(super) fn start(
+    pub(crate) fn start(
         role: Role,
         mut environment: Vec<(String, String)>,
         http_client: reqwest::Client,
@@ -101,9 +104,9 @@ impl Pod {
     /// Its listener for clients.
     ///
     /// # Panics
-    /// A worker has none.
+    /// The role has none.
     pub fn listen(&self) -> SocketAddr {
-        assert!(self.role.listen().is_some(), "a worker has no clients");
+        assert!(self.role.listen().is_some(), "this role has no clients");
         self.listen
     }
 
@@ -118,7 +121,7 @@ impl Pod {
     }
 
     /// Returns when it is ready and its listener takes connections.
-    pub(super) async fn started(&self) {
+    pub(crate) async fn started(&self) {
         self.ready().await;
         if self.role.listen().is_some() {
             eventually("a listener", || async { TcpStream::connect(self.listen).await.ok() }).await;
@@ -142,6 +145,12 @@ impl Pod {
     pub async fn is_ready(&self) -> bool {
         let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;
         probe.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    /// What `/readyz` says; `None` where it does not answer yet.
+    pub async fn readiness(&self) -> Option<String> {
+        let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;
+        probe.ok()?.text().await.ok()
     }
 
     /// `/metrics`.
@@ -262,12 +271,15 @@ fn spawn(role: Role, environment: &[(String, String)]) -> Binary {
 }
 
 impl Drop for Pod {
-    /// A test that fails shows what its processes complained of.
+    /// A test that fails shows what its processes complained of, and how those ended that did.
     #[expect(clippy::print_stderr, reason = "it is for whoever reads of the failure")]
     fn drop(&mut self) {
         if thread::panicking() {
             for line in self.log().lines().filter(|line| COMPLAINTS.iter().any(|of| line.contains(of))) {
                 eprintln!("{:?}: {line}", self.role);
+            }
+            if let Some(status) = self.with(|starts| starts.binary.ended()) {
+                eprintln!("{:?}: {status}: {}", self.role, self.log().lines().last().unwrap_or_default());
             }
         }
     }

@@ -1,0 +1,266 @@
+//! `./tests/bench operator`: many CustomDomains in a real API server. How long the operator takes to
+//! look at all of them for the first time, what it holds in memory, what it writes once all is
+//! settled, and whether each domain is looked at within its interval. The real program runs over a
+//! real Postgres; the API server, the proxy that counts and the name server are on the same machine.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use serde_json::json;
+use tempmail_runtime::config::DnsMode;
+use tempmail_store::Store;
+use tempmail_tests::dns::NameServer;
+use tempmail_tests::kubernetes::{ApiProxy, Cluster as Kubernetes, Namespace};
+use tempmail_tests::port::free_port;
+use tempmail_tests::{DnsWorld, http};
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use crate::measure::print_table;
+use crate::process::{Process, program_of, tempmail};
+use crate::smtp::{machine, work_directory};
+use crate::stack::{Cluster, config};
+
+/// Objects that are made at once.
+const AT_ONCE: usize = 32;
+/// How long it may take until something has happened.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+/// All has settled when nothing was written for this long.
+const QUIET: Duration = Duration::from_secs(15);
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What `./tests/bench operator` can be told.
+#[derive(Debug, Args)]
+pub struct Operator {
+    /// CustomDomains, all of one tenant and pending
+    #[arg(long, default_value_t = 5_000)]
+    domains: u32,
+    /// Seconds between two checks of a domain
+    #[arg(long, default_value_t = 300)]
+    interval: u32,
+    /// Directory for data, on a disk
+    #[arg(long, default_value = "/var/tmp")]
+    work_dir: PathBuf,
+    /// Path of tempmail; by default the one beside this program
+    #[arg(long)]
+    tempmail: Option<PathBuf>,
+}
+
+impl Operator {
+    /// Runs it and prints a table.
+    ///
+    /// # Errors
+    /// Something does not start, or does not come to its end.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let directory = work_directory(&self.work_dir)?;
+        println!("{}", machine(directory.path())?);
+        let site = Site::start(&self, directory.path()).await?;
+        let namespace = site.kubernetes.namespace(&[]).await;
+        site.declare(self.domains, &namespace).await?;
+
+        let began = Instant::now();
+        let operator = site.operator(&self, directory.path())?;
+        site.until(&operator, "SELECT count(*) FROM domain WHERE tenant IS NOT NULL", self.domains).await?;
+        let declared = began.elapsed();
+        site.until(&operator, "SELECT count(*) FROM domain WHERE txt_found IS NOT NULL", self.domains)
+            .await?;
+        let checked = began.elapsed();
+        let settled = site.quiet(&operator).await? - began;
+        let after_pass = operator.process.memory()?;
+
+        let (asked, queries) = (site.proxy.asked(), site.server.asked().len());
+        let interval = Duration::from_secs(u64::from(self.interval));
+        // A check is due after its interval, and up to a tenth more; a pass begins every five seconds.
+        let rest = interval.mul_f64(1.1) + Duration::from_secs(10);
+        sleep(rest).await;
+        let writes = site.proxy.writes_since(asked).len();
+        let checks = self.checks(&site.server, queries);
+        let memory = operator.process.memory()?;
+
+        let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+        let mebibytes = |octets: u64| format!("{} MiB", octets >> 20);
+        let per_minute = f64::from(u32::try_from(writes)?) * 60.0 / rest.as_secs_f64();
+        print_table(
+            &["what", "measured"],
+            &[
+                vec![format!("{} CustomDomains have a row", self.domains), seconds(declared)],
+                vec!["their records are looked at".to_owned(), seconds(checked)],
+                vec!["the last status is written".to_owned(), seconds(settled)],
+                vec![
+                    "RSS then, and at most".to_owned(),
+                    format!("{}, {}", mebibytes(after_pass.now), mebibytes(after_pass.peak)),
+                ],
+                vec![format!("writes a minute at rest, over {}", seconds(rest)), format!("{per_minute:.1}")],
+                vec!["domains not looked at meanwhile".to_owned(), checks.missed.to_string()],
+                vec![
+                    "looks at a domain, fewest and most".to_owned(),
+                    format!("{}, {}", checks.fewest, checks.most),
+                ],
+                vec![
+                    "RSS at rest, and at most".to_owned(),
+                    format!("{}, {}", mebibytes(memory.now), mebibytes(memory.peak)),
+                ],
+            ],
+        );
+        operator.process.stop().await?;
+        site.postgres.stop().await;
+        Ok(())
+    }
+
+    /// How often each domain was looked at, after the first `queries` of them all.
+    fn checks(&self, server: &NameServer, queries: usize) -> Checks {
+        let mut looks: BTreeMap<String, u32> = (0..self.domains).map(|number| (domain(number), 0)).collect();
+        for asked in server.asked().iter().skip(queries) {
+            let name = asked.name.to_ascii_lowercase();
+            if let Some(domain) = name.trim_end_matches('.').strip_prefix("_tempmail.") {
+                looks.entry(domain.to_owned()).and_modify(|count| *count += 1);
+            }
+        }
+        let missed = looks.values().filter(|count| **count == 0).count();
+        let bounds = |of: Option<&u32>| of.copied().unwrap_or_default();
+        Checks { missed, fewest: bounds(looks.values().min()), most: bounds(looks.values().max()) }
+    }
+}
+
+struct Checks {
+    missed: usize,
+    fewest: u32,
+    most: u32,
+}
+
+/// What the operator runs over.
+struct Site {
+    kubernetes: Kubernetes,
+    proxy: ApiProxy,
+    postgres: Cluster,
+    url: String,
+    store: Store,
+    dns: DnsWorld,
+    server: NameServer,
+}
+
+struct Running {
+    process: Process,
+    admin: SocketAddr,
+}
+
+impl Site {
+    async fn start(options: &Operator, directory: &Path) -> anyhow::Result<Self> {
+        let kubernetes = Kubernetes::start().await;
+        let proxy = ApiProxy::start(&kubernetes).await;
+        let postgres = Cluster::start(directory).await?;
+        let url = postgres.create_database("operator").await?;
+        let store = Store::connect(&url, 4, "tempmail bench")?;
+        store.migrate().await?;
+        let dns = DnsWorld::start().await;
+        let server = dns.server().await;
+        for number in 0..options.domains {
+            dns.delegate(&domain(number), &[&server]).await;
+        }
+        Ok(Self { kubernetes, proxy, postgres, url, store, dns, server })
+    }
+
+    /// A tenant with this many domains.
+    async fn declare(&self, domains: u32, namespace: &Namespace) -> anyhow::Result<()> {
+        let client = self.kubernetes.client();
+        let tenant = json!({
+            "apiVersion": "tempmail.dev/v1alpha1", "kind": "Tenant", "metadata": {"name": "bench"},
+            "spec": {
+                "limits": {"customDomains": domains},
+                "allowedNamespaces": {"matchExpressions": [
+                    {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [namespace.name()]},
+                ]},
+            },
+        });
+        create(&Api::all_with(client.clone(), &resource("Tenant")), tenant).await?;
+        let api = Api::namespaced_with(client, namespace.name(), &resource("CustomDomain"));
+        stream::iter(0..domains)
+            .map(|number| {
+                let object = json!({
+                    "apiVersion": "tempmail.dev/v1alpha1", "kind": "CustomDomain",
+                    "metadata": {"name": format!("d{number}")},
+                    "spec": {"tenantRef": {"name": "bench"}, "domain": domain(number)},
+                });
+                create(&api, object)
+            })
+            .buffer_unordered(AT_ONCE)
+            .try_collect::<()>()
+            .await
+    }
+
+    fn operator(&self, options: &Operator, directory: &Path) -> anyhow::Result<Running> {
+        let admin = free_port();
+        let dns = self.dns.settings(DnsMode::Authoritative);
+        let server = dns.servers.first().context("there is a server")?.to_string();
+        let program = program_of(options.tempmail.as_deref())?;
+        let mut command: Command = tempmail(&program, "operator", &self.url, &config()?);
+        command
+            .env("KUBECONFIG", self.proxy.kubeconfig())
+            .env("TEMPMAIL_ADMIN__LISTEN", admin.to_string())
+            .env("TEMPMAIL_DNS__SERVERS", server)
+            .env("TEMPMAIL_DNS__PORT", dns.port.to_string())
+            .env("TEMPMAIL_DNS__ALLOW_PRIVATE", "true")
+            .env("TEMPMAIL_DNS__INTERVAL_SECONDS", options.interval.to_string());
+        Ok(Running { process: Process::start("operator", command, directory)?, admin })
+    }
+
+    /// Returns when this statement counts all domains.
+    async fn until(&self, operator: &Running, statement: &'static str, domains: u32) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            let count: i64 = sqlx::query_scalar(statement).fetch_one(self.store.pool()).await?;
+            if count >= i64::from(domains) {
+                return Ok(());
+            }
+            ensure!(began.elapsed() < PATIENCE, "{count} of {domains}: {}", operator.metrics().await?);
+            sleep(LOOK).await;
+        }
+    }
+
+    /// When the last write was, after which nothing was written for [`QUIET`].
+    async fn quiet(&self, operator: &Running) -> anyhow::Result<Instant> {
+        let began = Instant::now();
+        let (mut seen, mut last) = (self.proxy.asked(), Instant::now());
+        while last.elapsed() < QUIET {
+            ensure!(began.elapsed() < PATIENCE, "it writes on: {}", operator.metrics().await?);
+            sleep(LOOK).await;
+            if !self.proxy.writes_since(seen).is_empty() {
+                (seen, last) = (self.proxy.asked(), Instant::now());
+            }
+        }
+        Ok(last)
+    }
+}
+
+impl Running {
+    /// What it says of its own work.
+    async fn metrics(&self) -> anyhow::Result<String> {
+        let answer = http::client().get(format!("http://{}/metrics", self.admin)).send().await?;
+        let text = answer.text().await?;
+        let own =
+            text.lines().filter(|line| line.starts_with("tempmail_operator_") && !line.contains("_bucket"));
+        Ok(own.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+fn domain(number: u32) -> String {
+    format!("d{number}.bench.example")
+}
+
+fn resource(kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk("tempmail.dev", "v1alpha1", kind))
+}
+
+async fn create(api: &Api<DynamicObject>, object: serde_json::Value) -> anyhow::Result<()> {
+    api.create(&PostParams::default(), &serde_json::from_value(object)?).await?;
+    Ok(())
+}

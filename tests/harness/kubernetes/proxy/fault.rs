@@ -1,0 +1,67 @@
+//! What an API server answers when it can't, or will not.
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
+use hyper::http::response::Builder;
+use serde_json::{Value, json};
+
+/// A refusal in the API server's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// 409 `Conflict`: the object is not what the request takes it for.
+    Conflict,
+    /// 409 `AlreadyExists`.
+    AlreadyExists,
+    /// 410 `Expired`: what a list or a watch would go on from is forgotten.
+    Expired,
+    /// 422 `Invalid`.
+    Invalid,
+    /// 429 `TooManyRequests`, to be asked again after so many seconds.
+    TooManyRequests(u32),
+    /// 500 `InternalError`.
+    Internal,
+}
+
+impl Fault {
+    /// Its status.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Conflict | Self::AlreadyExists => StatusCode::CONFLICT,
+            Self::Expired => StatusCode::GONE,
+            Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Conflict => "Conflict",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Expired => "Expired",
+            Self::Invalid => "Invalid",
+            Self::TooManyRequests(_) => "TooManyRequests",
+            Self::Internal => "InternalError",
+        }
+    }
+
+    /// Head and body of the answer.
+    pub(super) fn answer(self) -> (Builder, Value) {
+        let mut head =
+            hyper::Response::builder().status(self.status()).header(CONTENT_TYPE, "application/json");
+        let mut status = json!({
+            "apiVersion": "v1",
+            "kind": "Status",
+            "metadata": {},
+            "status": "Failure",
+            "message": "a test says so",
+            "reason": self.reason(),
+            "code": self.status().as_u16(),
+        });
+        if let Self::TooManyRequests(seconds) = self {
+            head = head.header(RETRY_AFTER, seconds);
+            status["details"] = json!({ "retryAfterSeconds": seconds });
+        }
+        (head, status)
+    }
+}

@@ -1,0 +1,193 @@
+//! `docs/kubernetes.md` says what is so: its manifests apply, and its tables are complete.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use serde_json::Value;
+use tempmail_crds::annotation;
+use tempmail_operator::{ConditionType, Reason};
+use tempmail_tests::kubernetes::{Team, program};
+use tempmail_tests::{Cluster, World};
+
+const DOCUMENT: &str = include_str!("../../../docs/kubernetes.md");
+const OPERATIONS: &str = include_str!("../../../docs/operations.md");
+const README: &str = include_str!("../../../README.md");
+
+/// Groups of others, whose kinds the test cluster has not.
+const OTHERS: [&str; 3] = ["argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"];
+
+/// The YAML blocks of a document, in order.
+fn blocks(document: &str) -> Vec<&str> {
+    let fenced = document.split("\n```yaml\n").skip(1);
+    fenced.map(|rest| rest.split_once("\n```").expect("a block ends").0).collect()
+}
+
+/// The block of shell commands that has this text.
+fn commands(text: &str) -> &'static str {
+    let fenced = DOCUMENT.split("\n```sh\n").skip(1);
+    let mut blocks = fenced.map(|rest| rest.split_once("\n```").expect("a block ends").0);
+    blocks.find(|block| block.contains(text)).expect("the block is there")
+}
+
+/// Runs commands of the document with `kubectl` as the administrator, and returns what they print.
+fn run(cluster: &Cluster, commands: &str) -> String {
+    let folder = program("kubectl").parent().expect("a program is in a folder").to_owned();
+    let path = std::env::var_os("PATH").expect("there is a path");
+    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path)));
+    let mut bash = Command::new("bash");
+    bash.args(["-euo", "pipefail", "-c", commands]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    bash.env("PATH", path.expect("folders have no colon")).env("KUBECONFIG", cluster.kubeconfig());
+    let output = bash.output().expect("bash starts");
+    assert!(output.status.success(), "{commands}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("kubectl writes UTF-8")
+}
+
+/// Documents of a block.
+fn objects(block: &str) -> impl Iterator<Item = &str> {
+    block.split("\n---\n").map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn is_of_others(object: &str) -> bool {
+    OTHERS.iter().any(|group| object.contains(&format!("apiVersion: {group}")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_manifest_is_one_that_the_api_server_takes() {
+    let cluster = Cluster::shared().await;
+    let all: Vec<&str> = [DOCUMENT, README].into_iter().flat_map(blocks).collect();
+    assert!(all.len() > 8, "the examples are there");
+    // What is in a namespace wants it to be there, on a dry run, too.
+    let namespaces =
+        all.iter().copied().flat_map(objects).filter(|object| object.contains("kind: Namespace\n"));
+    for namespace in namespaces {
+        cluster.apply(namespace).await.expect("the API server takes a namespace");
+    }
+    let mut kinds = BTreeSet::new();
+    for object in all.iter().copied().flat_map(objects) {
+        let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file can be made");
+        std::fs::write(file.path(), object).expect("a file can be written");
+        let path = file.path().to_str().expect("the path is UTF-8");
+        let arguments: &[&str] = if is_of_others(object) {
+            &["annotate", "--local", "seen=true", "-o", "json", "-f", path]
+        } else {
+            &["apply", "--dry-run=server", "-o", "json", "-f", path]
+        };
+        let taken = cluster.kubectl(arguments).await.unwrap_or_else(|ended| panic!("{ended:?}\n{object}"));
+        let taken: Value = serde_json::from_str(&taken).expect("it is JSON");
+        kinds.insert(taken["kind"].as_str().expect("an object has a kind").to_owned());
+    }
+    for kind in ["Tenant", "SystemDomain", "CustomDomain", "Webhook", "ApiToken", "Mailbox"] {
+        assert!(kinds.contains(kind), "there is no example of a {kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_quickstarts_commands_print_the_records_to_set() {
+    let world = World::shared().await;
+    let team = Team::with(world.cluster, "").await;
+    let domain = team.domain("mail");
+    team.apply("CustomDomain", "mail", &format!("domain: {domain}")).await.expect("it is taken");
+    let commands = commands("jsonpath='{range .status.verification.records[*]}");
+    let commands = commands.strip_prefix("kubectl apply -f tempmail.yaml\n").expect("it begins so");
+    let printed =
+        run(world.cluster, &commands.replace("-n team-a", &format!("-n {}", team.namespace.name())));
+    assert!(printed.contains(&format!("TXT\t_tempmail.{domain}\ttempmail-verify=")), "{printed}");
+    assert!(printed.contains(&format!("MX\t{domain}\t")), "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_for_argo_cd_sets_a_script_a_kind_and_keeps_what_is_there() {
+    let cluster = Cluster::shared().await;
+    let namespace = cluster.namespace(&[]).await;
+    let there = format!(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: argocd-cm, namespace: {}}}, data: {{url: theirs}}}}",
+        namespace.name()
+    );
+    cluster.apply(&there).await.expect("the API server takes a ConfigMap");
+    run(cluster, &commands("argocd-cm").replace("-n argocd", &format!("-n {}", namespace.name())));
+    let settings: Api<ConfigMap> = namespace.api();
+    let settings = settings.get("argocd-cm").await.unwrap().data.unwrap();
+    let script = include_str!("../../../docs/gitops/argocd-health.lua");
+    for kind in ["Tenant", "SystemDomain", "CustomDomain", "Webhook", "ApiToken", "Mailbox"] {
+        let key = format!("resource.customizations.health.tempmail.dev_{kind}");
+        assert_eq!(settings.get(&key).map(String::as_str), Some(script), "{kind}");
+    }
+    assert_eq!(settings["url"], "theirs");
+}
+
+#[test]
+fn the_readme_and_the_quickstart_declare_the_same() {
+    let quickstart = *blocks(DOCUMENT).first().expect("the quickstart has a manifest");
+    assert!(blocks(README).contains(&quickstart), "README.md has another manifest than docs/kubernetes.md");
+}
+
+#[test]
+fn every_reason_is_in_the_table_with_its_message() {
+    let wanted = Reason::ALL.iter().map(|reason| {
+        let event = if reason.is_warning() { "Warning" } else { "Normal" };
+        format!("| `{}` | {event} | {} |", reason.as_str(), reason.message())
+    });
+    is_the_table("### Reasons", &wanted.collect());
+}
+
+/// The rows of the first table after a heading are these, in any order.
+fn is_the_table(heading: &str, wanted: &BTreeSet<String>) {
+    let (_, after) = DOCUMENT.split_once(&format!("\n{heading}\n")).expect("the heading is there");
+    let rows = after.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows: BTreeSet<String> = rows.take_while(|line| line.starts_with('|')).map(str::to_owned).collect();
+    let list = |rows: Vec<&String>| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
+    let missing = list(wanted.difference(&rows).collect());
+    let surplus = list(rows.difference(wanted).collect());
+    assert!(
+        missing.is_empty() && surplus.is_empty(),
+        "docs/kubernetes.md, {heading}. Missing:\n{missing}Not so:\n{surplus}"
+    );
+}
+
+#[test]
+fn every_condition_and_annotation_is_described() {
+    for kind in ConditionType::ALL {
+        let row = format!("| `{}` |", kind.as_str());
+        assert!(DOCUMENT.contains(&row), "docs/kubernetes.md does not describe the condition {row}");
+    }
+    for name in [
+        annotation::VERIFY,
+        annotation::ROTATE,
+        annotation::REENABLE,
+        annotation::PAUSED,
+        annotation::ADOPT_TENANT,
+    ] {
+        let row = format!("| `{name}` |");
+        assert!(DOCUMENT.contains(&row), "docs/kubernetes.md does not describe the annotation {row}");
+    }
+}
+
+#[test]
+fn every_metric_of_the_operator_is_listed() {
+    const PREFIX: &str = "tempmail_operator_";
+    let mut names = BTreeSet::new();
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../operator/src")) {
+        let text = std::fs::read_to_string(file).expect("source is UTF-8");
+        for (at, _) in text.match_indices(&format!("\"{PREFIX}")) {
+            let name = text[at + 1..].split('"').next().expect("there is something");
+            names.insert(name.to_owned());
+        }
+    }
+    assert!(names.len() > 4, "the metrics are found");
+    let missing: Vec<_> = names.iter().filter(|name| !OPERATIONS.contains(&format!("`{name}"))).collect();
+    assert!(missing.is_empty(), "docs/operations.md lacks {missing:#?}");
+    let quoted = format!("`{PREFIX}");
+    for (at, _) in OPERATIONS.match_indices(&quoted) {
+        let name = OPERATIONS[at + 1..].split(['`', '{']).next().expect("there is something");
+        assert!(names.contains(name), "docs/operations.md lists {name}, which nobody counts");
+    }
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}

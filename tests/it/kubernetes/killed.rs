@@ -1,0 +1,227 @@
+//! An operator that is killed at any of its writes leaves nothing behind that another does not bring
+//! to the same end.
+
+mod picture;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tempmail_tests::kubernetes::{
+    ApiProxy, ApiRequest, Cluster, OperatorProcess, Reached, Team, When, World,
+};
+use tempmail_tests::rows::SYSTEM_DOMAIN;
+use tempmail_tests::wait::{DEADLINE, eventually};
+use tokio::time::{Instant, sleep};
+
+use self::picture::{Picture, works};
+
+/// Objects of a kind, for which an operator is killed.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    /// What it says beside its tenant.
+    spec: fn(&Team<'_>) -> String,
+    /// The reason of its condition Ready, in the end.
+    settles: &'static str,
+    /// Whether it has a secret that can be made anew.
+    rotates: bool,
+}
+
+/// All that are killed for.
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "CustomDomain",
+        spec: |team| format!("domain: {}, deletionPolicy: Delete", team.domain("mail")),
+        settles: "DnsLookupFailed",
+        rotates: false,
+    },
+    Kind {
+        name: "Webhook",
+        spec: |_team| "url: 'https://hooks.example.com/mail'".to_owned(),
+        settles: "Ready",
+        rotates: true,
+    },
+    Kind { name: "ApiToken", spec: |_team| "type: Pro".to_owned(), settles: "Ready", rotates: true },
+    Kind {
+        name: "Mailbox",
+        spec: |team| format!("address: {}@{SYSTEM_DOMAIN}", team.tenant),
+        settles: "Ready",
+        rotates: true,
+    },
+];
+
+/// Name of each object.
+const NAME: &str = "ours";
+/// Limits that a tenant has room for everything in.
+const TENANT: &str = "  deletionPolicy: Delete";
+
+/// What a user does while the operator is killed.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    CreateTenant,
+    DeleteTenant,
+    Create(Kind),
+    Rotate(Kind),
+    Delete(Kind),
+}
+
+impl Act {
+    /// Everything that comes before it, with an operator that lives.
+    async fn prepare(self, team: &Team<'_>) {
+        if matches!(self, Self::CreateTenant) {
+            return;
+        }
+        team.declare_tenant(TENANT).await;
+        if let Self::Rotate(kind) | Self::Delete(kind) = self {
+            create(kind, team).await;
+            team.wait_for_reason(&object(kind), "Ready", kind.settles).await;
+        }
+    }
+
+    async fn begin(self, team: &Team<'_>) {
+        match self {
+            Self::CreateTenant => team.apply_tenant(TENANT).await,
+            Self::DeleteTenant => delete(team, &format!("tenant/{}", team.tenant)).await,
+            Self::Create(kind) => create(kind, team).await,
+            Self::Rotate(kind) => {
+                let asked = "tempmail.dev/rotate-requested-at=2026-11-21T00:00:00Z";
+                team.kubectl(&["annotate", &object(kind), asked]).await.expect("it is annotated");
+            }
+            Self::Delete(kind) => delete(team, &object(kind)).await,
+        }
+    }
+
+    /// Returns when nobody is killed, and it has come to its end.
+    async fn end(self, team: &Team<'_>) {
+        match self {
+            Self::CreateTenant => {
+                let tenant = format!("tenant/{}", team.tenant);
+                team.wait(&tenant, "Ready").await;
+            }
+            Self::DeleteTenant => gone(team, &format!("tenant/{}", team.tenant)).await,
+            Self::Create(kind) => drop(team.wait_for_reason(&object(kind), "Ready", kind.settles).await),
+            Self::Rotate(kind) => {
+                let handled = "--for=jsonpath={.status.lastHandledRotateAt}=2026-11-21T00:00:00Z";
+                let waited = team.kubectl(&["wait", &object(kind), handled, "--timeout=120s"]).await;
+                waited.expect("the secret is made anew");
+            }
+            Self::Delete(kind) => gone(team, &object(kind)).await,
+        }
+    }
+}
+
+async fn create(kind: Kind, team: &Team<'_>) {
+    team.apply(kind.name, NAME, &(kind.spec)(team)).await.expect("it is taken");
+}
+
+async fn delete(team: &Team<'_>, object: &str) {
+    team.kubectl(&["delete", object, "--wait=false"]).await.expect("it is deleted");
+}
+
+async fn gone(team: &Team<'_>, object: &str) {
+    eventually("the object is gone", async || team.kubectl(&["get", object]).await.err().map(drop)).await;
+}
+
+fn object(kind: Kind) -> String {
+    format!("{}/{NAME}", kind.name.to_lowercase())
+}
+
+/// With `KILLED=everywhere` in the environment; else the second act on a secret, and kills that differ
+/// from others by what is read alone, are left out.
+fn everywhere() -> bool {
+    std::env::var_os("KILLED").is_some_and(|text| text == "everywhere")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_killed_at_any_write_is_made_good_by_the_next() {
+    let world = World::without_operator().await;
+    let proxy = ApiProxy::start(&world.cluster).await;
+    let operator = OperatorProcess::start(&world.app, &proxy.kubeconfig()).await;
+    operator.comes_to_lead().await;
+    let site = Site { world, proxy, operator };
+    site.kill_at_each_write(Act::CreateTenant).await;
+    for &kind in KINDS {
+        site.kill_at_each_write(Act::Create(kind)).await;
+        if kind.rotates && everywhere() {
+            site.kill_at_each_write(Act::Rotate(kind)).await;
+        }
+        site.kill_at_each_write(Act::Delete(kind)).await;
+    }
+    site.kill_at_each_write(Act::DeleteTenant).await;
+}
+
+struct Site {
+    world: World<Cluster>,
+    proxy: ApiProxy,
+    operator: OperatorProcess,
+}
+
+impl Site {
+    async fn kill_at_each_write(&self, act: Act) {
+        let team = Team::undeclared(&self.world.cluster).await;
+        act.prepare(&team).await;
+        act.begin(&team).await;
+        act.end(&team).await;
+        let expected = Picture::of(&team, &self.world).await;
+        let is_deletion = matches!(act, Act::Delete(_) | Act::DeleteTenant);
+        for when in [When::Before, When::After] {
+            if is_deletion && when == When::After && !everywhere() {
+                // The finalizer is the last write: nothing comes after it.
+                continue;
+            }
+            let mut nth = 1;
+            while self.kill(act, nth, when, &expected).await {
+                nth += 1;
+            }
+            assert!(nth > 1, "{act:?} needs no write");
+        }
+    }
+
+    /// Whether there was such a write.
+    async fn kill(&self, act: Act, nth: usize, when: When, expected: &Picture) -> bool {
+        let team = Team::undeclared(&self.world.cluster).await;
+        act.prepare(&team).await;
+        let (tenant, namespace) = (team.tenant.clone(), team.namespace.name().to_owned());
+        let armed = Arc::new(AtomicBool::new(true));
+        let is_armed = Arc::clone(&armed);
+        let is_about = move |request: &ApiRequest| {
+            is_armed.load(Ordering::Relaxed)
+                && (request.namespace.as_ref() == Some(&namespace) || request.name.as_ref() == Some(&tenant))
+        };
+        let reached = self.proxy.at_write_that(is_about, nth, when, self.operator.killer());
+        act.begin(&team).await;
+        let what = format!("{act:?}, killed {when:?} write {nth}");
+        let was_killed = self.until(expected, &team, Some(&reached), &what).await;
+        // What comes later, such as a usage that is counted anew, kills nobody.
+        armed.store(false, Ordering::Relaxed);
+        if was_killed {
+            self.operator.start_again(&self.world).await;
+            self.until(expected, &team, None, &what).await;
+        }
+        works(&team, &self.world).await;
+        was_killed
+    }
+
+    /// Whether the write came, before all was as it should be.
+    async fn until(
+        &self,
+        expected: &Picture,
+        team: &Team<'_>,
+        reached: Option<&Reached>,
+        what: &str,
+    ) -> bool {
+        let give_up = Instant::now() + DEADLINE;
+        loop {
+            let picture = Picture::of(team, &self.world).await;
+            if reached.is_some_and(Reached::has_come) {
+                return true;
+            }
+            if picture == *expected {
+                return false;
+            }
+            assert!(Instant::now() < give_up, "{what}:\n{picture:#?}\ninstead of\n{expected:#?}");
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
