@@ -50,11 +50,6 @@ impl Kind for ApiToken {
         }
         Err(Failure::Unsettled)
     }
-
-    async fn let_go(&self, context: &Context) -> Result<Option<Standing<ApiTokenStatus>>, Failure> {
-        context.store.release_declared_token(context.epoch, uid(self), context.clock.now()).await?;
-        Ok(None)
-    }
 }
 
 /// All that decides about an object, and its Secret.
@@ -137,8 +132,7 @@ fn expires_at(object: &ApiToken) -> Option<Timestamp> {
 }
 
 fn secret_name(object: &ApiToken) -> String {
-    let named = object.spec.secret.as_ref().map(|secret| secret.name.clone());
-    named.unwrap_or_else(|| format!("{}-token", object.name_any()))
+    secret::name_of(object, object.spec.secret.as_ref(), "token")
 }
 
 /// What the token is called in its tenant's list.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use kube::core::DeserializeGuard;
+use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::{self, store::Writer};
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
@@ -13,6 +13,7 @@ use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webho
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::backoff::jittered;
 use crate::context::{Context, Writers};
@@ -208,7 +209,12 @@ fn after_failure<K: Kind>(object: &DeserializeGuard<K>, failure: &Failure, conte
     Action::requeue(context.backoff.failed(uid(object)))
 }
 
-/// The object's uid; nil if it has none, which the API server never does.
-pub(crate) fn uid<K: kube::Resource>(object: &K) -> uuid::Uuid {
-    object.meta().uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or_default()
+/// The object's uid.
+pub(crate) fn uid<K: kube::Resource>(object: &K) -> Uuid {
+    uid_of(object.meta())
+}
+
+/// The uid of an object; nil if it has none, which never comes from the API server.
+pub(crate) fn uid_of(metadata: &ObjectMeta) -> Uuid {
+    metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or_default()
 }

@@ -42,7 +42,7 @@ impl Kind for CustomDomain {
             let world = observe(self, context).await?;
             match plan(self, &world, &context.verifier.rules().mx_host) {
                 Next::Done(standing) => {
-                    if state(Some(&standing.status)) != state(self.status.as_ref()) {
+                    if is_verified(Some(&standing.status)) != is_verified(self.status.as_ref()) {
                         // Mailboxes under it may be made now, or serve no longer.
                         context.pull_dependents(&Of::Domain(&self.spec.domain));
                     }
@@ -66,8 +66,9 @@ impl Kind for CustomDomain {
     }
 }
 
-fn state(status: Option<&CustomDomainStatus>) -> Option<VerificationState> {
-    Some(status?.verification.as_ref()?.state)
+fn is_verified(status: Option<&CustomDomainStatus>) -> bool {
+    let verification = status.and_then(|status| status.verification.as_ref());
+    verification.is_some_and(|verification| verification.state == VerificationState::Verified)
 }
 
 /// All that decides about an object.

@@ -6,14 +6,13 @@ use kube::runtime::controller::Action;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::controller::uid_of;
 use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::standing::{ConditionType, REFUSED_AGAIN, Reason, Truth};
-use crate::status::to_seconds;
+use crate::status::{FIELD_MANAGER, to_seconds};
 use crate::{finalizer, orphan};
 
-/// Who owns the conditions that are written here.
-const FIELD_MANAGER: &str = "tempmail-operator/status";
 /// What to do about it.
 const MESSAGE: &str = "The object can't be read by this version of the operator: install the CRDs of the same version, and apply the object again.";
 
@@ -31,7 +30,7 @@ pub(crate) async fn report<K: Kind>(
         None => Api::all_with(client, &resource),
     };
     if metadata.deletion_timestamp.is_some() {
-        let uid = metadata.uid.as_deref().and_then(|uid| uid.parse().ok()).unwrap_or_default();
+        let uid = uid_of(metadata);
         if let Some(resource) = context.store.find_resource(uid).await?
             && !orphan::release(K::KIND, uid, resource.identity.retained, context).await?
         {

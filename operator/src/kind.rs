@@ -14,7 +14,9 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_store::ResourceKind;
 
 use crate::context::Context;
+use crate::controller::uid;
 use crate::failure::Failure;
+use crate::orphan;
 use crate::standing::Standing;
 
 /// A kind of objects, and how one is made true.
@@ -55,7 +57,12 @@ pub(crate) trait Kind:
     fn let_go(
         &self,
         context: &Context,
-    ) -> impl Future<Output = Result<Option<Standing<Self::Status>>, Failure>> + Send;
+    ) -> impl Future<Output = Result<Option<Standing<Self::Status>>, Failure>> + Send {
+        async {
+            orphan::release(Self::KIND, uid(self), self.is_retained(), context).await?;
+            Ok(None)
+        }
+    }
 }
 
 /// Implements what is the same for every kind but for the names.

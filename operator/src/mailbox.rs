@@ -54,18 +54,11 @@ impl Kind for Mailbox {
         }
         Err(Failure::Unsettled)
     }
-
-    async fn let_go(&self, context: &Context) -> Result<Option<Standing<MailboxStatus>>, Failure> {
-        let (now, hold_days) = (context.clock.now(), context.config.limits.address_hold_days);
-        context.store.release_mailbox(context.epoch, uid(self), self.is_retained(), now, hold_days).await?;
-        Ok(None)
-    }
 }
 
 /// The Secret that the password is written to.
 fn secret_name(object: &Mailbox) -> String {
-    let named = object.spec.secret.as_ref().map(|secret| secret.name.clone());
-    named.unwrap_or_else(|| format!("{}-mailbox", object.name_any()))
+    secret::name_of(object, object.spec.secret.as_ref(), "mailbox")
 }
 
 /// All that decides about an object.

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use kube::core::ObjectMeta;
 use kube::{Api, ResourceExt as _};
+use tempmail_crds::SecretTarget;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -38,6 +39,11 @@ impl Found {
         let Self::Own(secret) = self else { return None };
         std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()
     }
+}
+
+/// The name of the object's Secret: the one that its spec says, else its own with `suffix`.
+pub(crate) fn name_of<K: Kind>(object: &K, said: Option<&SecretTarget>, suffix: &str) -> String {
+    said.map_or_else(|| format!("{}-{suffix}", object.name_any()), |secret| secret.name.clone())
 }
 
 /// Looks at the Secret `name` in the object's namespace. It is the object's own if the object is its

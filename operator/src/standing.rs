@@ -246,6 +246,11 @@ impl<S> Standing<S> {
         Self { status, verdicts, again: Some(REFUSED_AGAIN) }
     }
 
+    /// Looked at again soon: what it waits for tells nobody.
+    pub(crate) fn soon(self) -> Self {
+        Self { again: Some(REFUSED_AGAIN), ..self }
+    }
+
     /// With a further condition.
     pub(crate) fn with(mut self, verdict: Verdict) -> Self {
         self.verdicts.push(verdict);

@@ -13,7 +13,7 @@ use crate::kind::Kind;
 use crate::standing::{ConditionType, Reason, Standing, Truth, Verdict};
 
 /// Who owns the fields of a status.
-const FIELD_MANAGER: &str = "tempmail-operator/status";
+pub(crate) const FIELD_MANAGER: &str = "tempmail-operator/status";
 
 /// Brings the status of an object up to date; an object that tells it already is not written to. What
 /// changed is told by events.

@@ -16,7 +16,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::standing::{Outlook, REFUSED_AGAIN, Reason, Standing};
+use crate::standing::{Outlook, Reason, Standing};
 
 /// Looks and steps in one reconciliation at most.
 const STEPS: usize = 4;
@@ -60,8 +60,7 @@ impl Kind for SystemDomain {
             domain_id: self.status.as_ref().and_then(|status| status.domain_id.clone()),
             ..SystemDomainStatus::default()
         };
-        let mut standing = Standing::not_ready(status, reason, Outlook::Waits);
-        standing.again = Some(REFUSED_AGAIN);
+        let mut standing = Standing::not_ready(status, reason, Outlook::Waits).soon();
         if mailboxes > 0 {
             standing = standing
                 .explained(format!("The domain is deleted once no mailbox uses it; now {mailboxes} do."));

@@ -43,12 +43,12 @@ pub(crate) enum Tenancy {
 }
 
 impl Tenancy {
-    /// Why nothing is made for the object.
-    pub(crate) fn refusal(self) -> Option<(Reason, Outlook)> {
+    /// The tenant's id, or why nothing is made for the object.
+    pub(crate) fn permitted(self) -> Result<Uuid, (Reason, Outlook)> {
         match self {
-            Self::Permitted(_) => None,
-            Self::NotReady => Some((Reason::TenantNotReady, Outlook::Waits)),
-            Self::NotPermitted(outlook) => Some((Reason::TenantRefNotPermitted, outlook)),
+            Self::Permitted(tenant) => Ok(tenant),
+            Self::NotReady => Err((Reason::TenantNotReady, Outlook::Waits)),
+            Self::NotPermitted(outlook) => Err((Reason::TenantRefNotPermitted, outlook)),
         }
     }
 }

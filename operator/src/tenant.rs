@@ -40,11 +40,8 @@ impl Kind for Tenant {
             return Ok(Standing::refused(TenantStatus::default(), Reason::InvalidSpec, Outlook::Stuck)
                 .explained("The annotation tempmail.dev/adopt-tenant is not the id of a tenant."));
         };
-        match context.store.declare_tenant(context.epoch, uid(self), declared, now).await? {
-            Ok(Declared::Created | Declared::Adopted) => {
-                context.pull_dependents(&Of::Tenant(&self.name_any()));
-            }
-            Ok(Declared::Kept | Declared::Restored) => {}
+        let is_new = match context.store.declare_tenant(context.epoch, uid(self), declared, now).await? {
+            Ok(declared) => declared != Declared::Kept,
             Err(refused) => {
                 let reason = match refused {
                     NotDeclared::NotAdoptable => Reason::TenantNotAdoptable,
@@ -52,9 +49,10 @@ impl Kind for Tenant {
                 };
                 return Ok(Standing::refused(TenantStatus::default(), reason, Outlook::Stuck));
             }
-        }
-        if self.status.as_ref().and_then(|status| status.observed_generation) != self.metadata.generation {
-            // It may allow others than before.
+        };
+        let observed = self.status.as_ref().and_then(|status| status.observed_generation);
+        if is_new || observed != self.metadata.generation {
+            // It is there now, or may allow others than before.
             context.pull_dependents(&Of::Tenant(&self.name_any()));
         }
         let resource = match resource.thing {

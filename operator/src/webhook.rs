@@ -49,11 +49,6 @@ impl Kind for Webhook {
         }
         Err(Failure::Unsettled)
     }
-
-    async fn let_go(&self, context: &Context) -> Result<Option<Standing<WebhookStatus>>, Failure> {
-        context.store.release_declared_webhook(context.epoch, uid(self)).await?;
-        Ok(None)
-    }
 }
 
 /// All that decides about an object, and its Secret.
@@ -131,6 +126,5 @@ fn generated() -> Result<WebhookSecret, Failure> {
 }
 
 fn secret_name(object: &Webhook) -> String {
-    let named = object.spec.secret.as_ref().map(|secret| secret.name.clone());
-    named.unwrap_or_else(|| format!("{}-webhook", object.name_any()))
+    secret::name_of(object, object.spec.secret.as_ref(), "webhook")
 }

@@ -22,7 +22,7 @@ pub use self::kubectl::program;
 pub use self::namespace::Namespace;
 pub use self::operator::OperatorProcess;
 pub use self::proxy::{ApiProxy, ApiRequest, Fault, Reached, Verb, When};
-pub use self::team::{Team, condition};
+pub use self::team::{Team, condition, secret_value};
 pub use self::world::{SharedWorld, World};
 use crate::tls::install_provider;
 

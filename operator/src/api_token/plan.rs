@@ -57,11 +57,10 @@ pub(super) enum Step {
 
 /// Decides what comes next.
 pub(super) fn plan(object: &ApiToken, world: &World) -> Next {
-    let tenant = match (world.tenancy, world.tenancy.refusal()) {
-        (Tenancy::Permitted(tenant), _) => tenant,
-        (_, Some(_)) if world.token.is_some() => return Next::Step(Step::Withdraw),
-        (_, refusal) => {
-            let (reason, outlook) = refusal.unwrap_or((Reason::TenantRefNotPermitted, Outlook::Stuck));
+    let tenant = match world.tenancy.permitted() {
+        Ok(tenant) => tenant,
+        Err(_) if world.token.is_some() => return Next::Step(Step::Withdraw),
+        Err((reason, outlook)) => {
             return Next::Done(Standing::refused(status(object, world), reason, outlook));
         }
     };

@@ -46,13 +46,12 @@ pub(super) enum Step<'a> {
 
 /// Decides what comes next.
 pub(super) fn plan<'a>(object: &CustomDomain, world: &'a World, mx_host: &str) -> Next<'a> {
-    let tenant = match (world.tenancy, world.tenancy.refusal()) {
-        (Tenancy::Permitted(tenant), _) => tenant,
-        (_, Some(_)) if world.domain.as_ref().is_some_and(|domain| domain.active) => {
+    let tenant = match world.tenancy.permitted() {
+        Ok(tenant) => tenant,
+        Err(_) if world.domain.as_ref().is_some_and(|domain| domain.active) => {
             return Next::Step(Step::Withhold);
         }
-        (_, refusal) => {
-            let (reason, outlook) = refusal.unwrap_or((Reason::TenantRefNotPermitted, Outlook::Stuck));
+        Err((reason, outlook)) => {
             return Next::Done(
                 Standing::refused(status(object, world, mx_host), reason, outlook).unverified(reason),
             );

@@ -6,7 +6,7 @@ use tempmail_store::{MailboxOfObject, NotDeclared};
 use uuid::Uuid;
 
 use crate::secret::Found;
-use crate::standing::{Outlook, REFUSED_AGAIN, Reason, Standing};
+use crate::standing::{Outlook, Reason, Standing};
 use crate::tenancy::Tenancy;
 
 /// All that decides about an object.
@@ -48,13 +48,12 @@ pub(super) enum Step<'a> {
 /// Decides what comes next.
 pub(super) fn plan<'a>(secret_name: &str, world: &'a World) -> Next<'a> {
     let refuse = |reason, outlook| Standing::refused(status(secret_name, world), reason, outlook);
-    let tenant = match (world.tenancy, world.tenancy.refusal()) {
-        (Tenancy::Permitted(tenant), _) => tenant,
-        (_, Some(_)) if world.mailbox.as_ref().is_some_and(|mailbox| mailbox.active) => {
+    let tenant = match world.tenancy.permitted() {
+        Ok(tenant) => tenant,
+        Err(_) if world.mailbox.as_ref().is_some_and(|mailbox| mailbox.active) => {
             return Next::Step(Step::Withhold);
         }
-        (_, refusal) => {
-            let (reason, outlook) = refusal.unwrap_or((Reason::TenantRefNotPermitted, Outlook::Stuck));
+        Err((reason, outlook)) => {
             return Next::Done(refuse(reason, outlook));
         }
     };
@@ -75,9 +74,7 @@ pub(super) fn plan<'a>(secret_name: &str, world: &'a World) -> Next<'a> {
             Standing::ready(status(secret_name, world))
         } else {
             let status = status(secret_name, world);
-            let mut standing = Standing::not_ready(status, Reason::DomainNotServed, Outlook::Waits);
-            standing.again = Some(REFUSED_AGAIN);
-            standing
+            Standing::not_ready(status, Reason::DomainNotServed, Outlook::Waits).soon()
         }),
         None if world.is_reserved => {
             invalid("The local part of spec.address is reserved on system domains: choose another one.")
@@ -199,7 +196,7 @@ mod tests {
             assert!(is_active && world.is_told && world.serves && !world.asks);
             assert_eq!(world.mailbox.as_ref().and_then(|mailbox| mailbox.tenant), Some(TENANT));
         }
-        if world.tenancy.refusal().is_some() {
+        if world.tenancy.permitted().is_err() {
             assert!(!is_active, "nobody signs in to what its tenant does not allow");
         }
     }

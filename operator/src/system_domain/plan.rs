@@ -3,7 +3,7 @@
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
 use tempmail_store::{NotDeclared, SystemDomainOfObject};
 
-use crate::standing::{Outlook, REFUSED_AGAIN, Reason, Standing};
+use crate::standing::{Outlook, Reason, Standing};
 
 /// All that decides about an object.
 #[derive(Debug, Clone)]
@@ -58,9 +58,7 @@ pub(super) fn plan<'a>(object: &SystemDomain, world: &'a World) -> Next<'a> {
     let status =
         SystemDomainStatus { domain_id: Some(domain.id.to_string()), ..SystemDomainStatus::default() };
     if world.claim == Claim::Lost {
-        let mut standing = Standing::not_ready(status, Reason::DefaultTaken, Outlook::Stuck);
-        standing.again = Some(REFUSED_AGAIN);
-        return Next::Done(standing);
+        return Next::Done(Standing::not_ready(status, Reason::DefaultTaken, Outlook::Stuck).soon());
     }
     Next::Done(Standing::ready(status))
 }

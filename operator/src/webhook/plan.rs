@@ -66,11 +66,10 @@ pub(super) enum Step<'a> {
 
 /// Decides what comes next.
 pub(super) fn plan<'a>(object: &Webhook, world: &'a World) -> Next<'a> {
-    let tenant = match (world.tenancy, world.tenancy.refusal()) {
-        (Tenancy::Permitted(tenant), _) => tenant,
-        (_, Some(_)) if world.webhook.is_some() => return Next::Step(Step::Withdraw),
-        (_, refusal) => {
-            let (reason, outlook) = refusal.unwrap_or((Reason::TenantRefNotPermitted, Outlook::Stuck));
+    let tenant = match world.tenancy.permitted() {
+        Ok(tenant) => tenant,
+        Err(_) if world.webhook.is_some() => return Next::Step(Step::Withdraw),
+        Err((reason, outlook)) => {
             return Next::Done(not_accepted(object, world, reason, outlook));
         }
     };

@@ -1,5 +1,7 @@
 //! A tenant of a test's own, and the namespace that it allows.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -142,4 +144,13 @@ spec:
 /// The condition of a type of an object.
 pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == kind)
+}
+
+/// The value of a key in a Secret, where it has one.
+///
+/// # Panics
+/// The value is no text.
+pub fn secret_value(secret: &Value, key: &str) -> Option<String> {
+    let value = BASE64_STANDARD.decode(secret["data"][key].as_str()?).expect("it is Base64");
+    Some(String::from_utf8(value).expect("it is text"))
 }

@@ -1,9 +1,8 @@
 //! The example of the README, as a user runs it.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_tests::kubernetes::secret_value;
 use tempmail_tests::{Receiver, World};
 use uuid::Uuid;
 
@@ -36,8 +35,7 @@ async fn the_example_of_the_readme_works() {
     let secret = async |name: &str, key: &str| {
         let shown: Value =
             serde_json::from_str(&kubectl(&["get", "secret", name, "-o", "json"]).await).expect("JSON");
-        let value = BASE64_STANDARD.decode(shown["data"][key].as_str().expect("the key is there"));
-        String::from_utf8(value.expect("it is Base64")).expect("it is text")
+        secret_value(&shown, key).expect("the key is there")
     };
 
     kubectl(&["wait", "customdomain/mail", "--for=condition=Accepted", "--timeout=120s"]).await;

@@ -6,15 +6,14 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::kubernetes::{ApiRequest, Team, Verb, When, condition};
+use tempmail_tests::kubernetes::{ApiRequest, Team, Verb, When, condition, secret_value};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{ApiProxy, World};
 
 /// The value of a key in a Secret of the team.
 pub(super) async fn value(team: &Team<'_>, name: &str, key: &str) -> String {
     let secret = team.get(&format!("secret/{name}")).await;
-    let encoded = secret["data"][key].as_str().unwrap_or_else(|| panic!("no {key} in {secret}"));
-    String::from_utf8(STANDARD.decode(encoded).expect("Base64")).expect("text")
+    secret_value(&secret, key).unwrap_or_else(|| panic!("no {key} in {secret}"))
 }
 
 /// Puts a value into a Secret of the team, as its owner may.

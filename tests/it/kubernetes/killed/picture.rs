@@ -1,11 +1,9 @@
 //! Everything that there is of a team: objects, rows and Secrets; what differs from team to team is
 //! left out.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
-use tempmail_tests::kubernetes::{Cluster, Team, World};
+use tempmail_tests::kubernetes::{Cluster, Team, World, secret_value};
 
 /// Kinds in a namespace.
 const NAMESPACED: [&str; 4] = ["customdomains", "webhooks", "apitokens", "mailboxes"];
@@ -107,10 +105,7 @@ fn anonymous(value: &Value, team: &Team<'_>) -> Value {
 /// Every token and password in the team's Secrets is taken.
 pub(super) async fn works(team: &Team<'_>, world: &World<Cluster>) {
     for secret in list(world, &format!("/api/v1/namespaces/{}/secrets", team.namespace.name())).await {
-        let value = |key: &str| {
-            let text = BASE64_STANDARD.decode(secret["data"][key].as_str()?).expect("it is Base64");
-            Some(String::from_utf8(text).expect("it is text"))
-        };
+        let value = |key: &str| secret_value(&secret, key);
         if let Some(token) = value("token") {
             world.request(Method::GET, "/pro/api/domains").bearer(&token).send().await.expect(200);
         }
