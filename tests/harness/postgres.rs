@@ -47,10 +47,11 @@ impl Server {
         let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
-        options.settings =
-            [("max_connections", "400"), ("shared_buffers", "128MB"), ("autovacuum_naptime", "5s")]
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .to_vec();
+        options.settings = settings(&[
+            ("max_connections", "400"),
+            ("shared_buffers", "128MB"),
+            ("autovacuum_naptime", "5s"),
+        ]);
         // On a thread of its own: the runtime of the test that is first ends with that test.
         let (started, wait) = mpsc::channel();
         std::thread::spawn(move || {
@@ -65,6 +66,13 @@ impl Server {
         let (url, socket) = wait.recv().expect("Postgres starts");
         Self { url, socket, directory }
     }
+}
+
+/// Settings of a server of the tests.
+fn settings(own: &[(&str, &str)]) -> Vec<(String, String)> {
+    // In its directory, so that a server which is killed leaves nothing of it behind.
+    let memory = [("dynamic_shared_memory_type", "mmap")];
+    memory.iter().chain(own).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 /// The URL of another database of the server that `url` names one of.

@@ -1,7 +1,7 @@
 //! A real Redis of one test, which keeps nothing, and which can be taken away in every way.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use redis::{Client, Connection, FromRedisValue};
 
+use crate::port::free_port;
 use crate::wait::DEADLINE;
 
 /// Waits for the test process, which holds the other end of standard input, to end.
@@ -37,10 +38,7 @@ impl RedisServer {
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("tempmail-redis-").tempdir();
         let directory = directory.expect("a directory can be made");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has a free port");
-        let port = listener.local_addr().expect("a listener has an address").port();
-        drop(listener);
-        let mut server = Self { directory, port, running: None };
+        let mut server = Self { directory, port: free_port().port(), running: None };
         server.start();
         server
     }

@@ -10,8 +10,7 @@ use crate::Error;
 /// A held lock on a directory; freed on drop, and by the kernel when the process is killed.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    // Open for as long as the lock is held.
-    _file: File,
+    file: File,
 }
 
 impl DirectoryLock {
@@ -43,7 +42,15 @@ impl DirectoryLock {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(failed("can't write"))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for DirectoryLock {
+    /// Closing the file alone would leave the lock to a child that another thread is starting: it holds
+    /// all open files until it runs its program.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }
 
@@ -61,5 +68,15 @@ mod tests {
         }
         drop(lock);
         DirectoryLock::acquire(directory.path(), "lock").unwrap();
+    }
+
+    #[test]
+    fn what_is_dropped_is_free_though_a_child_has_the_file_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let lock = DirectoryLock::acquire(directory.path(), "lock").unwrap();
+        let in_child = lock.file.try_clone().unwrap();
+        drop(lock);
+        DirectoryLock::acquire(directory.path(), "lock").unwrap();
+        drop(in_child);
     }
 }

@@ -5,7 +5,7 @@ use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
 use super::directory::Directory;
-use super::{Database, downloads, migrate, url_of};
+use super::{Database, downloads, migrate, settings, url_of};
 use crate::process::{self, pid};
 
 /// The database of [`OwnServer::database`].
@@ -44,14 +44,12 @@ impl OwnServer {
         let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
-        options.settings = [
+        options.settings = settings(&[
             ("synchronous_commit", "on"),
             ("full_page_writes", "on"),
             ("max_connections", "200"),
             ("shared_buffers", "128MB"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec();
+        ]);
         let server = EmbeddedPostgres::start(options.clone()).await.expect("Postgres starts");
         let url = server.connection_url("postgres");
         Self { running: Mutex::new(Some(server)), options, url, _directory: directory }
