@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{ApiToken, ApiTokenStatus, TokenType, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::token::{PlainToken, TOKEN_NAME_MAX, TokenKind};
-use tempmail_store::{NotDeclared, TokenToDeclare};
+use tempmail_store::TokenToDeclare;
 
 use self::plan::{Next, Step, World, plan};
 use crate::context::Context;
@@ -16,7 +16,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::secret::{self, Found};
+use crate::secret::{self, Found, Obstacle};
 use crate::standing::{Reason, Standing};
 use crate::tenancy;
 
@@ -41,11 +41,14 @@ impl Kind for ApiToken {
             let (world, found) = observe(self, context).await?;
             match plan(self, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => {
-                    if let Err(refused) = act(self, step, &world, &found, context).await? {
-                        return Ok(plan::refused(self, &world, refused));
+                Next::Step(step) => match act(self, step, &world, &found, context).await? {
+                    Ok(()) => {}
+                    Err(Obstacle::Row(refused)) => return Ok(plan::refused(self, &world, refused)),
+                    Err(Obstacle::Secret(refusal)) => {
+                        let (world, _) = observe(self, context).await?;
+                        return Ok(refusal.standing(plan::status(self, &world)));
                     }
-                }
+                },
             }
         }
         Err(Failure::Unsettled)
@@ -80,20 +83,27 @@ async fn observe(object: &ApiToken, context: &Context) -> Result<(World, Found),
     Ok((world, found))
 }
 
-/// Carries out one step; says why there can be no token.
+/// Carries out one step; says what is in its way.
 async fn act(
     object: &ApiToken,
     step: Step,
     world: &World,
     found: &Found,
     context: &Context,
-) -> Result<Result<(), NotDeclared>, Failure> {
+) -> Result<Result<(), Obstacle>, Failure> {
     let (store, epoch, uid) = (&context.store, context.epoch, uid(object));
     match step {
         Step::Withdraw => store.withdraw_token(epoch, uid, world.now).await?,
         Step::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
         Step::Make { tenant } => {
             let token = PlainToken::generate(kind(object)).map_err(|_none| Failure::Randomness)?;
+            let (name, values) = (secret_name(object), [(KEY, token.expose())]);
+            let takes_its_place = world.token.as_ref().is_some_and(|former| former.active);
+            if let Err(refusal) =
+                secret::check(object, &name, found, &values, takes_its_place, context).await?
+            {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
             let id = new_id(world.now);
             let new = TokenToDeclare {
                 id,
@@ -105,11 +115,12 @@ async fn act(
                 asked: world.asked.as_deref(),
             };
             if let Err(refused) = store.declare_token(epoch, uid, new, world.now).await? {
-                return Ok(Err(refused));
+                return Ok(Err(Obstacle::Row(refused)));
             }
-            secret::write(object, &secret_name(object), found, &[(KEY, token.expose())], context).await?;
+            if let Err(refusal) = secret::write(object, &name, found, &values, context).await? {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
             store.activate_token(epoch, uid, id).await?;
-            let takes_its_place = world.token.as_ref().is_some_and(|former| former.active);
             let reason = if takes_its_place { Reason::SecretRotated } else { Reason::SecretWritten };
             context.tell(object, reason).await;
         }

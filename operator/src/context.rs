@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use crate::Operator;
 use crate::backoff::Backoff;
+use crate::mailbox::Fits;
 use crate::tenancy::Dependents;
 use crate::tenant::Pace;
 use crate::trigger::{Receivers, Triggers};
@@ -56,6 +57,8 @@ pub(crate) struct Context {
     pub dependents: OnceLock<Vec<Dependents>>,
     /// When each Tenant's usage was counted last, by uid.
     pub usage: Pace,
+    /// Which Secrets hold the password of their mailbox.
+    pub fits: Fits,
     /// Cancelled when another operator leads.
     pub fenced: CancellationToken,
 }
@@ -92,6 +95,7 @@ impl Context {
             namespaces_known: CancellationToken::new(),
             dependents: OnceLock::new(),
             usage: Pace::default(),
+            fits: Fits::default(),
             fenced: CancellationToken::new(),
             config,
             client,

@@ -6,15 +6,16 @@ mod plan;
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
 use tempmail_model::address::{MailboxAddress, Reserved, ReservedLocalParts};
-use tempmail_store::{DeclaredMailbox, MailboxOfObject, NotDeclared};
+use tempmail_store::{DeclaredMailbox, MailboxOfObject};
 
+pub(crate) use self::password::Fits;
 use self::plan::{Next, Step, World, plan};
 use crate::context::Context;
 use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::secret::{self, Found};
+use crate::secret::{self, Found, Obstacle};
 use crate::standing::Standing;
 use crate::tenancy::{self, Tenancy};
 
@@ -45,11 +46,14 @@ impl Kind for Mailbox {
             let world = observe(self, &secret_name, context).await?;
             match plan(&secret_name, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => {
-                    if let Err(refused) = act(self, step, &secret_name, context).await? {
-                        return Ok(plan::refused(&world, refused));
+                Next::Step(step) => match act(self, step, &secret_name, context).await? {
+                    Ok(()) => {}
+                    Err(Obstacle::Row(refused)) => return Ok(plan::refused(&world, refused)),
+                    Err(Obstacle::Secret(refusal)) => {
+                        let world = observe(self, &secret_name, context).await?;
+                        return Ok(refusal.standing(plan::status(&secret_name, &world)));
                     }
-                }
+                },
             }
         }
         Err(Failure::Unsettled)
@@ -75,7 +79,7 @@ async fn observe(object: &Mailbox, secret_name: &str, context: &Context) -> Resu
         Tenancy::Permitted(_) => secret::find(object, secret_name, context).await?,
         _ => Found::Absent,
     };
-    let is_told = is_told(&secret, &object.spec.address, mailbox.as_ref()).await?;
+    let is_told = is_told(object, &secret, mailbox.as_ref(), context).await?;
     let annotated = object.annotations().get(annotation::ROTATE).cloned();
     Ok(World {
         tenancy,
@@ -110,28 +114,40 @@ async fn service(address: &MailboxAddress, tenancy: Tenancy, context: &Context) 
 }
 
 /// Whether the Secret has what signs in to the mailbox.
-async fn is_told(secret: &Found, address: &str, mailbox: Option<&MailboxOfObject>) -> Result<bool, Failure> {
-    match (secret.value(PASSWORD), mailbox) {
-        (Some(told), Some(mailbox)) if secret.value(ADDRESS) == Some(address) => {
-            password::matches(told.to_owned(), mailbox.password_hash.clone()).await
+async fn is_told(
+    object: &Mailbox,
+    found: &Found,
+    mailbox: Option<&MailboxOfObject>,
+    context: &Context,
+) -> Result<bool, Failure> {
+    match (found, found.value(PASSWORD), mailbox) {
+        (Found::Own(secret), Some(told), Some(mailbox))
+            if found.value(ADDRESS) == Some(&object.spec.address) =>
+        {
+            context.fits.matches(uid(object), secret, told, &mailbox.password_hash).await
         }
         _ => Ok(false),
     }
 }
 
-/// Carries out one step; says why the mailbox can't be declared.
+/// Carries out one step; says what is in its way.
 async fn act(
     object: &Mailbox,
     step: Step<'_>,
     secret_name: &str,
     context: &Context,
-) -> Result<Result<(), NotDeclared>, Failure> {
+) -> Result<Result<(), Obstacle>, Failure> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
         Step::Withhold => store.withhold_mailbox(epoch, uid).await?,
         // Who ends in between leaves a mailbox that is inactive, so the step is done again.
-        Step::NewPassword { tenant, address, secret } => {
-            let (password, hash) = password::generate().await?;
+        Step::NewPassword { tenant, address, secret, works } => {
+            let password = password::generate()?;
+            let values = [(ADDRESS, object.spec.address.as_str()), (PASSWORD, &password)];
+            if let Err(refusal) = secret::check(object, secret_name, secret, &values, works, context).await? {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
+            let hash = password::hash(&password).await?;
             let mailbox = DeclaredMailbox {
                 tenant,
                 domain: address.domain(),
@@ -141,10 +157,11 @@ async fn act(
                 asked: object.annotations().get(annotation::ROTATE).map(String::as_str),
             };
             if let Err(refused) = store.declare_mailbox(epoch, uid, mailbox, now).await? {
-                return Ok(Err(refused));
+                return Ok(Err(Obstacle::Row(refused)));
             }
-            let values = [(ADDRESS, object.spec.address.as_str()), (PASSWORD, &password)];
-            secret::write(object, secret_name, secret, &values, context).await?;
+            if let Err(refusal) = secret::write(object, secret_name, secret, &values, context).await? {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
             store.activate_mailbox(epoch, uid, &hash).await?;
         }
     }

@@ -41,7 +41,10 @@ pub(crate) async fn release(
         ResourceKind::CustomDomain => store.release_custom_domain(epoch, uid, retained, now).await?,
         ResourceKind::Webhook => store.release_declared_webhook(epoch, uid).await?,
         ResourceKind::ApiToken => store.release_declared_token(epoch, uid, now).await?,
-        ResourceKind::Mailbox => store.release_mailbox(epoch, uid, retained, now, hold_days).await?,
+        ResourceKind::Mailbox => {
+            store.release_mailbox(epoch, uid, retained, now, hold_days).await?;
+            context.fits.forget(uid);
+        }
     }
     Ok(true)
 }

@@ -7,18 +7,32 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
-use kube::core::ObjectMeta;
+use kube::core::{ObjectMeta, Status};
 use kube::{Api, ResourceExt as _};
 use tempmail_crds::SecretTarget;
+use tempmail_store::NotDeclared;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::kind::Kind;
+use crate::standing::{ConditionType, Outlook, Reason, Standing};
 
 /// Label that tells whose it is, by uid.
 const OWNER: &str = "tempmail.dev/owner-uid";
 /// Label of what writes it.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "tempmail-operator");
+/// Status codes of answers that refuse a Secret for what it is, and would again.
+const REFUSALS: [u16; 4] = [400, 403, 413, 422];
+/// How refusals begin that the API server words itself: by quotas, by rights, and of namespaces that go.
+const OWN_WORDS: [&str; 5] = [
+    "exceeded quota: ",
+    "failed quota: ",
+    "status unknown for quota: ",
+    "User \"",
+    "unable to create new content",
+];
+/// How refusals begin that others word.
+const OTHERS: [&str; 2] = ["admission webhook \"", "ValidatingAdmissionPolicy '"];
 /// Who owns its fields.
 const FIELD_MANAGER: &str = "tempmail-operator/secrets";
 
@@ -38,6 +52,14 @@ impl Found {
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         let Self::Own(secret) = self else { return None };
         std::str::from_utf8(&secret.data.as_ref()?.get(key)?.0).ok()
+    }
+
+    /// Refused, where it can't be changed by anybody.
+    fn is_writable(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Own(secret) if secret.immutable == Some(true) => Err(Refusal::Immutable),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -61,8 +83,65 @@ pub(crate) async fn find<K: Kind>(object: &K, name: &str, context: &Context) -> 
     Ok(if is_controlled && is_labelled { Found::Own(Box::new(secret)) } else { Found::Foreign })
 }
 
-/// Writes these values, and no others, over what was `found`. Whatever happened to the Secret since it
-/// was found is a [`Failure::Stale`], and stays.
+/// What keeps a step from being carried out.
+pub(crate) enum Obstacle {
+    /// There can be no such row.
+    Row(NotDeclared),
+    /// The Secret can't be written.
+    Secret(Refusal),
+}
+
+/// Why a Secret can't be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Its owner said that nobody changes it.
+    Immutable,
+    /// The API server does not take it, and says this of it.
+    Denied(String),
+}
+
+impl Refusal {
+    /// How an object stands whose Secret can't be written. It is tried again soon, since what is in
+    /// the way tells nobody when it goes.
+    pub(crate) fn standing<S>(self, status: S) -> Standing<S> {
+        let not_ready = |reason| Standing::not_ready(status, reason, Outlook::Stuck).soon();
+        match self {
+            Self::Immutable => not_ready(Reason::SecretImmutable),
+            Self::Denied(why) => not_ready(Reason::SecretRefused).explained(format!(
+                "The API server refuses the Secret ({why}): change what is asked of Secrets in this namespace. \
+                 It is tried again every minute."
+            )),
+        }
+    }
+}
+
+/// Whether these values could be written. Asked before a row changes, so that what can't be written ends
+/// nothing; the API server is asked only where something is lost otherwise: a credential that `works`,
+/// or time, since it refused the last time.
+pub(crate) async fn check<K: Kind>(
+    object: &K,
+    name: &str,
+    found: &Found,
+    values: &[(&str, &str)],
+    works: bool,
+    context: &Context,
+) -> Result<Result<(), Refusal>, Failure> {
+    if !works && !was_refused(object) {
+        return Ok(found.is_writable());
+    }
+    send(object, name, found, values, true, context).await
+}
+
+/// Whether the last that was told of the object is that its Secret can't be written.
+fn was_refused<K: Kind>(object: &K) -> bool {
+    let conditions = object.status().map(K::conditions).unwrap_or_default();
+    conditions
+        .iter()
+        .any(|one| one.type_ == ConditionType::Ready.as_str() && one.reason == Reason::SecretRefused.as_str())
+}
+
+/// Writes these values, and no others, over what was `found`; says why where it is not taken. Whatever
+/// happened to the Secret since it was found is a [`Failure::Stale`], and stays.
 ///
 /// # Errors
 /// [`Failure`]; also for one that is [`Found::Foreign`].
@@ -72,13 +151,27 @@ pub(crate) async fn write<K: Kind>(
     found: &Found,
     values: &[(&str, &str)],
     context: &Context,
-) -> Result<(), Failure> {
-    let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+) -> Result<Result<(), Refusal>, Failure> {
+    send(object, name, found, values, false, context).await
+}
+
+async fn send<K: Kind>(
+    object: &K,
+    name: &str,
+    found: &Found,
+    values: &[(&str, &str)],
+    dry_run: bool,
+    context: &Context,
+) -> Result<Result<(), Refusal>, Failure> {
+    if let Err(refusal) = found.is_writable() {
+        return Ok(Err(refusal));
+    }
+    let parameters = PostParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
     let values: BTreeMap<String, ByteString> = values
         .iter()
         .map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec())))
         .collect();
-    match found {
+    let sent = match found {
         Found::Foreign => return Err(Failure::Stale),
         Found::Absent => {
             let uid = object.uid().unwrap_or_default();
@@ -95,7 +188,7 @@ pub(crate) async fn write<K: Kind>(
                 ..Secret::default()
             };
             // A name that is taken meanwhile is a conflict.
-            api(object, context).create(&parameters, &secret).await?;
+            api(object, context).create(&parameters, &secret).await
         }
         Found::Own(secret) => {
             // Its uid and resourceVersion are those that were found: one that is another by now, or was
@@ -103,11 +196,33 @@ pub(crate) async fn write<K: Kind>(
             let changed = Secret { data: Some(values), ..Secret::clone(secret) };
             match api(object, context).replace(name, &parameters, &changed).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() => return Err(Failure::Stale),
-                written => drop(written?),
+                sent => sent,
             }
         }
+    };
+    match sent {
+        Ok(_) => Ok(Ok(())),
+        Err(kube::Error::Api(status)) if REFUSALS.contains(&status.code) => {
+            Ok(Err(Refusal::Denied(told(&status, name))))
+        }
+        Err(error) => Err(error.into()),
     }
-    Ok(())
+}
+
+/// What the API server says of a refusal, as far as the words are its own: webhooks and policies may quote
+/// the values, which readers of a status are not to see.
+fn told(status: &Status, name: &str) -> String {
+    let said = &status.message;
+    let of_secret = said.strip_prefix(&format!("secrets \"{name}\" is forbidden: "));
+    let own = of_secret.or_else(|| said.strip_prefix("secrets is forbidden: "));
+    if let Some(own) = own.filter(|own| OWN_WORDS.iter().any(|begin| own.starts_with(begin))) {
+        return own.to_owned();
+    }
+    let of_others = [own.unwrap_or_default(), said].into_iter().find_map(|said| {
+        let (who, _) = said.split_once(" denied ")?;
+        OTHERS.iter().any(|begin| who.starts_with(begin)).then_some(who)
+    });
+    of_others.map_or_else(|| format!("{} {}", status.code, status.reason), |who| format!("{who} denies it"))
 }
 
 fn api<K: Kind>(object: &K, context: &Context) -> Api<Secret> {

@@ -122,6 +122,10 @@ reasons! {
     DomainNotServed, false, "The address's domain is neither a system domain nor a verified custom domain of the tenant: it is waited for.";
     /// There is a Secret in the way.
     SecretConflict, true, "A Secret of that name is there that this object did not make: delete it or name another one in spec.secret.name.";
+    /// Nobody may change the Secret.
+    SecretImmutable, true, "The Secret is immutable, so it can't be written: delete it, and it is made anew within a minute.";
+    /// The API server does not take the Secret.
+    SecretRefused, true, "The API server refuses the Secret: change what is asked of Secrets in this namespace. It is tried again every minute.";
     /// What the rules of the API server let pass, and is wrong all the same.
     InvalidSpec, true, "The spec can't be carried out.";
     /// The records are there.

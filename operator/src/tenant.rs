@@ -60,7 +60,11 @@ impl Kind for Tenant {
             None => noted(self, context).await?,
         };
         let Some(id) = resource.thing else { return Err(Failure::Unsettled) };
-        standing(self, id, context).await
+        let standing = standing(self, id, context).await?;
+        Ok(match declared.adopt {
+            Some(asked) if asked != id => standing.explained(adopts_no_other(id)),
+            _ => standing,
+        })
     }
 
     async fn let_go(&self, context: &Context) -> Result<Option<Standing<TenantStatus>>, Failure> {
@@ -88,6 +92,15 @@ fn declared(object: &Tenant) -> Result<DeclaredTenant<'_>, uuid::Error> {
         tokens: limits.tokens,
         mailbox_bytes: limits.mailbox_bytes,
     })
+}
+
+/// What is said where the annotation names another tenant than the object has.
+fn adopts_no_other(id: Uuid) -> String {
+    format!(
+        "All is as the object says, but for the annotation tempmail.dev/adopt-tenant, which is ignored: the \
+         object has the tenant {id} already. Remove the annotation; to take over the tenant that it names, \
+         make another Tenant with it."
+    )
 }
 
 /// How a tenant that is what its object says stands.

@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{Webhook, WebhookStatus, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::webhook::{WebhookSecret, WebhookUrl};
-use tempmail_store::{NewWebhook, NotDeclared, WebhookAsked};
+use tempmail_store::{NewWebhook, WebhookAsked};
 
 use self::plan::{Held, Next, Step, World, plan};
 use crate::context::Context;
@@ -15,7 +15,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::secret::{self, Found};
+use crate::secret::{self, Found, Obstacle, Refusal};
 use crate::standing::{Reason, Standing};
 use crate::tenancy;
 
@@ -40,11 +40,14 @@ impl Kind for Webhook {
             let (world, found) = observe(self, context).await?;
             match plan(self, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => {
-                    if let Err(refused) = act(self, step, &world, &found, context).await? {
-                        return Ok(plan::refused(self, &world, refused));
+                Next::Step(step) => match act(self, step, &world, &found, context).await? {
+                    Ok(()) => {}
+                    Err(Obstacle::Row(refused)) => return Ok(plan::refused(self, &world, refused)),
+                    Err(Obstacle::Secret(refusal)) => {
+                        let (world, _) = observe(self, context).await?;
+                        return Ok(plan::unwritten(self, &world, refusal));
                     }
-                }
+                },
             }
         }
         Err(Failure::Unsettled)
@@ -78,25 +81,29 @@ async fn observe(object: &Webhook, context: &Context) -> Result<(World, Found), 
     Ok((world, found))
 }
 
-/// Carries out one step; says why there can be no webhook.
+/// Carries out one step; says what is in its way.
 async fn act(
     object: &Webhook,
     step: Step<'_>,
     world: &World,
     found: &Found,
     context: &Context,
-) -> Result<Result<(), NotDeclared>, Failure> {
+) -> Result<Result<(), Obstacle>, Failure> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
         Step::Withdraw => store.withdraw_webhook(epoch, uid).await?,
         Step::Declare { tenant, url } => {
             let id = new_id(now);
             let events: Vec<&str> = object.spec.events.iter().map(String::as_str).collect();
-            let secret = context.sealer.seal(id, generated()?.expose());
+            let secret = generated()?;
+            if let Err(refusal) = check(object, world, found, &secret, context).await? {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
+            let secret = context.sealer.seal(id, secret.expose());
             let new = NewWebhook { id, tenant, url, events: &events, secret: &secret };
             let asked = WebhookAsked { rotate: world.rotate.as_deref(), reenable: world.reenable.as_deref() };
             if let Err(refused) = store.declare_webhook(epoch, uid, new, asked, now).await? {
-                return Ok(Err(refused));
+                return Ok(Err(Obstacle::Row(refused)));
             }
             if world.webhook.as_ref().is_some_and(|former| former.disabled) {
                 context.tell(object, Reason::WebhookReenabled).await;
@@ -105,13 +112,21 @@ async fn act(
         Step::DisregardReenable(asked) => store.disregard_reenable(epoch, uid, asked).await?,
         Step::SetUrl(url) => store.set_webhook_url(epoch, uid, url).await?,
         Step::Rotate { webhook, asked } => {
-            let secret = context.sealer.seal(webhook, generated()?.expose());
+            let secret = generated()?;
+            if let Err(refusal) = check(object, world, found, &secret, context).await? {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
+            let secret = context.sealer.seal(webhook, secret.expose());
             store.rotate_declared_webhook(epoch, uid, &secret, asked, now).await?;
         }
         Step::WriteSecret(webhook) => {
             let secret =
                 context.sealer.open(webhook.id, &webhook.secret).map_err(|_closed| Failure::Sealed)?;
-            secret::write(object, &secret_name(object), found, &[(KEY, &secret)], context).await?;
+            let values = [(KEY, secret.as_str())];
+            if let Err(refusal) = secret::write(object, &secret_name(object), found, &values, context).await?
+            {
+                return Ok(Err(Obstacle::Secret(refusal)));
+            }
             let takes_its_place = !webhook.active && matches!(found, Found::Own(_));
             let reason = if takes_its_place { Reason::SecretRotated } else { Reason::SecretWritten };
             context.tell(object, reason).await;
@@ -119,6 +134,18 @@ async fn act(
         Step::Activate(webhook) => store.activate_webhook(epoch, uid, webhook).await?,
     }
     Ok(Ok(()))
+}
+
+/// Whether a new secret could be written in place of the one there is.
+async fn check(
+    object: &Webhook,
+    world: &World,
+    found: &Found,
+    secret: &WebhookSecret,
+    context: &Context,
+) -> Result<Result<(), Refusal>, Failure> {
+    let works = world.webhook.as_ref().is_some_and(|former| former.active);
+    secret::check(object, &secret_name(object), found, &[(KEY, secret.expose())], works, context).await
 }
 
 fn generated() -> Result<WebhookSecret, Failure> {

@@ -103,7 +103,7 @@ pub(super) fn refused(object: &ApiToken, world: &World, refused: NotDeclared) ->
 }
 
 /// The status, its conditions aside. A token that is not active is nobody's.
-fn status(object: &ApiToken, world: &World) -> ApiTokenStatus {
+pub(super) fn status(object: &ApiToken, world: &World) -> ApiTokenStatus {
     let token = world.token.as_ref().filter(|token| token.active);
     ApiTokenStatus {
         token_id: token.map(|token| token.id.to_string()),

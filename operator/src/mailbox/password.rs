@@ -1,9 +1,14 @@
-//! Passwords of declared mailboxes.
+//! Passwords of declared mailboxes. Hashing one takes some 50 ms and 19 MiB, so what was found once is
+//! remembered.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt as _;
 use rand::TryRng as _;
 use tempmail_model::password::Hasher;
+use uuid::Uuid;
 
 use crate::failure::Failure;
 
@@ -13,22 +18,73 @@ const OCTETS: usize = 16;
 /// One password at a time, so that many objects take the memory of one.
 static HASHER: Mutex<Hasher> = Mutex::new(Hasher::new());
 
-/// A new password, and its PHC string.
-pub(super) async fn generate() -> Result<(String, String), Failure> {
+/// A new password.
+pub(super) fn generate() -> Result<String, Failure> {
     let mut random = [0; OCTETS];
     rand::rngs::SysRng.try_fill_bytes(&mut random).map_err(|_no_randomness| Failure::Randomness)?;
-    let password: String = random.iter().map(|octet| format!("{octet:02x}")).collect();
-    let text = password.clone();
-    let hash = hash(move |hasher| hasher.hash(text.as_bytes())).await?;
-    Ok((password, hash.map_err(|_no_randomness| Failure::Randomness)?))
+    Ok(random.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 
-/// Whether a password has this PHC string.
-pub(super) async fn matches(password: String, phc: String) -> Result<bool, Failure> {
-    hash(move |hasher| hasher.matches(password.as_bytes(), &phc)).await
+/// PHC string of a password.
+pub(super) async fn hash(password: &str) -> Result<String, Failure> {
+    let password = password.to_owned();
+    let hash = hashing(move |hasher| hasher.hash(password.as_bytes())).await?;
+    hash.map_err(|_no_randomness| Failure::Randomness)
 }
 
-async fn hash<T: Send + 'static>(work: impl FnOnce(&mut Hasher) -> T + Send + 'static) -> Result<T, Failure> {
+/// Which Secrets were found to hold the password of their mailbox, by the uid of the Mailbox.
+#[derive(Default)]
+pub(crate) struct Fits(Mutex<HashMap<Uuid, Fit>>);
+
+/// A Secret as it was, and the hash that its password has.
+#[derive(PartialEq, Eq)]
+struct Fit {
+    secret: Option<String>,
+    /// Whoever changes the Secret changes it.
+    resource_version: Option<String>,
+    phc: String,
+}
+
+impl Fits {
+    /// Whether the password that is in the Secret of the object `uid` has this PHC string. It is
+    /// hashed if the Secret or the string is another one than when it had it last.
+    pub(super) async fn matches(
+        &self,
+        uid: Uuid,
+        secret: &Secret,
+        password: &str,
+        phc: &str,
+    ) -> Result<bool, Failure> {
+        let fit =
+            Fit { secret: secret.uid(), resource_version: secret.resource_version(), phc: phc.to_owned() };
+        if self.lock().get(&uid) == Some(&fit) {
+            return Ok(true);
+        }
+        let (password, phc) = (password.to_owned(), phc.to_owned());
+        let matches = hashing(move |hasher| hasher.matches(password.as_bytes(), &phc)).await?;
+        if matches {
+            self.lock().insert(uid, fit);
+        } else {
+            self.forget(uid);
+        }
+        Ok(matches)
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&self, uid: Uuid) {
+        self.lock().remove(&uid);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Fit>> {
+        // Every change is a single one: a panic elsewhere leaves the map whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn hashing<T: Send + 'static>(
+    work: impl FnOnce(&mut Hasher) -> T + Send + 'static,
+) -> Result<T, Failure> {
+    metrics::counter!("tempmail_operator_password_hashes_total").increment(1);
     let work = move || work(&mut HASHER.lock().unwrap_or_else(PoisonError::into_inner));
     // It does not panic, and is not cancelled but with the process.
     tokio::task::spawn_blocking(work).await.map_err(|_ended| Failure::Unsettled)

@@ -42,7 +42,13 @@ pub(super) enum Step<'a> {
     /// The object is not accepted any more: nobody is to sign in to the mailbox.
     Withhold,
     /// There is no mailbox yet, or no Secret with its password, or another one is asked for.
-    NewPassword { tenant: Uuid, address: &'a MailboxAddress, secret: &'a Found },
+    NewPassword {
+        tenant: Uuid,
+        address: &'a MailboxAddress,
+        secret: &'a Found,
+        /// Whether somebody may sign in with the one that it takes the place of.
+        works: bool,
+    },
 }
 
 /// Decides what comes next.
@@ -80,7 +86,10 @@ pub(super) fn plan<'a>(secret_name: &str, world: &'a World) -> Next<'a> {
             invalid("The local part of spec.address is reserved on system domains: choose another one.")
         }
         None if !world.serves => Next::Done(refuse(Reason::DomainNotServed, Outlook::Waits)),
-        _ => Next::Step(Step::NewPassword { tenant, address, secret: &world.secret }),
+        mailbox => {
+            let works = mailbox.as_ref().is_some_and(|mailbox| mailbox.active);
+            Next::Step(Step::NewPassword { tenant, address, secret: &world.secret, works })
+        }
     }
 }
 
@@ -99,7 +108,7 @@ pub(super) fn refused(world: &World, refused: NotDeclared) -> Standing<MailboxSt
 }
 
 /// The status, its conditions aside.
-fn status(secret_name: &str, world: &World) -> MailboxStatus {
+pub(super) fn status(secret_name: &str, world: &World) -> MailboxStatus {
     MailboxStatus {
         mailbox_id: world.mailbox.as_ref().map(|mailbox| mailbox.id.to_string()),
         secret_name: world.is_told.then(|| secret_name.to_owned()),

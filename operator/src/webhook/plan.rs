@@ -6,6 +6,7 @@ use tempmail_store::{DeclaredWebhook, NotDeclared};
 use uuid::Uuid;
 
 use super::secret_name;
+use crate::secret::Refusal;
 use crate::standing::{ConditionType, Outlook, Reason, Standing, Truth, Verdict};
 use crate::tenancy::Tenancy;
 
@@ -117,6 +118,13 @@ pub(super) fn refused(object: &Webhook, world: &World, refused: NotDeclared) -> 
         _ => Reason::QuotaExceeded,
     };
     not_accepted(object, world, reason, Outlook::Stuck)
+}
+
+/// How an object stands whose Secret can't be written.
+pub(super) fn unwritten(object: &Webhook, world: &World, refusal: Refusal) -> Standing<WebhookStatus> {
+    let standing = refusal.standing(status(object, world));
+    let reason = standing.verdicts[0].reason;
+    standing.with(delivering(world, reason))
 }
 
 fn not_accepted(

@@ -1,6 +1,7 @@
 //! Mailboxes, declared.
 
 mod address;
+mod cost;
 mod deletion;
 mod rights;
 mod secret;

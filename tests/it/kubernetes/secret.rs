@@ -1,6 +1,8 @@
 //! Secrets of objects: never taken over, written before what they open is, and left alone while
 //! nothing changes.
 
+mod refused;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;

@@ -118,6 +118,36 @@ async fn only_a_tenant_that_is_there_and_nobodys_is_adopted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_that_has_a_tenant_says_that_it_adopts_no_other() {
+    let world = World::shared().await;
+    let team = Team::with(world.cluster, "").await;
+    let (object, ours) = (format!("tenant/{}", team.tenant), tenant_id(&team).await);
+    let other = world.unmanaged_tenant(&name()).await;
+    let said = async |needle: &str| {
+        eventually(&format!("Ready says {needle}"), || async {
+            let shown = team.get(&object).await;
+            let ready = condition(&shown, "Ready").unwrap();
+            ready["message"].as_str().unwrap().contains(needle).then(|| ready["status"].clone())
+        })
+        .await
+    };
+    let annotate = async |value: &str| {
+        world.cluster.kubectl(&["annotate", "--overwrite", &object, value]).await.unwrap();
+    };
+    annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
+    let ignored = format!("ignored: the object has the tenant {ours} already. Remove the annotation");
+    assert_eq!(said(&ignored).await, "True", "what it has is ready");
+    assert_eq!(tenant_id(&team).await, ours);
+    // Its own is no other one.
+    for value in [format!("tempmail.dev/adopt-tenant={ours}"), "tempmail.dev/adopt-tenant-".to_owned()] {
+        annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
+        said(&ignored).await;
+        annotate(&value).await;
+        assert_eq!(said("All is as the object says.").await, "True");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_taken_is_left_alone() {
     let world = World::shared().await;
     let taken = name();
