@@ -18,7 +18,7 @@ use crate::identity::noted;
 use crate::kind::{Kind, kind};
 use crate::secret::{self, Found, Obstacle};
 use crate::standing::{Reason, Standing};
-use crate::tenancy;
+use crate::{orphan, tenancy};
 
 /// Looks and steps in one reconciliation at most.
 const STEPS: usize = 6;
@@ -96,6 +96,7 @@ async fn act(
         Step::Withdraw => store.withdraw_token(epoch, uid, world.now).await?,
         Step::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
         Step::Make { tenant } => {
+            orphan::succeed(object, Some(tenant), None, context).await?;
             let token = PlainToken::generate(kind(object)).map_err(|_none| Failure::Randomness)?;
             let (name, values) = (secret_name(object), [(KEY, token.expose())]);
             let takes_its_place = world.token.as_ref().is_some_and(|former| former.active);

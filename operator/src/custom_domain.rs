@@ -98,6 +98,7 @@ async fn act(
     match step {
         Step::Withhold => store.withhold_custom_domain(epoch, uid).await?,
         Step::Declare { tenant, name } => {
+            orphan::succeed(object, Some(tenant), None, context).await?;
             let domain = DeclaredDomain {
                 tenant,
                 name,

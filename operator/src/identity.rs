@@ -8,16 +8,21 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::kind::Kind;
 
-/// The object as the store has it; noted first where it is new, or says something else about its
-/// deletion.
-pub(crate) async fn noted<K: Kind>(object: &K, context: &Context) -> Result<Resource, Failure> {
-    let identity = ResourceIdentity {
+/// Which object it is.
+pub(crate) fn identity<K: Kind>(object: &K) -> ResourceIdentity {
+    ResourceIdentity {
         uid: uid(object),
         kind: K::KIND,
         namespace: object.meta().namespace.clone(),
         name: object.name_any(),
         retained: object.is_retained(),
-    };
+    }
+}
+
+/// The object as the store has it; noted first where it is new, or says something else about its
+/// deletion.
+pub(crate) async fn noted<K: Kind>(object: &K, context: &Context) -> Result<Resource, Failure> {
+    let identity = identity(object);
     let known = context.store.find_resource(identity.uid).await?;
     match known {
         Some(known) if known.identity == identity && known.missing_since.is_none() => Ok(known),

@@ -15,6 +15,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
+use crate::orphan;
 use crate::secret::{self, Found, Obstacle};
 use crate::standing::Standing;
 use crate::tenancy::{self, Tenancy};
@@ -142,6 +143,7 @@ async fn act(
         Step::Withhold => store.withhold_mailbox(epoch, uid).await?,
         // Who ends in between leaves a mailbox that is inactive, so the step is done again.
         Step::NewPassword { tenant, address, secret, works } => {
+            orphan::succeed(object, Some(tenant), None, context).await?;
             let password = password::generate()?;
             let values = [(ADDRESS, object.spec.address.as_str()), (PASSWORD, &password)];
             if let Err(refusal) = secret::check(object, secret_name, secret, &values, works, context).await? {

@@ -1,11 +1,13 @@
 //! Rows of objects that vanished although nobody let go of their rows: a finalizer was taken away by
-//! hand, or the cluster was restored from a copy. They are told of at once, and kept for a day.
+//! hand, or the cluster was restored from a copy. They are told of at once, and kept for a day, or until
+//! somebody makes the object again.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use kube::ResourceExt as _;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector;
 use tempmail_store::{Resource, ResourceKind, SystemDomainRemoval};
@@ -15,6 +17,7 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::controller::uid;
 use crate::failure::Failure;
+use crate::identity::identity;
 use crate::kind::Kind;
 
 /// Time between two looks; the first is when the objects are known.
@@ -47,6 +50,34 @@ pub(crate) async fn release(
         }
     }
     Ok(true)
+}
+
+/// Lets go of the rows of objects that vanished and had the kind, namespace and name of this one, and its
+/// `tenant`: nobody else can have made it again, and they will not be back. It is done as they said last;
+/// a row that the object asks to `adopt` is kept.
+pub(crate) async fn succeed<K: Kind>(
+    object: &K,
+    tenant: Option<Uuid>,
+    adopt: Option<Uuid>,
+    context: &Context,
+) -> Result<(), Failure> {
+    let predecessors = context.store.list_predecessors(context.cluster, &identity(object), tenant).await?;
+    if predecessors.is_empty() {
+        return Ok(());
+    }
+    // What was read a while ago may itself be what is gone.
+    let current = object.api(&context.client).get_metadata_opt(&object.name_any()).await?;
+    if current.is_none_or(|current| current.uid() != object.uid()) {
+        return Err(Failure::Stale);
+    }
+    for Resource { identity, thing, .. } in predecessors {
+        let retained = identity.retained || (thing.is_some() && thing == adopt);
+        let (kind, uid) = (identity.kind.as_str(), identity.uid);
+        if release(identity.kind, uid, retained, context).await? {
+            tracing::warn!(kind, %uid, retained, "an object was made again after it vanished: its row was let go of");
+        }
+    }
+    Ok(())
 }
 
 /// Looks for rows of a kind whose objects are gone, once these are known, until `stop` is cancelled.

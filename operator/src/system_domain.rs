@@ -16,7 +16,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::standing::{Outlook, Reason, Standing};
+use crate::standing::{ConditionType, Outlook, Reason, Standing, Truth};
 
 /// Looks and steps in one reconciliation at most.
 const STEPS: usize = 4;
@@ -80,7 +80,7 @@ async fn observe(object: &SystemDomain, context: &Context) -> Result<World, Fail
 }
 
 /// What comes of an object that says that its domain is the default one: the oldest such object is
-/// right. One that is being deleted says nothing any more.
+/// right. One that is being deleted says nothing any more, and one that is not accepted has no domain.
 async fn claim(object: &SystemDomain, context: &Context) -> Result<Claim, Failure> {
     if !object.spec.default {
         return Ok(Claim::None);
@@ -88,9 +88,22 @@ async fn claim(object: &SystemDomain, context: &Context) -> Result<Claim, Failur
     let all: Api<DeserializeGuard<SystemDomain>> = Api::all(context.client.clone());
     let all = all.list(&ListParams::default()).await?;
     let has_older = all.iter().filter_map(|other| other.0.as_ref().ok()).any(|other| {
-        other.spec.default && other.metadata.deletion_timestamp.is_none() && age(other) < age(object)
+        other.spec.default
+            && other.metadata.deletion_timestamp.is_none()
+            && age(other) < age(object)
+            && !is_refused(other)
     });
     Ok(if has_older { Claim::Lost } else { Claim::Won })
+}
+
+/// Whether it was told that it is not accepted. One that was not looked at yet may be.
+fn is_refused(object: &SystemDomain) -> bool {
+    let conditions = object.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|one| {
+        one.type_ == ConditionType::Accepted.as_str()
+            && one.status == Truth::False.as_str()
+            && one.observed_generation == object.metadata.generation
+    })
 }
 
 /// By which objects are ordered, the oldest first.

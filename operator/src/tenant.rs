@@ -40,6 +40,9 @@ impl Kind for Tenant {
             return Ok(Standing::refused(TenantStatus::default(), Reason::InvalidSpec, Outlook::Stuck)
                 .explained("The annotation tempmail.dev/adopt-tenant is not the id of a tenant."));
         };
+        if resource.thing.is_none() {
+            orphan::succeed(self, None, declared.adopt, context).await?;
+        }
         let is_new = match context.store.declare_tenant(context.epoch, uid(self), declared, now).await? {
             Ok(declared) => declared != Declared::Kept,
             Err(refused) => {

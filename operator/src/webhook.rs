@@ -17,7 +17,7 @@ use crate::identity::noted;
 use crate::kind::{Kind, kind};
 use crate::secret::{self, Found, Obstacle, Refusal};
 use crate::standing::{Reason, Standing};
-use crate::tenancy;
+use crate::{orphan, tenancy};
 
 /// Looks and steps in one reconciliation at most.
 const STEPS: usize = 10;
@@ -93,6 +93,7 @@ async fn act(
     match step {
         Step::Withdraw => store.withdraw_webhook(epoch, uid).await?,
         Step::Declare { tenant, url } => {
+            orphan::succeed(object, Some(tenant), None, context).await?;
             let id = new_id(now);
             let events: Vec<&str> = object.spec.events.iter().map(String::as_str).collect();
             let secret = generated()?;

@@ -192,6 +192,7 @@ const COLD: &[&str] = &[
     "record_resource",
     "changed_resources",
     "list_resources",
+    "list_predecessors",
     "record_missing_resource",
     "find_tenant_by_id",
     "declare_tenant",

@@ -283,6 +283,38 @@ impl Store {
         rows.iter().map(Resource::from_row).collect()
     }
 
+    /// The objects that had the kind, namespace and name of `successor` before it, which operators have seen
+    /// and not let go of; without those whose rows are of another tenant than `tenant`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_predecessors(
+        &self,
+        cluster: Uuid,
+        successor: &ResourceIdentity,
+        tenant: Option<Uuid>,
+    ) -> Result<Vec<Resource>, StoreError> {
+        let rows = sqlx::query(
+            "/* list_predecessors */
+            SELECT r.* FROM resource r
+              LEFT JOIN domain d ON d.id = r.thing
+              LEFT JOIN webhook w ON w.id = r.thing
+              LEFT JOIN api_token k ON k.id = r.thing
+              LEFT JOIN mailbox b ON b.id = r.thing
+            WHERE r.cluster = $1 AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
+              AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6",
+        )
+        .bind(cluster)
+        .bind(successor.kind.as_str())
+        .bind(&successor.namespace)
+        .bind(&successor.name)
+        .bind(successor.uid)
+        .bind(tenant)
+        .fetch_all(self.pool())
+        .await?;
+        rows.iter().map(Resource::from_row).collect()
+    }
+
     /// Notes since when an object is gone, or that it is there (`None`).
     ///
     /// # Errors

@@ -202,3 +202,24 @@ async fn the_tenants_limit_holds_and_a_rotation_needs_no_room() {
     eventually("the new token is let in", || async { (status_of(world, &token).await == 200).then_some(()) })
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotation_needs_no_room_under_a_limit_that_was_lowered_either() {
+    let world = World::shared().await;
+    let team = Team::with(world.cluster, "").await;
+    let former = ready(&team, "type: Live").await;
+    team.apply("ApiToken", "more", "type: Live").await.expect("it is taken");
+    team.wait("apitoken/more", "Ready").await;
+    team.declare_tenant("  limits: {tokens: 1}").await;
+    let tenant = format!("tenant/{}", team.tenant);
+    team.wait(&tenant, "QuotaExceeded").await;
+    annotate(&team, "apitoken/ci", ROTATE, "1").await;
+    let token = another(&team, &former).await;
+    is_refused(world, &former).await;
+    eventually("the new token is let in", || async { (status_of(world, &token).await == 200).then_some(()) })
+        .await;
+    // What the rotation takes the place of is no room for a new one.
+    team.apply("ApiToken", "third", "type: Live").await.expect("it is taken");
+    team.wait_for_reason("apitoken/third", "Accepted", "QuotaExceeded").await;
+    assert_eq!(rows(world, &team).await, (2, 0));
+}

@@ -1,5 +1,7 @@
 //! Rows whose objects vanished without letting go of them.
 
+mod successor;
+
 use jiff::SignedDuration;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;

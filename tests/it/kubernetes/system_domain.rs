@@ -191,6 +191,25 @@ async fn one_domain_is_the_default_and_the_last_one_stays() {
     is_gone(&world.cluster, "systemdomain/first").await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_refused_does_not_keep_the_default_from_a_younger_one() {
+    let world = World::start().await;
+    let team = Team::with(&world.cluster, "").await;
+    team.apply("CustomDomain", "theirs", "domain: theirs.example.com").await.expect("it is taken");
+    team.wait("customdomain/theirs", "Accepted").await;
+    declare(&world.cluster, "older", "example.com", ", default: true").await;
+    team.wait_for_reason("systemdomain/older", "Ready", "ReservedDomain").await;
+    declare(&world.cluster, "younger", "younger.example", ", default: true").await;
+    team.wait("systemdomain/younger", "Ready").await;
+    assert!(listed(&world).await.contains(&("younger.example".to_owned(), true)));
+    // Once it is accepted, the older one is right.
+    team.delete("customdomain/theirs").await;
+    nudge(&team, "older").await;
+    team.wait("systemdomain/older", "Ready").await;
+    team.wait_for_reason("systemdomain/younger", "Ready", "DefaultTaken").await;
+    assert!(listed(&world).await.contains(&("example.com".to_owned(), true)));
+}
+
 /// Has the operator look at an object now, unless it is gone already.
 async fn nudge(team: &Team<'_>, name: &str) {
     let object = format!("systemdomain/{name}");

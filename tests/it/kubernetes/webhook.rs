@@ -249,3 +249,25 @@ async fn the_tenants_limit_holds() {
     stage.team.wait_for_reason("webhook/more", "Accepted", "QuotaExceeded").await;
     assert_eq!(rows(stage.world, &stage.team).await, (1, 1));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_made_again_needs_no_room_under_a_limit_that_was_lowered() {
+    let stage = Stage::start().await;
+    let tenant = format!("tenant/{}", stage.team.tenant);
+    stage.team.declare_tenant("  limits: {webhooks: 2}").await;
+    eventually("there is room", || async {
+        (stage.team.get(&tenant).await["status"]["observedGeneration"] == 2).then_some(())
+    })
+    .await;
+    stage.team.apply("Webhook", "more", "url: 'https://hooks.example.com/'").await.expect("it is taken");
+    stage.team.wait("webhook/more", "Ready").await;
+    stage.team.declare_tenant("  limits: {webhooks: 1}").await;
+    stage.team.wait(&tenant, "QuotaExceeded").await;
+    let former = stage.shown().await["status"]["webhookId"].clone();
+    stage.disable().await;
+    stage.team.wait_for_reason("webhook/hook", "Delivering", "AutoDisabled").await;
+    annotate(&stage.team, "webhook/hook", REENABLE, "now").await;
+    let shown = stage.team.wait("webhook/hook", "Ready").await;
+    assert_ne!(shown["status"]["webhookId"], former);
+    assert_eq!(rows(stage.world, &stage.team).await, (1, 2));
+}

@@ -11,6 +11,19 @@ fn message(object: &Value) -> String {
     accepted["message"].as_str().expect("a sentence").to_owned()
 }
 
+/// A verified custom domain of a team's tenant.
+async fn insert_verified(scene: &Scene, team: &Team<'_>, domain: &str) {
+    sqlx::query(
+        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, created_at, deadline)
+         SELECT gen_random_uuid(), $1, id, true, false, 'token of ' || id, now(), now() FROM tenant WHERE name = $2",
+    )
+    .bind(domain)
+    .bind(&team.tenant)
+    .execute(&scene.world.pool())
+    .await
+    .expect("the domain is free");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_is_not_to_be_had_is_refused_with_one_answer() {
     let scene = Scene::start().await;
@@ -72,20 +85,34 @@ async fn a_domain_that_does_not_serve_yet_is_waited_for() {
     let another = Team::with(scene.world.cluster, "").await;
     let custom = another.domain("mail");
     scene.team.apply("Mailbox", "foreign", &format!("address: a@{custom}")).await.expect("it is taken");
-    let pool = scene.world.pool();
     // A verified custom domain of another tenant is none of this one's.
-    sqlx::query(
-        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, created_at, deadline)
-         SELECT gen_random_uuid(), $1, id, true, false, 'token of ' || id, now(), now() FROM tenant WHERE name = $2",
-    )
-    .bind(&custom)
-    .bind(&another.tenant)
-    .execute(&pool)
-    .await
-    .expect("the domain is free");
+    insert_verified(&scene, &another, &custom).await;
     scene.nudge("foreign").await;
     scene.refused("foreign", "DomainNotServed").await;
     scene.world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    // It is looked at again by itself.
+    scene.team.wait("mailbox/box", "Ready").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_whose_domain_serves_no_longer_says_so_until_it_does() {
+    let scene = Scene::start().await;
+    let custom = scene.team.domain("mail");
+    insert_verified(&scene, &scene.team, &custom).await;
+    // Local parts are reserved on system domains only.
+    scene.team.apply("Mailbox", "box", &format!("address: postmaster@{custom}")).await.expect("it is taken");
+    scene.team.wait("mailbox/box", "Ready").await;
+    let serve = async |serves: bool| {
+        let update = sqlx::query("UPDATE domain SET serves = $1 WHERE name = $2").bind(serves).bind(&custom);
+        update.execute(&scene.world.pool()).await.expect("the domain is there");
+    };
+    serve(false).await;
+    scene.nudge("box").await;
+    let shown = scene.refused("box", "DomainNotServed").await;
+    for kind in ["Accepted", "Reconciling"] {
+        assert_eq!(condition(&shown, kind).expect(kind)["status"], "True");
+    }
+    serve(true).await;
     // It is looked at again by itself.
     scene.team.wait("mailbox/box", "Ready").await;
 }

@@ -75,6 +75,19 @@ async fn a_value_that_somebody_wrote_into_the_secret_is_never_a_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_somebody_wrote_into_the_secret_counts_as_a_loss() {
+    let scene = Scene::start().await;
+    scene.ready("box", "").await;
+    let (former, jwt) = (scene.told("box", "password").await, scene.sign_in("box").await);
+    let patch = json!({"stringData": {"address": "another@inbox.localhost"}}).to_string();
+    scene.team.kubectl(&["patch", "secret", "box-mailbox", "-p", &patch]).await.expect("it is there");
+    scene.nudge("box").await;
+    let password = another_password(&scene, "box", &former).await;
+    assert_eq!(scene.told("box", "address").await, scene.address("box"));
+    has_changed(&scene, "box", (&former, &jwt), &password).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_secret_of_somebody_else_is_left_alone() {
     let scene = Scene::start().await;
     let theirs = ["create", "secret", "generic", "theirs", "--from-literal=password=theirs"];
