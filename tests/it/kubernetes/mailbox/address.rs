@@ -103,7 +103,10 @@ async fn a_mailbox_whose_domain_serves_no_longer_says_so_until_it_does() {
     scene.team.apply("Mailbox", "box", &format!("address: postmaster@{custom}")).await.expect("it is taken");
     scene.team.wait("mailbox/box", "Ready").await;
     let serve = async |serves: bool| {
-        let update = sqlx::query("UPDATE domain SET serves = $1 WHERE name = $2").bind(serves).bind(&custom);
+        let update =
+            "UPDATE domain SET serves = $1, verify_status = CASE WHEN $1 THEN 'verified' ELSE 'pending' END
+                      WHERE name = $2";
+        let update = sqlx::query(update).bind(serves).bind(&custom);
         update.execute(&scene.world.pool()).await.expect("the domain is there");
     };
     serve(false).await;
