@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::events::Reporter;
 use kube::runtime::reflector;
 use kube::{Api, Client, ResourceExt as _};
 use tempmail_crds::Tenant;
@@ -21,9 +21,10 @@ use uuid::Uuid;
 
 use crate::Operator;
 use crate::backoff::Backoff;
+use crate::kind::Kind;
 use crate::mailbox::Fits;
 use crate::tenancy::Dependents;
-use crate::tenant::Pace;
+use crate::tenant::Recounts;
 use crate::trigger::{Receivers, Triggers};
 
 /// Reporting controller of the events.
@@ -42,7 +43,8 @@ pub(crate) struct Context {
     pub verifier: Verifier,
     pub verify_tokens: VerifyTokens,
     pub sealer: SecretSealer,
-    pub recorder: Recorder,
+    /// Who tells of events.
+    pub reporter: Reporter,
     pub backoff: Backoff,
     pub triggers: Triggers,
     /// The Tenants there are.
@@ -55,8 +57,8 @@ pub(crate) struct Context {
     pub namespaces_known: CancellationToken,
     /// What refers to Tenants, by kind; set when the controllers begin.
     pub dependents: OnceLock<Vec<Dependents>>,
-    /// When each Tenant's usage was counted last, by uid.
-    pub usage: Pace,
+    /// Tenants whose usage is to be counted.
+    pub recounts: Recounts,
     /// Which Secrets hold the password of their mailbox.
     pub fits: Fits,
     /// Cancelled when another operator leads.
@@ -81,7 +83,6 @@ impl Context {
         let system: Api<Namespace> = Api::all(client.clone());
         let system = system.get_metadata("kube-system").await.context("the namespace kube-system")?;
         let cluster = system.uid().and_then(|uid| uid.parse().ok()).context("kube-system has no uid")?;
-        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: None };
         let (triggers, told) = Triggers::new();
         let (tenants, tenants_writer) = reflector::store();
         let (namespaces, namespaces_writer) = reflector::store();
@@ -89,12 +90,12 @@ impl Context {
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             verify_tokens: VerifyTokens::new(keys.first().context("`secrets.keys` is empty")?),
             sealer: SecretSealer::new(&keys),
-            recorder: Recorder::new(client.clone(), reporter),
+            reporter: Reporter { controller: CONTROLLER.to_owned(), instance: None },
             backoff: Backoff::default(),
             known: ResourceKind::ALL.into_iter().map(|kind| (kind, CancellationToken::new())).collect(),
             namespaces_known: CancellationToken::new(),
             dependents: OnceLock::new(),
-            usage: Pace::default(),
+            recounts: Recounts::default(),
             fits: Fits::default(),
             fenced: CancellationToken::new(),
             config,
@@ -108,5 +109,12 @@ impl Context {
             namespaces,
         };
         Ok((context, Writers { tenants: tenants_writer, namespaces: namespaces_writer, told, seen }))
+    }
+
+    /// Has the usage of the tenant counted that an object refers to, if it refers to one.
+    pub(crate) fn recount_of<K: Kind>(&self, object: &K) {
+        if let Some(tenant) = object.tenant_name() {
+            self.recounts.ask(tenant);
+        }
     }
 }

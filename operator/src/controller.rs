@@ -20,7 +20,7 @@ use crate::context::{Context, Writers};
 use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::trigger::{self, ObjectKey};
-use crate::{finalizer, invalid, mirror, orphan, status, tenancy};
+use crate::{finalizer, invalid, mirror, orphan, status, tenancy, tenant};
 
 /// Objects of a kind that are worked on at once.
 const CONCURRENCY: u16 = 16;
@@ -74,6 +74,7 @@ pub(crate) async fn run_all(
 
     tasks.spawn(tenancy::follow_namespaces(writers.namespaces, Arc::clone(&context), stop.clone()));
     tasks.spawn(mirror::follow_rows(writers.seen, Arc::clone(&context), stop.clone()));
+    tasks.spawn(tenant::follow_usage(Arc::clone(&context), stop.clone()));
     tasks.spawn(mirror::verify_domains(Arc::clone(&context), stop.clone()));
 
     loop {
@@ -174,6 +175,7 @@ async fn settle<K: Kind>(object: &K, context: &Context) -> Result<Action, Failur
                 Ok(later(again))
             }
             None => {
+                context.recount_of(object);
                 finalizer::remove(&object.api(&context.client), object.meta(), context).await?;
                 Ok(Action::await_change())
             }

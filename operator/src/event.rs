@@ -1,7 +1,7 @@
 //! Events about objects, when something changes.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{Event, EventType};
+use kube::runtime::events::{Event, EventType, Recorder};
 
 use crate::context::Context;
 use crate::kind::Kind;
@@ -22,7 +22,9 @@ impl Context {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        if let Err(error) = self.recorder.publish(&event, about).await {
+        // One that is kept would remember all events of some minutes, and look through them at each.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = recorder.publish(&event, about).await {
             tracing::warn!(reason = reason.as_str(), %error, "an event was not published");
         }
     }

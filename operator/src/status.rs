@@ -33,6 +33,7 @@ pub(crate) async fn write<K: Kind>(
         return Ok(());
     }
     patch(object, &status, context).await?;
+    context.recount_of(object);
     for verdict in news(&known, &standing.verdicts) {
         context.publish(&object.object_ref(&()), verdict.reason, &verdict.message).await;
     }

@@ -1,13 +1,14 @@
 //! Tenants.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use kube::ResourceExt as _;
 use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus, TenantUsage, annotation};
 use tempmail_model::retention::RetentionClass;
 use tempmail_store::{Declared, DeclaredTenant, NotDeclared, Share};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -18,9 +19,11 @@ use crate::kind::{Kind, kind};
 use crate::orphan;
 use crate::standing::{ConditionType, Outlook, Reason, Standing, Truth, Verdict};
 use crate::tenancy::Of;
+use crate::trigger::ObjectKey;
 
-/// Usage in the status is brought up to date no more often.
-const USAGE_EVERY: Duration = Duration::from_secs(600);
+/// Time between two counts of the usage of tenants whose objects came, changed or went. What comes and
+/// goes over HTTP is counted at each look in turn.
+const COUNT: Duration = Duration::from_secs(10);
 
 impl Kind for Tenant {
     kind!(Tenant, TenantStatus, cluster);
@@ -63,7 +66,7 @@ impl Kind for Tenant {
             None => noted(self, context).await?,
         };
         let Some(id) = resource.thing else { return Err(Failure::Unsettled) };
-        let standing = standing(self, id, context).await?;
+        let standing = standing(id, context).await?;
         Ok(match declared.adopt {
             Some(asked) if asked != id => standing.explained(adopts_no_other(id)),
             _ => standing,
@@ -107,21 +110,18 @@ fn adopts_no_other(id: Uuid) -> String {
 }
 
 /// How a tenant that is what its object says stands.
-async fn standing(object: &Tenant, id: Uuid, context: &Context) -> Result<Standing<TenantStatus>, Failure> {
-    let former = object.status.as_ref().and_then(|status| status.usage);
-    let mut status =
-        TenantStatus { tenant_id: Some(id.to_string()), usage: former, ..TenantStatus::default() };
+async fn standing(id: Uuid, context: &Context) -> Result<Standing<TenantStatus>, Failure> {
     let Some(tenant) = context.store.find_tenant_by_id(id, context.clock.now()).await? else {
         return Err(Failure::Unsettled);
     };
-    if former.is_none() || context.usage.is_due(uid(object)) {
-        status.usage = Some(TenantUsage {
-            mailboxes: tenant.mailboxes.used,
-            custom_domains: tenant.domains.used,
-            webhooks: tenant.webhooks.used,
-            tokens: tenant.tokens.used,
-        });
-    }
+    let usage = TenantUsage {
+        mailboxes: tenant.mailboxes.used,
+        custom_domains: tenant.domains.used,
+        webhooks: tenant.webhooks.used,
+        tokens: tenant.tokens.used,
+    };
+    let status =
+        TenantStatus { tenant_id: Some(id.to_string()), usage: Some(usage), ..TenantStatus::default() };
     let is_over = |share: Share| share.used > i64::from(share.limit);
     let standing = Standing::ready(status);
     if [tenant.mailboxes, tenant.domains, tenant.webhooks, tenant.tokens].into_iter().any(is_over) {
@@ -134,19 +134,35 @@ async fn standing(object: &Tenant, id: Uuid, context: &Context) -> Result<Standi
     Ok(standing)
 }
 
-/// Says when something is due again, by uid.
+/// Tenants whose objects came, changed or went since their usage was counted last, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<HashMap<Uuid, Instant>>);
+pub(crate) struct Recounts(Mutex<HashSet<String>>);
 
-impl Pace {
-    /// Whether it was not so within [`USAGE_EVERY`]; then it is noted that it is so now.
-    fn is_due(&self, uid: Uuid) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if last.get(&uid).is_some_and(|at| now.duration_since(*at) < USAGE_EVERY) {
-            return false;
+impl Recounts {
+    /// Has the usage of a tenant counted soon.
+    pub(crate) fn ask(&self, tenant: &str) {
+        let mut asked = self.lock();
+        if !asked.contains(tenant) {
+            asked.insert(tenant.to_owned());
         }
-        last.insert(uid, now);
-        true
+    }
+
+    fn take(&self) -> HashSet<String> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<String>> {
+        // Every change is a single one: a panic elsewhere leaves the set whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Has the Tenants looked at whose usage is to be counted, until `stop` is cancelled. However many
+/// objects come at once, a Tenant is written to once in this time.
+pub(crate) async fn follow_usage(context: Arc<Context>, stop: CancellationToken) {
+    while stop.run_until_cancelled(tokio::time::sleep(COUNT)).await.is_some() {
+        for name in context.recounts.take() {
+            context.triggers.pull(Tenant::KIND, ObjectKey { namespace: None, name });
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What tempmail promises to those who declare it in Kubernetes, on a real API server.
 
 mod api_token;
+mod at_once;
 mod bad_input;
 mod charts;
 mod custom_domain;

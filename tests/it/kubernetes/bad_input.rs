@@ -6,7 +6,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{Cluster, World};
 
 /// Takes the rules of a kind's spec away, as the definitions of another version might.
-async fn loosen(world: &World<Cluster>, plural: &str) {
+pub(super) async fn loosen(world: &World<Cluster>, plural: &str) {
     let definition = format!("{plural}.tempmail.dev");
     let version = "/spec/versions/0";
     let spec = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
