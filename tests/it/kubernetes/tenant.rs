@@ -242,3 +242,24 @@ async fn suspension_limits_and_retention_reach_http() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_follows_objects_that_come_and_go() {
+    let world = World::shared().await;
+    let team = Team::with(world.cluster, "").await;
+    let is_used = async |domains: i64, tokens: i64| {
+        let what = format!("{domains} domains and {tokens} tokens are told");
+        eventually(&what, async || {
+            let shown = team.get(&format!("tenant/{}", team.tenant)).await;
+            let usage = &shown["status"]["usage"];
+            (usage["customDomains"] == domains && usage["tokens"] == tokens).then_some(())
+        })
+        .await;
+    };
+    is_used(0, 0).await;
+    team.apply("CustomDomain", "ours", &format!("domain: {}", team.domain("mail"))).await.unwrap();
+    team.apply("ApiToken", "ours", "type: Pro").await.unwrap();
+    is_used(1, 1).await;
+    team.delete("customdomain/ours").await;
+    is_used(0, 1).await;
+}
