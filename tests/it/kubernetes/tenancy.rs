@@ -112,6 +112,8 @@ async fn a_selector_is_read_as_everywhere() {
     }
 }
 
+/// The API server does not let that label be another; that the operator would not read it either is
+/// proved by a test of its own, since nobody can forge it here.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_namespace_cannot_take_the_name_of_another() {
     let world = World::shared().await;

@@ -34,6 +34,21 @@ async fn adopt(world: &SharedWorld, name: &str, id: &str, spec: &str) {
     world.cluster.apply(&manifest).await.expect("the tenant is taken");
 }
 
+/// A tenant that was removed, and whose row is still there: something that it had is not cleared away yet.
+async fn removed_tenant(world: &SharedWorld) -> Uuid {
+    let removed = world.unmanaged_tenant(&name()).await.id;
+    let statements = [
+        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_status, verify_token, created_at, deadline)
+         VALUES (gen_random_uuid(), $1::uuid || '.example', $1, false, false, 'pending', $1::text, now(), now())",
+        "SELECT remove_tenant($1, now(), 1)",
+        "UPDATE domain SET removed_at = NULL WHERE tenant = $1",
+    ];
+    for statement in statements {
+        sqlx::query(statement).bind(removed).execute(&world.pool()).await.unwrap();
+    }
+    removed
+}
+
 async fn wait_for_reason(world: &SharedWorld, tenant: &str, reason: &str) -> Value {
     let path = format!("--for=jsonpath={{.status.conditions[?(@.type=='Ready')].reason}}={reason}");
     let object = format!("tenant/{tenant}");
@@ -93,13 +108,12 @@ async fn one_that_is_made_again_inherits_nothing_unless_it_adopts() {
 async fn only_a_tenant_that_is_there_and_nobodys_is_adopted() {
     let world = World::shared().await;
     let team = Team::with(world.cluster, "").await;
-    let removed = world.unmanaged_tenant(&name()).await;
-    sqlx::query("SELECT remove_tenant($1, now(), 1)").bind(removed.id).execute(&world.pool()).await.unwrap();
+    let removed = removed_tenant(world).await;
     let refused = [
         (tenant_id(&team).await, "TenantNotAdoptable"),
         (PLATFORM_TENANT.to_string(), "TenantNotAdoptable"),
         (Uuid::new_v4().to_string(), "TenantNotAdoptable"),
-        (removed.id.to_string(), "TenantNotAdoptable"),
+        (removed.to_string(), "TenantNotAdoptable"),
         ("acme".to_owned(), "InvalidSpec"),
         (String::new(), "InvalidSpec"),
     ];
