@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use self::fault::Fault;
-use self::forward::Way;
+use self::forward::{End, Way};
 pub use self::request::{ApiRequest, Verb};
 use self::script::{Act, Pick};
 pub use self::script::{Reached, When};
@@ -156,7 +156,13 @@ impl ApiProxy {
 
     /// Breaks every watch off. Other requests go on.
     pub fn drop_watches(&self) {
-        self.way.drop_watches();
+        self.way.end_watches(End::Broken);
+    }
+
+    /// Ends every watch as the API server does where etcd has compacted what it would go on from: an
+    /// event `ERROR` that is a 410, and no more. Other requests go on.
+    pub fn expire_watches(&self) {
+        self.way.end_watches(End::Expired);
     }
 
     /// Closes every connection, and refuses new ones.

@@ -89,6 +89,19 @@ spec:
         self.cluster.apply(&manifest).await
     }
 
+    /// Applies an object that is in no namespace and of no tenant, under the tenant's name: its kind, and
+    /// its spec as [`Self::apply`] takes it.
+    ///
+    /// # Errors
+    /// The API server refuses it.
+    pub async fn apply_without_namespace(&self, kind: &str, spec: &str) -> Result<String, Ended> {
+        let tenant = &self.tenant;
+        let manifest = format!(
+            "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: {tenant}}}, spec: {{{spec}}}}}"
+        );
+        self.cluster.apply(&manifest).await
+    }
+
     /// `kubectl` in the namespace.
     ///
     /// # Errors

@@ -16,10 +16,13 @@ use tokio::time::{Instant, sleep};
 
 use self::picture::{Picture, works};
 
-/// Objects of a kind, for which an operator is killed.
+/// Objects of a kind, for which an operator is killed. Each has the name of its tenant, also where it is of
+/// none.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     name: &'static str,
+    /// Whether it is a tenant's, in a namespace.
+    is_of_tenant: bool,
     /// What it says beside its tenant.
     spec: fn(&Team<'_>) -> String,
     /// The reason of its condition Ready, in the end.
@@ -31,28 +34,42 @@ struct Kind {
 /// All that are killed for.
 const KINDS: &[Kind] = &[
     Kind {
+        name: "SystemDomain",
+        is_of_tenant: false,
+        spec: |team| format!("domain: {}", team.domain("sys")),
+        settles: "Ready",
+        rotates: false,
+    },
+    Kind {
         name: "CustomDomain",
+        is_of_tenant: true,
         spec: |team| format!("domain: {}, deletionPolicy: Delete", team.domain("mail")),
         settles: "DnsLookupFailed",
         rotates: false,
     },
     Kind {
         name: "Webhook",
+        is_of_tenant: true,
         spec: |_team| "url: 'https://hooks.example.com/mail'".to_owned(),
         settles: "Ready",
         rotates: true,
     },
-    Kind { name: "ApiToken", spec: |_team| "type: Pro".to_owned(), settles: "Ready", rotates: true },
+    Kind {
+        name: "ApiToken",
+        is_of_tenant: true,
+        spec: |_team| "type: Pro".to_owned(),
+        settles: "Ready",
+        rotates: true,
+    },
     Kind {
         name: "Mailbox",
+        is_of_tenant: true,
         spec: |team| format!("address: {}@{SYSTEM_DOMAIN}", team.tenant),
         settles: "Ready",
         rotates: true,
     },
 ];
 
-/// Name of each object.
-const NAME: &str = "ours";
 /// Limits that a tenant has room for everything in.
 const TENANT: &str = "  deletionPolicy: Delete";
 
@@ -75,7 +92,7 @@ impl Act {
         team.declare_tenant(TENANT).await;
         if let Self::Rotate(kind) | Self::Delete(kind) = self {
             create(kind, team).await;
-            team.wait_for_reason(&object(kind), "Ready", kind.settles).await;
+            team.wait_for_reason(&object(kind, team), "Ready", kind.settles).await;
         }
     }
 
@@ -86,9 +103,9 @@ impl Act {
             Self::Create(kind) => create(kind, team).await,
             Self::Rotate(kind) => {
                 let asked = "tempmail.dev/rotate-requested-at=2026-11-21T00:00:00Z";
-                team.kubectl(&["annotate", &object(kind), asked]).await.expect("it is annotated");
+                team.kubectl(&["annotate", &object(kind, team), asked]).await.expect("it is annotated");
             }
-            Self::Delete(kind) => delete(team, &object(kind)).await,
+            Self::Delete(kind) => delete(team, &object(kind, team)).await,
         }
     }
 
@@ -100,19 +117,27 @@ impl Act {
                 team.wait(&tenant, "Ready").await;
             }
             Self::DeleteTenant => gone(team, &format!("tenant/{}", team.tenant)).await,
-            Self::Create(kind) => drop(team.wait_for_reason(&object(kind), "Ready", kind.settles).await),
+            Self::Create(kind) => {
+                drop(team.wait_for_reason(&object(kind, team), "Ready", kind.settles).await)
+            }
             Self::Rotate(kind) => {
                 let handled = "--for=jsonpath={.status.lastHandledRotateAt}=2026-11-21T00:00:00Z";
-                let waited = team.kubectl(&["wait", &object(kind), handled, "--timeout=120s"]).await;
+                let waited = team.kubectl(&["wait", &object(kind, team), handled, "--timeout=120s"]).await;
                 waited.expect("the secret is made anew");
             }
-            Self::Delete(kind) => gone(team, &object(kind)).await,
+            Self::Delete(kind) => gone(team, &object(kind, team)).await,
         }
     }
 }
 
 async fn create(kind: Kind, team: &Team<'_>) {
-    team.apply(kind.name, NAME, &(kind.spec)(team)).await.expect("it is taken");
+    let spec = (kind.spec)(team);
+    let applied = if kind.is_of_tenant {
+        team.apply(kind.name, &team.tenant, &spec).await
+    } else {
+        team.apply_without_namespace(kind.name, &spec).await
+    };
+    applied.expect("it is taken");
 }
 
 async fn delete(team: &Team<'_>, object: &str) {
@@ -123,8 +148,8 @@ async fn gone(team: &Team<'_>, object: &str) {
     eventually("the object is gone", async || team.kubectl(&["get", object]).await.err().map(drop)).await;
 }
 
-fn object(kind: Kind) -> String {
-    format!("{}/{NAME}", kind.name.to_lowercase())
+fn object(kind: Kind, team: &Team<'_>) -> String {
+    format!("{}/{}", kind.name.to_lowercase(), team.tenant)
 }
 
 /// With `KILLED=everywhere` in the environment; else the second act on a secret, and kills that differ

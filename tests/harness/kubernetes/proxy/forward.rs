@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use futures_util::stream;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::{CONNECTION, HOST, TRANSFER_ENCODING};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -15,10 +15,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::client::Body;
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::fault::Fault;
 use super::lock;
 use super::request::{ApiRequest, Verb};
 use super::script::{Act, Script, When};
@@ -27,22 +29,32 @@ use super::script::{Act, Script, When};
 type Broken = Box<dyn Error + Send + Sync>;
 type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;
 
+/// How watches end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum End {
+    /// The connection breaks off.
+    #[default]
+    Broken,
+    /// What it would go on from is forgotten, which its last event says.
+    Expired,
+}
+
 /// The way from the program to the API server.
 pub(super) struct Way {
     api_server: Client,
     script: Mutex<Script>,
     /// Changes when requests that wait may look again.
     goes_on: watch::Sender<()>,
-    /// Changes when watches break off.
-    drops_watches: watch::Sender<()>,
+    /// Changes when watches end.
+    ends_watches: watch::Sender<End>,
     /// Changes when connections are closed.
     closes: watch::Sender<()>,
 }
 
 impl Way {
     pub(super) fn to(api_server: Client) -> Self {
-        let [goes_on, drops_watches, closes] = [(); 3].map(|()| watch::Sender::new(()));
-        Self { api_server, script: Mutex::default(), goes_on, drops_watches, closes }
+        let [goes_on, closes] = [(); 2].map(|()| watch::Sender::new(()));
+        Self { api_server, script: Mutex::default(), goes_on, ends_watches: watch::Sender::default(), closes }
     }
 
     pub(super) fn script(&self) -> MutexGuard<'_, Script> {
@@ -53,8 +65,8 @@ impl Way {
         self.goes_on.send_replace(());
     }
 
-    pub(super) fn drop_watches(&self) {
-        self.drops_watches.send_replace(());
+    pub(super) fn end_watches(&self, end: End) {
+        self.ends_watches.send_replace(end);
     }
 }
 
@@ -117,8 +129,8 @@ async fn pass(request: Request<Incoming>, way: &Arc<Way>) -> Result<Answer, Brok
     let (mut head, body) = answer.into_parts();
     head.headers.remove(TRANSFER_ENCODING);
     head.headers.remove(CONNECTION);
-    let drops = (seen.verb == Verb::Watch).then(|| way.drops_watches.subscribe());
-    let body = until_dropped(body, drops);
+    let ends = (seen.verb == Verb::Watch).then(|| way.ends_watches.subscribe());
+    let body = until_ended(body, ends);
     Ok(Response::from_parts(head, body))
 }
 
@@ -155,17 +167,32 @@ async fn stop(call: Box<dyn FnOnce() + Send>, tell: watch::Sender<bool>, way: &A
     "the program is dead".into()
 }
 
-/// A body that breaks off when `drops` changes.
-fn until_dropped(body: Body, drops: Option<watch::Receiver<()>>) -> UnsyncBoxBody<Bytes, Broken> {
-    let Some(drops) = drops else { return body.map_err(Broken::from).boxed_unsync() };
-    let frames = stream::unfold(Some((body, drops)), |state| async move {
-        let (mut body, mut drops) = state?;
+/// A body that ends when `ends` changes. The API server
+/// sends whole events, so its last one comes after another.
+fn until_ended(body: Body, ends: Option<watch::Receiver<End>>) -> UnsyncBoxBody<Bytes, Broken> {
+    let Some(ends) = ends else { return body.map_err(Broken::from).boxed_unsync() };
+    let frames = stream::unfold(Some((body, ends)), |state| async move {
+        let (mut body, mut ends) = state?;
         tokio::select! {
-            frame = body.frame() => frame.map(|frame| (frame.map_err(Broken::from), Some((body, drops)))),
-            _ = drops.changed() => Some((Err(Broken::from("the watch is dropped")), None)),
+            frame = body.frame() => frame.map(|frame| (frame.map_err(Broken::from), Some((body, ends)))),
+            _ = ends.changed() => {
+                let end = *ends.borrow();
+                Some((last_frame(end), None))
+            }
         }
     });
     StreamBody::new(frames).boxed_unsync()
+}
+
+fn last_frame(end: End) -> Result<Frame<Bytes>, Broken> {
+    match end {
+        End::Broken => Err("the watch is dropped".into()),
+        End::Expired => {
+            let (_, status) = Fault::Expired.answer();
+            let event = json!({ "type": "ERROR", "object": status });
+            Ok(Frame::data(format!("{event}\n").into()))
+        }
+    }
 }
 
 fn never(error: Infallible) -> Broken {

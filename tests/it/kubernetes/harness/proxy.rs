@@ -78,6 +78,21 @@ async fn a_watch_passes_as_it_comes_until_it_is_dropped() {
 }
 
 #[tokio::test]
+async fn a_watch_that_expires_says_so_and_ends() {
+    let stage = Stage::new().await;
+    let watch = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
+    let mut watch = std::pin::pin!(watch);
+    stage.create("one").await.unwrap();
+    follow(&mut watch, "one").await;
+    stage.proxy.expire_watches();
+    let said = in_time("an event", watch.next()).await.unwrap().unwrap();
+    let WatchEvent::Error(status) = said else { panic!("{said:?}") };
+    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+    assert!(in_time("the end", watch.next()).await.is_none());
+    stage.objects.get("one").await.unwrap();
+}
+
+#[tokio::test]
 async fn the_nth_write_fails_and_no_other() {
     let stage = Stage::new().await;
     let asked = stage.proxy.asked();

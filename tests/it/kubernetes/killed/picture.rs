@@ -5,6 +5,8 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 use tempmail_tests::kubernetes::{Cluster, Team, World, secret_value};
 
+/// Kinds without one, whose objects have the name of the tenant.
+const CLUSTER_WIDE: [&str; 2] = ["tenants", "systemdomains"];
 /// Kinds in a namespace.
 const NAMESPACED: [&str; 4] = ["customdomains", "webhooks", "apitokens", "mailboxes"];
 
@@ -20,10 +22,11 @@ impl Picture {
     pub(super) async fn of(team: &Team<'_>, world: &World<Cluster>) -> Self {
         let namespace = team.namespace.name();
         let mut objects = Vec::new();
-        let own = format!("/apis/tempmail.dev/v1alpha1/tenants?fieldSelector=metadata.name={}", team.tenant);
-        let others =
-            NAMESPACED.map(|plural| format!("/apis/tempmail.dev/v1alpha1/namespaces/{namespace}/{plural}"));
-        for path in [own].iter().chain(&others) {
+        let named =
+            CLUSTER_WIDE.map(|plural| format!("{plural}?fieldSelector=metadata.name={}", team.tenant));
+        let others = NAMESPACED.map(|plural| format!("namespaces/{namespace}/{plural}"));
+        for path in named.iter().chain(&others) {
+            let path = &format!("/apis/tempmail.dev/v1alpha1/{path}");
             objects.extend(list(world, path).await.iter().map(|object| anonymous(&told(object), team)));
         }
         let secrets = list(world, &format!("/api/v1/namespaces/{namespace}/secrets")).await;
@@ -50,13 +53,14 @@ fn outline(secret: &Value) -> Value {
     })
 }
 
-/// The rows of the team's tenants, whichever there were, and those that no object has.
+/// The rows of the team's tenants, whichever there were, its system domains, and what of it no object has.
 async fn rows(team: &Team<'_>, world: &World<Cluster>) -> Value {
     let statement = "
         WITH own AS (SELECT id FROM tenant WHERE name = $2 OR name LIKE $2 || '@%'),
         thing AS (
             SELECT 'tenant' AS kind, id FROM tenant WHERE id IN (SELECT id FROM own) AND removed_at IS NULL
             UNION ALL SELECT 'domain', id FROM domain WHERE tenant IN (SELECT id FROM own) AND removed_at IS NULL
+            UNION ALL SELECT 'system domain', id FROM domain WHERE tenant IS NULL AND serves AND name LIKE '%.' || $2 || '.example'
             UNION ALL SELECT 'mailbox', id FROM mailbox WHERE tenant IN (SELECT id FROM own) AND removed_at IS NULL
             UNION ALL SELECT 'webhook', id FROM webhook WHERE tenant IN (SELECT id FROM own)
             UNION ALL SELECT 'token', id FROM api_token WHERE tenant IN (SELECT id FROM own) AND revoked_at IS NULL

@@ -1,6 +1,7 @@
 //! An API server that goes away, or answers with faults.
 
 use serde_json::Value;
+use tempmail_store::ResourceKind;
 use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, Cluster, Fault, OperatorProcess, Team, Verb, World};
 use tempmail_tests::wait::eventually;
 
@@ -12,6 +13,7 @@ async fn faults_of_the_api_server_are_tried_again_until_all_is_settled() {
     let team = Team::with(&world.cluster, "").await;
     each_write_may_fail(&proxy, &team).await;
     a_watch_that_breaks_is_begun_anew(&proxy, &team).await;
+    nothing_is_lost_where_a_watch_expires(&world, &proxy, &team).await;
     the_api_server_may_go_and_come(&world, &team).await;
     assert!(operator.leads().await, "it is the same process, which still leads");
 }
@@ -69,6 +71,31 @@ async fn a_watch_that_breaks_is_begun_anew(proxy: &ApiProxy, team: &Team<'_>) {
     declare(team, "after-expiry").await;
     settled(team, "after-expiry").await;
     assert_eq!(refused(), 1);
+}
+
+/// What a watch would go on from may be forgotten at any time, which an event of it says. Nobody tells then
+/// what happened until all objects are read anew.
+async fn nothing_is_lost_where_a_watch_expires(world: &World<Cluster>, proxy: &ApiProxy, team: &Team<'_>) {
+    declare(team, "deleted").await;
+    settled(team, "deleted").await;
+    let is_list = |request: &ApiRequest| request.group == "tempmail.dev" && request.verb == Verb::List;
+    let asked = proxy.asked();
+    proxy.hold(is_list);
+    proxy.expire_watches();
+    eventually("all kinds are asked for anew", async || {
+        let lists = proxy.requests()[asked..].iter().filter(|request| is_list(request)).count();
+        (lists == ResourceKind::ALL.len()).then_some(())
+    })
+    .await;
+    declare(team, "made").await;
+    team.kubectl(&["delete", "customdomain/deleted", "--wait=false"]).await.expect("it is deleted");
+    team.apply_tenant("  limits: {customDomains: 6}").await;
+    let is_known = proxy.writes_since(asked).iter().any(|write| write.name.as_deref() == Some("made"));
+    assert!(!is_known, "the watches are still open");
+    proxy.release();
+    settled(team, "made").await;
+    gone(team, "deleted").await;
+    has_limit(world, team, 6).await;
 }
 
 async fn the_api_server_may_go_and_come(world: &World<Cluster>, team: &Team<'_>) {
