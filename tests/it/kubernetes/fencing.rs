@@ -106,7 +106,7 @@ async fn an_outage_longer_than_the_lease_is_borne(world: &World<Cluster>, team: 
 async fn a_paused_leader_that_goes_on_changes_nothing(world: &World<Cluster>) {
     let proxy = ApiProxy::start(&world.cluster).await;
     let paused = operator_through(world, &proxy).await;
-    let team = Team::with(&world.cluster, "").await;
+    let team = Team::with(&world.cluster, "  limits: {webhooks: 2}").await;
     let next = OperatorProcess::start(&world.app, world.cluster.kubeconfig()).await;
     let known = ["customdomain/known", "webhook/known", "apitoken/known", "mailbox/known"];
     declare(&team, "known").await;
