@@ -107,11 +107,11 @@ async fn a_paused_leader_that_goes_on_changes_nothing(world: &World<Cluster>) {
     let proxy = ApiProxy::start(&world.cluster).await;
     let paused = operator_through(world, &proxy).await;
     let team = Team::with(&world.cluster, "  limits: {webhooks: 2}").await;
-    let next = OperatorProcess::start(&world.app, world.cluster.kubeconfig()).await;
     let known = ["customdomain/known", "webhook/known", "apitoken/known", "mailbox/known"];
     declare(&team, "known").await;
     paused.signal(Signal::SIGSTOP);
     let goes_on = Instant::now() + PAUSE;
+    let next = OperatorProcess::start(&world.app, world.cluster.kubeconfig()).await;
     next.comes_to_lead().await;
     // All that it will find when it goes on: new objects, secrets that were made anew, and deletions.
     declare(&team, "new").await;

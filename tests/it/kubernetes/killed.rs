@@ -16,8 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use self::picture::{Picture, works};
 
-/// Objects of a kind, for which an operator is killed. Each has the name of its tenant, also where it is of
-/// none.
+/// Objects of a kind, for which an operator is killed. They are named as the tenant is.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     name: &'static str,
@@ -118,7 +117,7 @@ impl Act {
             }
             Self::DeleteTenant => gone(team, &format!("tenant/{}", team.tenant)).await,
             Self::Create(kind) => {
-                drop(team.wait_for_reason(&object(kind, team), "Ready", kind.settles).await)
+                team.wait_for_reason(&object(kind, team), "Ready", kind.settles).await;
             }
             Self::Rotate(kind) => {
                 let handled = "--for=jsonpath={.status.lastHandledRotateAt}=2026-11-21T00:00:00Z";

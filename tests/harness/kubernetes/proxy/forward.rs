@@ -167,8 +167,8 @@ async fn stop(call: Box<dyn FnOnce() + Send>, tell: watch::Sender<bool>, way: &A
     "the program is dead".into()
 }
 
-/// A body that ends when `ends` changes. The API server
-/// sends whole events, so its last one comes after another.
+/// A body that ends when `ends` changes. The API server sends each event as a whole, so what comes last
+/// comes between two.
 fn until_ended(body: Body, ends: Option<watch::Receiver<End>>) -> UnsyncBoxBody<Bytes, Broken> {
     let Some(ends) = ends else { return body.map_err(Broken::from).boxed_unsync() };
     let frames = stream::unfold(Some((body, ends)), |state| async move {

@@ -53,7 +53,8 @@ fn outline(secret: &Value) -> Value {
     })
 }
 
-/// The rows of the team's tenants, whichever there were, its system domains, and what of it no object has.
+/// The rows of the team's tenants, whichever there were, and of its system domains; and those that no
+/// object has.
 async fn rows(team: &Team<'_>, world: &World<Cluster>) -> Value {
     let statement = "
         WITH own AS (SELECT id FROM tenant WHERE name = $2 OR name LIKE $2 || '@%'),
