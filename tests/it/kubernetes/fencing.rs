@@ -12,13 +12,15 @@ use kube::api::{Patch, PatchParams};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
-use tempmail_tests::kubernetes::{ApiProxy, Cluster, OperatorProcess, Team, World};
+use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, Cluster, OperatorProcess, Team, Verb, World};
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
 use tokio::time::{Instant, sleep_until};
 
 /// What the leader stands still for: far longer than its lease.
 const PAUSE: Duration = Duration::from_secs(60);
+/// The kinds whose objects have Secrets.
+const WITH_SECRETS: [&str; 3] = ["webhook", "apitoken", "mailbox"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_operator_leads_and_a_former_one_changes_nothing() {
@@ -103,27 +105,36 @@ async fn an_outage_longer_than_the_lease_is_borne(world: &World<Cluster>, team: 
     alone.terminate().await;
 }
 
+/// It stands still in the middle of its work: it has seen that there are no rows, and waits for the Secrets.
 async fn a_paused_leader_that_goes_on_changes_nothing(world: &World<Cluster>) {
     let proxy = ApiProxy::start(&world.cluster).await;
     let paused = operator_through(world, &proxy).await;
     let team = Team::with(&world.cluster, "  limits: {webhooks: 2}").await;
-    let known = ["customdomain/known", "webhook/known", "apitoken/known", "mailbox/known"];
-    declare(&team, "known").await;
+    let reads_secret = |request: &ApiRequest| request.resource == "secrets" && request.verb == Verb::Get;
+    let asked = proxy.asked();
+    proxy.hold(reads_secret);
+    declare_without_waiting(&team, "stays").await;
+    declare_without_waiting(&team, "goes").await;
+    eventually("it looks at each Secret", async || {
+        let looks = proxy.requests()[asked..].iter().filter(|request| reads_secret(request)).count();
+        (looks == 2 * WITH_SECRETS.len()).then_some(())
+    })
+    .await;
     paused.signal(Signal::SIGSTOP);
     let goes_on = Instant::now() + PAUSE;
     let next = OperatorProcess::start(&world.app, world.cluster.kubeconfig()).await;
     next.comes_to_lead().await;
-    // All that it will find when it goes on: new objects, secrets that were made anew, and deletions.
-    declare(&team, "new").await;
-    for secret in &known[1..] {
-        rotate(&team, secret).await;
+    declare(&team, "stays").await;
+    declare(&team, "goes").await;
+    for kind in WITH_SECRETS {
+        rotate(&team, &format!("{kind}/stays")).await;
+        team.delete(&format!("{kind}/goes")).await;
     }
-    for object in known {
-        team.delete(object).await;
-    }
+    team.delete("customdomain/goes").await;
     // Nothing is waited for: so long a pause is what is tried here.
     sleep_until(goes_on).await;
     changes_nothing(world, &proxy, async || {
+        proxy.release();
         paused.signal(Signal::SIGCONT);
         assert!(!paused.ended().await.success(), "it goes on");
     })
@@ -193,7 +204,7 @@ async fn rows(world: &World<Cluster>) -> Value {
 async fn declare(team: &Team<'_>, name: &str) {
     declare_without_waiting(team, name).await;
     team.wait_for_reason(&format!("customdomain/{name}"), "Verified", "DnsLookupFailed").await;
-    for kind in ["webhook", "apitoken", "mailbox"] {
+    for kind in WITH_SECRETS {
         team.wait(&format!("{kind}/{name}"), "Ready").await;
     }
 }
