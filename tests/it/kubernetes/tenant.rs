@@ -123,6 +123,12 @@ async fn only_a_tenant_that_is_there_and_nobodys_is_adopted() {
         let shown = wait_for_reason(world, &tenant, reason).await;
         assert_eq!(condition(&shown, "Stalled").unwrap()["status"], "True", "{id}");
         assert!(shown["status"].get("tenantId").is_none(), "{id}");
+        let taken: i64 = sqlx::query_scalar("SELECT count(*) FROM tenant WHERE name = $1")
+            .bind(&tenant)
+            .fetch_one(&world.pool())
+            .await
+            .unwrap();
+        assert_eq!(taken, 0, "{id} was taken over for a moment");
     }
     let free = world.unmanaged_tenant(&name()).await;
     let tenant = name();
