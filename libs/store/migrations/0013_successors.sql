@@ -69,3 +69,55 @@ BEGIN
      WHERE uid = p_uid;
     RETURN 'created';
 END $$;
+
+-- System domains ----------------------------------------------------------------------
+
+-- Whether an object is another one of the same cluster, kind, namespace and name: it vanished, since two
+-- can't be there at once.
+CREATE FUNCTION is_predecessor(p_former resource, p_uid uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM resource r
+                    WHERE r.uid = p_uid AND r.uid <> p_former.uid AND r.cluster = p_former.cluster
+                      AND r.kind = p_former.kind AND r.name = p_former.name
+                      AND r.namespace IS NOT DISTINCT FROM p_former.namespace)
+$$;
+
+-- Makes an object's system domain serve as the object says, and the default one if p_default; one
+-- that serves and has no object is taken over, and so is that of an object which vanished and was made
+-- again. Answers created, adopted, kept, taken (by another object) or custom_domain (one is in the way).
+CREATE OR REPLACE FUNCTION declare_system_domain(
+    p_epoch bigint, p_uid uuid, p_id uuid, p_name text, p_shared_inboxes boolean, p_sort_order integer,
+    p_default boolean, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_id     uuid;
+    v_met    text;
+    v_answer text := 'kept';
+BEGIN
+    PERFORM hold_epoch(p_epoch);
+    SELECT a.o_id, a.o_met INTO v_id, v_met
+      FROM add_system_domain(p_id, p_name, p_shared_inboxes, p_sort_order, p_now) a;
+    IF v_met IS NOT NULL THEN
+        RETURN 'custom_domain';
+    ELSIF v_id IS NOT NULL THEN
+        v_answer := 'created';
+    ELSE
+        SELECT d.id INTO STRICT v_id FROM domain d
+         WHERE d.name = p_name AND d.tenant IS NULL AND d.serves FOR NO KEY UPDATE;
+    END IF;
+    IF EXISTS (SELECT FROM resource r
+                WHERE r.thing = v_id AND r.uid <> p_uid AND NOT is_predecessor(r, p_uid)) THEN
+        RETURN 'taken';
+    ELSIF v_answer = 'kept' AND NOT is_bound(v_id) THEN
+        v_answer := 'adopted';
+    END IF;
+    UPDATE domain
+       SET managed_by = 'kubernetes', shared_inboxes = p_shared_inboxes, sort_order = p_sort_order
+     WHERE id = v_id
+       AND (managed_by, shared_inboxes, sort_order) IS DISTINCT FROM ('kubernetes', p_shared_inboxes, p_sort_order);
+    IF p_default THEN
+        PERFORM set_default_system_domain(p_name);
+    END IF;
+    DELETE FROM resource WHERE thing = v_id AND uid <> p_uid;
+    PERFORM bind_resource(p_uid, v_id);
+    RETURN v_answer;
+END $$;

@@ -1,20 +1,20 @@
-//! An operator that is killed at any of its writes leaves nothing behind that another does not bring
-//! to the same end.
+//! An operator that is killed at any of its writes, to the API server or to Postgres, leaves nothing
+//! behind that another does not bring to the same end.
 
+mod kill;
 mod picture;
+mod statement;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tempmail_tests::kubernetes::{
-    ApiProxy, ApiRequest, Cluster, OperatorProcess, Reached, Team, When, World,
-};
+use tempmail_tests::kubernetes::{ApiProxy, Cluster, OperatorProcess, Team, When, World};
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::{DEADLINE, eventually};
 use tokio::time::{Instant, sleep};
 
+use self::kill::{Kill, Place};
 use self::picture::{Picture, works};
+use self::statement::Statements;
 
 /// Objects of a kind, for which an operator is killed. They are named as the tenant is.
 #[derive(Debug, Clone, Copy)]
@@ -160,10 +160,11 @@ fn everywhere() -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_killed_at_any_write_is_made_good_by_the_next() {
     let world = World::without_operator().await;
+    let statements = Statements::of(&world.app.pool).await;
     let proxy = ApiProxy::start(&world.cluster).await;
     let operator = OperatorProcess::start(&world.app, &proxy.kubeconfig()).await;
     operator.comes_to_lead().await;
-    let site = Site { world, proxy, operator };
+    let site = Site { world, proxy, statements, operator };
     site.kill_at_each_write(Act::CreateTenant).await;
     for &kind in KINDS {
         site.kill_at_each_write(Act::Create(kind)).await;
@@ -178,6 +179,7 @@ async fn an_operator_killed_at_any_write_is_made_good_by_the_next() {
 struct Site {
     world: World<Cluster>,
     proxy: ApiProxy,
+    statements: Statements,
     operator: OperatorProcess,
 }
 
@@ -189,13 +191,13 @@ impl Site {
         act.end(&team).await;
         let expected = Picture::of(&team, &self.world).await;
         let is_deletion = matches!(act, Act::Delete(_) | Act::DeleteTenant);
-        for when in [When::Before, When::After] {
-            if is_deletion && when == When::After && !everywhere() {
+        for place in [Place::Request(When::Before), Place::Request(When::After), Place::Statement] {
+            if is_deletion && matches!(place, Place::Request(When::After)) && !everywhere() {
                 // The finalizer is the last write: nothing comes after it.
                 continue;
             }
             let mut nth = 1;
-            while self.kill(act, nth, when, &expected).await {
+            while self.kill(act, nth, place, &expected).await {
                 nth += 1;
             }
             assert!(nth > 1, "{act:?} needs no write");
@@ -203,25 +205,20 @@ impl Site {
     }
 
     /// Whether there was such a write.
-    async fn kill(&self, act: Act, nth: usize, when: When, expected: &Picture) -> bool {
+    async fn kill(&self, act: Act, nth: usize, place: Place, expected: &Picture) -> bool {
         let team = Team::undeclared(&self.world.cluster).await;
         act.prepare(&team).await;
-        let (tenant, namespace) = (team.tenant.clone(), team.namespace.name().to_owned());
-        let armed = Arc::new(AtomicBool::new(true));
-        let is_armed = Arc::clone(&armed);
-        let is_about = move |request: &ApiRequest| {
-            is_armed.load(Ordering::Relaxed)
-                && (request.namespace.as_ref() == Some(&namespace) || request.name.as_ref() == Some(&tenant))
+        let what = format!("{act:?}, killed at write {nth} ({place:?})");
+        let kill = match place {
+            Place::Request(when) => Kill::at_request(&team, nth, when, (&self.proxy, &self.operator)),
+            Place::Statement => Kill::at_statement(&self.statements, nth, &self.operator).await,
         };
-        let reached = self.proxy.at_write_that(is_about, nth, when, self.operator.killer());
         act.begin(&team).await;
-        let what = format!("{act:?}, killed {when:?} write {nth}");
-        let was_killed = self.until(expected, &team, Some(&reached), &what).await;
-        // What comes later, such as a usage that is counted anew, kills nobody.
-        armed.store(false, Ordering::Relaxed);
+        let was_killed = self.until(expected, &team, || kill.has_come(), &what).await;
+        kill.disarm().await;
         if was_killed {
             self.operator.start_again(&self.world).await;
-            self.until(expected, &team, None, &what).await;
+            self.until(expected, &team, || false, &what).await;
         }
         works(&team, &self.world).await;
         was_killed
@@ -232,13 +229,13 @@ impl Site {
         &self,
         expected: &Picture,
         team: &Team<'_>,
-        reached: Option<&Reached>,
+        has_come: impl Fn() -> bool,
         what: &str,
     ) -> bool {
         let give_up = Instant::now() + DEADLINE;
         loop {
             let picture = Picture::of(team, &self.world).await;
-            if reached.is_some_and(Reached::has_come) {
+            if has_come() {
                 return true;
             }
             if picture == *expected {

@@ -1,8 +1,11 @@
 //! System domains, declared.
 
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::Value;
+use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::kubernetes::{Cluster, Team, World, condition};
+use tempmail_tests::wait::eventually;
 
 /// Declares a system domain under this name.
 async fn declare(cluster: &Cluster, name: &str, domain: &str, more: &str) {
@@ -199,6 +202,7 @@ async fn one_that_is_refused_does_not_keep_the_default_from_a_younger_one() {
     team.wait("customdomain/theirs", "Accepted").await;
     declare(&world.cluster, "older", "example.com", ", default: true").await;
     team.wait_for_reason("systemdomain/older", "Ready", "ReservedDomain").await;
+    is_older_than_now(&team, "older").await;
     declare(&world.cluster, "younger", "younger.example", ", default: true").await;
     team.wait("systemdomain/younger", "Ready").await;
     assert!(listed(&world).await.contains(&("younger.example".to_owned(), true)));
@@ -208,6 +212,17 @@ async fn one_that_is_refused_does_not_keep_the_default_from_a_younger_one() {
     team.wait("systemdomain/older", "Ready").await;
     team.wait_for_reason("systemdomain/younger", "Ready", "DefaultTaken").await;
     assert!(listed(&world).await.contains(&("example.com".to_owned(), true)));
+}
+
+/// Returns in a later second than that in which an object was made: of two of one second either may be
+/// the older one.
+async fn is_older_than_now(team: &Team<'_>, name: &str) {
+    let shown = team.get(&format!("systemdomain/{name}")).await;
+    let made: Timestamp = shown["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    eventually("the second is over", async || {
+        (SystemClock::default().now().as_second() > made.as_second()).then_some(())
+    })
+    .await;
 }
 
 /// Has the operator look at an object now, unless it is gone already.

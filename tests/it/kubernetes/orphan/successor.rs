@@ -8,7 +8,7 @@ use tempmail_tests::kubernetes::{Cluster, Team};
 use tempmail_tests::wait::eventually;
 
 use super::super::secret::{is_refused, look, rows, value};
-use super::{managed_by, noted_as_missing, vanish};
+use super::{is_missing, managed_by, noted_as_missing, vanish};
 
 /// Declares the objects of a team, as it does before and after they vanish.
 async fn declare(team: &Team<'_>) {
@@ -166,4 +166,35 @@ async fn a_tenant_begins_at_once_and_inherits_nothing_unless_it_adopts() {
     assert_eq!(id(&team, &object, "tenantId").await, second);
     let kept = world.request(Method::GET, "/pro/api/domains").bearer(&pro).send().await;
     assert_eq!(kept.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_system_domain_that_is_in_use_is_taken_over() {
+    let mut world = World::start().await;
+    let team = Team::with(&world.cluster, "").await;
+    let object = format!("systemdomain/{}", team.tenant);
+    let spec = format!("domain: {}, default: true", team.domain("sys"));
+    team.apply_without_namespace("SystemDomain", &spec).await.expect("it is taken");
+    team.wait(&object, "Ready").await;
+    let address = format!("address: {}@{}", team.tenant, team.domain("sys"));
+    team.apply("Mailbox", "box", &address).await.expect("it is taken");
+    team.wait("mailbox/box", "Ready").await;
+    let (domain, mailbox) =
+        (id(&team, &object, "domainId").await, id(&team, "mailbox/box", "mailboxId").await);
+
+    world.app.stop_operator();
+    vanish(&team, &object).await;
+    team.apply_without_namespace("SystemDomain", &spec).await.expect("it is taken");
+    world.app.start_operator(world.cluster.client());
+    team.wait(&object, "Ready").await;
+    assert_eq!(id(&team, &object, "domainId").await, domain);
+    assert_eq!(is_missing(&world, &team.tenant).await, Some(false), "the former one is forgotten");
+    assert_eq!(id(&team, "mailbox/box", "mailboxId").await, mailbox);
+    // Another object waits.
+    let other = format!(
+        "{{apiVersion: tempmail.dev/v1alpha1, kind: SystemDomain, metadata: {{name: {}-b}}, spec: {{{spec}}}}}",
+        team.tenant
+    );
+    world.cluster.apply(&other).await.expect("it is taken");
+    team.wait_for_reason(&format!("{object}-b"), "Ready", "DomainClaimed").await;
 }
