@@ -165,6 +165,7 @@ async fn one_domain_is_the_default_and_the_last_one_stays() {
     team.wait("systemdomain/first", "Ready").await;
     nudge(&team, "seed").await;
     team.wait_for_reason("systemdomain/seed", "Ready", "IsDefault").await;
+    is_older_than_now(&team, "first").await;
     declare(&world.cluster, "second", "second.example", ", default: true").await;
     team.wait("systemdomain/second", "Ready").await;
     assert_eq!(default().await, "second.example");
