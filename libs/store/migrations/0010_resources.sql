@@ -35,7 +35,7 @@ CREATE TABLE resource (
     reenable_handled text,
     missing_since   timestamptz
 );
-CREATE INDEX resource_kind ON resource (cluster, kind);
+CREATE INDEX resource_name ON resource (cluster, kind, name);
 COMMENT ON TABLE resource IS 'the Kubernetes objects that an operator has seen and not yet released';
 COMMENT ON COLUMN resource.uid IS 'metadata.uid: an object that is made again under its name is another one';
 COMMENT ON COLUMN resource.cluster IS 'metadata.uid of the namespace kube-system: several clusters may share a database';

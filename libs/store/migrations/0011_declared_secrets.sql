@@ -25,8 +25,9 @@ BEGIN
      WHERE id = v_token AND active AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > p_now);
 END $$;
 
--- Makes an object's token, inactive, in place of the one it has, which ends and does not count; notes
--- p_asked (null: nobody asked) as carried out. Answers created, or what create_token answers.
+-- Makes an object's token, inactive, in place of the one it has, which ends; that is not held to the
+-- tenant's limit, which may be lower by now. Notes p_asked (null: nobody asked) as carried out. Answers
+-- created, or what create_token answers.
 CREATE FUNCTION declare_token(
     p_epoch bigint, p_uid uuid, p_id uuid, p_tenant uuid, p_kind text, p_name text, p_hint text, p_hash bytea,
     p_expires_at timestamptz, p_asked text, p_now timestamptz
@@ -39,10 +40,12 @@ BEGIN
     IF NOT FOUND OR v_tenant.suspended OR v_tenant.removed_at IS NOT NULL THEN
         RETURN 'tenant_disabled';
     END IF;
-    IF (SELECT count(*) FROM api_token
-         WHERE tenant = p_tenant AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > p_now)
-           AND id IS DISTINCT FROM (SELECT thing FROM resource WHERE uid = p_uid))
-       >= v_tenant.token_limit THEN
+    IF NOT EXISTS (SELECT FROM resource r JOIN api_token k ON k.id = r.thing
+                    WHERE r.uid = p_uid AND k.tenant = p_tenant AND k.revoked_at IS NULL
+                      AND (k.expires_at IS NULL OR k.expires_at > p_now))
+       AND (SELECT count(*) FROM api_token
+             WHERE tenant = p_tenant AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > p_now))
+           >= v_tenant.token_limit THEN
         RETURN 'limit_reached';
     END IF;
     PERFORM end_declared_token(p_uid, p_now);
@@ -85,9 +88,9 @@ END $$;
 
 -- Webhooks ----------------------------------------------------------------------------
 
--- Makes an object's webhook, inactive, in place of the one it has, which is deleted and does not
--- count; notes what was asked for (null: nothing) as carried out. Answers created, or what
--- create_webhook answers.
+-- Makes an object's webhook, inactive, in place of the one it has, which is deleted; that is not held to
+-- the tenant's limit, which may be lower by now. Notes what was asked for (null: nothing) as carried
+-- out. Answers created, or what create_webhook answers.
 CREATE FUNCTION declare_webhook(
     p_epoch bigint, p_uid uuid, p_id uuid, p_tenant uuid, p_url text, p_events text[], p_secret bytea,
     p_rotate text, p_reenable text, p_now timestamptz
@@ -101,8 +104,8 @@ BEGIN
     IF NOT FOUND OR v_tenant.suspended OR v_tenant.removed_at IS NOT NULL THEN
         RETURN 'tenant_disabled';
     END IF;
-    IF (SELECT count(*) FROM webhook WHERE tenant = p_tenant AND id IS DISTINCT FROM v_former)
-       >= v_tenant.webhook_limit THEN
+    IF NOT EXISTS (SELECT FROM webhook WHERE id = v_former AND tenant = p_tenant)
+       AND (SELECT count(*) FROM webhook WHERE tenant = p_tenant) >= v_tenant.webhook_limit THEN
         RETURN 'limit_reached';
     END IF;
     DELETE FROM webhook WHERE id = v_former;

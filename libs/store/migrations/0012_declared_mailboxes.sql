@@ -162,9 +162,18 @@ CREATE TRIGGER system_domain_mirrored AFTER UPDATE ON domain
         AND (OLD.is_default, OLD.sort_order) IS DISTINCT FROM (NEW.is_default, NEW.sort_order))
     EXECUTE FUNCTION note_change();
 
+-- Whether an object is another one of the same cluster, kind, namespace and name: it vanished, since two
+-- can't be there at once.
+CREATE FUNCTION is_predecessor(p_former resource, p_uid uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM resource r
+                    WHERE r.uid = p_uid AND r.uid <> p_former.uid AND r.cluster = p_former.cluster
+                      AND r.kind = p_former.kind AND r.name = p_former.name
+                      AND r.namespace IS NOT DISTINCT FROM p_former.namespace)
+$$;
+
 -- Makes an object's system domain serve as the object says, and the default one if p_default; one
--- that serves and has no object is taken over. Answers created, adopted, kept, taken (by another
--- object) or custom_domain (one is in the way).
+-- that serves and has no object is taken over, and so is that of an object which vanished and was made
+-- again. Answers created, adopted, kept, taken (by another object) or custom_domain (one is in the way).
 CREATE FUNCTION declare_system_domain(
     p_epoch bigint, p_uid uuid, p_id uuid, p_name text, p_shared_inboxes boolean, p_sort_order integer,
     p_default boolean, p_now timestamptz
@@ -185,7 +194,8 @@ BEGIN
         SELECT d.id INTO STRICT v_id FROM domain d
          WHERE d.name = p_name AND d.tenant IS NULL AND d.serves FOR NO KEY UPDATE;
     END IF;
-    IF EXISTS (SELECT FROM resource r WHERE r.thing = v_id AND r.uid <> p_uid) THEN
+    IF EXISTS (SELECT FROM resource r
+                WHERE r.thing = v_id AND r.uid <> p_uid AND NOT is_predecessor(r, p_uid)) THEN
         RETURN 'taken';
     ELSIF v_answer = 'kept' AND NOT is_bound(v_id) THEN
         v_answer := 'adopted';
@@ -197,6 +207,7 @@ BEGIN
     IF p_default THEN
         PERFORM set_default_system_domain(p_name);
     END IF;
+    DELETE FROM resource WHERE thing = v_id AND uid <> p_uid;
     PERFORM bind_resource(p_uid, v_id);
     RETURN v_answer;
 END $$;

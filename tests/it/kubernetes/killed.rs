@@ -214,8 +214,8 @@ impl Site {
             Place::Statement => Kill::at_statement(&self.statements, nth, &self.operator).await,
         };
         act.begin(&team).await;
-        let was_killed = self.until(expected, &team, || kill.has_come(), &what).await;
-        kill.disarm().await;
+        self.until(expected, &team, || kill.has_come(), &what).await;
+        let was_killed = kill.disarm().await;
         if was_killed {
             self.operator.start_again(&self.world).await;
             self.until(expected, &team, || false, &what).await;
@@ -224,22 +224,13 @@ impl Site {
         was_killed
     }
 
-    /// Whether the write came, before all was as it should be.
-    async fn until(
-        &self,
-        expected: &Picture,
-        team: &Team<'_>,
-        has_come: impl Fn() -> bool,
-        what: &str,
-    ) -> bool {
+    /// Returns when all is as it should be, or the operator was killed.
+    async fn until(&self, expected: &Picture, team: &Team<'_>, has_come: impl Fn() -> bool, what: &str) {
         let give_up = Instant::now() + DEADLINE;
-        loop {
+        while !has_come() {
             let picture = Picture::of(team, &self.world).await;
-            if has_come() {
-                return true;
-            }
             if picture == *expected {
-                return false;
+                return;
             }
             assert!(Instant::now() < give_up, "{what}:\n{picture:#?}\ninstead of\n{expected:#?}");
             sleep(Duration::from_millis(50)).await;

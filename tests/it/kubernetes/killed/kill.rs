@@ -1,11 +1,10 @@
 //! Kills of an operator that are to come.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, OperatorProcess, Reached, Team, When};
+use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, OperatorProcess, Team, When};
 
-use super::statement::{AtStatement, Statements};
+use super::statement::{Gate, Statements};
 
 /// Where an operator is killed.
 #[derive(Debug, Clone, Copy)]
@@ -16,13 +15,57 @@ pub(super) enum Place {
     Statement,
 }
 
-/// A kill, at a write about a team that its proxy sees, or at any statement.
-pub(super) enum Kill {
-    AtRequest { reached: Reached, armed: Arc<AtomicBool> },
-    AtStatement(AtStatement),
+/// An operator that is killed at a certain moment, unless it is spared before.
+#[derive(Clone)]
+pub(super) struct Victim {
+    operator: OperatorProcess,
+    // Held while it dies, so whoever spares it knows whether it lives.
+    fate: Arc<Mutex<Fate>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Awaited,
+    Killed,
+    Spared,
+}
+
+impl Victim {
+    fn new(operator: &OperatorProcess) -> Self {
+        Self { operator: operator.clone(), fate: Arc::new(Mutex::new(Fate::Awaited)) }
+    }
+
+    /// Returns when it is dead, or was spared.
+    pub(super) fn kill(&self) {
+        let mut fate = self.fate();
+        if *fate == Fate::Awaited {
+            self.operator.killer()();
+            *fate = Fate::Killed;
+        }
+    }
+
+    /// Nobody kills it any more; whether somebody did.
+    fn spare(&self) -> bool {
+        let mut fate = self.fate();
+        if *fate == Fate::Awaited {
+            *fate = Fate::Spared;
+        }
+        *fate == Fate::Killed
+    }
+
+    fn fate(&self) -> MutexGuard<'_, Fate> {
+        self.fate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A kill that is waited for.
+pub(super) struct Kill {
+    victim: Victim,
+    gate: Option<Gate>,
 }
 
 impl Kill {
+    /// At the `nth` write about a team that comes through `proxy`.
     pub(super) fn at_request(
         team: &Team<'_>,
         nth: usize,
@@ -30,36 +73,39 @@ impl Kill {
         (proxy, operator): (&ApiProxy, &OperatorProcess),
     ) -> Self {
         let (tenant, namespace) = (team.tenant.clone(), team.namespace.name().to_owned());
-        let armed = Arc::new(AtomicBool::new(true));
-        let is_armed = Arc::clone(&armed);
+        let victim = Victim::new(operator);
+        let (awaits, killed) = (victim.clone(), victim.clone());
         let is_about = move |request: &ApiRequest| {
-            is_armed.load(Ordering::Relaxed)
+            *awaits.fate() == Fate::Awaited
                 && (request.namespace.as_ref() == Some(&namespace) || request.name.as_ref() == Some(&tenant))
         };
-        Self::AtRequest { reached: proxy.at_write_that(is_about, nth, when, operator.killer()), armed }
+        proxy.at_write_that(is_about, nth, when, move || killed.kill());
+        Self { victim, gate: None }
     }
 
+    /// At the `nth` statement that comes from now on.
     pub(super) async fn at_statement(
         statements: &Statements,
         nth: usize,
         operator: &OperatorProcess,
     ) -> Self {
-        Self::AtStatement(statements.kill_at(nth, operator.killer()).await)
+        let victim = Victim::new(operator);
+        let gate = statements.kill_at(nth, victim.clone()).await;
+        Self { victim, gate: Some(gate) }
     }
 
     /// Whether it came.
     pub(super) fn has_come(&self) -> bool {
-        match self {
-            Self::AtRequest { reached, .. } => reached.has_come(),
-            Self::AtStatement(kill) => kill.has_come(),
-        }
+        *self.victim.fate() == Fate::Killed
     }
 
-    /// What comes later, such as a usage that is counted anew, kills nobody.
-    pub(super) async fn disarm(self) {
-        match self {
-            Self::AtRequest { armed, .. } => armed.store(false, Ordering::Relaxed),
-            Self::AtStatement(kill) => kill.disarm().await,
+    /// It does not come any more: what is written later, such as a usage that is counted anew, kills
+    /// nobody. Whether it came before.
+    pub(super) async fn disarm(self) -> bool {
+        let was_killed = self.victim.spare();
+        if let Some(gate) = self.gate {
+            gate.open().await;
         }
+        was_killed
     }
 }

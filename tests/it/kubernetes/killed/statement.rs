@@ -6,6 +6,8 @@ use sqlx::{Executor as _, PgPool, PgTransaction};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::kill::Victim;
+
 /// Every statement by which an operator writes holds its epoch first. The one whose turn it is waits
 /// there for the test, and so do those after it.
 const TURNS: &str = "
@@ -34,38 +36,34 @@ impl Statements {
         Self(pool.clone())
     }
 
-    /// Calls `kill` in the middle of the `nth` statement from now on, and lets it come to its end then.
-    pub(super) async fn kill_at(&self, nth: usize, kill: impl FnOnce() + Send + 'static) -> AtStatement {
+    /// Kills in the middle of the `nth` statement from now on, which comes to its end then.
+    pub(super) async fn kill_at(&self, nth: usize, victim: Victim) -> Gate {
         let mut gate = self.0.begin().await.expect("Postgres answers");
         gate.execute("SELECT pg_advisory_xact_lock(1)").await.expect("nobody has it");
         stop_at(&self.0, Some(nth)).await;
-        let killed = tokio::spawn(async move {
+        let opened = tokio::spawn(async move {
             while !is_waited_for(&mut gate).await {
                 sleep(LOOK).await;
             }
-            kill();
+            victim.kill();
             gate.rollback().await.expect("the gate opens");
         });
-        AtStatement { pool: self.0.clone(), killed }
+        Gate { pool: self.0.clone(), opened }
     }
 }
 
-/// A kill that is waited for.
-pub(super) struct AtStatement {
+/// What statements wait at.
+pub(super) struct Gate {
     pool: PgPool,
-    killed: JoinHandle<()>,
+    opened: JoinHandle<()>,
 }
 
-impl AtStatement {
-    /// Whether it came, and the statement goes on.
-    pub(super) fn has_come(&self) -> bool {
-        self.killed.is_finished()
-    }
-
-    /// It does not come any more.
-    pub(super) async fn disarm(self) {
+impl Gate {
+    /// No statement waits any more.
+    pub(super) async fn open(self) {
         stop_at(&self.pool, None).await;
-        self.killed.abort();
+        self.opened.abort();
+        let _ = self.opened.await;
     }
 }
 
