@@ -56,12 +56,12 @@ impl Cluster {
     }
 
     /// A control plane of one test, which may take the API server away and fill it with objects.
-    /// There is one at a time beside the shared one: each takes 420 MiB.
+    /// There are two at a time beside the shared one: each takes 420 MiB.
     ///
     /// # Panics
     /// It does not start: the programs of Kubernetes are not built, or there is no etcd.
     pub async fn start() -> Self {
-        static TURN: Semaphore = Semaphore::const_new(1);
+        static TURN: Semaphore = Semaphore::const_new(2);
         let turn = TURN.acquire().await.expect("nobody closes it");
         Self::new(Some(turn)).await
     }
