@@ -41,8 +41,9 @@ impl Kind for ApiToken {
             let (world, found) = observe(self, context).await?;
             match plan(self, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => match act(self, step, &world, &found, context).await? {
+                Next::Step(step) => match act(self, step, &world, &found, context).await {
                     Ok(()) => {}
+                    Err(Obstacle::Failure(failure)) => return Err(failure),
                     Err(Obstacle::Row(refused)) => return Ok(plan::refused(self, &world, refused)),
                     Err(Obstacle::Secret(refusal)) => {
                         let (world, _) = observe(self, context).await?;
@@ -90,7 +91,7 @@ async fn act(
     world: &World,
     found: &Found,
     context: &Context,
-) -> Result<Result<(), Obstacle>, Failure> {
+) -> Result<(), Obstacle> {
     let (store, epoch, uid) = (&context.store, context.epoch, uid(object));
     match step {
         Step::Withdraw => store.withdraw_token(epoch, uid, world.now).await?,
@@ -100,11 +101,7 @@ async fn act(
             let token = PlainToken::generate(kind(object)).map_err(|_none| Failure::Randomness)?;
             let (name, values) = (secret_name(object), [(KEY, token.expose())]);
             let takes_its_place = world.token.as_ref().is_some_and(|former| former.active);
-            if let Err(refusal) =
-                secret::check(object, &name, found, &values, takes_its_place, context).await?
-            {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            secret::check(object, &name, found, &values, takes_its_place, context).await?;
             let id = new_id(world.now);
             let new = TokenToDeclare {
                 id,
@@ -115,18 +112,14 @@ async fn act(
                 expires_at: expires_at(object),
                 asked: world.asked.as_deref(),
             };
-            if let Err(refused) = store.declare_token(epoch, uid, new, world.now).await? {
-                return Ok(Err(Obstacle::Row(refused)));
-            }
-            if let Err(refusal) = secret::write(object, &name, found, &values, context).await? {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            store.declare_token(epoch, uid, new, world.now).await??;
+            secret::write(object, &name, found, &values, context).await?;
             store.activate_token(epoch, uid, id).await?;
             let reason = if takes_its_place { Reason::SecretRotated } else { Reason::SecretWritten };
             context.tell(object, reason).await;
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn kind(object: &ApiToken) -> TokenKind {

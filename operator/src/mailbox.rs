@@ -47,8 +47,9 @@ impl Kind for Mailbox {
             let world = observe(self, &secret_name, context).await?;
             match plan(&secret_name, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => match act(self, step, &secret_name, context).await? {
+                Next::Step(step) => match act(self, step, &secret_name, context).await {
                     Ok(()) => {}
+                    Err(Obstacle::Failure(failure)) => return Err(failure),
                     Err(Obstacle::Row(refused)) => return Ok(plan::refused(&world, refused)),
                     Err(Obstacle::Secret(refusal)) => {
                         let world = observe(self, &secret_name, context).await?;
@@ -132,12 +133,7 @@ async fn is_told(
 }
 
 /// Carries out one step; says what is in its way.
-async fn act(
-    object: &Mailbox,
-    step: Step<'_>,
-    secret_name: &str,
-    context: &Context,
-) -> Result<Result<(), Obstacle>, Failure> {
+async fn act(object: &Mailbox, step: Step<'_>, secret_name: &str, context: &Context) -> Result<(), Obstacle> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
         Step::Withhold => store.withhold_mailbox(epoch, uid).await?,
@@ -146,9 +142,7 @@ async fn act(
             orphan::succeed(object, Some(tenant), None, context).await?;
             let password = password::generate()?;
             let values = [(ADDRESS, object.spec.address.as_str()), (PASSWORD, &password)];
-            if let Err(refusal) = secret::check(object, secret_name, secret, &values, works, context).await? {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            secret::check(object, secret_name, secret, &values, works, context).await?;
             let hash = password::hash(&password).await?;
             let mailbox = DeclaredMailbox {
                 tenant,
@@ -158,14 +152,10 @@ async fn act(
                 adopt: object.spec.adoption_policy == AdoptionPolicy::IfUnowned,
                 asked: object.annotations().get(annotation::ROTATE).map(String::as_str),
             };
-            if let Err(refused) = store.declare_mailbox(epoch, uid, mailbox, now).await? {
-                return Ok(Err(Obstacle::Row(refused)));
-            }
-            if let Err(refusal) = secret::write(object, secret_name, secret, &values, context).await? {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            store.declare_mailbox(epoch, uid, mailbox, now).await??;
+            secret::write(object, secret_name, secret, &values, context).await?;
             store.activate_mailbox(epoch, uid, &hash).await?;
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }

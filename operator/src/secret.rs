@@ -84,11 +84,32 @@ pub(crate) async fn find<K: Kind>(object: &K, name: &str, context: &Context) -> 
 }
 
 /// What keeps a step from being carried out.
+#[derive(Debug)]
 pub(crate) enum Obstacle {
     /// There can be no such row.
     Row(NotDeclared),
     /// The Secret can't be written.
     Secret(Refusal),
+    /// It is tried again.
+    Failure(Failure),
+}
+
+impl From<NotDeclared> for Obstacle {
+    fn from(refused: NotDeclared) -> Self {
+        Self::Row(refused)
+    }
+}
+
+impl From<Refusal> for Obstacle {
+    fn from(refusal: Refusal) -> Self {
+        Self::Secret(refusal)
+    }
+}
+
+impl<E: Into<Failure>> From<E> for Obstacle {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into())
+    }
 }
 
 /// Why a Secret can't be written.
@@ -104,13 +125,21 @@ impl Refusal {
     /// How an object stands whose Secret can't be written. It is tried again soon, since what is in
     /// the way tells nobody when it goes.
     pub(crate) fn standing<S>(self, status: S) -> Standing<S> {
-        let not_ready = |reason| Standing::not_ready(status, reason, Outlook::Stuck).soon();
+        let standing = Standing::not_ready(status, self.reason(), Outlook::Stuck).soon();
         match self {
-            Self::Immutable => not_ready(Reason::SecretImmutable),
-            Self::Denied(why) => not_ready(Reason::SecretRefused).explained(format!(
+            Self::Immutable => standing,
+            Self::Denied(why) => standing.explained(format!(
                 "The API server refuses the Secret ({why}): change what is asked of Secrets in this namespace. \
                  It is tried again every minute."
             )),
+        }
+    }
+
+    /// The reason of its condition.
+    pub(crate) fn reason(&self) -> Reason {
+        match self {
+            Self::Immutable => Reason::SecretImmutable,
+            Self::Denied(_) => Reason::SecretRefused,
         }
     }
 }
@@ -118,6 +147,9 @@ impl Refusal {
 /// Whether these values could be written. Asked before a row changes, so that what can't be written ends
 /// nothing; the API server is asked only where something is lost otherwise: a credential that `works`,
 /// or time, since it refused the last time.
+///
+/// # Errors
+/// As [`write`].
 pub(crate) async fn check<K: Kind>(
     object: &K,
     name: &str,
@@ -125,9 +157,9 @@ pub(crate) async fn check<K: Kind>(
     values: &[(&str, &str)],
     works: bool,
     context: &Context,
-) -> Result<Result<(), Refusal>, Failure> {
+) -> Result<(), Obstacle> {
     if !works && !was_refused(object) {
-        return Ok(found.is_writable());
+        return Ok(found.is_writable()?);
     }
     send(object, name, found, values, true, context).await
 }
@@ -140,18 +172,18 @@ fn was_refused<K: Kind>(object: &K) -> bool {
         .any(|one| one.type_ == ConditionType::Ready.as_str() && one.reason == Reason::SecretRefused.as_str())
 }
 
-/// Writes these values, and no others, over what was `found`; says why where it is not taken. Whatever
-/// happened to the Secret since it was found is a [`Failure::Stale`], and stays.
+/// Writes these values, and no others, over what was `found`. Whatever happened to the Secret since it was
+/// found is a [`Failure::Stale`], and stays.
 ///
 /// # Errors
-/// [`Failure`]; also for one that is [`Found::Foreign`].
+/// [`Refusal`] where it is not taken; [`Failure`], also for one that is [`Found::Foreign`].
 pub(crate) async fn write<K: Kind>(
     object: &K,
     name: &str,
     found: &Found,
     values: &[(&str, &str)],
     context: &Context,
-) -> Result<Result<(), Refusal>, Failure> {
+) -> Result<(), Obstacle> {
     send(object, name, found, values, false, context).await
 }
 
@@ -162,17 +194,15 @@ async fn send<K: Kind>(
     values: &[(&str, &str)],
     dry_run: bool,
     context: &Context,
-) -> Result<Result<(), Refusal>, Failure> {
-    if let Err(refusal) = found.is_writable() {
-        return Ok(Err(refusal));
-    }
+) -> Result<(), Obstacle> {
+    found.is_writable()?;
     let parameters = PostParams { dry_run, field_manager: Some(FIELD_MANAGER.to_owned()) };
     let values: BTreeMap<String, ByteString> = values
         .iter()
         .map(|(key, value)| ((*key).to_owned(), ByteString(value.as_bytes().to_vec())))
         .collect();
     let sent = match found {
-        Found::Foreign => return Err(Failure::Stale),
+        Found::Foreign => return Err(Failure::Stale.into()),
         Found::Absent => {
             let uid = object.uid().unwrap_or_default();
             let labels = [(MANAGED_BY.0, MANAGED_BY.1), (OWNER, &uid)];
@@ -195,15 +225,15 @@ async fn send<K: Kind>(
             // changed, is a conflict.
             let changed = Secret { data: Some(values), ..Secret::clone(secret) };
             match api(object, context).replace(name, &parameters, &changed).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() => return Err(Failure::Stale),
+                Err(kube::Error::Api(status)) if status.is_not_found() => return Err(Failure::Stale.into()),
                 sent => sent,
             }
         }
     };
     match sent {
-        Ok(_) => Ok(Ok(())),
+        Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if REFUSALS.contains(&status.code) => {
-            Ok(Err(Refusal::Denied(told(&status, name))))
+            Err(Refusal::Denied(told(&status, name)).into())
         }
         Err(error) => Err(error.into()),
     }

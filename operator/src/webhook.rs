@@ -15,7 +15,7 @@ use crate::controller::uid;
 use crate::failure::Failure;
 use crate::identity::noted;
 use crate::kind::{Kind, kind};
-use crate::secret::{self, Found, Obstacle, Refusal};
+use crate::secret::{self, Found, Obstacle};
 use crate::standing::{Reason, Standing};
 use crate::{orphan, tenancy};
 
@@ -40,8 +40,9 @@ impl Kind for Webhook {
             let (world, found) = observe(self, context).await?;
             match plan(self, &world) {
                 Next::Done(standing) => return Ok(standing),
-                Next::Step(step) => match act(self, step, &world, &found, context).await? {
+                Next::Step(step) => match act(self, step, &world, &found, context).await {
                     Ok(()) => {}
+                    Err(Obstacle::Failure(failure)) => return Err(failure),
                     Err(Obstacle::Row(refused)) => return Ok(plan::refused(self, &world, refused)),
                     Err(Obstacle::Secret(refusal)) => {
                         let (world, _) = observe(self, context).await?;
@@ -88,7 +89,7 @@ async fn act(
     world: &World,
     found: &Found,
     context: &Context,
-) -> Result<Result<(), Obstacle>, Failure> {
+) -> Result<(), Obstacle> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
         Step::Withdraw => store.withdraw_webhook(epoch, uid).await?,
@@ -97,15 +98,11 @@ async fn act(
             let id = new_id(now);
             let events: Vec<&str> = object.spec.events.iter().map(String::as_str).collect();
             let secret = generated()?;
-            if let Err(refusal) = check(object, world, found, &secret, context).await? {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            check(object, world, found, &secret, context).await?;
             let secret = context.sealer.seal(id, secret.expose());
             let new = NewWebhook { id, tenant, url, events: &events, secret: &secret };
             let asked = WebhookAsked { rotate: world.rotate.as_deref(), reenable: world.reenable.as_deref() };
-            if let Err(refused) = store.declare_webhook(epoch, uid, new, asked, now).await? {
-                return Ok(Err(Obstacle::Row(refused)));
-            }
+            store.declare_webhook(epoch, uid, new, asked, now).await??;
             if world.webhook.as_ref().is_some_and(|former| former.disabled) {
                 context.tell(object, Reason::WebhookReenabled).await;
             }
@@ -114,9 +111,7 @@ async fn act(
         Step::SetUrl(url) => store.set_webhook_url(epoch, uid, url).await?,
         Step::Rotate { webhook, asked } => {
             let secret = generated()?;
-            if let Err(refusal) = check(object, world, found, &secret, context).await? {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            check(object, world, found, &secret, context).await?;
             let secret = context.sealer.seal(webhook, secret.expose());
             store.rotate_declared_webhook(epoch, uid, &secret, asked, now).await?;
         }
@@ -124,17 +119,14 @@ async fn act(
             let secret =
                 context.sealer.open(webhook.id, &webhook.secret).map_err(|_closed| Failure::Sealed)?;
             let values = [(KEY, secret.as_str())];
-            if let Err(refusal) = secret::write(object, &secret_name(object), found, &values, context).await?
-            {
-                return Ok(Err(Obstacle::Secret(refusal)));
-            }
+            secret::write(object, &secret_name(object), found, &values, context).await?;
             let takes_its_place = !webhook.active && matches!(found, Found::Own(_));
             let reason = if takes_its_place { Reason::SecretRotated } else { Reason::SecretWritten };
             context.tell(object, reason).await;
         }
         Step::Activate(webhook) => store.activate_webhook(epoch, uid, webhook).await?,
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Whether a new secret could be written in place of the one there is.
@@ -144,7 +136,7 @@ async fn check(
     found: &Found,
     secret: &WebhookSecret,
     context: &Context,
-) -> Result<Result<(), Refusal>, Failure> {
+) -> Result<(), Obstacle> {
     let works = world.webhook.as_ref().is_some_and(|former| former.active);
     secret::check(object, &secret_name(object), found, &[(KEY, secret.expose())], works, context).await
 }

@@ -122,9 +122,8 @@ pub(super) fn refused(object: &Webhook, world: &World, refused: NotDeclared) -> 
 
 /// How an object stands whose Secret can't be written.
 pub(super) fn unwritten(object: &Webhook, world: &World, refusal: Refusal) -> Standing<WebhookStatus> {
-    let standing = refusal.standing(status(object, world));
-    let reason = standing.verdicts[0].reason;
-    standing.with(delivering(world, reason))
+    let delivering = delivering(world, refusal.reason());
+    refusal.standing(status(object, world)).with(delivering)
 }
 
 fn not_accepted(
