@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempmail_model::id::new_id;
 use tempmail_model::limits::Limits;
 use uuid::Uuid;
 
@@ -39,5 +38,5 @@ pub(crate) fn check_length(state: &AppState, password: &str) -> Result<(), ApiEr
 /// The store's.
 pub(crate) async fn remove(state: &AppState, id: Uuid, now: Timestamp) -> Result<bool, ApiError> {
     let hold_days = state.config.limits.address_hold_days;
-    Ok(state.store.remove_mailbox(id, new_id(now), now, hold_days).await?)
+    Ok(state.store.remove_mailbox(id, now, hold_days).await?)
 }

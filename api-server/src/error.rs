@@ -63,6 +63,11 @@ impl From<StoreError> for StoreFault {
                 );
                 Self::Internal
             }
+            // This version does not know it; during an upgrade another process may.
+            unknown @ (StoreError::UnknownWord { .. } | StoreError::Inconsistent { .. }) => {
+                tracing::error!("{unknown}");
+                Self::Unavailable
+            }
             other => {
                 tracing::error!("{other}");
                 Self::Internal

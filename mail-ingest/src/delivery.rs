@@ -4,6 +4,7 @@
 //! verdict after the commit.
 
 mod batcher;
+mod large;
 mod prepare;
 mod shared_inbox;
 mod under_way;
@@ -16,11 +17,12 @@ use tempmail_model::address::{RecipientAddress, ReservedLocalParts};
 use tempmail_model::clock::Clock;
 pub use tempmail_model::trace::Protocol;
 use tempmail_runtime::config::Config;
-use tempmail_store::{DeliveryRules, Store};
+use tempmail_store::{DeliveryRules, NewMail, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use self::batcher::{Batcher, Waiting};
+use self::large::LargeMail;
 use self::shared_inbox::SharedInboxRoom;
 pub use self::under_way::{MailUnderWay, UnderWay};
 use crate::memory::MemoryPermit;
@@ -69,22 +71,18 @@ pub struct Delivery {
     context: Arc<Context>,
 }
 
-#[derive(Debug)]
 struct Context {
     hostname: String,
     reserved: ReservedLocalParts,
-    clock: ClockHandle,
+    clock: Arc<dyn Clock>,
     shared_inboxes: SharedInboxRoom,
+    large: LargeMail,
     under_way: UnderWay,
 }
 
-/// A clock that `Debug` can pass over.
-#[derive(Clone)]
-struct ClockHandle(Arc<dyn Clock>);
-
-impl std::fmt::Debug for ClockHandle {
+impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Clock")
+        f.debug_struct("Context").field("hostname", &self.hostname).finish_non_exhaustive()
     }
 }
 
@@ -106,12 +104,13 @@ impl Delivery {
             under_way: under_way.clone(),
             hostname: config.smtp.hostname.clone(),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
-            clock: ClockHandle(Arc::clone(&clock)),
+            clock: Arc::clone(&clock),
             shared_inboxes: SharedInboxRoom::new(
                 config.limits.inbox_bytes,
                 config.retention.free_hours,
                 store.clone(),
             ),
+            large: LargeMail::new(store.clone(), Arc::clone(&clock), config.retention.free_hours),
         };
         let batcher = tokio::spawn(Batcher::new(store, bus, clock, rules, under_way).run(receiver));
         (Self { waiting: sender, context: Arc::new(context) }, batcher)
@@ -124,43 +123,58 @@ impl Delivery {
 
     /// Stores a mail for all of its recipients or for none, and returns when that is certain.
     pub async fn deliver(&self, mail: ReceivedMail) -> Verdict {
+        let Context { hostname, reserved, clock, large, .. } = &*self.context;
         let memory = mail.memory;
         let recipients = mail.recipients.clone();
-        let prepared = prepare::prepare(
-            prepare::Parts {
-                peer: mail.peer,
-                hello: mail.hello,
-                protocol: mail.protocol,
-                sender: mail.sender,
-                recipients: mail.recipients,
-                data: mail.data,
-            },
-            &self.context.hostname,
-            &self.context.reserved,
-            self.context.clock.0.now(),
-        )
-        .await;
-        let Some(prepared) = prepared else {
+        let turn = large.turn(mail.data.len()).await;
+        let parts = prepare::Parts {
+            peer: mail.peer,
+            hello: mail.hello,
+            protocol: mail.protocol,
+            sender: mail.sender,
+            recipients: mail.recipients,
+            data: mail.data,
+        };
+        let Some(mut prepared) = prepare::prepare(parts, hostname, reserved, clock.now()).await else {
             return Verdict::TryAgain;
         };
-        let room = &self.context.shared_inboxes;
-        let now = self.context.clock.0.now();
-        for (address, message) in recipients.iter().zip(&prepared.recipients) {
-            match room.fits(address.inbox_key(), message.size, now).await {
-                Ok(true) => {}
-                Ok(false) => return Verdict::Full,
-                Err(error) => {
-                    tracing::warn!(%error, "the room of a shared inbox is not known");
-                    return Verdict::TryAgain;
-                }
-            }
+        if let Err(verdict) = self.check_shared_inboxes(&recipients, &prepared).await {
+            return verdict;
         }
+        let stored_ahead = match large.store_ahead(&mut prepared).await {
+            Ok(stored_ahead) => stored_ahead,
+            Err(verdict) => return verdict,
+        };
+        drop(turn);
         let (reply, verdict) = oneshot::channel();
         let verdict = match self.waiting.send(Waiting { mail: prepared, reply }).await {
             Ok(()) => verdict.await.unwrap_or(Verdict::TryAgain),
             Err(_) => Verdict::TryAgain,
         };
+        if let (Some(stored_ahead), false) = (stored_ahead, verdict == Verdict::Stored) {
+            large.discard(stored_ahead).await;
+        }
         drop(memory);
         verdict
+    }
+
+    /// Whether the messages fit into the shared inboxes that they go to.
+    async fn check_shared_inboxes(
+        &self,
+        recipients: &[RecipientAddress],
+        mail: &NewMail,
+    ) -> Result<(), Verdict> {
+        let Context { shared_inboxes, clock, .. } = &*self.context;
+        for (address, message) in recipients.iter().zip(&mail.recipients) {
+            match shared_inboxes.fits(address.inbox_key(), message.size, clock.now()).await {
+                Ok(true) => {}
+                Ok(false) => return Err(Verdict::Full),
+                Err(error) => {
+                    tracing::warn!(%error, "the capacity of a shared inbox is not known");
+                    return Err(Verdict::TryAgain);
+                }
+            }
+        }
+        Ok(())
     }
 }

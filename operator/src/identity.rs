@@ -30,7 +30,7 @@ pub(crate) async fn noted<K: Kind>(object: &K, context: &Context) -> Result<Reso
             context.store.record_resource(context.epoch, context.cluster, &identity).await?;
             let fresh = Resource {
                 identity: identity.clone(),
-                thing: None,
+                row_id: None,
                 verify_handled: None,
                 rotate_handled: None,
                 reenable_handled: None,

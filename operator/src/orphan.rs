@@ -70,8 +70,8 @@ pub(crate) async fn succeed<K: Kind>(
     if current.is_none_or(|current| current.uid() != object.uid()) {
         return Err(Failure::Stale);
     }
-    for Resource { identity, thing, .. } in predecessors {
-        let retained = identity.retained || (thing.is_some() && thing == adopt);
+    for Resource { identity, row_id, .. } in predecessors {
+        let retained = identity.retained || (row_id.is_some() && row_id == adopt);
         let (kind, uid) = (identity.kind.as_str(), identity.uid);
         if release(identity.kind, uid, retained, context).await? {
             tracing::warn!(kind, %uid, retained, "an object was made again after it vanished: its row was let go of");

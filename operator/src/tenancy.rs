@@ -62,7 +62,7 @@ pub(crate) async fn resolve<K: Kind>(object: &K, context: &Context) -> Result<Te
     let outlook = if age.unsigned_abs() < ON_ITS_WAY { Outlook::Waits } else { Outlook::Stuck };
     let Some(tenant) = allowing(object, context).await? else { return Ok(Tenancy::NotPermitted(outlook)) };
     let resource = context.store.find_resource(uid(&*tenant)).await?;
-    Ok(resource.and_then(|resource| resource.thing).map_or(Tenancy::NotReady, Tenancy::Permitted))
+    Ok(resource.and_then(|resource| resource.row_id).map_or(Tenancy::NotReady, Tenancy::Permitted))
 }
 
 /// The object's Tenant, if it is there and allows the namespace.

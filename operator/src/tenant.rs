@@ -43,7 +43,7 @@ impl Kind for Tenant {
             return Ok(Standing::refused(TenantStatus::default(), Reason::InvalidSpec, Outlook::Stuck)
                 .explained("The annotation tempmail.dev/adopt-tenant is not the id of a tenant."));
         };
-        if resource.thing.is_none() {
+        if resource.row_id.is_none() {
             orphan::succeed(self, None, declared.adopt, context).await?;
         }
         let is_new = match context.store.declare_tenant(context.epoch, uid(self), declared, now).await? {
@@ -61,11 +61,11 @@ impl Kind for Tenant {
             // It is there now, or may allow others than before.
             context.pull_dependents(&Of::Tenant(&self.name_any()));
         }
-        let resource = match resource.thing {
+        let resource = match resource.row_id {
             Some(_) => resource,
             None => noted(self, context).await?,
         };
-        let Some(id) = resource.thing else { return Err(Failure::Unsettled) };
+        let Some(id) = resource.row_id else { return Err(Failure::Unsettled) };
         let standing = standing(id, context).await?;
         Ok(match declared.adopt {
             Some(asked) if asked != id => standing.explained(adopts_no_other(id)),

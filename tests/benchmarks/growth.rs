@@ -287,7 +287,7 @@ fn fill_label(step: usize) -> String {
 
 /// Where the partition of a moment ends.
 fn next_slot(now: Timestamp) -> Timestamp {
-    let width = RetentionClass::FREE.slot_width().as_secs();
+    let width = RetentionClass::FREE.partition_width().as_secs();
     now + SignedDuration::from_secs(width - now.as_second().rem_euclid(width))
 }
 

@@ -71,7 +71,7 @@ impl Operator {
         let operator = site.operator(&self, directory.path())?;
         site.until(&operator, "SELECT count(*) FROM domain WHERE tenant IS NOT NULL", self.domains).await?;
         let declared = began.elapsed();
-        site.until(&operator, "SELECT count(*) FROM domain WHERE txt_found IS NOT NULL", self.domains)
+        site.until(&operator, "SELECT count(*) FROM domain WHERE txt_result IS NOT NULL", self.domains)
             .await?;
         let checked = began.elapsed();
         let settled = site.quiet(&operator).await? - began;

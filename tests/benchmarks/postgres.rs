@@ -15,7 +15,7 @@ use tempmail_model::address::{RecipientAddress, Reserved};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, Store};
+use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, RawData, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -142,8 +142,13 @@ impl Alone {
         store.migrate().await?;
         store.record_free_class(RetentionClass::FREE).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        store.ensure_slot(RetentionClass::FREE, clock.now()).await?;
-        store.ensure_slot(RetentionClass::FREE, clock.now() + RetentionClass::FREE.slot_width()).await?;
+        store.ensure_message_partition(RetentionClass::FREE, clock.now()).await?;
+        store
+            .ensure_message_partition(
+                RetentionClass::FREE,
+                clock.now() + RetentionClass::FREE.partition_width(),
+            )
+            .await?;
         let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 52_428_800 };
         let data = self.data();
         let mut writer = store.writer().await?;
@@ -171,8 +176,8 @@ fn mail(clock: &SystemClock, data: &[u8], number: usize) -> anyhow::Result<NewMa
     let address = RecipientAddress::parse(&format!("{number}alone@{DOMAIN}")).context("a good address")?;
     Ok(NewMail {
         id: new_id(now),
-        raw: data.to_vec(),
-        for_at: 100,
+        raw: RawData::WithMessages(data.to_vec()),
+        for_clause_offset: 100,
         sender: "sender@bench.example".into(),
         from_text: "Load Generator <sender@bench.example>".into(),
         from_email: "sender@bench.example".into(),

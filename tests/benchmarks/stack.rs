@@ -152,7 +152,7 @@ impl Stack {
     /// # Errors
     /// Postgres is away.
     pub async fn move_to(&self, moment: Timestamp) -> anyhow::Result<()> {
-        self.make_slots(RetentionClass::FREE, moment).await?;
+        self.make_partitions(RetentionClass::FREE, moment).await?;
         self.clock.advance(moment.duration_since(self.clock.now()));
         Ok(())
     }
@@ -161,9 +161,9 @@ impl Stack {
     ///
     /// # Errors
     /// Postgres is away.
-    pub async fn make_slots(&self, class: RetentionClass, moment: Timestamp) -> anyhow::Result<()> {
-        self.store.ensure_slot(class, moment).await?;
-        self.store.ensure_slot(class, moment + class.slot_width()).await?;
+    pub async fn make_partitions(&self, class: RetentionClass, moment: Timestamp) -> anyhow::Result<()> {
+        self.store.ensure_message_partition(class, moment).await?;
+        self.store.ensure_message_partition(class, moment + class.partition_width()).await?;
         Ok(())
     }
 

@@ -107,11 +107,21 @@ impl Database {
     /// A copy of the migrated template.
     pub async fn create() -> Self {
         static MADE: OnceCell<()> = OnceCell::const_new();
-        static NEXT: AtomicU32 = AtomicU32::new(1);
         MADE.get_or_init(make_template).await;
+        Self::of_template(TEMPLATE).await
+    }
+
+    /// One without tables, for `tempmail migrate`.
+    pub async fn empty() -> Self {
+        tokio::task::spawn_blocking(server).await.expect("the server starts");
+        Self::of_template("template1").await
+    }
+
+    async fn of_template(template: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let server = server();
-        admin(&server.url, format!("CREATE DATABASE {name} TEMPLATE {TEMPLATE}")).await;
+        admin(&server.url, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
         Self { url: server.url(&name), name, is_shared: true }
     }
 

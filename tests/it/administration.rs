@@ -1,7 +1,8 @@
 //! `tempmail tenant`, `token` and `system-domain`: the real program over the database of a
-//! running installation.
+//! running installation. `tempmail migrate`, which makes that database.
 
 mod database;
+mod schema;
 mod system_domain;
 mod tenant;
 mod tenant_deletion;

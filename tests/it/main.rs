@@ -24,6 +24,7 @@ mod races;
 mod realtime;
 mod security;
 mod smtp;
+mod store;
 mod stream;
 mod token_api;
 mod up;

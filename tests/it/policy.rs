@@ -181,7 +181,7 @@ fn sql_does_not_ask_the_server_for_the_time() {
     let mut files = Vec::new();
     // No other crate has SQL: none of them depends on sqlx.
     list_files(&root().join("libs/store"), &mut files);
-    assert!(files.iter().any(|file| file.ends_with("0001_schema.sql")), "the migrations are looked at");
+    assert!(files.iter().any(|file| file.ends_with("0001_baseline.sql")), "the migrations are looked at");
     for file in files {
         let text = std::fs::read_to_string(&file).expect("source is UTF-8").to_ascii_lowercase();
         let code = text

@@ -58,19 +58,19 @@ const HOT: &[Hot] = &[
     Hot { name: "clear_inbox", indexes: INBOX, rows: LIST },
     Hot {
         name: "find_readable_message",
-        indexes: &["message_pkey", "raw_pkey", "domain_serving", "mailbox_address", "purge_inbox"],
-        rows: 6,
+        indexes: &["message_pkey", "raw_pkey", "domain_serving", "mailbox_address", "tenant_pkey", PURGE],
+        rows: 7,
     },
-    Hot { name: "find_mailbox_message", indexes: &["message_pkey", "raw_pkey", "purge_inbox"], rows: 3 },
+    Hot { name: "find_mailbox_message", indexes: &["message_pkey", "raw_pkey", PURGE], rows: 3 },
     Hot { name: "raw_chunk", indexes: &["raw_pkey"], rows: 1 },
     Hot {
         name: "list_mailbox_messages",
-        indexes: &["mailbox_pkey", "tenant_pkey", "free_class_pkey", "message_inbox_seq_idx", "purge_inbox"],
+        indexes: &["mailbox_pkey", "tenant_pkey", "free_class_pkey", "message_inbox_seq_idx", PURGE],
         rows: LIST,
     },
     Hot {
         name: "mailbox_used",
-        indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", "purge_inbox"],
+        indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", PURGE],
         rows: LIST,
     },
     Hot {
@@ -81,7 +81,7 @@ const HOT: &[Hot] = &[
             "usage_pkey",
             "message_inbox_seq_idx",
             "message_pkey",
-            "purge_inbox",
+            PURGE,
         ],
         rows: 2 * LIST,
     },
@@ -93,8 +93,8 @@ const HOT: &[Hot] = &[
         indexes: &["message_seq_idx", "message_pkey", "message_inbox_seq_idx"],
         rows: 10_000,
     },
-    Hot { name: "list_arrived", indexes: &["message_pkey", "purge_inbox"], rows: 100 },
-    Hot { name: "look", indexes: &["stream_pkey", "change_xid"], rows: 100 },
+    Hot { name: "list_arrived", indexes: &["message_pkey", PURGE], rows: 100 },
+    Hot { name: "poll_stream", indexes: &["stream_pkey", "change_xid"], rows: 100 },
     Hot {
         name: "scan_mailbox",
         indexes: &[
@@ -103,7 +103,7 @@ const HOT: &[Hot] = &[
             "tenant_pkey",
             "free_class_pkey",
             "message_inbox_seq_idx",
-            "purge_inbox",
+            PURGE,
         ],
         rows: LIST,
     },
@@ -115,7 +115,7 @@ const HOT: &[Hot] = &[
             "mailbox_pkey",
             "domain_pkey",
             "message_tenant_seq_idx",
-            "purge_inbox",
+            PURGE,
         ],
         rows: LIST,
     },
@@ -128,7 +128,7 @@ const HOT: &[Hot] = &[
             "usage_pkey",
             "message_inbox_seq_idx",
             "message_pkey",
-            "purge_inbox",
+            PURGE,
         ],
         rows: LIST,
     },
@@ -142,6 +142,7 @@ const HOT: &[Hot] = &[
             "tenant_pkey",
             "usage_pkey",
             "webhook_tenant",
+            "message_partition_pkey",
         ],
         rows: 200,
     },
@@ -159,7 +160,7 @@ const HOT: &[Hot] = &[
             "message_pkey",
             "mailbox_pkey",
             "domain_pkey",
-            "purge_inbox",
+            PURGE,
         ],
         rows: 100,
     },
@@ -172,6 +173,9 @@ const HOT: &[Hot] = &[
 /// Webhooks with waiting events, and a few.
 const WAITING_LANES: u64 = filled::LANES as u64 + 10;
 
+/// Finds what hides a message.
+const PURGE: &str = "purge_inbox_owner_address_up_to_seq_of_owner_key";
+
 const INBOX: &[&str] = &[
     "domain_serving",
     "mailbox_address",
@@ -179,10 +183,10 @@ const INBOX: &[&str] = &[
     "stream_pkey",
     "free_class_pkey",
     "message_inbox_seq_idx",
-    "purge_inbox",
+    PURGE,
 ];
 
-const DELETION: &[&str] = &["message_pkey", "raw_pkey", "mailbox_pkey", "domain_pkey", "usage_pkey"];
+const DELETION: &[&str] = &["message_pkey", "raw_pkey", "usage_pkey", "message_partition_pkey", PURGE];
 
 /// Statements of upkeep, of starts, and of what a client does now and then.
 const COLD: &[&str] = &[
@@ -216,6 +220,10 @@ const COLD: &[&str] = &[
     "restart_custom_domain",
     "withhold_custom_domain",
     "release_custom_domain",
+    "look_ahead",
+    "store_raw",
+    "discard_raw",
+    "expire_usage",
     "drop_events",
     "release_webhooks",
     "forget_events",
@@ -229,7 +237,7 @@ const COLD: &[&str] = &[
     "claim_due_domains",
     "clock_offset",
     "count_due_domains",
-    "count_slots",
+    "count_partitions",
     "create_custom_domain",
     "create_mailbox",
     "declare_mailbox",
@@ -239,15 +247,14 @@ const COLD: &[&str] = &[
     "create_webhook",
     "default_system_domain",
     "delete_ended_tokens",
-    "delete_purged",
     "delete_released_mailboxes",
     "delete_removed_domains",
     "delete_removed_tenants",
     "forget_changes",
     "delete_webhook",
-    "detach_slot",
-    "drop_detached_slots",
-    "ensure_slot",
+    "detach_message_partition",
+    "drop_detached_partitions",
+    "ensure_message_partition",
     "ensure_tenant",
     "fail_custom_domain",
     "find_custom_domain",
@@ -260,9 +267,9 @@ const COLD: &[&str] = &[
     "forget_usage",
     "insert_token",
     "list_custom_domains",
-    "list_expired_slots",
+    "list_expired_partitions",
     "list_mailbox_addresses",
-    "list_missing_slots",
+    "list_missing_partitions",
     "list_purges",
     "list_remaining",
     "list_shared_domains",
@@ -301,7 +308,7 @@ const COLD: &[&str] = &[
 ];
 
 /// Tables of so few rows that there is nothing to look for in them.
-const TINY: &[&str] = &["free_class", "stream"];
+const TINY: &[&str] = &["free_class", "stream", "message_partition"];
 
 /// What loops send while requests are made, and what is written off a request's path.
 const BESIDE: &[&str] = &[
@@ -314,27 +321,26 @@ const BESIDE: &[&str] = &[
     "record_deliveries",
     "release_webhook",
     "webhook_backlog",
-    "count_slots",
+    "count_partitions",
     "default_system_domain",
     "list_arrivals",
-    "list_expired_slots",
+    "list_expired_partitions",
     "list_mailbox_addresses",
-    "list_missing_slots",
+    "list_missing_partitions",
     "list_purges",
     "list_shared_domains",
     "live_classes",
     "purge_batch",
     "remove_idle_mailboxes",
-    "delete_purged",
     "delete_released_mailboxes",
     "delete_ended_tokens",
     "delete_removed_domains",
     "delete_removed_tenants",
     "count_due_domains",
     "claim_due_domains",
-    "drop_detached_slots",
+    "drop_detached_partitions",
     "store_usage",
-    "look",
+    "poll_stream",
     "touch_mailbox",
     "touch_token",
 ];
@@ -643,11 +649,11 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
     let now = app.clock.now();
     let process: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(store.pool()).await.unwrap();
     session.process = Some(process.unsigned_abs());
-    let look = store.look(None).await.unwrap();
-    let position = look.position;
+    let head = store.poll_stream(None).await.unwrap();
+    let position = head.position;
     session
-        .record("a look at the stream", &["look"], |_| async {
-            store.look(Some(&look.snapshot)).await.unwrap();
+        .record("a look at the stream", &["poll_stream"], |_| async {
+            store.poll_stream(Some(&head.snapshot)).await.unwrap();
         })
         .await;
     let recent = now - SignedDuration::from_mins(15);

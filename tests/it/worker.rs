@@ -15,7 +15,8 @@ const ORPHANS: &str = "SELECT count(*) FROM pg_class
     WHERE relkind = 'r' AND NOT relispartition AND relname ~ '^(message|raw)_[0-9]'";
 const MESSAGES: &str = "SELECT count(*) FROM message";
 const RAWS: &str = "SELECT count(*) FROM raw";
-const OCTETS: &str = "SELECT coalesce(sum(bytes), 0)::bigint FROM usage";
+const OCTETS: &str = "SELECT (SELECT coalesce(sum(bytes), 0) FROM usage)::bigint
+    + (SELECT coalesce(sum(bytes), 0) FROM message_partition)::bigint";
 const PURGES: &str = "SELECT count(*) FROM purge";
 
 #[tokio::test]
@@ -24,12 +25,13 @@ async fn slots_are_there_before_mail_needs_them() {
     app.worker_pass().await;
     for minutes in [0, 5, 10, 15] {
         let at = app.clock.now() + SignedDuration::from_mins(minutes);
-        let covered: Vec<i16> =
-            sqlx::query_scalar("SELECT class FROM slot WHERE starts <= $1 AND ends > $1 ORDER BY class")
-                .bind(at.to_sqlx())
-                .fetch_all(&app.pool)
-                .await
-                .expect("slots can be listed");
+        let covered: Vec<i16> = sqlx::query_scalar(
+            "SELECT class FROM message_partition WHERE starts <= $1 AND ends > $1 ORDER BY class",
+        )
+        .bind(at.to_sqlx())
+        .fetch_all(&app.pool)
+        .await
+        .expect("partitions can be listed");
         assert!(covered.contains(&1) && covered.contains(&72), "in {minutes} min: {covered:?}");
     }
     let before = app.count(PARTITIONS).await;
@@ -46,7 +48,7 @@ async fn expired_mail_is_physically_gone() {
     assert!(!domain.is_nil());
     assert_eq!(app.count(MESSAGES).await, 2);
 
-    // One slot's width after the hour, whenever in its slot the mail came.
+    // One partition's width after the hour, whenever in its partition the mail came.
     app.clock.advance(SignedDuration::from_mins(65));
     app.worker_pass().await;
     assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1), "the hour is over");
@@ -110,7 +112,7 @@ async fn a_large_deletion_is_carried_out_in_batches() {
     .await;
     assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1));
     let kept = app.count("SELECT size::bigint FROM message").await;
-    assert_eq!(app.count("SELECT max(bytes) FROM usage WHERE class = 1").await, kept);
+    assert_eq!(app.count("SELECT sum(bytes)::bigint FROM message_partition WHERE class = 1").await, kept);
     assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage WHERE class = 72").await, 0);
 }
 

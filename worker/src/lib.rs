@@ -1,4 +1,4 @@
-//! Background work: slots ahead of time, expired slots, large deletions, things that end by
+//! Background work: partitions ahead of time, expired partitions, large deletions, things that end by
 //! themselves, the records of custom domains, and what webhooks are told.
 //!
 //! Webhooks have a module of their own. Every other loop takes the time from [`Clock`], does what is
@@ -6,8 +6,8 @@
 //! once do no harm: what two of them would both do is taken under a lock, or already done for the
 //! second.
 
+mod partitions;
 mod purge;
-mod slots;
 mod upkeep;
 mod webhook;
 
@@ -43,10 +43,10 @@ pub struct Worker {
 /// One of the loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Job {
-    /// Makes slots before mail needs them.
-    SlotsAhead,
-    /// Detaches and drops slots whose mail has expired.
-    ExpiredSlots,
+    /// Makes partitions before mail needs them.
+    PartitionsAhead,
+    /// Detaches and drops partitions whose mail has expired.
+    ExpiredPartitions,
     /// Carries out deletions that owners asked for.
     Purge,
     /// Removes idle mailboxes, released addresses, tokens that ended a week ago.
@@ -58,12 +58,12 @@ enum Job {
 impl Job {
     /// In the order in which one pass of everything runs them.
     const ALL: [Self; 5] =
-        [Self::SlotsAhead, Self::VerifyDomains, Self::Upkeep, Self::Purge, Self::ExpiredSlots];
+        [Self::PartitionsAhead, Self::VerifyDomains, Self::Upkeep, Self::Purge, Self::ExpiredPartitions];
 
     fn name(self) -> &'static str {
         match self {
-            Self::SlotsAhead => "slots_ahead",
-            Self::ExpiredSlots => "expired_slots",
+            Self::PartitionsAhead => "partitions_ahead",
+            Self::ExpiredPartitions => "expired_partitions",
             Self::Purge => "purge",
             Self::Upkeep => "upkeep",
             Self::VerifyDomains => "verify_domains",
@@ -73,7 +73,7 @@ impl Job {
     /// Time between the end of a pass and the next one.
     fn period(self) -> Duration {
         Duration::from_secs(match self {
-            Self::SlotsAhead | Self::ExpiredSlots => 30,
+            Self::PartitionsAhead | Self::ExpiredPartitions => 30,
             Self::Purge => 1,
             Self::Upkeep => 300,
             Self::VerifyDomains => 5,
@@ -161,15 +161,15 @@ impl Worker {
 
     async fn once(&self, job: Job) -> anyhow::Result<()> {
         match job {
-            Job::SlotsAhead => {
-                let done = self.make_slots_ahead().await;
+            Job::PartitionsAhead => {
+                let done = self.create_partitions_ahead().await;
                 match &done {
                     Ok(()) => self.readiness.ready(COMPONENT),
                     Err(_) => self.readiness.missing(COMPONENT, "partitions for new mail can't be made"),
                 }
                 done
             }
-            Job::ExpiredSlots => self.drop_expired_slots().await,
+            Job::ExpiredPartitions => self.drop_expired_partitions().await,
             Job::Purge => self.carry_out_purges().await,
             Job::Upkeep => self.tidy_up().await,
             Job::VerifyDomains => match &self.verifier {

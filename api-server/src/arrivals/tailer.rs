@@ -168,17 +168,17 @@ impl Tailer {
         // Rows of the feed may be forgotten by now: then nobody knows what changed.
         let forgotten = self.seen_at.elapsed() > CHANGES_KEPT / 2;
         let last = if forgotten { None } else { self.snapshot.as_ref() };
-        let look = self.store.look(last).await?;
-        self.snapshot = Some(look.snapshot);
+        let head = self.store.poll_stream(last).await?;
+        self.snapshot = Some(head.snapshot);
         if forgotten {
             registry.all_changed();
         } else {
-            registry.changed(&look.changed);
+            registry.changed(&head.changed);
         }
         // Hints of what was committed just before may be waiting: they are no gap.
         self.take_hints();
         self.hand_on(registry).await;
-        self.close_gap(registry, look.position, now).await?;
+        self.close_gap(registry, head.position, now).await?;
         self.seen = now;
         Ok(())
     }

@@ -135,7 +135,7 @@ pub(super) mod tests {
             subject: String::new(),
             preview: String::new(),
             size: 1,
-            sole: true,
+            single_recipient: true,
             is_read: false,
         }
     }

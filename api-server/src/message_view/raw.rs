@@ -46,7 +46,7 @@ impl RawReader {
             column: "data",
             id: row.mail,
         })?;
-        let inserts = Inserts::new(&row, start.for_at);
+        let inserts = Inserts::new(&row, start.for_clause_offset);
         let fetched_to = i64::try_from(start.octets.len()).unwrap_or(i64::MAX);
         let (stored_len, input) = (start.stored_len, start.octets);
         Ok(Self { store, row, stored_len, fetched_to, input, input_at: 0, decoder, inserts })
@@ -101,11 +101,11 @@ struct Inserts {
 }
 
 impl Inserts {
-    fn new(row: &MessageRow, for_at: i32) -> Self {
-        let for_at = usize::try_from(for_at).unwrap_or(0);
+    fn new(row: &MessageRow, for_clause_offset: i32) -> Self {
+        let offset = usize::try_from(for_clause_offset).unwrap_or(0);
         Self {
             front: Some(trace::return_path(&row.sender)),
-            clause: row.sole.then(|| (for_at, trace::for_clause(&row.address))),
+            clause: row.single_recipient.then(|| (offset, trace::for_clause(&row.address))),
             passed: 0,
         }
     }

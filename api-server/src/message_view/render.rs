@@ -147,7 +147,7 @@ mod tests {
             subject: "x".into(),
             preview: "hi".into(),
             size: 10,
-            sole: true,
+            single_recipient: true,
             is_read: false,
         };
         serde_json::from_slice(&full_message(raw, &row, surface)).unwrap()

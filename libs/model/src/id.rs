@@ -10,9 +10,6 @@ pub const SHARED: Uuid = Uuid::nil();
 /// The built-in tenant `platform`, which mail to `postmaster` and `abuse` is kept for.
 pub const PLATFORM_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
 
-/// Scope under which the store counts everything it keeps.
-pub const WHOLE_STORE: Uuid = Uuid::max();
-
 /// A new id of the moment `at`. Ids of one millisecond are in no order.
 pub fn new_id(at: Timestamp) -> Uuid {
     let millis = u64::try_from(at.as_millisecond()).unwrap_or(0);

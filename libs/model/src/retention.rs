@@ -29,7 +29,7 @@ impl RetentionClass {
     }
 
     /// Width of one partition of this class: 5 min for 1 h, else retention / 36.
-    pub fn slot_width(self) -> SignedDuration {
+    pub fn partition_width(self) -> SignedDuration {
         let seconds = if self.0 == 1 { 300 } else { i64::from(self.0) * 100 };
         SignedDuration::from_secs(seconds)
     }

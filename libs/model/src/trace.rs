@@ -41,7 +41,7 @@ pub struct ReceivedField {
     /// The field with its CRLF.
     pub text: String,
     /// Offset at which a [`for_clause`] may be inserted.
-    pub for_at: usize,
+    pub for_clause_offset: usize,
 }
 
 impl ReceivedField {
@@ -57,10 +57,10 @@ impl ReceivedField {
             "Received: from {hello} ({address})\r\n\tby {host} with {protocol}\r\n\tid {mail}",
             protocol = protocol.as_str(),
         );
-        let for_at = text.len();
+        let for_clause_offset = text.len();
         let date = at.to_zoned(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000");
         text.push_str(&format!(";\r\n\t{date}\r\n"));
-        Self { text, for_at }
+        Self { text, for_clause_offset }
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         let field =
             ReceivedField::new("client.example", peer, "mx.example", Protocol::Esmtps, Uuid::nil(), at);
         let mut text = field.text.clone();
-        text.insert_str(field.for_at, &for_clause("a@b.example"));
+        text.insert_str(field.for_clause_offset, &for_clause("a@b.example"));
         assert_eq!(
             text,
             "Received: from client.example ([192.0.2.1])\r\n\tby mx.example with ESMTPS\r\n\

@@ -16,13 +16,13 @@ pub enum Creation {
 }
 
 impl Creation {
-    /// The word that a function of the schema answers, for the row `id` of `table`.
-    pub(crate) fn from_word(word: &str, table: &'static str, id: Uuid) -> Result<Self, StoreError> {
+    /// What the answer `word` of a function of the schema means.
+    pub(crate) fn from_word(function: &'static str, word: &str) -> Result<Self, StoreError> {
         match word {
             "created" => Ok(Self::Created),
             "limit_reached" => Ok(Self::LimitReached),
             "tenant_disabled" => Ok(Self::TenantDisabled),
-            _ => Err(StoreError::Inconsistent { table, column: "creation", id }),
+            _ => Err(StoreError::unknown_word(function, word)),
         }
     }
 }
@@ -45,9 +45,12 @@ impl ManagedBy {
         }
     }
 
-    /// What the store's word means: the schema knows no third one.
-    pub(crate) fn from_word(word: &str) -> Self {
-        if word == Self::Kubernetes.as_str() { Self::Kubernetes } else { Self::Api }
+    /// What `managed_by` of the row `id` of `table` means.
+    pub(crate) fn from_word(word: &str, table: &'static str, id: Uuid) -> Result<Self, StoreError> {
+        [Self::Api, Self::Kubernetes]
+            .into_iter()
+            .find(|managed_by| managed_by.as_str() == word)
+            .ok_or(StoreError::Inconsistent { table, column: "managed_by", id })
     }
 }
 
@@ -61,12 +64,16 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// What a statement that changes one row did, by the `managed_by` of the row it found.
-    pub(crate) fn unless_changed(managed_by: Option<&str>) -> Result<(), Self> {
-        match managed_by.map(ManagedBy::from_word) {
-            None => Err(Self::NotFound),
-            Some(ManagedBy::Kubernetes) => Err(Self::ManagedByKubernetes),
-            Some(ManagedBy::Api) => Ok(()),
-        }
+    /// What a statement that changes the row `id` of `table` did, by the `managed_by` of the row it found.
+    pub(crate) fn unless_changed(
+        managed_by: Option<&str>,
+        table: &'static str,
+        id: Uuid,
+    ) -> Result<Result<(), Self>, StoreError> {
+        let Some(word) = managed_by else { return Ok(Err(Self::NotFound)) };
+        Ok(match ManagedBy::from_word(word, table, id)? {
+            ManagedBy::Kubernetes => Err(Self::ManagedByKubernetes),
+            ManagedBy::Api => Ok(()),
+        })
     }
 }

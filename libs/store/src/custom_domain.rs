@@ -56,9 +56,9 @@ pub struct CustomDomain {
     pub token: String,
     /// Why it failed, where it did.
     pub failure_reason: Option<FailureReason>,
-    /// The TXT record was right when the name servers last answered.
+    /// The TXT record was found when the name servers last answered.
     pub txt_ok: bool,
-    /// The MX record was right when the name servers last answered.
+    /// The MX record was found when the name servers last answered.
     pub mx_ok: bool,
     /// What the last check found of the TXT record; `None` before the first.
     pub txt: Option<RecordFound>,
@@ -147,12 +147,12 @@ impl CustomDomain {
             failure_reason: failure_reason.map(|word| reason(word, id)).transpose()?,
             txt_ok: row.try_get("txt_ok")?,
             mx_ok: row.try_get("mx_ok")?,
-            txt: finding::txt_found(row, id)?,
-            mx: finding::mx_found(row, id)?,
+            txt: finding::txt(row, id)?,
+            mx: finding::mx(row, id)?,
             created_at: time(row, "created_at")?,
             deadline: time(row, "deadline")?,
             verified_at: optional_time(row, "verified_at")?,
-            managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
+            managed_by: ManagedBy::from_word(row.try_get("managed_by")?, "domain", id)?,
             active: row.try_get("active")?,
         })
     }
@@ -176,8 +176,8 @@ fn reason(word: &str, id: Uuid) -> Result<FailureReason, StoreError> {
 /// A custom domain that is not removed.
 macro_rules! custom_domain {
     () => {
-        "SELECT id, tenant, name, verify_status, verify_token, failure_reason, txt_ok, mx_ok, txt_found, txt_seen,
-                mx_found, mx_seen, created_at, deadline, verified_at, managed_by, active
+        "SELECT id, tenant, name, verify_status, verify_token, failure_reason, txt_ok, mx_ok, txt_result, txt_seen,
+                mx_result, mx_seen, created_at, deadline, verified_at, managed_by, active
          FROM domain WHERE tenant = $1 AND removed_at IS NULL "
     };
 }
@@ -218,7 +218,7 @@ impl Store {
             "limit_reached" => Ok(DomainCreation::LimitReached),
             "system_domain" => Ok(DomainCreation::SystemDomain),
             "tenant_disabled" => Ok(DomainCreation::TenantDisabled),
-            _ => Err(StoreError::Inconsistent { table: "domain", column: "verify_status", id: new.id }),
+            _ => Err(StoreError::unknown_word("create_custom_domain", &answer)),
         }
     }
 
@@ -283,7 +283,8 @@ impl Store {
         Ok(match answer.as_str() {
             "removed" => Ok(()),
             "managed" => Err(Refused::ManagedByKubernetes),
-            _ => Err(Refused::NotFound),
+            "not_found" => Err(Refused::NotFound),
+            _ => return Err(StoreError::unknown_word("remove_custom_domain", &answer)),
         })
     }
 

@@ -24,9 +24,22 @@ pub enum StoreError {
         /// Its id.
         id: Uuid,
     },
+    /// A function of the schema answered a word that this version does not know.
+    #[error("{function} answered {word:?}, which this version does not know")]
+    UnknownWord {
+        /// The function.
+        function: &'static str,
+        /// Its answer.
+        word: String,
+    },
 }
 
 impl StoreError {
+    /// The answer `word` of `function` is none that this version knows.
+    pub(crate) fn unknown_word(function: &'static str, word: &str) -> Self {
+        Self::UnknownWord { function, word: word.to_owned() }
+    }
+
     /// Whether waiting may help.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
@@ -38,8 +51,14 @@ impl StoreError {
         self.sqlstate().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.starts_with(class)))
     }
 
+    /// Whether the retention of a recipient changed while the data of its mail was stored ahead.
+    pub fn is_retention_changed(&self) -> bool {
+        // Raised by `accept_mail`.
+        self.sqlstate().is_some_and(|code| code == "TM002")
+    }
+
     /// Whether a row found no partition to go to.
-    pub fn is_missing_slot(&self) -> bool {
+    pub fn is_missing_partition(&self) -> bool {
         // Postgres reports it as a check violation without a constraint.
         self.sqlstate().is_some_and(|code| code == "23514") && self.constraint().is_none()
     }
@@ -47,7 +66,7 @@ impl StoreError {
     fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
         match self {
             Self::Unavailable(error) | Self::Database(error) => error.as_database_error()?.code(),
-            Self::Fenced | Self::Inconsistent { .. } => None,
+            Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
         }
     }
 

@@ -1,17 +1,19 @@
 //! What a tenant's tokens read by address or by id (`/v1`). Who may read is decided in the
 //! statement that reads, so that one snapshot answers both.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{Postgres, Row as _};
 use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
-use tempmail_model::id::new_id;
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
-use crate::message::{MessageRow, StoredMessage, mails_of_moment, message_by_id, not_purged, raw_start};
+use crate::delivery::reserved_code;
+use crate::message::{MessageRow, StoredMessage, mails_of_moment, message_by_id, raw_start};
 use crate::{Store, StoreError};
 
 /// An address as a tenant asks for it.
@@ -66,23 +68,12 @@ pub struct InboxScan {
 macro_rules! access {
     () => {
         "access AS MATERIALIZED (
-            SELECT d.id AS domain, b.id AS mailbox, k.owner_kind,
-                   CASE k.owner_kind WHEN 1 THEN b.id WHEN 2 THEN d.id WHEN 3 THEN t.id
-                        ELSE '00000000-0000-0000-0000-000000000000' END AS owner,
-                   coalesce(b.id, $5::uuid) AS inbox,
-                   CASE WHEN k.owner_kind <> 1 OR $6::text <> $2 || '@' || $1 THEN $6 END AS address,
-                   CASE k.owner_kind WHEN 0 THEN ARRAY(SELECT class FROM free_class) ELSE t.classes END AS classes
-            FROM domain d
-            LEFT JOIN mailbox b ON b.domain = d.id AND b.local_part = $2
-                               AND (b.removed_at IS NULL OR b.held_until > $7)
-            CROSS JOIN LATERAL (SELECT CASE WHEN b.id IS NOT NULL THEN 1 WHEN d.tenant IS NOT NULL THEN 2
-                                            WHEN $3::smallint = 2 THEN 3 ELSE 0 END::smallint AS owner_kind) k
-            LEFT JOIN tenant t ON t.id = CASE k.owner_kind WHEN 1 THEN b.tenant WHEN 2 THEN d.tenant
-                                              WHEN 3 THEN '00000000-0000-7000-8000-000000000001' END
-            WHERE d.name = $1 AND d.serves AND ($3 <> 3 OR d.tenant IS NOT NULL)
-              AND CASE k.owner_kind WHEN 0 THEN d.shared_inboxes AND $3 = 0
-                       WHEN 1 THEN b.removed_at IS NULL AND t.id = $4
-                       ELSE t.id = $4 END
+            SELECT o.domain, o.mailbox, o.owner_kind, o.owner, coalesce(o.mailbox, $5::uuid) AS inbox,
+                   CASE WHEN o.owner_kind = 1 AND $6::text = $2 || '@' || $1 THEN '' ELSE $6 END AS address,
+                   CASE o.owner_kind WHEN 0 THEN ARRAY(SELECT class FROM free_class) ELSE o.classes END AS classes
+            FROM address_owner($1, $2, $3, $7) o
+            WHERE NOT o.on_hold AND ($3 <> 3 OR NOT o.is_system)
+              AND CASE o.owner_kind WHEN 0 THEN o.shared_inboxes AND $3 = 0 ELSE o.tenant = $4 END
         )"
     };
 }
@@ -109,50 +100,43 @@ macro_rules! scan_inbox {
 const SCAN_AFTER: &str = scan_inbox!("inbox_after", "ASC");
 const SCAN_BEFORE: &str = scan_inbox!("inbox_before", "DESC");
 
+/// What an address has that is not a mailbox's is found by its own key, so only a mailbox is cleared by
+/// address.
 const CLEAR_INBOX: &str = concat!(
     "/* clear_inbox */ WITH ",
     access!(),
-    ", cleared AS (
-        INSERT INTO purge (id, inbox, owner, address, up_to_seq)
-        SELECT $8, a.inbox, a.owner, CASE a.owner_kind WHEN 1 THEN a.address END, s.seq
-        FROM access a JOIN stream s ON s.one
+    ", cleared AS MATERIALIZED (
+        SELECT clear_inbox(a.inbox, a.owner, CASE a.owner_kind WHEN 1 THEN a.address ELSE '' END, $7)
+        FROM access a
         WHERE EXISTS (SELECT FROM unnest(a.classes) AS c (class)
                       CROSS JOIN LATERAL inbox_after(c.class, $7, a.inbox, a.owner, a.address, 0, 1))
     )
-    SELECT EXISTS (SELECT FROM access)"
+    SELECT EXISTS (SELECT FROM access), (SELECT count(*) FROM cleared)"
 );
 
 // Raw data is looked for after the rights, so that what others have takes no longer to refuse.
-const FIND_READABLE_MESSAGE: &str = concat!(
-    "/* find_readable_message */
-    SELECT m.*, r.* FROM (
-        SELECT m.* FROM ",
-    message_by_id!(),
-    "
-        JOIN domain d ON d.name = split_part(m.address, '@', 2) AND d.serves
-        LEFT JOIN mailbox b ON b.domain = d.id
-            AND b.local_part = split_part(split_part(m.address, '@', 1), '+', 1)
-            AND (b.removed_at IS NULL OR b.held_until > $3)
-        WHERE m.id >= time_id($3 - make_interval(hours => m.class))
-          AND CASE m.owner_kind
-                  WHEN 0 THEN d.tenant IS NULL AND d.shared_inboxes AND b.id IS NULL
-                  WHEN 1 THEN b.id = m.owner AND b.removed_at IS NULL AND b.tenant = $2
-                  WHEN 2 THEN d.id = m.owner AND d.tenant = $2 AND b.id IS NULL
-                  ELSE d.tenant IS NULL AND m.owner = $2 END
-          AND ",
-    not_purged!(),
-    "
-        OFFSET 0
-    ) m LEFT JOIN LATERAL ",
-    raw_start!("$4", "$5", "$6"),
-    " ON true"
-);
+static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    let (message, raw) = (message_by_id(), raw_start("$4", "$5", "$6"));
+    format!(
+        "/* find_readable_message */
+        SELECT m.*, r.* FROM (
+            SELECT m.* FROM {message}
+            CROSS JOIN LATERAL address_owner(
+                split_part(m.address, '@', 2), split_part(split_part(m.address, '@', 1), '+', 1), 0::smallint, $3) o
+            WHERE m.id >= time_id($3 - make_interval(hours => m.class))
+              AND CASE m.owner_kind
+                      WHEN 0 THEN o.owner_kind = 0 AND o.shared_inboxes
+                      WHEN 3 THEN o.is_system AND m.owner = $2
+                      ELSE o.owner = m.owner AND o.tenant = $2 AND NOT o.on_hold END
+            OFFSET 0
+        ) m LEFT JOIN LATERAL {raw} ON true"
+    )
+});
 
-const LIST_REMAINING: &str = concat!(
-    "/* list_remaining */
+const LIST_REMAINING: &str = "/* list_remaining */
     SELECT m.id FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)
     CROSS JOIN LATERAL (
-        SELECT m.id FROM message m
+        SELECT m.id FROM visible_message m
         WHERE m.class = r.class AND m.id = r.id
           AND m.id >= time_id($3 - make_interval(hours => r.class))
           AND CASE m.owner_kind
@@ -160,11 +144,8 @@ const LIST_REMAINING: &str = concat!(
                                        WHERE b.id = m.owner AND b.removed_at IS NULL AND d.serves)
                   WHEN 2 THEN EXISTS (SELECT FROM domain d WHERE d.id = m.owner AND d.serves)
                   ELSE true END
-          AND ",
-    not_purged!(),
-    "   LIMIT 1
-    ) m"
-);
+        LIMIT 1
+    ) m";
 
 impl Store {
     /// Scans up to `limit` unexpired messages of an address; `None` where the tenant may not
@@ -199,7 +180,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn clear_inbox(&self, question: InboxQuestion<'_>, now: Timestamp) -> Result<bool, StoreError> {
-        let row = ask(CLEAR_INBOX, &question, now).bind(new_id(now)).fetch_one(self.pool()).await?;
+        let row = ask(CLEAR_INBOX, &question, now).fetch_one(self.pool()).await?;
         Ok(row.try_get(0)?)
     }
 
@@ -218,7 +199,7 @@ impl Store {
         raw_len: i32,
     ) -> Result<Option<StoredMessage>, StoreError> {
         let [lowest_mail, highest_mail] = mails_of_moment(id);
-        let row = sqlx::query(FIND_READABLE_MESSAGE)
+        let row = sqlx::query(FIND_READABLE_MESSAGE.as_str())
             .bind(id)
             .bind(tenant)
             .bind(now.to_sqlx())
@@ -259,17 +240,10 @@ fn ask<'q>(
     question: &InboxQuestion<'q>,
     now: Timestamp,
 ) -> Query<'q, Postgres, PgArguments> {
-    let reserved = match question.reserved {
-        // System domains have none of it, even where its normal form is ASCII, as SMTP says.
-        _ if question.address.has_non_ascii_local_part() => 3_i16,
-        Reserved::No => 0,
-        Reserved::Refused => 1,
-        Reserved::Platform => 2,
-    };
     sqlx::query(statement)
         .bind(question.address.domain())
         .bind(question.address.base_local_part())
-        .bind(reserved)
+        .bind(reserved_code(question.address, question.reserved))
         .bind(question.tenant)
         .bind(question.address.inbox_key())
         .bind(question.address.as_str())

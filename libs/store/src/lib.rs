@@ -16,6 +16,7 @@ mod message;
 mod migration;
 mod owned;
 mod page;
+mod partition;
 mod pro_mailbox;
 mod recipient;
 mod resource;
@@ -23,7 +24,6 @@ mod retention;
 mod room;
 mod row;
 mod shared_address;
-mod slot;
 mod stream;
 mod system_domain;
 mod tenant;
@@ -40,14 +40,14 @@ pub use custom_domain::{
     CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Finding, Holder,
     NewCustomDomain, RecordFound, RecordsFound, Verification, VerifyStatus,
 };
-pub use delivery::{DeliveryRules, NewMail, NewMessage, Outcome, Writer};
+pub use delivery::{DeliveryRules, LookAhead, NewMail, NewMessage, Outcome, RawData, Writer};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
 pub use idle::UPKEEP_BATCH;
 pub use inbox::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
 pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
-pub use message::{MessageRow, RawStart, StoredMessage};
-pub use migration::SchemaError;
+pub use message::{MessageRow, RAW_PART_OCTETS, RawStart, StoredMessage};
+pub use migration::{Deviation, MigrationReport, SchemaError, SchemaFinding};
 pub use owned::{MailboxScan, TenantScan};
 pub use pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
@@ -56,9 +56,9 @@ pub use resource::{
     DeclaredToken, DeclaredWebhook, Epoch, MailboxOfObject, NotDeclared, Resource, ResourceIdentity,
     ResourceKind, SystemDomainOfObject, TokenToDeclare, WebhookAsked,
 };
-pub use retention::{PURGE_BATCH, PurgeStep, SlotKey, USAGE_BATCH};
+pub use retention::{PURGE_BATCH, PartitionRange, PurgeStep, USAGE_BATCH};
 pub use room::StoreUsage;
-pub use stream::{CHANGES_KEPT, Look, Snapshot};
+pub use stream::{CHANGES_KEPT, Snapshot, StreamHead};
 pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
 pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
 pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};

@@ -194,29 +194,23 @@ impl Store {
             "address_taken" => MailboxCreation::AddressTaken,
             "limit_reached" => MailboxCreation::LimitReached,
             "tenant_disabled" => MailboxCreation::TenantDisabled,
-            _ => MailboxCreation::NoSuchDomain,
+            "no_such_domain" => MailboxCreation::NoSuchDomain,
+            _ => return Err(StoreError::unknown_word("create_mailbox", &word)),
         })
     }
 
-    /// Removes a mailbox: gone at once, its mail purged by the worker under `purge`, a new id.
-    /// On a system domain its address is held for `hold_days`. `false` where it is gone already, or
-    /// a Kubernetes resource manages it.
+    /// Removes a mailbox: gone at once, its mail purged by the worker. On a system domain its
+    /// address is held for `hold_days`. `false` where it is gone already, or a Kubernetes resource
+    /// manages it.
     ///
-    /// One statement, so that the lock on the stream, which makes `up_to_seq` cover the mail
-    /// under way, outlives nobody.
+    /// One statement, so that the lock on the stream, which makes `up_to_seq` cover the mail in
+    /// flight, does not outlive this process.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn remove_mailbox(
-        &self,
-        id: Uuid,
-        purge: Uuid,
-        now: Timestamp,
-        hold_days: u16,
-    ) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar("/* remove_mailbox */ SELECT remove_mailbox($1, $2, 'api', $3, $4)")
+    pub async fn remove_mailbox(&self, id: Uuid, now: Timestamp, hold_days: u16) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar("/* remove_mailbox */ SELECT remove_mailbox($1, 'api', $2, $3)")
             .bind(id)
-            .bind(purge)
             .bind(now.to_sqlx())
             .bind(i32::from(hold_days))
             .fetch_one(self.pool())

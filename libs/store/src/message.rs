@@ -1,5 +1,7 @@
 //! Messages of a mailbox and their raw data.
 
+use std::sync::LazyLock;
+
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
@@ -47,7 +49,7 @@ pub struct MessageRow {
     /// Octets that its recipient downloads.
     pub size: i32,
     /// Whether the mail had no other recipient.
-    pub sole: bool,
+    pub single_recipient: bool,
     /// Whether its recipient marked it as read.
     pub is_read: bool,
 }
@@ -83,7 +85,7 @@ impl MessageRow {
             subject: row.try_get("subject")?,
             preview: row.try_get("preview")?,
             size: row.try_get("size")?,
-            sole: row.try_get("sole")?,
+            single_recipient: row.try_get("single_recipient")?,
             is_read: row.try_get("is_read")?,
         })
     }
@@ -98,11 +100,14 @@ pub(crate) fn class_of(hours: i16, id: Uuid) -> Result<RetentionClass, StoreErro
     })
 }
 
+/// Octets of a part of a mail's compressed raw data; the last part may be shorter.
+pub const RAW_PART_OCTETS: i64 = 256 << 10;
+
 /// The beginning of a mail's raw data, and what must be known of it to read the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawStart {
     /// Offset in the uncompressed data where the `for` clause goes.
-    pub for_at: i32,
+    pub for_clause_offset: i32,
     /// Octets of the compressed data.
     pub stored_len: i64,
     /// Its first octets, compressed: as many as were asked for, or all.
@@ -120,10 +125,10 @@ pub struct StoredMessage {
 
 impl StoredMessage {
     pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
-        let raw = match row.try_get("for_at")? {
+        let raw = match row.try_get("for_clause_offset")? {
             None => None,
-            Some(for_at) => Some(RawStart {
-                for_at,
+            Some(for_clause_offset) => Some(RawStart {
+                for_clause_offset,
                 stored_len: row.try_get("stored_len")?,
                 octets: row.try_get("octets")?,
             }),
@@ -132,58 +137,30 @@ impl StoredMessage {
     }
 }
 
-/// The message of an id, whatever its class. An arm a class, so that each is pruned to the
-/// one partition that its time falls into; there is one message at most.
-macro_rules! message_by_id {
-    () => {
-        "(SELECT * FROM (
-              SELECT * FROM message WHERE class = 1 AND id = $1
-              UNION ALL SELECT * FROM message WHERE class = 6 AND id = $1
-              UNION ALL SELECT * FROM message WHERE class = 24 AND id = $1
-              UNION ALL SELECT * FROM message WHERE class = 72 AND id = $1
-              UNION ALL SELECT * FROM message WHERE class = 168 AND id = $1
-              UNION ALL SELECT * FROM message WHERE class = 720 AND id = $1
-          ) m LIMIT 1) m"
-    };
+/// `arm` for each class, all of them as one `UNION ALL`: each arm names its class, so that it is pruned to the
+/// partitions of that class.
+pub(crate) fn each_class(arm: impl Fn(i16) -> String) -> String {
+    RetentionClass::ALL.map(|class| arm(class.hours())).join(" UNION ALL ")
 }
-pub(crate) use message_by_id;
 
-/// The raw data of `message m`, `$len` octets of it. `$lowest` and `$highest` as
-/// [`mails_of_moment`] gives them, so that each arm is pruned to one partition.
-macro_rules! raw_start {
-    (class $class:literal, $lowest:literal, $highest:literal, $len:literal) => {
-        concat!(
-            "SELECT for_at, octet_length(data)::bigint AS stored_len, substring(data FROM 1 FOR ",
-            $len,
-            ") AS octets FROM raw WHERE m.class = ",
-            $class,
-            " AND class = ",
-            $class,
-            " AND mail = m.mail AND mail >= ",
-            $lowest,
-            " AND mail <= ",
-            $highest
-        )
-    };
-    ($lowest:literal, $highest:literal, $len:literal) => {
-        concat!(
-            "(",
-            raw_start!(class 1, $lowest, $highest, $len),
-            " UNION ALL ",
-            raw_start!(class 6, $lowest, $highest, $len),
-            " UNION ALL ",
-            raw_start!(class 24, $lowest, $highest, $len),
-            " UNION ALL ",
-            raw_start!(class 72, $lowest, $highest, $len),
-            " UNION ALL ",
-            raw_start!(class 168, $lowest, $highest, $len),
-            " UNION ALL ",
-            raw_start!(class 720, $lowest, $highest, $len),
-            ") r"
-        )
-    };
+/// The visible message of the id `$1`, whatever its class, as `m`: one at most.
+pub(crate) fn message_by_id() -> String {
+    let arms = each_class(|class| format!("SELECT * FROM visible_message WHERE class = {class} AND id = $1"));
+    format!("(SELECT * FROM ({arms}) m LIMIT 1) m")
 }
-pub(crate) use raw_start;
+
+/// The raw data of `message m`, `len` octets of it, as `r`. `lowest` and `highest` as [`mails_of_moment`]
+/// gives them, so that each arm is pruned to one partition.
+pub(crate) fn raw_start(lowest: &str, highest: &str, len: &str) -> String {
+    let arms = each_class(|class| {
+        format!(
+            "SELECT for_clause_offset, octets::bigint AS stored_len, substring(data FROM 1 FOR {len}) AS octets
+             FROM raw WHERE m.class = {class} AND class = {class} AND mail = m.mail AND part = 0
+               AND mail >= {lowest} AND mail <= {highest}"
+        )
+    });
+    format!("({arms}) r")
+}
 
 /// The lowest and the highest id of a message's millisecond: a mail and its messages are
 /// numbered at one moment.
@@ -192,48 +169,37 @@ pub(crate) fn mails_of_moment(message: Uuid) -> [Uuid; 2] {
     [message.as_u128() & !WITHIN, message.as_u128() | WITHIN].map(Uuid::from_u128)
 }
 
-/// Not among what its owner deleted, as an inbox or with all that the owner has, and what is
-/// still to be carried out. `OFFSET` keeps it a look-up for each message: a join would be planned
-/// for the few rows that the table mostly has.
-macro_rules! not_purged {
-    () => {
-        "NOT EXISTS (SELECT FROM purge p WHERE p.inbox IN (m.inbox, m.owner) AND p.owner = m.owner
-                     AND (p.address IS NULL OR p.address = m.address) AND m.seq <= p.up_to_seq OFFSET 0)"
-    };
-}
-pub(crate) use not_purged;
-
 const LIST_MAILBOX_MESSAGES: &str = "/* list_mailbox_messages */
     SELECT m.* FROM mailbox b
     LEFT JOIN tenant t ON t.id = b.tenant
     CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
-    CROSS JOIN LATERAL inbox_before(c.class, $2, b.id, b.id, NULL, 9223372036854775807, $3 + $4) m
+    CROSS JOIN LATERAL inbox_before(c.class, $2, b.id, b.id, '', 9223372036854775807, $3 + $4) m
     WHERE b.id = $1
     ORDER BY m.seq DESC OFFSET $3 LIMIT $4";
 
-const FIND_MAILBOX_MESSAGE: &str = concat!(
-    "/* find_mailbox_message */
-    SELECT m.*, r.* FROM ",
-    message_by_id!(),
-    " LEFT JOIN LATERAL ",
-    raw_start!("$4", "$5", "$6"),
-    " ON true
-    WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
-    not_purged!()
-);
-
-const MARK_MESSAGE_READ: &str = concat!(
-    "/* mark_message_read */
-    WITH found AS MATERIALIZED (SELECT m.class, m.id, m.is_read FROM ",
-    message_by_id!(),
-    " WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class)) AND ",
-    not_purged!(),
-    "), marked AS (
-        UPDATE message m SET is_read = true FROM found f
-        WHERE m.class = f.class AND m.id = f.id AND NOT f.is_read
+static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    let (message, raw) = (message_by_id(), raw_start("$4", "$5", "$6"));
+    format!(
+        "/* find_mailbox_message */
+        SELECT m.*, r.* FROM {message} LEFT JOIN LATERAL {raw} ON true
+        WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))"
     )
-    SELECT EXISTS (SELECT FROM found)"
-);
+});
+
+static MARK_MESSAGE_READ: LazyLock<String> = LazyLock::new(|| {
+    let message = message_by_id();
+    format!(
+        "/* mark_message_read */
+        WITH found AS MATERIALIZED (
+            SELECT m.class, m.id, m.is_read FROM {message}
+            WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))
+        ), marked AS (
+            UPDATE message m SET is_read = true FROM found f
+            WHERE m.class = f.class AND m.id = f.id AND NOT f.is_read
+        )
+        SELECT EXISTS (SELECT FROM found)"
+    )
+});
 
 impl Store {
     /// A page (from 1, 30 messages) of a mailbox's unexpired messages, newest first.
@@ -268,7 +234,7 @@ impl Store {
         raw_len: i32,
     ) -> Result<Option<StoredMessage>, StoreError> {
         let [lowest_mail, highest_mail] = mails_of_moment(id);
-        let row = sqlx::query(FIND_MAILBOX_MESSAGE)
+        let row = sqlx::query(FIND_MAILBOX_MESSAGE.as_str())
             .bind(id)
             .bind(mailbox)
             .bind(now.to_sqlx())
@@ -290,7 +256,7 @@ impl Store {
         id: Uuid,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar(MARK_MESSAGE_READ)
+        Ok(sqlx::query_scalar(MARK_MESSAGE_READ.as_str())
             .bind(id)
             .bind(mailbox)
             .bind(now.to_sqlx())
@@ -303,16 +269,17 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete_message(&self, row: &MessageRow) -> Result<bool, StoreError> {
-        let freed: i64 = sqlx::query_scalar("/* delete_message */ SELECT delete_messages($1, ARRAY[$2])")
+        Ok(sqlx::query_scalar("/* delete_message */ SELECT delete_message($1, $2, $3)")
             .bind(row.class.hours())
             .bind(row.id)
+            .bind(row.inbox)
             .fetch_one(self.pool())
-            .await?;
-        Ok(freed > 0)
+            .await?)
     }
 
-    /// Up to `len` octets of a message's compressed raw data from `offset` (from 0) on; `None`
-    /// where it is gone. Cheap at any offset: the column is stored in plain chunks.
+    /// Octets of a message's compressed raw data from `offset` (from 0) on, up to `len` and up to the end of
+    /// the part that they are in; `None` where it is gone. Cheap at any offset: the column is stored in
+    /// plain chunks.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -322,14 +289,14 @@ impl Store {
         offset: i64,
         len: i32,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        // A mail is far smaller than what an i32 counts.
-        let from = i32::try_from(offset.saturating_add(1)).unwrap_or(i32::MAX);
         Ok(sqlx::query_scalar(
-            "/* raw_chunk */ SELECT substring(data FROM $3 FOR $4) FROM raw WHERE class = $1 AND mail = $2",
+            "/* raw_chunk */ SELECT substring(data FROM $4::integer FOR $5) FROM raw
+            WHERE class = $1 AND mail = $2 AND part = $3::smallint",
         )
         .bind(row.class.hours())
         .bind(row.mail)
-        .bind(from)
+        .bind(offset / RAW_PART_OCTETS)
+        .bind(offset % RAW_PART_OCTETS + 1)
         .bind(len)
         .fetch_optional(self.pool())
         .await?)

@@ -52,7 +52,7 @@ const SCAN_MAILBOX: &str = "/* scan_mailbox */ WITH access AS MATERIALIZED (
     FROM access a JOIN stream s ON s.one
     LEFT JOIN LATERAL (
         SELECT m.* FROM unnest(a.classes) AS c (class)
-        CROSS JOIN LATERAL inbox_after(c.class, $2, a.id, a.id, NULL, $3, $4) m
+        CROSS JOIN LATERAL inbox_after(c.class, $2, a.id, a.id, '', $3, $4) m
         ORDER BY m.seq LIMIT $4
     ) m ON true
     ORDER BY m.seq";

@@ -138,6 +138,6 @@ impl Store {
         .bind(password_hash)
         .fetch_optional(self.pool())
         .await?;
-        Ok(Refused::unless_changed(managed_by.as_deref()))
+        Refused::unless_changed(managed_by.as_deref(), "mailbox", id)
     }
 }

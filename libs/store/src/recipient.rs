@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
-use tempmail_model::address::RecipientAddress;
-use tempmail_model::id;
+use tempmail_model::address::{RecipientAddress, Reserved};
 
+use crate::delivery::reserved_code;
 use crate::{Store, StoreError};
 
 /// A question about one recipient.
@@ -17,8 +17,8 @@ pub struct RecipientQuery<'a> {
     pub address: &'a RecipientAddress,
     /// Whether the room of its mailbox is of interest, because a size was declared.
     pub room: bool,
-    /// Whether system domains keep its mail for the tenant `platform`.
-    pub platform: bool,
+    /// What its local part is on a system domain.
+    pub reserved: Reserved,
 }
 
 /// What is known of a recipient.
@@ -115,27 +115,23 @@ async fn find_recipients(
     let domains: Vec<&str> = queries.iter().map(|query| query.address.domain()).collect();
     let bases: Vec<&str> = queries.iter().map(|query| query.address.base_local_part()).collect();
     let rooms: Vec<bool> = queries.iter().map(|query| query.room).collect();
-    let platforms: Vec<bool> = queries.iter().map(|query| query.platform).collect();
+    let reserved: Vec<i16> =
+        queries.iter().map(|query| reserved_code(query.address, query.reserved)).collect();
     let rows: Vec<Row> = sqlx::query_as(
-        "/* find_recipients */ \
-             SELECT d.tenant IS NULL AND d.id IS NOT NULL, d.shared_inboxes, t.suspended IS TRUE, \
-                    CASE WHEN m.id IS NOT NULL THEN m.removed_at IS NULL END, \
-                    CASE WHEN q.room AND m.removed_at IS NULL THEN m.quota - mailbox_used(m.id, $5) END \
-             FROM unnest($1::text[], $2::text[], $3::boolean[], $4::boolean[]) \
-                  WITH ORDINALITY AS q (domain, base, room, platform, ord) \
-             LEFT JOIN domain d ON d.name = q.domain AND d.serves \
-             LEFT JOIN mailbox m ON m.domain = d.id AND m.local_part = q.base \
-                                AND (m.removed_at IS NULL OR m.held_until > $5) \
-             LEFT JOIN tenant t ON t.id = coalesce(d.tenant, m.tenant, \
-                                                   CASE WHEN q.platform AND m.id IS NULL THEN $6 END) \
-             ORDER BY q.ord",
+        "/* find_recipients */
+        SELECT o.is_system, o.shared_inboxes, o.suspended IS TRUE,
+               CASE WHEN o.mailbox IS NOT NULL THEN NOT o.on_hold END,
+               CASE WHEN q.room AND NOT o.on_hold THEN o.quota - mailbox_used(o.mailbox, $5) END
+        FROM unnest($1::text[], $2::text[], $3::boolean[], $4::smallint[])
+             WITH ORDINALITY AS q (domain, local_part, room, reserved, ord)
+        LEFT JOIN LATERAL address_owner(q.domain, q.local_part, q.reserved, $5) o ON true
+        ORDER BY q.ord",
     )
     .bind(&domains)
     .bind(&bases)
     .bind(&rooms)
-    .bind(&platforms)
+    .bind(&reserved)
     .bind(now.to_sqlx())
-    .bind(id::PLATFORM_TENANT)
     .fetch_all(&mut **connection)
     .await?;
     Ok(rows.into_iter().map(facts).collect())

@@ -1,6 +1,15 @@
 //! Kubernetes objects and the rows they stand for; and which operator may write. What each kind
 //! does to its rows is in a file of its own.
 
+/// A statement by which an operator writes: its name, and its text with `(SELECT held FROM epoch)` as a
+/// condition of each part that writes. It fails with [`StoreError::Fenced`] unless $1 is the current
+/// epoch, also where it finds no row.
+macro_rules! under_epoch {
+    ($name:literal, $statement:literal) => {
+        concat!($name, " WITH epoch AS MATERIALIZED (SELECT hold_epoch($1) AS held)", $statement)
+    };
+}
+
 mod api_token;
 mod custom_domain;
 mod mailbox;
@@ -68,14 +77,14 @@ pub struct Resource {
     /// Which one it is.
     pub identity: ResourceIdentity,
     /// The id of its row, if it has one.
-    pub thing: Option<Uuid>,
+    pub row_id: Option<Uuid>,
     /// Value of the annotation that asks for a look at DNS, carried out last.
     pub verify_handled: Option<String>,
     /// Value of the annotation that asks for a new secret, carried out last.
     pub rotate_handled: Option<String>,
     /// Value of the annotation that asks for a disabled webhook to be made again, carried out last.
     pub reenable_handled: Option<String>,
-    /// Since when the object is gone although nobody let go of its row.
+    /// Since when the object is gone while its row is not released.
     pub missing_since: Option<Timestamp>,
 }
 
@@ -122,8 +131,8 @@ pub enum NotDeclared {
 /// What came of declaring a row.
 pub type Declaration = Result<Declared, NotDeclared>;
 
-/// What the word means that a function of the schema answers for the object `uid`.
-fn declaration(word: &str, uid: Uuid) -> Result<Declaration, StoreError> {
+/// What the answer `word` of a function of the schema means.
+fn declaration(function: &'static str, word: &str) -> Result<Declaration, StoreError> {
     Ok(match word {
         "created" => Ok(Declared::Created),
         "adopted" => Ok(Declared::Adopted),
@@ -140,7 +149,7 @@ fn declaration(word: &str, uid: Uuid) -> Result<Declaration, StoreError> {
         "custom_domain" => Err(NotDeclared::CustomDomain),
         "no_such_domain" => Err(NotDeclared::NoSuchDomain),
         "address_taken" => Err(NotDeclared::AddressTaken),
-        _ => return Err(StoreError::Inconsistent { table: "resource", column: "declaration", id: uid }),
+        _ => return Err(StoreError::unknown_word(function, word)),
     })
 }
 
@@ -178,7 +187,7 @@ impl Resource {
                 name: row.try_get("name")?,
                 retained: row.try_get("retained")?,
             },
-            thing: row.try_get("thing")?,
+            row_id: row.try_get("row_id")?,
             verify_handled: row.try_get("verify_handled")?,
             rotate_handled: row.try_get("rotate_handled")?,
             reenable_handled: row.try_get("reenable_handled")?,
@@ -200,12 +209,15 @@ impl Store {
         Ok(Epoch(epoch))
     }
 
-    /// Whether nobody has begun to lead since.
+    /// Checks that no other operator has begun to lead since.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] where somebody has.
+    /// [`StoreError::Fenced`] where one has.
     pub async fn check_epoch(&self, epoch: Epoch) -> Result<(), StoreError> {
-        sqlx::query("/* check_epoch */ SELECT hold_epoch($1)").bind(epoch.0).execute(self.pool()).await?;
+        sqlx::query(under_epoch!("/* check_epoch */", " SELECT held FROM epoch"))
+            .bind(epoch.0)
+            .execute(self.pool())
+            .await?;
         Ok(())
     }
 
@@ -221,7 +233,7 @@ impl Store {
         row.as_ref().map(Resource::from_row).transpose()
     }
 
-    /// Notes an object of `cluster`, or what it says now about its deletion.
+    /// Records an object of `cluster`, or its present deletion policy. Its row comes later.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -231,16 +243,21 @@ impl Store {
         cluster: Uuid,
         identity: &ResourceIdentity,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* record_resource */ SELECT record_resource($1, $2, $3, $4, $5, $6, $7)")
-            .bind(epoch.0)
-            .bind(identity.uid)
-            .bind(cluster)
-            .bind(identity.kind.as_str())
-            .bind(&identity.namespace)
-            .bind(&identity.name)
-            .bind(identity.retained)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* record_resource */",
+            " INSERT INTO resource (uid, cluster, kind, namespace, name, retained)
+              SELECT $2, $3, $4, $5, $6, $7 WHERE (SELECT held FROM epoch)
+              ON CONFLICT (uid) DO UPDATE SET retained = excluded.retained, missing_since = NULL"
+        ))
+        .bind(epoch.0)
+        .bind(identity.uid)
+        .bind(cluster)
+        .bind(identity.kind.as_str())
+        .bind(&identity.namespace)
+        .bind(&identity.name)
+        .bind(identity.retained)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
@@ -252,20 +269,20 @@ impl Store {
         &self,
         last: Option<&Snapshot>,
     ) -> Result<(Vec<ResourceIdentity>, Snapshot), StoreError> {
-        let look = self.look(last).await?;
-        if look.changed.is_empty() {
-            return Ok((Vec::new(), look.snapshot));
+        let head = self.poll_stream(last).await?;
+        if head.changed.is_empty() {
+            return Ok((Vec::new(), head.snapshot));
         }
-        let rows = sqlx::query("/* changed_resources */ SELECT * FROM resource WHERE thing = ANY ($1)")
-            .bind(&look.changed)
+        let rows = sqlx::query("/* changed_resources */ SELECT * FROM resource WHERE row_id = ANY ($1)")
+            .bind(&head.changed)
             .fetch_all(self.pool())
             .await?;
         let changed: Result<_, StoreError> =
             rows.iter().map(|row| Ok(Resource::from_row(row)?.identity)).collect();
-        Ok((changed?, look.snapshot))
+        Ok((changed?, head.snapshot))
     }
 
-    /// The objects of a cluster and kind that operators have seen and not let go of.
+    /// The objects of a cluster and kind that operators have seen and not released.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -284,7 +301,7 @@ impl Store {
     }
 
     /// The objects that had the kind, namespace and name of `successor` before it, which operators have seen
-    /// and not let go of; without those whose rows are of another tenant than `tenant`.
+    /// and not released; without those whose rows are of another tenant than `tenant`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -297,10 +314,10 @@ impl Store {
         let rows = sqlx::query(
             "/* list_predecessors */
             SELECT r.* FROM resource r
-              LEFT JOIN domain d ON d.id = r.thing
-              LEFT JOIN webhook w ON w.id = r.thing
-              LEFT JOIN api_token k ON k.id = r.thing
-              LEFT JOIN mailbox b ON b.id = r.thing
+              LEFT JOIN domain d ON d.id = r.row_id
+              LEFT JOIN webhook w ON w.id = r.row_id
+              LEFT JOIN api_token k ON k.id = r.row_id
+              LEFT JOIN mailbox b ON b.id = r.row_id
             WHERE r.cluster = $1 AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
               AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6",
         )
@@ -315,7 +332,7 @@ impl Store {
         rows.iter().map(Resource::from_row).collect()
     }
 
-    /// Notes since when an object is gone, or that it is there (`None`).
+    /// Records since when an object is gone, or that it is there (`None`).
     ///
     /// # Errors
     /// [`StoreError`].
@@ -325,11 +342,10 @@ impl Store {
         uid: Uuid,
         since: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        sqlx::query(
-            "/* record_missing_resource */
-            WITH held AS MATERIALIZED (SELECT hold_epoch($1))
-            UPDATE resource SET missing_since = $3 FROM held WHERE uid = $2",
-        )
+        sqlx::query(under_epoch!(
+            "/* record_missing_resource */",
+            " UPDATE resource SET missing_since = $3 WHERE (SELECT held FROM epoch) AND uid = $2"
+        ))
         .bind(epoch.0)
         .bind(uid)
         .bind(since.map(|at| at.to_sqlx()))

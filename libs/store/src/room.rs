@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{Store, StoreError};
 
-/// Octets that the installation holds; an expiring slot counts whole.
+/// Octets that the installation holds; an expiring partition counts whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoreUsage {
     /// In all shared inboxes.
@@ -22,13 +22,14 @@ impl Store {
     /// # Errors
     /// Postgres is away.
     pub async fn store_usage(&self, now: Timestamp) -> Result<StoreUsage, StoreError> {
-        let (shared, whole): (i64, i64) =
-            sqlx::query_as("/* store_usage */ SELECT scope_used($1, $3), scope_used($2, $3)")
-                .bind(id::SHARED)
-                .bind(id::WHOLE_STORE)
-                .bind(now.to_sqlx())
-                .fetch_one(&self.pool)
-                .await?;
+        let (shared, whole): (i64, i64) = sqlx::query_as(
+            "/* store_usage */
+            SELECT coalesce(sum(shared_bytes), 0)::bigint, coalesce(sum(bytes), 0)::bigint
+            FROM message_partition WHERE ends > $1 - make_interval(hours => class)",
+        )
+        .bind(now.to_sqlx())
+        .fetch_one(&self.pool)
+        .await?;
         Ok(StoreUsage { shared: shared.max(0).cast_unsigned(), whole: whole.max(0).cast_unsigned() })
     }
 

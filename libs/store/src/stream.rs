@@ -1,6 +1,7 @@
 //! The one stream: where it stands, what changed beside it, and which arrivals a reader of
 //! hints has missed.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,12 +12,12 @@ use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use crate::message::{MessageRow, class_of, not_purged};
+use crate::message::{MessageRow, class_of, each_class};
 use crate::{Store, StoreError};
 
-/// Each row of `change` is met once: it shows in the snapshot of this look, and not in that of the
-/// look before. Rows of transactions that ended before that look began are not read.
-const LOOK: &str = "/* look */
+/// Each row of `change` is met once: it shows in the snapshot of this poll, and not in that of the
+/// poll before. Rows of transactions that ended before that poll began are not read.
+const POLL_STREAM: &str = "/* poll_stream */
     SELECT s.seq, pg_current_snapshot()::text AS snapshot, ARRAY(
         SELECT DISTINCT c.subject FROM change c
         WHERE c.xid >= pg_snapshot_xmin($1::text::pg_snapshot)
@@ -24,38 +25,19 @@ const LOOK: &str = "/* look */
     ) AS changed
     FROM stream s WHERE s.one";
 
-/// The missed messages of one class, of the partitions that are young enough.
-macro_rules! arrivals_of {
-    ($class:literal) => {
-        concat!(
-            "SELECT seq, id, class, tenant, owner, inbox FROM message WHERE class = ",
-            $class,
-            " AND id >= $3 AND seq > $1 AND seq <= $2"
+static LIST_ARRIVALS: LazyLock<String> = LazyLock::new(|| {
+    let arms = each_class(|class| {
+        format!(
+            "SELECT seq, id, class, tenant, owner, inbox FROM message
+             WHERE class = {class} AND id >= $3 AND seq > $1 AND seq <= $2"
         )
-    };
-}
+    });
+    format!("/* list_arrivals */ {arms}")
+});
 
-const LIST_ARRIVALS: &str = concat!(
-    "/* list_arrivals */ ",
-    arrivals_of!(1),
-    " UNION ALL ",
-    arrivals_of!(6),
-    " UNION ALL ",
-    arrivals_of!(24),
-    " UNION ALL ",
-    arrivals_of!(72),
-    " UNION ALL ",
-    arrivals_of!(168),
-    " UNION ALL ",
-    arrivals_of!(720)
-);
-
-const LIST_ARRIVED: &str = concat!(
-    "/* list_arrived */
-    SELECT m.* FROM message m
-    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4) AND ",
-    not_purged!()
-);
+const LIST_ARRIVED: &str = "/* list_arrived */
+    SELECT m.* FROM visible_message m
+    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)";
 
 /// How long a change is kept in the feed: whoever has not looked for longer does not know what
 /// changed.
@@ -64,19 +46,19 @@ pub const CHANGES_KEPT: Duration = Duration::from_secs(10 * 60);
 const FORGET_CHANGES: &str = "/* forget_changes */
     DELETE FROM change WHERE changed_at < now() - make_interval(secs => $1) /* lease */";
 
-/// What one look at the stream saw.
+/// What a poll of the stream saw.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct StreamHead {
     /// The position of the newest committed message.
     pub position: i64,
     /// Tenants, tokens, mailboxes, domains and keys of addresses whose rights changed since the
-    /// last look.
+    /// last poll.
     pub changed: Vec<Uuid>,
-    /// What tells the next look which changes are new.
+    /// What tells the next poll which changes are new.
     pub snapshot: Snapshot,
 }
 
-/// What a look saw of the feed of changes.
+/// What a poll saw of the feed of changes.
 #[derive(Debug, Clone)]
 pub struct Snapshot(String);
 
@@ -91,13 +73,14 @@ impl Store {
             .await?)
     }
 
-    /// Looks at the stream, and at the changes since the last look; without one there are none.
+    /// Reads the position of the stream and the changes since the last poll; without one there are none.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn look(&self, last: Option<&Snapshot>) -> Result<Look, StoreError> {
-        let row = sqlx::query(LOOK).bind(last.map(|Snapshot(text)| text)).fetch_one(self.pool()).await?;
-        Ok(Look {
+    pub async fn poll_stream(&self, last: Option<&Snapshot>) -> Result<StreamHead, StoreError> {
+        let row =
+            sqlx::query(POLL_STREAM).bind(last.map(|Snapshot(text)| text)).fetch_one(self.pool()).await?;
+        Ok(StreamHead {
             position: row.try_get("seq")?,
             changed: row.try_get("changed")?,
             snapshot: Snapshot(row.try_get("snapshot")?),
@@ -124,7 +107,7 @@ impl Store {
         up_to: i64,
         accepted_since: Timestamp,
     ) -> Result<Vec<Arrival>, StoreError> {
-        let rows = sqlx::query(LIST_ARRIVALS)
+        let rows = sqlx::query(LIST_ARRIVALS.as_str())
             .bind(after)
             .bind(up_to)
             .bind(lowest_id(accepted_since))

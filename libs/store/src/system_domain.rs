@@ -59,13 +59,15 @@ pub enum SystemDomainRemoval {
 }
 
 impl SystemDomainRemoval {
-    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+    /// What the answer of a function of the schema means.
+    pub(crate) fn from_row(function: &'static str, row: &PgRow) -> Result<Self, StoreError> {
         Ok(match row.try_get("o_verdict")? {
             "removed" => Self::Removed,
+            "unknown" => Self::Unknown,
             "only" => Self::Only,
             "default" => Self::Default,
             "used" => Self::Used(row.try_get("o_mailboxes")?),
-            _ => Self::Unknown,
+            word => return Err(StoreError::unknown_word(function, word)),
         })
     }
 }
@@ -86,14 +88,15 @@ impl Store {
         .await?;
         rows.iter()
             .map(|row| {
+                let id = row.try_get("id")?;
                 Ok(SystemDomainUse {
-                    id: row.try_get("id")?,
+                    id,
                     name: row.try_get("name")?,
                     is_default: row.try_get("is_default")?,
                     sort_order: row.try_get("sort_order")?,
                     shared_inboxes: row.try_get("shared_inboxes")?,
                     mailboxes: row.try_get("mailboxes")?,
-                    managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
+                    managed_by: ManagedBy::from_word(row.try_get("managed_by")?, "domain", id)?,
                     created_at: time(row, "created_at")?,
                 })
             })
@@ -188,6 +191,6 @@ impl Store {
         .bind(i32::from(hold_days))
         .fetch_one(self.pool())
         .await?;
-        SystemDomainRemoval::from_row(&row)
+        SystemDomainRemoval::from_row("remove_system_domain", &row)
     }
 }

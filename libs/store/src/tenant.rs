@@ -113,7 +113,7 @@ impl Tenant {
             tokens: share("tokens", "token_limit")?,
             mailbox_bytes: row.try_get("mailbox_bytes")?,
             stored_bytes: row.try_get("stored_bytes")?,
-            managed_by: ManagedBy::from_word(row.try_get("managed_by")?),
+            managed_by: ManagedBy::from_word(row.try_get("managed_by")?, "tenant", id)?,
             created_at: time(row, "created_at")?,
         })
     }
@@ -122,7 +122,7 @@ impl Tenant {
 /// Tenants that are not removed, with what they have. Binds $1 now.
 macro_rules! tenants {
     () => {
-        "SELECT t.*, scope_used(t.id, $1) AS stored_bytes,
+        "SELECT t.*, (SELECT k.bytes FROM scope_used(t.id, $1) k) AS stored_bytes,
                 (SELECT count(*) FROM mailbox b WHERE b.tenant = t.id AND b.removed_at IS NULL) AS mailboxes,
                 (SELECT count(*) FROM domain d WHERE d.tenant = t.id AND d.removed_at IS NULL) AS domains,
                 (SELECT count(*) FROM webhook w WHERE w.tenant = t.id) AS webhooks,

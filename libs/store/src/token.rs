@@ -212,7 +212,7 @@ impl Store {
                 .bind(new.expires_at.map(|at| at.to_sqlx()))
                 .fetch_one(self.pool())
                 .await?;
-        Creation::from_word(&word, "api_token", id)
+        Creation::from_word("create_token", &word)
     }
 
     /// A page (from 1, 30 tokens) of a tenant's active tokens, newest first: of one kind, or of both.
@@ -275,7 +275,7 @@ impl Store {
         .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
         .fetch_optional(self.pool())
         .await?;
-        Ok(Refused::unless_changed(managed_by.as_deref()))
+        Refused::unless_changed(managed_by.as_deref(), "api_token", id)
     }
 
     /// Deletes the tokens that ended [`ENDED_TOKEN_KEPT`] ago or earlier. Returns how many.

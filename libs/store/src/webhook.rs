@@ -119,7 +119,7 @@ impl Store {
                 .bind(now.to_sqlx())
                 .fetch_one(self.pool())
                 .await?;
-        Creation::from_word(&word, "webhook", new.id)
+        Creation::from_word("create_webhook", &word)
     }
 
     /// A page (from 1, 30 webhooks) of a tenant's webhooks, newest first.
@@ -159,7 +159,7 @@ impl Store {
         .bind(tenant)
         .fetch_optional(self.pool())
         .await?;
-        Ok(Refused::unless_changed(managed_by.as_deref()))
+        Refused::unless_changed(managed_by.as_deref(), "webhook", id)
     }
 
     /// Gives a webhook of a tenant another secret (sealed for it) and forgets its failures, also
@@ -190,7 +190,7 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_optional(self.pool())
         .await?;
-        Ok(Refused::unless_changed(managed_by.as_deref()))
+        Refused::unless_changed(managed_by.as_deref(), "webhook", id)
     }
 
     /// The last `limit` attempts of a tenant's webhook within [`DELIVERIES_KEPT`], newest first;

@@ -8,7 +8,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use crate::message::{MessageRow, not_purged};
+use crate::message::MessageRow;
 use crate::row::optional_time;
 use crate::{DELIVERIES_KEPT, Store, StoreError};
 
@@ -26,58 +26,55 @@ const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
             SELECT e.webhook FROM webhook_event e WHERE e.webhook > l.webhook ORDER BY e.webhook LIMIT 1
         ) e
     ), due AS MATERIALIZED (
-        SELECT w.id, w.failure_count > 0 AS failing, w.held_until
+        SELECT w.id, w.failure_count > 0 AS failing, w.lease_expires_at
         FROM lane l JOIN webhook w ON w.id = l.webhook JOIN tenant t ON t.id = w.tenant
         WHERE w.status = 'active' AND w.active AND w.due_at <= $2 AND NOT t.suspended AND w.id <> ALL ($6)
-          AND (w.holder IS NULL OR w.holder = $1 OR w.held_until < now()) /* lease */
+          AND (w.lease_holder IS NULL OR w.lease_holder = $1 OR w.lease_expires_at < now()) /* lease */
     ), chosen AS MATERIALIZED (
         SELECT w.id FROM webhook w
-        WHERE w.id IN ((SELECT d.id FROM due d WHERE NOT d.failing ORDER BY d.held_until NULLS FIRST LIMIT $3)
+        WHERE w.id IN ((SELECT d.id FROM due d WHERE NOT d.failing ORDER BY d.lease_expires_at NULLS FIRST LIMIT $3)
                        UNION ALL
-                       (SELECT d.id FROM due d WHERE d.failing ORDER BY d.held_until NULLS FIRST LIMIT $4))
-          AND (w.holder IS NULL OR w.holder = $1 OR w.held_until < now()) /* lease */
+                       (SELECT d.id FROM due d WHERE d.failing ORDER BY d.lease_expires_at NULLS FIRST LIMIT $4))
+          AND (w.lease_holder IS NULL OR w.lease_holder = $1 OR w.lease_expires_at < now()) /* lease */
         FOR NO KEY UPDATE SKIP LOCKED
     )
-    UPDATE webhook w SET holder = $1, held_until = now() + $5 * interval '1 second' /* lease */
+    UPDATE webhook w SET lease_holder = $1, lease_expires_at = now() + $5 * interval '1 second' /* lease */
     FROM chosen c WHERE w.id = c.id
     RETURNING w.id, w.failure_count > 0 AS failing";
 
 const HOLD_WEBHOOKS: &str = "/* hold_webhooks */
-    UPDATE webhook SET held_until = now() + $3 * interval '1 second' /* lease */
-    WHERE id = ANY ($2) AND holder = $1";
+    UPDATE webhook SET lease_expires_at = now() + $3 * interval '1 second' /* lease */
+    WHERE id = ANY ($2) AND lease_holder = $1";
 
 /// Where the domain of a mailbox does not serve just now, its events wait; so do all while the
 /// tenant is suspended, or while the webhook's owner does not have its secret.
-const LIST_WAITING_EVENTS: &str = concat!(
-    "/* list_waiting_events */
+const LIST_WAITING_EVENTS: &str = "/* list_waiting_events */
     SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.*
     FROM webhook w JOIN tenant t ON t.id = w.tenant AND NOT t.suspended
     LEFT JOIN LATERAL (
         SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq > $3 ORDER BY e.seq LIMIT $4
     ) e ON true
     LEFT JOIN LATERAL (
-        SELECT m.*, d.serves FROM message m
+        SELECT m.*, d.serves FROM visible_message m
         JOIN mailbox b ON b.id = m.owner AND b.removed_at IS NULL
         JOIN domain d ON d.id = b.domain
         WHERE m.class = e.class AND m.id = e.message
-          AND m.id >= time_id($5 - make_interval(hours => e.class)) AND ",
-    not_purged!(),
-    "   LIMIT 1
+          AND m.id >= time_id($5 - make_interval(hours => e.class))
+        LIMIT 1
     ) m ON true
-    WHERE w.id = $1 AND w.holder = $2 AND w.status = 'active' AND w.active
-    ORDER BY e.seq"
-);
+    WHERE w.id = $1 AND w.lease_holder = $2 AND w.status = 'active' AND w.active
+    ORDER BY e.seq";
 
 const DROP_EVENTS: &str = "/* drop_events */
     DELETE FROM webhook_event WHERE webhook = $1 AND seq = ANY ($2)";
 
 const RELEASE_WEBHOOK: &str = "/* release_webhook */
-    UPDATE webhook SET holder = NULL, held_until = now(), /* lease */
+    UPDATE webhook SET lease_holder = NULL, lease_expires_at = now(), /* lease */
                        due_at = greatest(due_at, coalesce($3, due_at))
-    WHERE id = $1 AND holder = $2";
+    WHERE id = $1 AND lease_holder = $2";
 
 const RELEASE_WEBHOOKS: &str = "/* release_webhooks */
-    UPDATE webhook SET holder = NULL, held_until = now() WHERE holder = $1 /* lease */";
+    UPDATE webhook SET lease_holder = NULL, lease_expires_at = now() WHERE lease_holder = $1 /* lease */";
 
 /// Of webhooks that get no events any more, and of messages that have expired.
 const FORGET_EVENTS: &str = "/* forget_events */

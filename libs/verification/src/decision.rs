@@ -61,14 +61,14 @@ pub fn decide(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, n
 
 /// One that does not serve.
 fn claim(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
-    if (findings.txt.finding, findings.mx.finding) == (Finding::Right, Finding::Right) {
+    if (findings.txt.finding, findings.mx.finding) == (Finding::Found, Finding::Found) {
         match (&domain.holder, findings.holder_txt) {
             (None, _) => return Decision::Verify { absent: None },
             (Some(holder), Finding::Missing | Finding::Mismatch) => {
                 return Decision::Verify { absent: Some(holder.id) };
             }
             // Both are there, or nobody says that the holder's is not: the holder stays.
-            (Some(_), Finding::Right | Finding::Unknown) => {}
+            (Some(_), Finding::Found | Finding::Unknown) => {}
         }
     }
     Decision::Stand(unverified(domain, occasion, now))
@@ -90,7 +90,7 @@ pub(crate) fn unverified(domain: &DomainToCheck, occasion: Occasion, now: Timest
 fn recheck(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Standing {
     let found = [findings.txt.finding, findings.mx.finding];
     let is_wrong = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
-    let is_right = found.iter().all(|finding| *finding == Finding::Right);
+    let is_right = found.iter().all(|finding| *finding == Finding::Found);
     let is_due = matches!(occasion, Occasion::Due { .. });
     let lost_days = match (is_right, is_wrong && is_due) {
         (true, _) => 0,
@@ -108,9 +108,9 @@ mod tests {
     use tempmail_store::{Holder, RecordFound};
 
     use super::*;
-    use Finding::{Mismatch, Missing, Right, Unknown};
+    use Finding::{Found, Mismatch, Missing, Unknown};
 
-    const ALL: [Finding; 4] = [Right, Missing, Mismatch, Unknown];
+    const ALL: [Finding; 4] = [Found, Missing, Mismatch, Unknown];
     const DUE: Occasion = Occasion::Due { interval: SignedDuration::from_mins(5) };
 
     fn now() -> Timestamp {
@@ -153,7 +153,7 @@ mod tests {
             for occasion in [DUE, Occasion::Asked] {
                 for found in every_pair() {
                     let decision = decide(&domain(status), &found, occasion, now());
-                    let is_right = (found.txt.finding, found.mx.finding) == (Right, Right);
+                    let is_right = (found.txt.finding, found.mx.finding) == (Found, Found);
                     assert_eq!(
                         decision == Decision::Verify { absent: None },
                         is_right,
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn a_holder_loses_the_name_only_where_its_record_is_absent() {
         for holder_txt in ALL {
-            let decision = decide(&held(), &findings(Right, Right, holder_txt), DUE, now());
+            let decision = decide(&held(), &findings(Found, Found, holder_txt), DUE, now());
             let absent = Decision::Verify { absent: Some(Uuid::from_u128(2)) };
             assert_eq!(decision == absent, matches!(holder_txt, Missing | Mismatch), "{holder_txt:?}");
-            let half = decide(&held(), &findings(Right, Unknown, holder_txt), DUE, now());
+            let half = decide(&held(), &findings(Found, Unknown, holder_txt), DUE, now());
             assert!(is_kept(half), "{half:?}");
         }
     }
@@ -179,7 +179,7 @@ mod tests {
     fn a_pending_one_ends_at_its_deadline_whatever_dns_says() {
         let late = now() + SignedDuration::from_hours(1);
         for occasion in [DUE, Occasion::Asked] {
-            for found in every_pair().filter(|found| (found.txt.finding, found.mx.finding) != (Right, Right))
+            for found in every_pair().filter(|found| (found.txt.finding, found.mx.finding) != (Found, Found))
             {
                 let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
                 assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
                 assert!(is_kept(decision), "{found:?}");
             }
         }
-        let held = decide(&held(), &findings(Right, Right, Right), DUE, late);
+        let held = decide(&held(), &findings(Found, Found, Found), DUE, late);
         assert_eq!(held, Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)));
     }
 
@@ -214,7 +214,7 @@ mod tests {
         let mut serving = domain(VerifyStatus::Verified);
         let days = [Missing, Mismatch, Unknown, Missing, Missing, Unknown, Missing, Missing];
         for wrong in days {
-            match decide(&serving, &findings(wrong, Right, Unknown), DUE, now()) {
+            match decide(&serving, &findings(wrong, Found, Unknown), DUE, now()) {
                 Decision::Stand(Standing::Keep { lost_days, next_check_at }) => {
                     assert_eq!(next_check_at, Some(now() + SignedDuration::from_hours(24)));
                     serving.lost_days = lost_days;
@@ -223,9 +223,9 @@ mod tests {
             }
         }
         assert_eq!(serving.lost_days, 6, "days without an answer do not count");
-        let right = decide(&serving, &findings(Right, Right, Unknown), DUE, now());
+        let right = decide(&serving, &findings(Found, Found, Unknown), DUE, now());
         assert!(matches!(right, Decision::Stand(Standing::Keep { lost_days: 0, .. })), "{right:?}");
-        let wrong = decide(&serving, &findings(Right, Mismatch, Unknown), DUE, now());
+        let wrong = decide(&serving, &findings(Found, Mismatch, Unknown), DUE, now());
         assert_eq!(wrong, Decision::Stand(Standing::Fail(FailureReason::RecordsLost)));
     }
 
@@ -233,7 +233,7 @@ mod tests {
     fn asking_is_not_held_against_a_verified_one() {
         let serving = DomainToCheck { lost_days: 6, ..domain(VerifyStatus::Verified) };
         for found in every_pair() {
-            let lost_days = if (found.txt.finding, found.mx.finding) == (Right, Right) { 0 } else { 6 };
+            let lost_days = if (found.txt.finding, found.mx.finding) == (Found, Found) { 0 } else { 6 };
             let decision = decide(&serving, &found, Occasion::Asked, now());
             assert_eq!(
                 decision,

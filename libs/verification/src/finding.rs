@@ -29,7 +29,7 @@ pub struct Findings {
     pub txt: RecordFound,
     /// The MX record.
     pub mx: RecordFound,
-    /// The holder's TXT record. Unlike the others, [`Finding::Right`] if any voting server has
+    /// The holder's TXT record. Unlike the others, [`Finding::Found`] if any voting server has
     /// it, so that a holder loses the domain only where it is absent everywhere
     /// ([`Finding::Missing`]). [`Finding::Unknown`] where nobody voted or nobody holds it.
     pub holder_txt: Finding,
@@ -109,7 +109,7 @@ fn judge_txt(answer: &Answer<Vec<u8>>, expected: &str) -> Option<Finding> {
         return Some(Finding::Missing);
     }
     let is_there = texts.iter().any(|text| text == expected.as_bytes());
-    Some(if is_there { Finding::Right } else { Finding::Mismatch })
+    Some(if is_there { Finding::Found } else { Finding::Mismatch })
 }
 
 /// One server's vote on the MX record, if it has one.
@@ -119,14 +119,14 @@ fn judge_mx(answer: &Answer<Name>, mx_host: Option<&Name>) -> Option<Finding> {
         Answer::Records { records: exchanges, .. } => {
             let ours = exchanges.iter().any(|exchange| Some(exchange) == mx_host);
             let takes_mail = !exchanges.iter().any(Name::is_root);
-            Some(if ours && takes_mail { Finding::Right } else { Finding::Mismatch })
+            Some(if ours && takes_mail { Finding::Found } else { Finding::Mismatch })
         }
         Answer::Alias(_) => Some(Finding::Mismatch),
         Answer::NoVote => None,
     }
 }
 
-/// Right if every vote is, unknown without any; else the vote that tells the owner most.
+/// Found if every vote is, unknown without any; else the vote that tells the owner most.
 fn all_of(votes: impl Iterator<Item = Finding>) -> Finding {
     votes.fold(Finding::Unknown, |found, vote| match (found, vote) {
         (Finding::Mismatch, _) | (_, Finding::Mismatch) => Finding::Mismatch,
@@ -136,12 +136,12 @@ fn all_of(votes: impl Iterator<Item = Finding>) -> Finding {
     })
 }
 
-/// Right if any vote is, unknown without any, else missing.
+/// Found if any vote is, unknown without any, else missing.
 fn any_of(mut votes: impl Iterator<Item = Finding>) -> Finding {
     match votes.next() {
         None => Finding::Unknown,
-        Some(Finding::Right) => Finding::Right,
-        Some(_) if votes.any(|vote| vote == Finding::Right) => Finding::Right,
+        Some(Finding::Found) => Finding::Found,
+        Some(_) if votes.any(|vote| vote == Finding::Found) => Finding::Found,
         Some(_) => Finding::Missing,
     }
 }

@@ -151,8 +151,8 @@ impl Verifier {
             tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "a custom domain was checked");
         }
         Ok(Checked {
-            txt_right: findings.txt.finding == Finding::Right,
-            mx_right: findings.mx.finding == Finding::Right,
+            txt_right: findings.txt.finding == Finding::Found,
+            mx_right: findings.mx.finding == Finding::Found,
             outcome,
         })
     }

@@ -4,11 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
-use tempmail_store::{DeliveryRules, NewMail, Outcome, Store, StoreError, Writer};
+use tempmail_store::{DeliveryRules, NewMail, Outcome, RawData, Store, StoreError, Writer};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
 use super::Verdict;
 use super::under_way::UnderWay;
@@ -91,17 +93,16 @@ impl Batcher {
         match self.accept(&mails).await {
             Ok(outcomes) => {
                 self.announce(&outcomes);
-                let alone = mails.len() == 1;
                 for ((mail, outcome), reply) in mails.into_iter().zip(outcomes).zip(replies) {
                     let verdict = match outcome {
-                        Outcome::OverQuota if !alone => self.commit_alone(mail).await,
+                        Outcome::OverQuota(inboxes) => self.commit_exactly(mail, &inboxes).await,
                         outcome => verdict(&outcome),
                     };
                     answer(reply, verdict);
                 }
             }
-            // Not to be told which mail is at fault: each on its own.
-            Err(error) if is_fault_of_data(&error) && mails.len() > 1 => {
+            // Postgres does not say which mail is at fault: each on its own.
+            Err(error) if is_fault_of_one(&error) && mails.len() > 1 => {
                 for (mail, reply) in mails.into_iter().zip(replies) {
                     let verdict = self.commit_alone(mail).await;
                     answer(reply, verdict);
@@ -126,11 +127,24 @@ impl Batcher {
         }
     }
 
+    /// The last word on a mail that does not fit by the sums that are kept: what has expired is taken out of
+    /// them, and the mail is alone.
+    async fn commit_exactly(&mut self, mail: NewMail, inboxes: &[Uuid]) -> Verdict {
+        let expired = match &mut self.writer {
+            Some(writer) => writer.expire_usage(inboxes, self.clock.now()).await,
+            None => Ok(()),
+        };
+        match expired {
+            Ok(()) => self.commit_alone(mail).await,
+            Err(error) => self.failed(&error, 1),
+        }
+    }
+
     /// One statement; once more where only the partition was missing.
     async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<Outcome>, StoreError> {
         match self.try_accept(mails).await {
-            Err(error) if error.is_missing_slot() => {
-                self.make_slots().await?;
+            Err(error) if error.is_missing_partition() => {
+                create_partitions(&self.store, self.clock.now()).await?;
                 self.try_accept(mails).await
             }
             result => result,
@@ -151,24 +165,20 @@ impl Batcher {
         };
         let result = writer.accept_mail(self.rules, self.clock.now(), mails).await;
         if let Err(error) = &result {
-            tracing::warn!(%error, mails = mails.len(), "a batch was not stored");
-            if error.is_unavailable()
-                && let Some(writer) = self.writer.take()
-            {
-                writer.discard();
-            }
+            self.failed(error, mails.len());
         }
         result
     }
 
-    /// The worker makes slots ahead; this is for when it is away.
-    async fn make_slots(&self) -> Result<(), StoreError> {
-        let now = self.clock.now();
-        for class in self.store.live_classes().await? {
-            self.store.ensure_slot(class, now).await?;
-            self.store.ensure_slot(class, now + class.slot_width()).await?;
+    /// Logs a statement that failed, and gives up a connection that may be broken.
+    fn failed(&mut self, error: &StoreError, mails: usize) -> Verdict {
+        tracing::warn!(%error, mails, "a batch was not stored");
+        if error.is_unavailable()
+            && let Some(writer) = self.writer.take()
+        {
+            writer.discard();
         }
-        Ok(())
+        verdict_of_error(error)
     }
 
     /// One hint for the whole batch, after its commit.
@@ -187,6 +197,16 @@ impl Batcher {
     }
 }
 
+/// Creates the partitions of every live class for now; the worker creates them ahead, and this is for when it
+/// is away.
+pub(super) async fn create_partitions(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    for class in store.live_classes().await? {
+        store.ensure_message_partition(class, now).await?;
+        store.ensure_message_partition(class, now + class.partition_width()).await?;
+    }
+    Ok(())
+}
+
 /// The first mails of `waiting`, up to the bounds of a batch; at least one.
 fn take_batch(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
     let (mut octets, mut recipients) = (0, 0);
@@ -194,7 +214,10 @@ fn take_batch(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
         .iter()
         .take_while(|one| {
             let fits = octets < BATCH_OCTETS && recipients < BATCH_RECIPIENTS;
-            octets += one.mail.raw.len();
+            octets += match &one.mail.raw {
+                RawData::WithMessages(octets) => octets.len(),
+                RawData::StoredAhead => 0,
+            };
             recipients += one.mail.recipients.len();
             fits
         })
@@ -211,7 +234,7 @@ fn verdict(outcome: &Outcome) -> Verdict {
     match outcome {
         Outcome::Stored(_) => Verdict::Stored,
         Outcome::RecipientGone => Verdict::RecipientsChanged,
-        Outcome::OverQuota => Verdict::Full,
+        Outcome::OverQuota(_) => Verdict::Full,
     }
 }
 
@@ -219,7 +242,12 @@ fn verdict_of_error(error: &StoreError) -> Verdict {
     if is_fault_of_data(error) { Verdict::Refused } else { Verdict::TryAgain }
 }
 
+/// What concerns a single mail of a batch.
+fn is_fault_of_one(error: &StoreError) -> bool {
+    is_fault_of_data(error) || error.is_retention_changed()
+}
+
 /// Only what Postgres says of the data itself condemns a mail; every other fault may pass.
 fn is_fault_of_data(error: &StoreError) -> bool {
-    error.is_data_refused() && !error.is_missing_slot()
+    error.is_data_refused() && !error.is_missing_partition()
 }

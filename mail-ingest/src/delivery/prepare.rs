@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tempmail_model::address::{RecipientAddress, ReservedLocalParts};
 use tempmail_model::id::new_id;
 use tempmail_model::trace::{Protocol, ReceivedField, for_clause, return_path};
-use tempmail_store::{NewMail, NewMessage};
+use tempmail_store::{NewMail, NewMessage, RawData};
 
 use crate::summary::Summary;
 
@@ -48,12 +48,12 @@ pub(super) async fn prepare(
             .ok()??
     };
     let shared_size = return_path(&parts.sender).len() + received.text.len() + data_len;
-    let sole = parts.recipients.len() == 1;
+    let single_recipient = parts.recipients.len() == 1;
     let recipients = parts
         .recipients
         .into_iter()
         .map(|address| {
-            let size = shared_size + if sole { for_clause(address.as_str()).len() } else { 0 };
+            let size = shared_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
             Some(NewMessage {
                 id: new_id(now),
                 reserved: reserved.of(address.base_local_part()),
@@ -64,8 +64,8 @@ pub(super) async fn prepare(
         .collect::<Option<Vec<_>>>()?;
     Some(NewMail {
         id,
-        raw,
-        for_at: i32::try_from(received.for_at).ok()?,
+        raw: RawData::WithMessages(raw),
+        for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
         sender: parts.sender.replace('\0', "\u{fffd}"),
         from_text: summary.from_text,
         from_email: summary.from_email,
@@ -101,6 +101,11 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    fn plain(mail: &NewMail) -> Vec<u8> {
+        let RawData::WithMessages(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
+        zstd::decode_all(raw.as_slice()).unwrap()
+    }
+
     #[tokio::test]
     async fn sizes_are_what_each_recipient_reads() {
         let now = "2026-11-21T10:00:00Z".parse().unwrap();
@@ -113,17 +118,17 @@ mod tests {
             data: b"Subject: x\r\n\r\nbody\r\n".to_vec(),
         };
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
-        let sole = prepare(parts(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
-        let plain = zstd::decode_all(sole.raw.as_slice()).unwrap();
+        let single = prepare(parts(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
+        let text = plain(&single);
         let expected =
-            "Return-Path: <s@example.org>\r\n".len() + plain.len() + "\r\n\tfor <a@b.example>".len();
-        assert_eq!(usize::try_from(sole.recipients[0].size).unwrap(), expected);
-        assert_eq!(&plain[usize::try_from(sole.for_at).unwrap()..][..1], b";");
+            "Return-Path: <s@example.org>\r\n".len() + text.len() + "\r\n\tfor <a@b.example>".len();
+        assert_eq!(usize::try_from(single.recipients[0].size).unwrap(), expected);
+        assert_eq!(&text[usize::try_from(single.for_clause_offset).unwrap()..][..1], b";");
 
         let two =
             prepare(parts(&["a@b.example", "c@b.example"]), "mx.example", &reserved, now).await.unwrap();
-        let plain = zstd::decode_all(two.raw.as_slice()).unwrap();
-        let expected = "Return-Path: <s@example.org>\r\n".len() + plain.len();
+        let text = plain(&two);
+        let expected = "Return-Path: <s@example.org>\r\n".len() + text.len();
         assert!(two.recipients.iter().all(|to| usize::try_from(to.size).unwrap() == expected));
     }
 }

@@ -59,11 +59,7 @@ impl Lookup {
             .iter()
             .flat_map(|question| question.addresses.iter().map(|address| (address, question.size > 0)))
             .zip(&reserved)
-            .map(|((address, room), reserved)| RecipientQuery {
-                address,
-                room,
-                platform: *reserved == Reserved::Platform,
-            })
+            .map(|((address, room), reserved)| RecipientQuery { address, room, reserved: *reserved })
             .collect();
         let mut facts = Vec::with_capacity(queries.len());
         for some in queries.chunks(RECIPIENTS) {

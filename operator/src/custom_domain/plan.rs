@@ -135,7 +135,7 @@ fn pending_reason(domain: &tempmail_store::CustomDomain) -> Reason {
         (_, Some(Finding::Missing)) => Reason::MxRecordMissing,
         (_, Some(Finding::Mismatch)) => Reason::MxRecordMismatch,
         (Some(Finding::Unknown), _) | (_, Some(Finding::Unknown)) => Reason::DnsLookupFailed,
-        (Some(Finding::Right), Some(Finding::Right)) => Reason::WaitingForDns,
+        (Some(Finding::Found), Some(Finding::Found)) => Reason::WaitingForDns,
     }
 }
 
@@ -183,7 +183,7 @@ fn verification(object: &CustomDomain, domain: &tempmail_store::CustomDomain, mx
 
 fn result(finding: Finding) -> RecordResult {
     match finding {
-        Finding::Right => RecordResult::Right,
+        Finding::Found => RecordResult::Right,
         Finding::Missing => RecordResult::Missing,
         Finding::Mismatch => RecordResult::Mismatch,
         Finding::Unknown => RecordResult::Unknown,

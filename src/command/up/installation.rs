@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::data_directory::{self, DataDirectory};
 use super::setting::reachable;
 use crate::clock_sync;
+use crate::command::migrate;
 use crate::command::system_domain::meets;
 
 /// The tenant of the person at the machine.
@@ -60,7 +61,7 @@ pub async fn prepare(
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    store.migrate().await?;
+    migrate::log(&store.migrate().await?);
     store.check_schema().await?;
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;

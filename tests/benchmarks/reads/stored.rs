@@ -75,7 +75,7 @@ impl Stored {
         let jwts = make_mailboxes(&stack, mailboxes).await?;
         for step in 0..PAST.0 {
             let at = past + PAST.1 * i32::try_from(step)?;
-            stack.make_slots(RetentionClass::PRO, at).await?;
+            stack.make_partitions(RetentionClass::PRO, at).await?;
             stack.move_to(at).await?;
             let recipients = Recipients::Some(mailboxes);
             let mails = share(mailboxes * MAILS_A_MAILBOX, PAST.0, step);
@@ -174,9 +174,9 @@ async fn newest_position(stack: &Stack) -> anyhow::Result<String> {
 async fn make_all_slots(stack: &Stack, now: Timestamp) -> anyhow::Result<()> {
     for class in [RetentionClass::FREE, RetentionClass::PRO] {
         let mut at = now - class.duration();
-        while at < now + class.slot_width() * 2 {
-            stack.store.ensure_slot(class, at).await?;
-            at += class.slot_width();
+        while at < now + class.partition_width() * 2 {
+            stack.store.ensure_message_partition(class, at).await?;
+            at += class.partition_width();
         }
     }
     Ok(())

@@ -78,8 +78,8 @@ impl Platform {
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {
-            for at in [clock.now(), clock.now() + class.slot_width()] {
-                store.ensure_slot(class, at).await?;
+            for at in [clock.now(), clock.now() + class.partition_width()] {
+                store.ensure_message_partition(class, at).await?;
             }
         }
         let tokens = insert_tokens(&store, &clock, tenant, waiters).await?;

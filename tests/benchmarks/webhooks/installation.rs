@@ -80,8 +80,8 @@ impl<'a> Installation<'a> {
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {
-            for at in [clock.now(), clock.now() + class.slot_width()] {
-                store.ensure_slot(class, at).await?;
+            for at in [clock.now(), clock.now() + class.partition_width()] {
+                store.ensure_message_partition(class, at).await?;
             }
         }
         let (redis, redis_url) = redis(&site.redis_server, &site.directory).await?;

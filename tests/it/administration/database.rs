@@ -58,8 +58,9 @@ async fn a_schema_of_another_version_is_told() {
     let app = App::start().await;
     let url = app.database().url();
     for (change, expected) in [
-        ("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 4", "use a newer tempmail"),
-        ("DELETE FROM _sqlx_migrations WHERE version > 1", "run `tempmail migrate`"),
+        ("UPDATE schema_object SET version = 0", "the schema is at version 0"),
+        ("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", "use a newer tempmail"),
+        ("DELETE FROM _sqlx_migrations", "run `tempmail migrate`"),
         ("DROP TABLE _sqlx_migrations", "the schema is at version 0"),
     ] {
         sqlx::query(change).execute(&app.pool).await.unwrap();

@@ -157,7 +157,7 @@ async fn its_mail_is_physically_gone_and_then_its_row() {
 
     worker_leaves(&app, "SELECT count(*) FROM message", 1).await;
     assert_eq!(app.count("SELECT count(*) FROM raw").await, 1);
-    let whole = "SELECT sum(bytes)::bigint FROM usage WHERE scope = 'ffffffff-ffff-ffff-ffff-ffffffffffff'";
+    let whole = "SELECT sum(bytes)::bigint FROM message_partition";
     let of_one = "SELECT size::bigint FROM message";
     assert_eq!(app.count(whole).await, app.count(of_one).await);
     worker_leaves(&app, "SELECT count(*) FROM tenant", 2).await;

@@ -143,8 +143,8 @@ impl Site<'_> {
     /// Domains of the objects, whose records were looked for and are not there.
     async fn looked_for(&self) -> usize {
         self.count(
-            "SELECT count(*) FROM domain d JOIN resource r ON r.thing = d.id
-              WHERE r.namespace = $1 AND d.removed_at IS NULL AND d.txt_found = 'missing'",
+            "SELECT count(*) FROM domain d JOIN resource r ON r.row_id = d.id
+              WHERE r.namespace = $1 AND d.removed_at IS NULL AND d.txt_result = 'missing'",
             self.team.namespace.name(),
         )
         .await

@@ -93,13 +93,14 @@ async fn each_expires_in_its_own_time_physically() {
     assert_eq!(rows(&app).await, (0, 0));
     assert_eq!(tables_with_mail(&app).await, 0);
     assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage").await, 0);
+    assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM message_partition").await, 0);
 }
 
 /// Tables of messages and raw data, attached or not, that have anything in them.
 async fn tables_with_mail(app: &App) -> usize {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT c.oid::regclass::text FROM pg_class c
-         WHERE c.relkind = 'r' AND c.relname ~ '^(message|raw)_'",
+         WHERE c.relkind = 'r' AND c.relname ~ '^(message|raw)_[0-9]'",
     )
     .fetch_all(&app.pool)
     .await
@@ -131,6 +132,7 @@ async fn deleting_one_leaves_the_others() {
     assert_eq!(app.delete(&format!("/v1/email/{domain}")).await.status, 204);
     assert_eq!(rows(&app).await, (0, 0));
     assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage").await, 0);
+    assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM message_partition").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -123,7 +123,7 @@ async fn fill(app: &App, mailbox: Uuid, domain: Uuid) {
     execute(&app.pool, fill(DOMAIN).bind(OWNERS)).await;
     execute(&app.pool, fill(TOKEN).bind(TENANTS)).await;
     execute(&app.pool, fill(MAILBOX).bind(MAILBOXES).bind(TENANTS)).await;
-    execute(&app.pool, fill(SLOTS)).await;
+    execute(&app.pool, fill(PARTITIONS)).await;
     let messages = fill(MESSAGE).bind(MESSAGES).bind(OWNERS).bind(INBOXES).bind(mailbox).bind(domain);
     execute(&app.pool, messages).await;
     execute(&app.pool, fill(USAGE).bind(mailbox)).await;
@@ -190,14 +190,15 @@ const MAILBOX: &str = concat!(
 );
 
 /// Of the past: the worker makes those of the future.
-const SLOTS: &str = "SELECT ensure_slot(c::smallint, t)
+const PARTITIONS: &str = "SELECT ensure_message_partition(c::smallint, t)
     FROM unnest('{1,72}'::integer[]) AS c,
-         generate_series($1::timestamptz - make_interval(hours => c), $1, slot_width(c::smallint)) AS t";
+         generate_series($1::timestamptz - make_interval(hours => c), $1, partition_width(c::smallint)) AS t";
 
 /// Copies of the one message that is there.
 const MESSAGE: &str = concat!(
     "WITH first AS MATERIALIZED (
-        SELECT m.address, m.size, m.sender, m.from_text, m.from_email, m.subject, m.preview, m.seq, r.for_at, r.data
+        SELECT m.address, m.size, m.sender, m.from_text, m.from_email, m.subject, m.preview, m.seq,
+               r.for_clause_offset, r.data
         FROM message m JOIN raw r ON r.class = m.class AND r.mail = m.mail
         WHERE m.address LIKE 'first@%'
     ), placed AS (
@@ -225,10 +226,10 @@ const MESSAGE: &str = concat!(
                          ELSE '00000000-0000-0000-0000-000000000000' END AS owner
         FROM placed
     ), stored AS (
-        INSERT INTO raw (mail, class, recipients, for_at, data)
-        SELECT a.id, a.class, 1, f.for_at, f.data FROM addressed a CROSS JOIN first f
+        INSERT INTO raw (mail, class, part, recipients, for_clause_offset, octets, data)
+        SELECT a.id, a.class, 0, 1, f.for_clause_offset, octet_length(f.data), f.data FROM addressed a CROSS JOIN first f
     )
-    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, sole, tenant, address, sender,
+    INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, single_recipient, tenant, address, sender,
                          from_text, from_email, subject, preview)
     SELECT a.id, CASE kind WHEN 1 THEN a.owner
                  ELSE encode(substr(sha256(a.address::bytea), 1, 16), 'hex')::uuid END,
@@ -239,9 +240,9 @@ const MESSAGE: &str = concat!(
     LEFT JOIN domain d ON a.kind = 2 AND d.id = a.owner"
 );
 
-/// A mailbox has mail in every slot.
-const USAGE: &str = "INSERT INTO usage (scope, class, slot, bytes)
-    SELECT $2, class, starts, 1000 FROM slot WHERE class = 72 AND starts <= $1 ON CONFLICT DO NOTHING";
+/// A mailbox has mail in every partition.
+const USAGE: &str = "INSERT INTO usage (scope, class, starts, bytes)
+    SELECT $2, class, starts, 1000 FROM message_partition WHERE class = 72 AND starts <= $1 ON CONFLICT DO NOTHING";
 
 const WEBHOOK: &str = concat!(
     "INSERT INTO webhook (id, tenant, url, events, secret, failure_count, due_at, created_at)
@@ -254,7 +255,7 @@ const WEBHOOK: &str = concat!(
 );
 
 const OWN_WEBHOOK: &str =
-    "INSERT INTO webhook (id, tenant, url, events, secret, holder, held_until, created_at)
+    "INSERT INTO webhook (id, tenant, url, events, secret, lease_holder, lease_expires_at, created_at)
      VALUES (gen_random_uuid(), $2, 'https://hooks.example/', '{email.received}', 'x', $3,
              $1::timestamptz + interval '1 day', $1)
      RETURNING id";

@@ -18,9 +18,9 @@ fn store(app: &App) -> Store {
 
 /// Looks again; what changed since the look before.
 async fn look(store: &Store, last: &mut Snapshot) -> Vec<Uuid> {
-    let look = store.look(Some(last)).await.unwrap();
-    *last = look.snapshot;
-    look.changed
+    let head = store.poll_stream(Some(last)).await.unwrap();
+    *last = head.snapshot;
+    head.changed
 }
 
 async fn suspend<'a>(pool: &PgPool, tenant: Uuid) -> Transaction<'a, Postgres> {
@@ -38,7 +38,7 @@ async fn each_change_is_met_once_however_transactions_commit() {
     for name in ["first", "second", "third", "fourth"] {
         tenants.push(app.another_tenant(name).await.id);
     }
-    let mut last = store.look(None).await.unwrap().snapshot;
+    let mut last = store.poll_stream(None).await.unwrap().snapshot;
     assert_eq!(look(&store, &mut last).await, NOTHING);
 
     // The later of the two commits first.
@@ -65,7 +65,7 @@ async fn looks_beside_many_transactions_meet_all_of_them_and_none_twice() {
     for number in 0..8 {
         tenants.push(app.another_tenant(&format!("tenant{number}")).await.id);
     }
-    let mut last = store.look(None).await.unwrap().snapshot;
+    let mut last = store.poll_stream(None).await.unwrap().snapshot;
     let changes = join_all(tenants.iter().enumerate().map(|(number, tenant)| {
         let pool = &app.pool;
         async move {
@@ -111,7 +111,7 @@ async fn whatever_ends_or_moves_a_right_is_in_the_feed() {
         .await
         .unwrap();
     let key = tempmail_model::address::RecipientAddress::parse("new@inbox.localhost").unwrap().inbox_key();
-    let mut last = store.look(None).await.unwrap().snapshot;
+    let mut last = store.poll_stream(None).await.unwrap().snapshot;
     app.mailbox(None, "new@inbox.localhost").await;
     assert_eq!(look(&store, &mut last).await, [key], "an address that became a mailbox");
     for (statement, subject) in [

@@ -2,7 +2,7 @@
 
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TXT_NAME, find, find_with_holder, found};
 
@@ -13,14 +13,14 @@ async fn an_alias_is_followed_to_the_servers_of_its_target() {
     world.domain("elsewhere.test", 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
-    assert_eq!(find(&world).await, found(Missing, Right), "there is nothing yet");
+    assert_eq!(find(&world).await, found(Missing, Found), "there is nothing yet");
     world.set_txt("acme.elsewhere.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 
     // What the own server believes of the target does not count.
     own[0].add_zone("elsewhere.test").await;
     own[0].set_txt("acme.elsewhere.test", &["tempmail-verify=another"]).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn an_alias_inside_the_zone_is_followed() {
     world.domain(DOMAIN, 1).await;
     world.set_cname(TXT_NAME, "verify.acme.test").await;
     world.set_txt("verify.acme.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn eight_aliases_are_followed_and_nine_are_not() {
         world.set_cname(&format!("a{link}.chain.test"), &format!("a{}.chain.test", link + 1)).await;
     }
     world.set_txt("a8.chain.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
     world.clear("a8.chain.test").await;
     world.set_cname("a8.chain.test", "a9.chain.test").await;
     world.set_txt("a9.chain.test", &[RIGHT_TXT]).await;
@@ -72,7 +72,7 @@ async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
     world.set_txt("one.acme.test", &[RIGHT_TXT]).await;
     assert_eq!(find(&world).await.txt.finding, Missing);
     world.set_txt("two.acme.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
 }
 
 #[tokio::test]
@@ -93,5 +93,5 @@ async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
     world.set_cname(DOMAIN, "elsewhere.test").await;
     world.set_mx("elsewhere.test", &[(10, MX_HOST)]).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await, found(Right, Mismatch));
+    assert_eq!(find(&world).await, found(Found, Mismatch));
 }

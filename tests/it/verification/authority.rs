@@ -3,7 +3,7 @@
 use hickory_proto::rr::RecordType;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_verification::Transport;
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, resolver};
@@ -15,7 +15,7 @@ async fn answers_without_authority_are_no_vote() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].clear(TXT_NAME).await;
     servers[0].fail(Fault::Lame);
-    assert_eq!(find(&world).await, found(Right, Right), "its NXDOMAIN does not count");
+    assert_eq!(find(&world).await, found(Found, Found), "its NXDOMAIN does not count");
     servers[1].fail(Fault::Lame);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nor does its right answer");
 }
@@ -38,7 +38,7 @@ async fn what_the_seed_remembers_does_not_matter() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(find(&world).await, found(Right, Right), "the seed says that there is no such name");
+    assert_eq!(find(&world).await, found(Found, Found), "the seed says that there is no such name");
 
     world.seed_server().set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     world.seed_server().set_mx(DOMAIN, &[(10, MX_HOST)]).await;
@@ -54,15 +54,15 @@ async fn no_answer_is_remembered() {
     let resolver = resolver(&world);
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
     world.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Mismatch, Right));
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Mismatch, Found));
 
     // Neither is who is responsible.
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let before = servers[0].asked().len();
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
     assert_eq!(servers[0].asked().len(), before, "the former server is not asked");
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::{Fault, NameServer};
-use tempmail_verification::Finding::{Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Missing, Unknown};
 use tempmail_verification::{Question, Resolver, Transport};
 use tokio::task::JoinSet;
 
@@ -31,7 +31,7 @@ async fn thirteen_servers_of_a_domain_are_asked() {
     let world = DnsWorld::start().await;
     let servers = world.domain(DOMAIN, 40).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
     assert_eq!(count_asked(&servers), 13);
 }
 
@@ -77,7 +77,7 @@ async fn a_domain_that_runs_out_of_time_keeps_the_votes_it_has() {
     world.set_cname("acme.second.test", "acme.third.test").await;
     second[1].fail(Fault::Silent);
     world.set_txt("acme.third.test", &["tempmail-verify=another"]).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
     assert_ne!(second[0].asked(), []);
     assert_eq!(third[0].asked(), [], "its turn would have come after 12 s");
 }

@@ -2,7 +2,7 @@
 
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::{Forgery, NameServer};
-use tempmail_verification::Finding::{Right, Unknown};
+use tempmail_verification::Finding::{Found, Unknown};
 
 use super::{DOMAIN, MX_HOST, TOKEN, find, found};
 
@@ -15,7 +15,7 @@ async fn publish(world: &DnsWorld, server: &NameServer) {
 async fn assert_not_heard(forgery: Forgery) {
     let world = DnsWorld::start().await;
     publish(&world, &world.server_behind_without_tcp(forgery).await).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn something_that_is_no_message() {
 async fn an_answer_that_changes_the_case_of_the_name_sends_us_to_tcp() {
     let world = DnsWorld::start().await;
     publish(&world, &world.server_behind(Forgery::WrongCase).await).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]

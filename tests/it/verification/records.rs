@@ -1,7 +1,7 @@
 //! What must be in the records.
 
 use tempmail_tests::DnsWorld;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{
     DOMAIN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found, question,
@@ -13,7 +13,7 @@ async fn both_records_right_are_right() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn other_texts_may_stand_beside_it() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn character_strings_of_a_record_are_joined_and_records_are_not() {
     let world = DnsWorld::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     servers[0].set_txt_in_pieces(TXT_NAME, &["tempmail-", "verify=", "claim", "ant"]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
     servers[0].set_txt(TXT_NAME, &["tempmail-verify=", "claimant"]).await;
     assert_eq!(find(&world).await.txt.finding, Mismatch);
 }
@@ -80,7 +80,7 @@ async fn the_exchange_counts_in_any_case_and_at_any_preference() {
         &[(1, "mail.elsewhere.example"), (50, "mx.inbox.example")],
     ] {
         world.set_mx(DOMAIN, exchanges).await;
-        assert_eq!(find(&world).await.mx.finding, Right, "{exchanges:?}");
+        assert_eq!(find(&world).await.mx.finding, Found, "{exchanges:?}");
     }
 }
 
@@ -92,7 +92,7 @@ async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
     let mut question = question();
     question.mx_host = "MX.inbox.Example.";
     let findings = resolver(&world).find(&question, tempmail_verification::Transport::UdpFirst).await;
-    assert_eq!(findings.mx.finding, Right);
+    assert_eq!(findings.mx.finding, Found);
 }
 
 #[tokio::test]
@@ -131,19 +131,19 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Right, Missing));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Found, Missing));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Right, Right));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Found, Found));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     servers[1].set_txt(TXT_NAME, &[HOLDER_TXT, RIGHT_TXT]).await;
-    assert_eq!(find_with_holder(&world).await.holder_txt, Right, "one server is enough for the holder");
+    assert_eq!(find_with_holder(&world).await.holder_txt, Found, "one server is enough for the holder");
 
     world.set_txt(TXT_NAME, &[HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Mismatch, Right));
+    assert_eq!((findings.txt.finding, findings.holder_txt), (Mismatch, Found));
     assert_eq!(find(&world).await.holder_txt, Unknown, "nobody holds it");
 }
 

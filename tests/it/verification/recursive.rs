@@ -3,7 +3,7 @@
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_verification::{Findings, Question, Resolver, Transport};
 
 use super::{DOMAIN, HOLDER_TOKEN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, found, question};
@@ -19,7 +19,7 @@ async fn the_resolvers_word_is_taken() {
     let servers = world.domain(DOMAIN, 1).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
     world.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
     world.set_mx(DOMAIN, &[(10, "elsewhere.example")]).await;
     assert_eq!(find(&world).await, found(Mismatch, Mismatch));
@@ -52,7 +52,7 @@ async fn every_resolver_that_answers_must_say_so() {
     let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
     world.seed_server().fail(Fault::ServFail);
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn aliases_are_followed_within_the_answer() {
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
     assert_eq!(find(&world).await.txt.finding, Missing);
     world.set_txt("acme.elsewhere.test", &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
     world.clear("acme.elsewhere.test").await;
     world.set_cname("acme.elsewhere.test", TXT_NAME).await;
     assert_eq!(find(&world).await.txt.finding, Unknown, "a loop");
@@ -76,7 +76,7 @@ async fn the_holder_is_looked_for() {
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
-    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Right);
+    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Found);
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Missing);
 }
@@ -87,7 +87,7 @@ async fn the_deciding_question_goes_over_tcp() {
     world.domain(DOMAIN, 1).await;
     world.recursive_server().fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Right);
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Found);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt.finding, Missing);
 }
 
@@ -99,5 +99,5 @@ async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
     world.set_cname(DOMAIN, "elsewhere.test").await;
     world.set_mx("elsewhere.test", &[(10, MX_HOST)]).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await, found(Right, Mismatch));
+    assert_eq!(find(&world).await, found(Found, Mismatch));
 }

@@ -4,7 +4,7 @@ use hickory_proto::rr::RecordType;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::wait::eventually;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
 
@@ -16,7 +16,7 @@ async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
     let mut texts: Vec<_> = others.iter().map(String::as_str).collect();
     texts.push(RIGHT_TXT);
     world.set_txt(TXT_NAME, &texts).await;
-    assert_eq!(find(&world).await.txt.finding, Right);
+    assert_eq!(find(&world).await.txt.finding, Found);
 }
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn a_truncated_answer_is_not_an_empty_one() {
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].fail(Fault::Truncated);
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
@@ -40,13 +40,13 @@ async fn the_deciding_question_goes_over_tcp() {
     let servers = world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     servers[0].fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
-    assert_eq!(find(&world).await, found(Right, Right), "a forger of UDP is believed");
-    assert_eq!(find_over_tcp(&world).await, found(Missing, Right), "but not here");
+    assert_eq!(find(&world).await, found(Found, Found), "a forger of UDP is believed");
+    assert_eq!(find_over_tcp(&world).await, found(Missing, Found), "but not here");
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     servers[0].fail(Fault::LiesOverUdp(Vec::new()));
-    assert_eq!(find(&world).await, found(Missing, Right));
-    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Missing, Found));
+    assert_eq!(find_over_tcp(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn servers_are_found_over_tcp_too_where_the_question_decides() {
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     world.seed_server().fail(Fault::Truncated);
-    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+    assert_eq!(find_over_tcp(&world).await, found(Found, Found));
     assert!(world.seed_server().asked().iter().any(|asked| asked.over_tcp));
 }
 
@@ -85,9 +85,9 @@ async fn a_server_that_refuses_tcp_keeps_its_vote() {
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    assert_eq!(find_over_tcp(&world).await, found(Right, Right));
+    assert_eq!(find_over_tcp(&world).await, found(Found, Found));
     without.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
-    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Right));
+    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Found));
 }
 
 #[tokio::test]
@@ -97,5 +97,5 @@ async fn a_server_that_is_silent_over_tcp_keeps_its_vote() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
     servers[1].fail(Fault::SilentOverTcp);
-    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Right));
+    assert_eq!(find_over_tcp(&world).await, found(Mismatch, Found));
 }

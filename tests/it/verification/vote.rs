@@ -3,7 +3,7 @@
 use hickory_proto::rr::RecordType;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Mismatch, Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
 
@@ -33,9 +33,9 @@ async fn servers_that_fail_have_no_vote() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].fail(Fault::ServFail);
     servers[1].fail(Fault::Refused);
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
     servers[2].clear(TXT_NAME).await;
-    assert_eq!(find(&world).await, found(Missing, Right), "the third has");
+    assert_eq!(find(&world).await, found(Missing, Found), "the third has");
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn a_silent_server_has_no_vote() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].fail(Fault::Silent);
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
     let asked = servers[0].asked();
     let txt = asked.iter().filter(|asked| asked.record_type == RecordType::TXT);
     let over_tcp: Vec<_> = txt.map(|asked| asked.over_tcp).collect();
@@ -71,7 +71,7 @@ async fn a_host_where_nobody_listens_has_no_vote() {
     for nobody in ["127.255.255.1", "::1"] {
         world.add_host(servers[0].host(), nobody.parse().unwrap()).await;
     }
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -85,5 +85,5 @@ async fn a_slow_server_is_waited_for() {
         hold.asked().await;
         hold.release();
     });
-    assert_eq!(findings, found(Mismatch, Right), "though the other had voted");
+    assert_eq!(findings, found(Mismatch, Found), "though the other had voted");
 }

@@ -4,7 +4,7 @@ use hickory_proto::rr::RecordType;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Missing, Right, Unknown};
+use tempmail_verification::Finding::{Found, Missing, Unknown};
 use tempmail_verification::{Question, Resolver, Transport};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
@@ -16,7 +16,7 @@ async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
     let deep = Question { domain: "a.b.c.acme.test", ..question() };
     world.set_verified(deep.domain, TOKEN, MX_HOST).await;
     let findings = super::resolver(&world).find(&deep, Transport::UdpFirst).await;
-    assert_eq!(findings, found(Right, Right));
+    assert_eq!(findings, found(Found, Found));
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn the_nearest_zone_is_asked_and_not_its_parents() {
     world.domain(child.domain, 1).await;
     world.set_verified(child.domain, TOKEN, MX_HOST).await;
     let findings = super::resolver(&world).find(&child, Transport::UdpFirst).await;
-    assert_eq!(findings, found(Right, Right));
+    assert_eq!(findings, found(Found, Found));
     assert_eq!(parents[0].asked(), []);
 }
 
@@ -38,7 +38,7 @@ async fn the_verification_name_may_be_a_zone_of_its_own() {
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     world.domain(TXT_NAME, 1).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 /// Some servers can't answer for the type NS below their apex.
@@ -48,7 +48,7 @@ async fn a_seed_that_fails_for_a_name_does_not_end_the_climb() {
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     world.seed_server().fail_for(&format!("{TXT_NAME}."), Fault::ServFail);
-    assert_eq!(find(&world).await, found(Right, Right));
+    assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn one_seed_that_answers_is_enough() {
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.servers = vec![refusing.address(), silent.address(), world.seed()];
     let resolver = Resolver::new(&settings).unwrap();
-    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Right, Right));
+    assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ impl Scene {
 /// Waits until no process has a webhook in hand.
 async fn nobody_holds_one(app: &App) {
     eventually("no webhook is in hand", || async {
-        (app.count("SELECT count(*) FROM webhook WHERE holder IS NOT NULL").await == 0).then_some(())
+        (app.count("SELECT count(*) FROM webhook WHERE lease_holder IS NOT NULL").await == 0).then_some(())
     })
     .await;
 }

@@ -215,7 +215,7 @@ impl Desk {
             match self.store.record_deliveries(webhook, self.holder, attempts, &gaps, now).await {
                 Ok(recorded) => break recorded,
                 Err(error) if tries == RECORD_TRIES => return Err(error),
-                Err(error) if error.is_missing_slot() => self.store.ensure_delivery_day(now).await?,
+                Err(error) if error.is_missing_partition() => self.store.ensure_delivery_day(now).await?,
                 Err(error) if error.is_unavailable() => sleep(RECORD_PAUSE).await,
                 Err(error) => return Err(error),
             }

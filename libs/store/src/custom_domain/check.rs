@@ -105,8 +105,8 @@ macro_rules! to_check {
 /// What a check found, `$3` and `$4` of the TXT record, `$5` and `$6` of the MX record.
 macro_rules! found {
     () => {
-        "txt_found = $3, txt_seen = $4, txt_ok = CASE $3 WHEN 'unknown' THEN txt_ok ELSE $3 = 'right' END,
-         mx_found = $5, mx_seen = $6, mx_ok = CASE $5 WHEN 'unknown' THEN mx_ok ELSE $5 = 'right' END"
+        "txt_result = $3, txt_seen = $4, txt_ok = CASE $3 WHEN 'unknown' THEN txt_ok ELSE $3 = 'found' END,
+         mx_result = $5, mx_seen = $6, mx_ok = CASE $5 WHEN 'unknown' THEN mx_ok ELSE $5 = 'found' END"
     };
 }
 
@@ -310,7 +310,8 @@ impl Store {
             "handed_over" => Verification::HandedOver,
             "held" => Verification::Held,
             "system_domain" => Verification::SystemDomain,
-            _ => Verification::Gone,
+            "gone" => Verification::Gone,
+            _ => return Err(StoreError::unknown_word("verify_custom_domain", &answer)),
         })
     }
 }

@@ -10,7 +10,7 @@ use crate::StoreError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// Every voting server has it.
-    Right,
+    Found,
     /// A voting server has nothing in its place.
     Missing,
     /// A voting server has something else in its place.
@@ -42,7 +42,7 @@ impl Finding {
     /// The word for it in metrics and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Right => "right",
+            Self::Found => "found",
             Self::Missing => "missing",
             Self::Mismatch => "mismatch",
             Self::Unknown => "unknown",
@@ -56,13 +56,13 @@ impl RecordFound {
 }
 
 /// What a row says was found of its TXT record.
-pub(super) fn txt_found(row: &PgRow, id: Uuid) -> Result<Option<RecordFound>, StoreError> {
-    found(row, id, "txt_found", "txt_seen")
+pub(super) fn txt(row: &PgRow, id: Uuid) -> Result<Option<RecordFound>, StoreError> {
+    found(row, id, "txt_result", "txt_seen")
 }
 
 /// What a row says was found of its MX record.
-pub(super) fn mx_found(row: &PgRow, id: Uuid) -> Result<Option<RecordFound>, StoreError> {
-    found(row, id, "mx_found", "mx_seen")
+pub(super) fn mx(row: &PgRow, id: Uuid) -> Result<Option<RecordFound>, StoreError> {
+    found(row, id, "mx_result", "mx_seen")
 }
 
 fn found(
@@ -73,7 +73,7 @@ fn found(
 ) -> Result<Option<RecordFound>, StoreError> {
     let word: Option<&str> = row.try_get(column)?;
     let Some(word) = word else { return Ok(None) };
-    let finding = [Finding::Right, Finding::Missing, Finding::Mismatch, Finding::Unknown]
+    let finding = [Finding::Found, Finding::Missing, Finding::Mismatch, Finding::Unknown]
         .into_iter()
         .find(|finding| finding.as_str() == word)
         .ok_or(StoreError::Inconsistent { table: "domain", column, id })?;

@@ -21,7 +21,7 @@ pub struct DeclaredToken {
     pub hint: String,
     /// SHA-256 of it.
     pub hash: Vec<u8>,
-    /// Whether its owner has it; nobody is let in by one that is not active.
+    /// Whether its owner has it; one that is not active is refused.
     pub active: bool,
     /// From when on it is refused.
     pub expires_at: Option<Timestamp>,
@@ -55,7 +55,7 @@ impl Store {
         let row = sqlx::query(
             "/* find_declared_token */
             SELECT k.id, k.tenant, k.hint, k.hash, k.active, k.expires_at
-            FROM resource r JOIN api_token k ON k.id = r.thing WHERE r.uid = $1 AND k.revoked_at IS NULL",
+            FROM resource r JOIN api_token k ON k.id = r.row_id WHERE r.uid = $1 AND k.revoked_at IS NULL",
         )
         .bind(uid)
         .fetch_optional(self.pool())
@@ -99,24 +99,28 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_token", &word)
     }
 
-    /// From now on the object's token `id` lets its owner in, who has it.
+    /// Activates the token `id`, which its owner has, if it is the object's still.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn activate_token(&self, epoch: Epoch, uid: Uuid, id: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* activate_token */ SELECT activate_token($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(id)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* activate_token */",
+            " UPDATE api_token k SET active = true FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND r.row_id = $3 AND k.id = $3"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(id)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Says when the object's token expires.
+    /// Sets when the object's token expires.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -126,12 +130,16 @@ impl Store {
         uid: Uuid,
         expires_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* set_token_expiry */ SELECT set_token_expiry($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(expires_at.map(|at| at.to_sqlx()))
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* set_token_expiry */",
+            " UPDATE api_token k SET expires_at = $3 FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND k.id = r.row_id"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(expires_at.map(|at| at.to_sqlx()))
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 

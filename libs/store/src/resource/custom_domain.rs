@@ -29,14 +29,14 @@ pub struct DeclaredDomain<'a> {
 }
 
 impl Store {
-    /// The domain of the object `uid`, whoever's it is.
+    /// The domain of the object `uid`, of any tenant.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_declared_domain(&self, uid: Uuid) -> Result<Option<CustomDomain>, StoreError> {
         let row = sqlx::query(
             "/* find_declared_domain */
-            SELECT d.* FROM resource r JOIN domain d ON d.id = r.thing WHERE r.uid = $1 AND d.removed_at IS NULL",
+            SELECT d.* FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.removed_at IS NULL",
         )
         .bind(uid)
         .fetch_optional(self.pool())
@@ -72,11 +72,11 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_custom_domain", &word)
     }
 
     /// Begins the verification of the object's domain anew if it failed, with another `deadline`,
-    /// and notes what `asked` for it: the annotation's value.
+    /// and records what `asked` for it: the annotation's value.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -88,32 +88,49 @@ impl Store {
         deadline: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* restart_custom_domain */ SELECT restart_custom_domain($1, $2, $3, $4, $5)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(asked)
-            .bind(deadline.to_sqlx())
-            .bind(now.to_sqlx())
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* restart_custom_domain */",
+            ", handled AS (
+                UPDATE resource SET verify_handled = $3 WHERE (SELECT held FROM epoch) AND uid = $2
+              )
+              UPDATE domain d SET verify_status = 'pending', failure_reason = NULL, lost_days = 0,
+                                  deadline = $4, next_check_at = $5, claimed_until = NULL
+              FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND d.id = r.row_id AND d.verify_status = 'failed'
+                AND d.removed_at IS NULL AND d.active"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(asked)
+        .bind(deadline.to_sqlx())
+        .bind(now.to_sqlx())
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Takes the object's domain out of service, with all it has kept: its object is not accepted
-    /// any more.
+    /// Takes the object's domain out of service and keeps all it has: its object is no longer
+    /// accepted.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn withhold_custom_domain(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* withhold_custom_domain */ SELECT withhold_custom_domain($1, $2)")
-            .bind(epoch.0)
-            .bind(uid)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* withhold_custom_domain */",
+            " UPDATE domain d SET active = false, verify_status = 'pending', failure_reason = NULL, serves = false,
+                                  next_check_at = NULL, claimed_until = NULL
+              FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND d.id = r.row_id AND d.active
+                AND d.removed_at IS NULL"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Lets go of the object's domain: its tenant manages it over HTTP from then on (`retained`), or
+    /// Releases the object's domain: its tenant manages it over HTTP from then on (`retained`), or
     /// it is removed with its mailboxes and mail.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub struct DeclaredMailbox<'a> {
     pub domain: &'a str,
     /// Its local part.
     pub local_part: &'a str,
-    /// PHC string of a password that its owner is still to be told.
+    /// PHC string of a password that is not yet delivered to its owner.
     pub password_hash: &'a str,
     /// Whether one that the tenant made over HTTP is taken over.
     pub adopt: bool,
@@ -48,7 +48,7 @@ impl fmt::Debug for MailboxOfObject {
 }
 
 impl Store {
-    /// The mailbox of the object `uid`, whoever's it is.
+    /// The mailbox of the object `uid`, of any tenant.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -56,7 +56,7 @@ impl Store {
         let row = sqlx::query(
             "/* find_declared_mailbox */
             SELECT b.id, b.tenant, b.active, b.password_hash
-            FROM resource r JOIN mailbox b ON b.id = r.thing WHERE r.uid = $1 AND b.removed_at IS NULL",
+            FROM resource r JOIN mailbox b ON b.id = r.row_id WHERE r.uid = $1 AND b.removed_at IS NULL",
         )
         .bind(uid)
         .fetch_optional(self.pool())
@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Gives the mailbox of the object `uid` another password, and makes the mailbox first where
-    /// there is none. Nobody signs in to it until it is [activated](Self::activate_mailbox).
+    /// there is none. Sign-in is refused until it is [activated](Self::activate_mailbox).
     ///
     /// # Errors
     /// [`StoreError`].
@@ -97,11 +97,11 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_mailbox", &word)
     }
 
-    /// Lets the object's mailbox be signed in to: its owner was told the password of this hash. A
-    /// mailbox that has another one by now stays as it is.
+    /// Permits sign-in to the object's mailbox: the password of this hash is delivered to its owner.
+    /// A mailbox that has another password by now stays as it is.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -111,30 +111,40 @@ impl Store {
         uid: Uuid,
         password_hash: &str,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* activate_mailbox */ SELECT activate_mailbox($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(password_hash)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* activate_mailbox */",
+            " UPDATE mailbox b SET active = true FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND b.id = r.row_id AND b.removed_at IS NULL
+                AND b.password_hash = $3"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(password_hash)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Lets nobody sign in to the object's mailbox, and ends its JWTs; its mail stays: its object
-    /// is not accepted any more.
+    /// Refuses sign-in to the object's mailbox and revokes its JWTs; its mail stays: its object is
+    /// no longer accepted.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn withhold_mailbox(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* withhold_mailbox */ SELECT withhold_mailbox($1, $2)")
-            .bind(epoch.0)
-            .bind(uid)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* withhold_mailbox */",
+            " UPDATE mailbox b SET active = false, password_epoch = b.password_epoch + 1 FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND b.id = r.row_id AND b.active
+                AND b.removed_at IS NULL"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Lets go of the object's mailbox: its tenant manages it over HTTP from then on (`retained`), or
+    /// Releases the object's mailbox: its tenant manages it over HTTP from then on (`retained`), or
     /// it is removed with its mail, its address on a system domain held for `hold_days`.
     ///
     /// # Errors
@@ -147,10 +157,9 @@ impl Store {
         now: Timestamp,
         hold_days: u16,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* release_mailbox */ SELECT release_mailbox($1, $2, $3, $4, $5, $6)")
+        sqlx::query("/* release_mailbox */ SELECT release_mailbox($1, $2, $3, $4, $5)")
             .bind(epoch.0)
             .bind(uid)
-            .bind(new_id(now))
             .bind(retained)
             .bind(now.to_sqlx())
             .bind(i32::from(hold_days))

@@ -48,7 +48,7 @@ impl Store {
         let row = sqlx::query(
             "/* find_declared_system_domain */
             SELECT d.id, d.is_default, d.sort_order, d.shared_inboxes
-            FROM resource r JOIN domain d ON d.id = r.thing WHERE r.uid = $1 AND d.serves",
+            FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.serves",
         )
         .bind(uid)
         .fetch_optional(self.pool())
@@ -87,11 +87,11 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_system_domain", &word)
     }
 
-    /// Takes the object's system domain out of service and lets go of it, unless something keeps it
-    /// in service. [`SystemDomainRemoval::Unknown`]: the object has none.
+    /// Takes the object's system domain out of service and releases it, unless something keeps it in
+    /// service. [`SystemDomainRemoval::Unknown`]: the object has none.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
@@ -110,6 +110,6 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        SystemDomainRemoval::from_row(&row)
+        SystemDomainRemoval::from_row("release_system_domain", &row)
     }
 }

@@ -63,10 +63,10 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_tenant", &word)
     }
 
-    /// Lets go of the tenant of the object `uid`: it is suspended under a name that leaves its own
+    /// Releases the tenant of the object `uid`: it is suspended under a name that leaves its own
     /// free (`retained`), or removed with all it has, the addresses of its mailboxes on system
     /// domains held for `hold_days`.
     ///

@@ -44,7 +44,7 @@ impl Store {
         let row = sqlx::query(
             "/* find_declared_webhook */
             SELECT w.id, w.tenant, w.url, w.secret, w.active, w.status = 'disabled' AS disabled
-            FROM resource r JOIN webhook w ON w.id = r.thing WHERE r.uid = $1",
+            FROM resource r JOIN webhook w ON w.id = r.row_id WHERE r.uid = $1",
         )
         .bind(uid)
         .fetch_optional(self.pool())
@@ -88,39 +88,47 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration(&word, uid)
+        declaration("declare_webhook", &word)
     }
 
-    /// From now on events are sent to the object's webhook `id`, whose owner has the secret.
+    /// Activates the webhook `id`, whose owner has the secret, if it is the object's still.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn activate_webhook(&self, epoch: Epoch, uid: Uuid, id: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* activate_webhook */ SELECT activate_webhook($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(id)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* activate_webhook */",
+            " UPDATE webhook w SET active = true FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND r.row_id = $3 AND w.id = $3"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(id)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Says where the object's webhook leads.
+    /// Sets the URL of the object's webhook.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn set_webhook_url(&self, epoch: Epoch, uid: Uuid, url: &str) -> Result<(), StoreError> {
-        sqlx::query("/* set_webhook_url */ SELECT set_webhook_url($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(url)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* set_webhook_url */",
+            " UPDATE webhook w SET url = $3 FROM resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND w.id = r.row_id"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(url)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
     /// Gives the object's webhook another secret (sealed for it), which its owner does not have yet,
-    /// forgets its failures, and notes what `asked` for it.
+    /// forgets its failures, those of attempts under way included, and records what `asked` for it.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -132,41 +140,59 @@ impl Store {
         asked: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        sqlx::query("/* rotate_declared_webhook */ SELECT rotate_declared_webhook($1, $2, $3, $4, $5)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(secret)
-            .bind(asked)
-            .bind(now.to_sqlx())
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* rotate_declared_webhook */",
+            ", handled AS (
+                UPDATE resource SET rotate_handled = $4 WHERE (SELECT held FROM epoch) AND uid = $2
+              )
+              UPDATE webhook w
+              SET secret = $3, active = false, failure_count = 0, failed_at = $5, due_at = '-infinity'
+              FROM resource r WHERE (SELECT held FROM epoch) AND r.uid = $2 AND w.id = r.row_id"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(secret)
+        .bind(asked)
+        .bind(now.to_sqlx())
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Notes that the object's webhook was not disabled when `asked` was said.
+    /// Records `asked` as handled: the object's webhook was not disabled.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn disregard_reenable(&self, epoch: Epoch, uid: Uuid, asked: &str) -> Result<(), StoreError> {
-        sqlx::query("/* disregard_reenable */ SELECT disregard_reenable($1, $2, $3)")
-            .bind(epoch.0)
-            .bind(uid)
-            .bind(asked)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* disregard_reenable */",
+            " UPDATE resource SET reenable_handled = $3 WHERE (SELECT held FROM epoch) AND uid = $2"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .bind(asked)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
-    /// Deletes the webhook of an object that is not accepted any more.
+    /// Deletes the webhook of an object that is no longer accepted.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn withdraw_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* withdraw_webhook */ SELECT withdraw_webhook($1, $2)")
-            .bind(epoch.0)
-            .bind(uid)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* withdraw_webhook */",
+            ", withdrawn AS (
+                UPDATE resource SET row_id = NULL WHERE (SELECT held FROM epoch) AND uid = $2
+              )
+              DELETE FROM webhook w USING resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND w.id = r.row_id"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 
@@ -175,11 +201,18 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; then nothing happened.
     pub async fn release_declared_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
-        sqlx::query("/* release_declared_webhook */ SELECT release_declared_webhook($1, $2)")
-            .bind(epoch.0)
-            .bind(uid)
-            .execute(self.pool())
-            .await?;
+        sqlx::query(under_epoch!(
+            "/* release_declared_webhook */",
+            ", released AS (
+                DELETE FROM resource WHERE (SELECT held FROM epoch) AND uid = $2
+              )
+              DELETE FROM webhook w USING resource r
+              WHERE (SELECT held FROM epoch) AND r.uid = $2 AND w.id = r.row_id"
+        ))
+        .bind(epoch.0)
+        .bind(uid)
+        .execute(self.pool())
+        .await?;
         Ok(())
     }
 }

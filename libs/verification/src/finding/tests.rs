@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::Finding::{Mismatch, Missing, Right, Unknown};
+use super::Finding::{Found, Mismatch, Missing, Unknown};
 use super::*;
 
 const QUESTION: Question<'static> = Question {
@@ -33,10 +33,10 @@ type TxtCase = (Answer<Vec<u8>>, Option<Finding>, Option<Finding>);
 fn txt_answers() -> Vec<TxtCase> {
     let (ours, holders) = ("tempmail-verify=claimant", "tempmail-verify=holder");
     vec![
-        (txt(&[ours]), Some(Right), Some(Missing)),
-        (txt(&["beside", ours]), Some(Right), Some(Missing)),
-        (txt(&[ours, holders]), Some(Right), Some(Right)),
-        (txt(&[holders]), Some(Mismatch), Some(Right)),
+        (txt(&[ours]), Some(Found), Some(Missing)),
+        (txt(&["beside", ours]), Some(Found), Some(Missing)),
+        (txt(&[ours, holders]), Some(Found), Some(Found)),
+        (txt(&[holders]), Some(Mismatch), Some(Found)),
         (txt(&["beside"]), Some(Mismatch), Some(Missing)),
         (txt(&[]), Some(Missing), Some(Missing)),
         (Answer::Alias(Name::root()), None, None),
@@ -47,8 +47,8 @@ fn txt_answers() -> Vec<TxtCase> {
 /// Every kind of answer about MX, with its vote.
 fn mx_answers() -> Vec<(Answer<Name>, Option<Finding>)> {
     vec![
-        (mx(&["mx.inbox.test."]), Some(Right)),
-        (mx(&["elsewhere.test.", "MX.Inbox.Test."]), Some(Right)),
+        (mx(&["mx.inbox.test."]), Some(Found)),
+        (mx(&["elsewhere.test.", "MX.Inbox.Test."]), Some(Found)),
         (mx(&["elsewhere.test."]), Some(Mismatch)),
         (mx(&["."]), Some(Mismatch)),
         (mx(&[".", "mx.inbox.test."]), Some(Mismatch)),
@@ -62,8 +62,8 @@ fn of_all(votes: &[Option<Finding>]) -> Finding {
     let votes: Vec<_> = votes.iter().flatten().collect();
     if votes.is_empty() {
         Unknown
-    } else if votes.iter().all(|vote| **vote == Right) {
-        Right
+    } else if votes.iter().all(|vote| **vote == Found) {
+        Found
     } else if votes.contains(&&Mismatch) {
         Mismatch
     } else {
@@ -72,8 +72,8 @@ fn of_all(votes: &[Option<Finding>]) -> Finding {
 }
 
 fn of_any(votes: &[Option<Finding>]) -> Finding {
-    if votes.contains(&Some(Right)) {
-        Right
+    if votes.contains(&Some(Found)) {
+        Found
     } else if votes.iter().any(Option::is_some) {
         Missing
     } else {
@@ -183,11 +183,11 @@ proptest! {
         let before = decide(&QUESTION, &txt, &mx);
         let longer: Vec<_> = txt.into_iter().chain([more.0]).collect();
         let after = decide(&QUESTION, &longer, &mx);
-        if after.txt.finding == Right {
-            prop_assert!(matches!(before.txt.finding, Right | Unknown));
+        if after.txt.finding == Found {
+            prop_assert!(matches!(before.txt.finding, Found | Unknown));
         }
-        if before.holder_txt == Right {
-            prop_assert_eq!(after.holder_txt, Right);
+        if before.holder_txt == Found {
+            prop_assert_eq!(after.holder_txt, Found);
         }
     }
 }

@@ -74,7 +74,7 @@ fn any_status() -> impl Strategy<Value = (VerifyStatus, Option<FailureReason>)> 
 }
 
 fn any_found() -> impl Strategy<Value = Option<RecordFound>> {
-    let findings = vec![Finding::Right, Finding::Missing, Finding::Mismatch, Finding::Unknown];
+    let findings = vec![Finding::Found, Finding::Missing, Finding::Mismatch, Finding::Unknown];
     option::of(select(findings).prop_map(|finding| RecordFound { finding, seen: Vec::new() }))
 }
 

@@ -68,8 +68,8 @@ async fn rows(team: &Team<'_>, world: &World<Cluster>) -> Value {
         )
         SELECT jsonb_build_object(
             'things', (SELECT jsonb_object_agg(kind, count) FROM (SELECT kind, count(*) FROM thing GROUP BY kind) t),
-            'orphans', (SELECT count(*) FROM thing WHERE id NOT IN (SELECT thing FROM resource WHERE thing IS NOT NULL)),
-            'objects', (SELECT jsonb_agg(jsonb_build_array(kind, name, thing IS NOT NULL, missing_since IS NULL) ORDER BY kind)
+            'orphans', (SELECT count(*) FROM thing WHERE id NOT IN (SELECT row_id FROM resource WHERE row_id IS NOT NULL)),
+            'objects', (SELECT jsonb_agg(jsonb_build_array(kind, name, row_id IS NOT NULL, missing_since IS NULL) ORDER BY kind)
                         FROM resource WHERE namespace = $1 OR name = $2)
         )::text";
     let rows: String = sqlx::query_scalar(statement)

@@ -15,12 +15,13 @@ const TURNS: &str = "
     CREATE TABLE stops_at (turn bigint);
     INSERT INTO stops_at VALUES (NULL);
     ALTER FUNCTION hold_epoch(bigint) RENAME TO hold_epoch_at_once;
-    CREATE FUNCTION hold_epoch(p_epoch bigint) RETURNS void LANGUAGE plpgsql AS $$
+    CREATE FUNCTION hold_epoch(p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM hold_epoch_at_once(p_epoch);
         IF nextval('turn') >= (SELECT s.turn FROM stops_at s) THEN
             PERFORM pg_advisory_xact_lock_shared(1);
         END IF;
+        RETURN true;
     END $$;";
 
 /// Time between two looks whether it waits.

@@ -75,7 +75,7 @@ async fn a_mailbox_that_vanished_is_declared_anew() {
     let shown = scene.ready("box", "").await;
     let (former, jwt) = (scene.told("box", "password").await, scene.sign_in("box").await);
     let id: uuid::Uuid = shown["status"]["mailboxId"].as_str().expect("an id").parse().expect("a UUID");
-    let removal = "SELECT remove_mailbox($1, gen_random_uuid(), 'kubernetes', now(), 30)";
+    let removal = "SELECT remove_mailbox($1, 'kubernetes', now(), 30)";
     sqlx::query(removal).bind(id).execute(&scene.world.pool()).await.expect("the row is there");
     eventually("it is another one", || async {
         let now = scene.team.get("mailbox/box").await;

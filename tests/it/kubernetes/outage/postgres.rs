@@ -41,7 +41,7 @@ const KINDS: &[Kind] = &[
         spec: |_team, _label| json!({"deletionPolicy": "Delete"}),
         settles: "Ready",
         change: || json!({"limits": {"customDomains": 7}}),
-        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN tenant t ON t.id = r.thing
+        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN tenant t ON t.id = r.row_id
                                      WHERE r.uid = $1 AND t.domain_limit = 7)",
         secret: None,
     },
@@ -51,7 +51,7 @@ const KINDS: &[Kind] = &[
         spec: |team, label| json!({"domain": format!("{label}.system.{}.example", team.tenant)}),
         settles: "Ready",
         change: || json!({"sortOrder": 7}),
-        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN domain d ON d.id = r.thing
+        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN domain d ON d.id = r.row_id
                                      WHERE r.uid = $1 AND d.sort_order = 7)",
         secret: None,
     },
@@ -70,7 +70,7 @@ const KINDS: &[Kind] = &[
         spec: |_team, label| json!({"url": format!("https://hooks.example.com/{label}")}),
         settles: "Ready",
         change: || json!({"url": "https://hooks.example.com/changed"}),
-        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN webhook w ON w.id = r.thing
+        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN webhook w ON w.id = r.row_id
                                      WHERE r.uid = $1 AND w.url = 'https://hooks.example.com/changed')",
         secret: Some("webhook"),
     },
@@ -80,7 +80,7 @@ const KINDS: &[Kind] = &[
         spec: |_team, _label| json!({"type": "Pro"}),
         settles: "Ready",
         change: || json!({"expiresAt": "2100-01-01T00:00:00Z"}),
-        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN api_token t ON t.id = r.thing
+        is_changed: "SELECT EXISTS (SELECT FROM resource r JOIN api_token t ON t.id = r.row_id
                                      WHERE r.uid = $1 AND t.expires_at = '2100-01-01T00:00:00Z')",
         secret: Some("token"),
     },
@@ -323,7 +323,7 @@ impl Site<'_> {
             return self.world.request(Method::POST, "/api/token").json(&sign_in).send().await.status == 200;
         }
         let id = secret["metadata"]["ownerReferences"][0]["uid"].as_str().expect("an owner");
-        let has_webhook = "SELECT EXISTS (SELECT FROM resource r JOIN webhook w ON w.id = r.thing
+        let has_webhook = "SELECT EXISTS (SELECT FROM resource r JOIN webhook w ON w.id = r.row_id
                                            WHERE r.uid = $1 AND w.active)";
         self.holds(has_webhook, id.parse().expect("a UUID")).await
     }
@@ -335,7 +335,7 @@ impl Site<'_> {
 
     /// The id of the object's row.
     async fn thing(&self, kind: &Kind, label: &str) -> Uuid {
-        sqlx::query_scalar("SELECT thing FROM resource WHERE uid = $1")
+        sqlx::query_scalar("SELECT row_id FROM resource WHERE uid = $1")
             .bind(self.uid(kind, label).await)
             .fetch_one(&self.world.app.pool)
             .await

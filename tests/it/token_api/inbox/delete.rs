@@ -50,6 +50,7 @@ async fn the_worker_removes_the_rows_and_the_raw_data() {
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
     assert_eq!(app.count("SELECT count(*) FROM raw").await, 0);
     assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM usage").await, 0);
+    assert_eq!(app.count("SELECT coalesce(sum(bytes), 0)::bigint FROM message_partition").await, 0);
     assert_eq!(app.count("SELECT count(*) FROM purge").await, 0, "what was carried out is forgotten");
 }
 

@@ -6,7 +6,7 @@ use tempmail_tests::app::Domain;
 use tempmail_tests::dns::{Fault, NameServer};
 use tempmail_tests::{App, DnsWorld, Tenant};
 
-use Finding::{Mismatch, Missing, Right, Unknown};
+use Finding::{Found, Mismatch, Missing, Unknown};
 
 const TXT_NAME: &str = "_tempmail.ships.test";
 
@@ -75,10 +75,10 @@ async fn it_says_which_record_is_wrong_and_what_was_seen() {
 
     world.dns.set_txt(TXT_NAME, &["beside", &world.domain.txt]).await;
     world.dns.set_mx("ships.test", &[(0, ".")]).await;
-    assert_eq!(world.asked().await, (found(Right, &[]), found(Mismatch, &["0 ."])));
+    assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["0 ."])));
 
     world.dns.publish(&[&world.domain]).await;
-    assert_eq!(world.asked().await, (found(Right, &[]), found(Right, &[])));
+    assert_eq!(world.asked().await, (found(Found, &[]), found(Found, &[])));
     let row = world.row().await;
     assert!(row.txt_ok && row.mx_ok && row.verified_at.is_some());
 }
@@ -88,7 +88,7 @@ async fn without_an_answer_it_is_unknown_and_what_was_told_last_stays() {
     let world = Pending::start(1).await;
     world.dns.set_txt(TXT_NAME, &[&world.domain.txt]).await;
     world.dns.set_mx("ships.test", &[(10, "elsewhere.test")]).await;
-    assert_eq!(world.asked().await, (found(Right, &[]), found(Mismatch, &["10 elsewhere.test"])));
+    assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["10 elsewhere.test"])));
     for fault in [Fault::ServFail, Fault::Lame] {
         world.servers[0].fail(fault);
         assert_eq!(world.asked().await, (found(Unknown, &[]), found(Unknown, &[])));
@@ -96,7 +96,7 @@ async fn without_an_answer_it_is_unknown_and_what_was_told_last_stays() {
         assert_eq!((row.txt_ok, row.mx_ok), (true, false));
     }
     world.servers[0].heal();
-    assert_eq!(world.asked().await, (found(Right, &[]), found(Mismatch, &["10 elsewhere.test"])));
+    assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["10 elsewhere.test"])));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,14 +135,14 @@ async fn only_what_is_wrong_at_some_server_is_shown() {
 async fn who_loses_a_name_is_told_what_stands_in_place_of_its_record() {
     let world = Pending::start(1).await;
     world.dns.publish(&[&world.domain]).await;
-    assert_eq!(world.asked().await.0, found(Right, &[]));
+    assert_eq!(world.asked().await.0, found(Found, &[]));
     let buyer = world.app.another_tenant("buyer").await;
     let bought = world.app.domain(&buyer, "ships.test").await;
     world.dns.publish(&[&bought]).await;
     let checked = world.app.checked_domain(&buyer, &bought.id).await;
     assert_eq!(checked["verify_status"], "verified");
-    assert_eq!(of(world.row().await), (found(Mismatch, &[&bought.txt]), found(Right, &[])));
-    assert_eq!(of(world.row_of(&buyer, &bought).await), (found(Right, &[]), found(Right, &[])));
+    assert_eq!(of(world.row().await), (found(Mismatch, &[&bought.txt]), found(Found, &[])));
+    assert_eq!(of(world.row_of(&buyer, &bought).await), (found(Found, &[]), found(Found, &[])));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -79,6 +79,6 @@ async fn waiting(fleet: &Fleet) -> i64 {
 
 /// Webhooks that a process has in hand.
 async fn in_hand(fleet: &Fleet) -> i64 {
-    let held = sqlx::query_scalar("SELECT count(*) FROM webhook WHERE holder IS NOT NULL");
+    let held = sqlx::query_scalar("SELECT count(*) FROM webhook WHERE lease_holder IS NOT NULL");
     held.fetch_one(&fleet.pool).await.unwrap()
 }

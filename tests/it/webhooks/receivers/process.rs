@@ -90,8 +90,7 @@ async fn without_a_file_left_there_is_no_attempt() {
     }
     let before = fleet.worker(0).limit_files(3);
     fleet.deliver(0, "told@inbox.localhost", "Second").await;
-    let put_off =
-        "SELECT count(*) FROM webhook WHERE due_at > '-infinity' AND holder IS NULL AND failure_count = 0";
+    let put_off = "SELECT count(*) FROM webhook WHERE due_at > '-infinity' AND lease_holder IS NULL AND failure_count = 0";
     eventually("both are put off", || async {
         let count: i64 = sqlx::query_scalar(put_off).fetch_one(&fleet.pool).await.unwrap();
         (count == 2).then_some(())

@@ -1,22 +1,28 @@
-//! Slots: the partitions of `message` and `raw`, one of each a retention class and time.
+//! Partitions: the partitions of `message` and `raw`, one of each a retention class and time.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use tempmail_model::retention::RetentionClass;
 
+use crate::retention::retention_class;
 use crate::{Store, StoreError};
 
 impl Store {
-    /// Makes the slot of `class` that contains `at`; true where it was missing.
+    /// Makes the partition of `class` that contains `at`; true where it was missing.
     ///
     /// # Errors
     /// Postgres is away or refuses.
-    pub async fn ensure_slot(&self, class: RetentionClass, at: Timestamp) -> Result<bool, StoreError> {
-        let made = sqlx::query_scalar("/* ensure_slot */ SELECT ensure_slot($1, $2)")
-            .bind(class.hours())
-            .bind(at.to_sqlx())
-            .fetch_one(&self.pool)
-            .await?;
+    pub async fn ensure_message_partition(
+        &self,
+        class: RetentionClass,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let made =
+            sqlx::query_scalar("/* ensure_message_partition */ SELECT ensure_message_partition($1, $2)")
+                .bind(class.hours())
+                .bind(at.to_sqlx())
+                .fetch_one(&self.pool)
+                .await?;
         Ok(made)
     }
 
@@ -31,6 +37,6 @@ impl Store {
         )
         .fetch_all(&self.pool)
         .await?;
-        Ok(hours.into_iter().filter_map(|hours| RetentionClass::try_from(hours).ok()).collect())
+        hours.into_iter().map(retention_class).collect()
     }
 }

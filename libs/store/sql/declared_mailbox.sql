@@ -1,0 +1,74 @@
+-- Mailboxes as Kubernetes objects declare them. A password reaches its owner in a Secret, after the row and
+-- before the row is active.
+
+-- Gives an object's mailbox a password that is not yet delivered to its owner, so it is inactive; creates
+-- the mailbox first where the object has none, or adopts it (p_adopt: one that the tenant created over
+-- HTTP). p_asked: the annotation that this handles. Answers kept, created, adopted, taken (by another
+-- object), exists (and may not be adopted), tenant_replaced (it is another tenant's), or what
+-- create_mailbox answers.
+CREATE OR REPLACE FUNCTION declare_mailbox(
+    p_epoch bigint, p_uid uuid, p_id uuid, p_tenant uuid, p_domain text, p_local_part text,
+    p_password_hash text, p_adopt boolean, p_asked text, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_mailbox mailbox;
+    v_domain  uuid;
+    v_answer  text := 'kept';
+BEGIN
+    PERFORM hold_epoch(p_epoch);
+    SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
+     WHERE r.uid = p_uid AND b.removed_at IS NULL;
+    IF FOUND AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN
+        RETURN 'tenant_replaced';
+    ELSIF NOT FOUND THEN
+        SELECT d.id INTO v_domain FROM domain d
+         WHERE d.name = p_domain AND d.serves AND (d.tenant IS NULL OR d.tenant = p_tenant);
+        IF NOT FOUND THEN
+            RETURN 'no_such_domain';
+        END IF;
+        SELECT b.* INTO v_mailbox FROM mailbox b
+         WHERE b.domain = v_domain AND b.local_part = p_local_part AND b.tenant = p_tenant AND b.removed_at IS NULL
+           FOR NO KEY UPDATE;
+        IF NOT FOUND THEN
+            v_answer := create_mailbox(p_id, v_domain, p_local_part, p_tenant, NULL, p_password_hash,
+                                       'kubernetes', false, p_now);
+            IF v_answer <> 'created' THEN
+                RETURN v_answer;
+            END IF;
+            v_mailbox.id := p_id;
+        ELSIF EXISTS (SELECT FROM resource WHERE row_id = v_mailbox.id) THEN
+            RETURN 'taken';
+        ELSIF NOT p_adopt THEN
+            RETURN 'exists';
+        ELSE
+            v_answer := 'adopted';
+        END IF;
+    END IF;
+    IF v_answer <> 'created' THEN
+        UPDATE mailbox
+           SET managed_by = 'kubernetes', active = false, password_hash = p_password_hash,
+               password_epoch = password_epoch + 1
+         WHERE id = v_mailbox.id AND removed_at IS NULL;
+    END IF;
+    UPDATE resource SET row_id = v_mailbox.id, rotate_handled = coalesce(p_asked, rotate_handled) WHERE uid = p_uid;
+    RETURN v_answer;
+END $$;
+
+-- Releases an object's mailbox: it is removed with its mail, or its tenant manages it over HTTP
+-- (p_retained).
+CREATE OR REPLACE FUNCTION release_mailbox(
+    p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz, p_hold_days integer
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_id uuid;
+BEGIN
+    PERFORM hold_epoch(p_epoch);
+    SELECT b.id INTO v_id FROM resource r JOIN mailbox b ON b.id = r.row_id
+     WHERE r.uid = p_uid AND b.removed_at IS NULL;
+    IF FOUND AND p_retained THEN
+        UPDATE mailbox SET managed_by = 'api', active = true WHERE id = v_id;
+    ELSIF FOUND THEN
+        PERFORM remove_mailbox(v_id, 'kubernetes', p_now, p_hold_days);
+    END IF;
+    DELETE FROM resource WHERE uid = p_uid;
+END $$;

@@ -1,0 +1,101 @@
+//! Rules that are said once in SQL and once in Rust: both must say the same.
+
+use std::collections::BTreeMap;
+
+use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::clock::Clock as _;
+use tempmail_model::id::new_id;
+use tempmail_model::retention::RetentionClass;
+use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, RawData};
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, SmtpClient};
+
+use super::store;
+
+#[tokio::test]
+async fn the_schema_has_the_retention_classes_of_the_program() {
+    let app = App::start().await;
+    let mut accepted = Vec::new();
+    for hours in -1..1_000_i16 {
+        let cast = sqlx::query("SELECT $1::smallint::retention_class").bind(hours).execute(&app.pool).await;
+        if cast.is_ok() {
+            accepted.push(hours);
+        }
+    }
+    assert_eq!(accepted, RetentionClass::ALL.map(RetentionClass::hours));
+    for class in RetentionClass::ALL {
+        let width: f64 = sqlx::query_scalar("SELECT extract(epoch FROM partition_width($1))::float8")
+            .bind(class.hours())
+            .fetch_one(&app.pool)
+            .await
+            .unwrap();
+        assert_eq!(width, class.partition_width().as_secs_f64(), "{class:?}");
+    }
+}
+
+/// Everything that an address can be, asked at RCPT (`judge` in Rust, over `address_owner`) and at the end of
+/// data (`accept_mail` alone). A mail that RCPT accepts is stored, and one that it refuses is not.
+#[tokio::test(flavor = "multi_thread")]
+async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
+    let app = App::start().await;
+    let other = app.another_tenant("suspended").await;
+    app.system_domain("closed.example", false).await;
+    app.custom_domain(&app.tenant, "custom.example").await;
+    app.custom_domain(&other, "silent.example").await;
+    for address in ["live@inbox.localhost", "live@closed.example", "live@custom.example"] {
+        app.mailbox(Some(&app.tenant.pro), address).await;
+    }
+    app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    let held = app.mailbox(None, "held@inbox.localhost").await;
+    let gone = app.request(reqwest::Method::DELETE, "/api/me").bearer(&held.jwt).send().await;
+    assert_eq!(gone.status, 204);
+    app.tempmail("tenant suspend suspended").await.done();
+
+    let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
+    let mut answers = BTreeMap::new();
+    for domain in ["inbox.localhost", "closed.example", "custom.example", "silent.example", "unknown.example"]
+    {
+        for local_part in
+            ["live", "live+tag", "held", "held+tag", "theirs", "any", "admin", "postmaster", "\u{fc}"]
+        {
+            let address = format!("{local_part}@{domain}");
+            let stored = accept(&app, &address, &reserved).await;
+            // A yes may be remembered for 5 s.
+            eventually("RCPT says what final delivery does", || async {
+                let mut client = SmtpClient::hello(app.smtp()).await;
+                client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+                let rcpt = client.command(&format!("RCPT TO:<{address}>")).await;
+                (rcpt.is_positive() == stored).then_some(())
+            })
+            .await;
+            *answers.entry(stored).or_insert(0) += 1;
+        }
+    }
+    assert!(answers[&true] >= 10 && answers[&false] >= 10, "{answers:?}");
+}
+
+/// Whether `accept_mail` stores a mail to the address.
+async fn accept(app: &App, address: &str, reserved: &ReservedLocalParts) -> bool {
+    let now = app.clock.now();
+    let address = RecipientAddress::parse(address).unwrap();
+    let kind: Reserved = reserved.of(address.base_local_part());
+    let mail = NewMail {
+        id: new_id(now),
+        raw: RawData::WithMessages(vec![7]),
+        for_clause_offset: 0,
+        sender: String::new(),
+        from_text: String::new(),
+        from_email: String::new(),
+        subject: String::new(),
+        preview: String::new(),
+        recipients: vec![NewMessage { id: new_id(now), address, reserved: kind, size: 1 }],
+    };
+    let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
+    let mut writer = store(app).writer().await.unwrap();
+    let outcomes = writer.accept_mail(rules, now, &[mail]).await.unwrap();
+    match &outcomes[..] {
+        [Outcome::Stored(_)] => true,
+        [Outcome::RecipientGone] => false,
+        other => panic!("{other:?}"),
+    }
+}

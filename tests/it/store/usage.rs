@@ -1,0 +1,141 @@
+//! `used` is the sum of the sizes of the messages that a mailbox shows, and a quota is checked by it: after any
+//! order of arrivals, deletions one by one, by tag and of all, expiry and the worker's passes.
+
+use jiff::SignedDuration;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use reqwest::Method;
+use serde_json::Value;
+use tempmail_model::clock::Clock as _;
+use tempmail_tests::mailbox::Mailbox;
+use tempmail_tests::{App, Reply, send_mail, smtp};
+
+use super::store;
+
+const ADDRESS: &str = "name@inbox.localhost";
+
+async fn used(app: &App, mailbox: &Mailbox) -> u64 {
+    app.get_mailbox(mailbox, "/api/me").await.expect(200)["used"].as_u64().unwrap()
+}
+
+/// All messages of a mailbox, all pages.
+async fn messages(app: &App, mailbox: &Mailbox) -> Vec<Value> {
+    let mut all = Vec::new();
+    for page in 1.. {
+        let answer = app.get_mailbox(mailbox, &format!("/api/messages?page={page}")).await.expect(200);
+        let some = answer["messages"].as_array().unwrap();
+        all.extend(some.iter().cloned());
+        if some.len() < 30 {
+            break;
+        }
+    }
+    all
+}
+
+fn sum(messages: &[Value]) -> u64 {
+    messages.iter().map(|message| message["size"].as_u64().unwrap()).sum()
+}
+
+async fn send(app: &App, tag: &str, octets: usize) -> Reply {
+    let message = smtp::message("a@client.example", "filling", &"x".repeat(octets));
+    send_mail(app.smtp(), "a@client.example", &format!("name{tag}@inbox.localhost"), &message).await
+}
+
+async fn clear(app: &App, tag: &str) {
+    let answer = app.delete(&format!("/v1/inbox/name{tag}@inbox.localhost")).await;
+    assert_eq!(answer.status, 204, "{}", answer.text());
+}
+
+/// The seed of a failure is in its message.
+#[tokio::test(flavor = "multi_thread")]
+async fn used_is_exact_after_any_order_of_arrivals_deletions_and_expiry() {
+    let seed = rand::rng().random::<u32>();
+    let mut random = StdRng::seed_from_u64(seed.into());
+    let app = App::start().await;
+    sqlx::query("UPDATE tenant SET retention_hours = 1, classes = '{1,72}' WHERE id = $1")
+        .bind(app.tenant.id)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    for step in 0..120 {
+        let tag = ["", "+a", "+b"][random.random_range(0..3)];
+        match random.random_range(0..12) {
+            0 => clear(&app, tag).await,
+            1 | 2 => {
+                let shown = messages(&app, &mailbox).await;
+                if !shown.is_empty() {
+                    let id = shown[random.random_range(0..shown.len())]["id"].as_str().unwrap().to_owned();
+                    let path = format!("/api/messages/{id}");
+                    let deleted = app.request(Method::DELETE, &path).bearer(&mailbox.jwt).send().await;
+                    assert_eq!(deleted.status, 204, "seed {seed}, step {step}");
+                }
+            }
+            3 => app.worker_pass().await,
+            4 | 5 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..600))),
+            // Takes what has expired out of the sums.
+            6 => {
+                let mut writer = store(&app).writer().await.unwrap();
+                writer.expire_usage(&[mailbox.id], app.clock.now()).await.unwrap();
+            }
+            _ => assert_eq!(send(&app, tag, random.random_range(0..3_000)).await.code, 250),
+        }
+        let shown = messages(&app, &mailbox).await;
+        assert_eq!(used(&app, &mailbox).await, sum(&shown), "seed {seed}, step {step}");
+    }
+    clear(&app, "").await;
+    app.worker_pass().await;
+    app.worker_pass().await;
+    assert_eq!(app.count("SELECT count(*) FROM message m JOIN mailbox b ON b.id = m.owner").await, 0);
+    let left = "SELECT coalesce(sum(bytes), 0)::bigint FROM usage u JOIN mailbox b ON b.id = u.scope
+                WHERE u.expired_before = '00000000-0000-0000-0000-000000000000'";
+    assert_eq!(app.count(left).await, 0, "seed {seed}");
+    assert_eq!(app.count("SELECT count(*) FROM usage WHERE bytes < 0").await, 0, "seed {seed}");
+    assert_eq!(app.count("SELECT count(*) FROM message_partition WHERE bytes < 0").await, 0, "seed {seed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_by_tag_makes_room_before_the_worker_carries_it_out() {
+    let app = App::start().await;
+    sqlx::query("UPDATE tenant SET mailbox_bytes = 10000 WHERE id = $1")
+        .bind(app.tenant.id)
+        .execute(&app.pool)
+        .await
+        .unwrap();
+    let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    assert_eq!(send(&app, "+a", 6_000).await.code, 250);
+    assert_eq!(send(&app, "+b", 2_000).await.code, 250);
+    assert_eq!(send(&app, "", 6_000).await.status(), "452 4.2.2");
+    let mut held = app.pool.begin().await.unwrap();
+    clear(&app, "+a").await;
+    // Not to be carried out: what is cleared must count no more all the same.
+    sqlx::query("SELECT FROM purge FOR UPDATE").execute(&mut *held).await.unwrap();
+    assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+    assert_eq!(send(&app, "", 6_000).await.code, 250);
+    assert_eq!(send(&app, "", 6_000).await.status(), "452 4.2.2");
+    held.rollback().await.unwrap();
+    app.worker_pass().await;
+    assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+    assert_eq!(messages(&app, &mailbox).await.len(), 2);
+}
+
+/// Part of a partition has expired: `used` and the quota leave it out, to the message.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_has_expired_makes_room_while_its_partition_stands() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    let mailbox = app.mailbox(None, ADDRESS).await;
+    // The start of a partition, so that both mails lie in one.
+    let width = 300 - app.clock.now().as_second() % 300;
+    app.clock.advance(SignedDuration::from_secs(width));
+    app.worker_pass().await;
+    assert_eq!(send(&app, "", 6_000).await.code, 250);
+    app.clock.advance(SignedDuration::from_secs(60));
+    assert_eq!(send(&app, "", 2_000).await.code, 250);
+    assert_eq!(send(&app, "", 6_000).await.status(), "452 4.2.2");
+    app.clock.advance(SignedDuration::from_secs(3_600 - 30));
+    assert_eq!(messages(&app, &mailbox).await.len(), 1);
+    assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+    assert_eq!(send(&app, "", 6_000).await.code, 250, "the expired mail counts no more");
+    assert_eq!(send(&app, "", 6_000).await.status(), "452 4.2.2", "and only once");
+    assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+}
