@@ -8,6 +8,7 @@ mod http;
 mod load;
 mod mail;
 mod measure;
+mod neighbours;
 mod operator;
 mod postgres;
 mod process;
@@ -46,6 +47,8 @@ enum Benchmark {
     Webhooks(webhooks::Webhooks),
     /// Many CustomDomains in a real API server: the first pass, memory, writes at rest, checks in time
     Operator(operator::Operator),
+    /// Everybody's mail beside a tenant that deletes by tag, and beside a peer that sends large mails
+    Neighbours(neighbours::Neighbours),
     /// Our own load generator alone, against a server that runs already
     Load(load::Load),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -85,6 +88,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::SignIn(sign_in) => sign_in.run().await,
         Benchmark::Webhooks(webhooks) => webhooks.run().await,
         Benchmark::Operator(operator) => operator.run().await,
+        Benchmark::Neighbours(neighbours) => neighbours.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

@@ -204,6 +204,20 @@ fn sql_does_not_ask_the_server_for_the_time() {
     }
 }
 
+/// A lock never waits for a process: each call of the store is one statement, which commits by itself. Only
+/// `migrate` opens a transaction.
+#[test]
+fn the_store_opens_no_transaction() {
+    let mut files = Vec::new();
+    list_files(&root().join("libs/store/src"), &mut files);
+    for file in files.iter().filter(|file| !file.ends_with("migration/object.rs")) {
+        let text = std::fs::read_to_string(file).expect("source is UTF-8");
+        for words in [".begin()", "\"BEGIN", "*/ BEGIN"] {
+            assert!(!text.contains(words), "{} opens a transaction: make it one statement", file.display());
+        }
+    }
+}
+
 fn list_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("the folder can be read").path();

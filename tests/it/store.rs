@@ -2,6 +2,7 @@
 //! is stored ahead, and rules that are said once in SQL and once in Rust.
 
 mod large_mail;
+mod rights;
 mod rules;
 mod usage;
 mod words;

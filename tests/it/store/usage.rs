@@ -72,7 +72,8 @@ async fn used_is_exact_after_any_order_of_arrivals_deletions_and_expiry() {
                 }
             }
             3 => app.worker_pass().await,
-            4 | 5 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..600))),
+            4 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..60))),
+            5 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..1_800))),
             // Takes what has expired out of the sums.
             6 => {
                 let mut writer = store(&app).writer().await.unwrap();

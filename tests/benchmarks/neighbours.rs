@@ -1,0 +1,260 @@
+//! `./tests/bench neighbours`: whether one tenant or peer can slow everybody else's mail. A steady
+//! flow of small mails to others is measured alone, and then beside each neighbour, over a program
+//! that runs as a process of its own: an older one is measured by `--program`.
+
+mod large;
+mod others;
+mod session;
+mod tags;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::measure::{Rounds, millis, print_table};
+use crate::process;
+use crate::server::{Running, Server, Tempmail};
+use crate::smtp::{machine, work_directory};
+use large::Large;
+use others::{Measured, Others};
+use tags::Tags;
+
+/// System domain of `tempmail up`.
+const DOMAIN: &str = "inbox.localhost";
+/// Seconds of the others' mail before a measurement, which do not count: what was under way before
+/// is over then.
+const WARM_UP: u32 = 3;
+/// How long a neighbour is at work before the measurement begins.
+const LEAD: Duration = Duration::from_secs(1);
+
+/// What `./tests/bench neighbours` can be told.
+#[derive(Debug, Args)]
+pub struct Neighbours {
+    /// Path of tempmail; by default the one beside this program
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Measure beside these neighbours alone
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Neighbour::Tags, Neighbour::Large])]
+    only: Vec<Neighbour>,
+    /// Seconds a measurement
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    seconds: u32,
+    /// Rounds, each over a program and data of its own; the median counts
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Mails a second to others
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+    /// Messages in the mailbox of the neighbour `tags`, in hundreds
+    #[arg(long, default_value_t = 40_000)]
+    messages: usize,
+    /// Connections of the neighbour `large`
+    #[arg(long, default_value_t = 12)]
+    connections: usize,
+    /// Directory for data, on a disk
+    #[arg(long, default_value = "/var/tmp")]
+    work_dir: PathBuf,
+}
+
+/// Who is at work beside the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Neighbour {
+    /// Nobody: the base of all ratios.
+    #[value(skip)]
+    Nobody,
+    /// A tenant that empties the tags of a nearly full mailbox, one after the other, and gets mail.
+    Tags,
+    /// A peer that sends mails of 25 MB over all of its connections.
+    Large,
+}
+
+impl std::fmt::Display for Neighbour {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Nobody => "nobody",
+            Self::Tags => "tags",
+            Self::Large => "large",
+        })
+    }
+}
+
+/// A program that runs, and its credentials.
+#[derive(Debug, Clone)]
+struct Site {
+    smtp: SocketAddr,
+    http: SocketAddr,
+    pro_token: String,
+    live_token: String,
+}
+
+/// Figures of the others' mail beside one neighbour over the rounds; times in milliseconds.
+#[derive(Debug)]
+struct Figures {
+    neighbour: Neighbour,
+    mails: usize,
+    refused: usize,
+    /// From the end of data to the answer.
+    p50: Rounds,
+    p99: Rounds,
+    max: Rounds,
+    /// From when a mail was due to its answer: connecting and recipients too.
+    whole_p99: Rounds,
+    did: Vec<String>,
+}
+
+impl Neighbours {
+    /// Runs all rounds and prints the table.
+    ///
+    /// # Errors
+    /// The program does not start, or the mailbox can't be filled.
+    pub async fn run(self) -> anyhow::Result<()> {
+        process::open_many_files()?;
+        let program = process::program_of(self.program.as_deref())?;
+        let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
+        let neighbours = [Neighbour::Tags, Neighbour::Large].into_iter().filter(|it| self.only.contains(it));
+        let mut all: Vec<Figures> =
+            std::iter::once(Neighbour::Nobody).chain(neighbours).map(Figures::new).collect();
+        println!("{}", program.display());
+        for round in 1..=self.rounds {
+            let directory = work_directory(&self.work_dir)?;
+            println!("{}", machine(directory.path())?);
+            let server = Server::Tempmail(Tempmail { program: program.clone() });
+            let running = server.start(directory.path()).await?;
+            let outcome = self.round(round, &running, directory.path(), &mut all).await;
+            running.stop().await?;
+            outcome?;
+        }
+        self.print(&all);
+        Ok(())
+    }
+
+    async fn round(
+        &self,
+        round: usize,
+        running: &Running,
+        directory: &Path,
+        all: &mut [Figures],
+    ) -> anyhow::Result<()> {
+        let site = Site::read(running.smtp, directory)?;
+        let mut tags = None;
+        if self.only.contains(&Neighbour::Tags) {
+            // Before all measurements, which so meet the same data.
+            tags = Some(Tags::fill(&site, self.messages).await.context("the mailbox can't be filled")?);
+        }
+        let large = Large::new(site.smtp, self.connections);
+        let mut others = Others::new(site.smtp, self.rate);
+        for figures in all {
+            let before = others.run(WARM_UP).await?;
+            println!("round {round}: before {}: {before}", figures.neighbour);
+            let until = Instant::now() + LEAD + Duration::from_secs(self.seconds.into());
+            let beside = async {
+                match (figures.neighbour, &tags) {
+                    (Neighbour::Tags, Some(tags)) => tags.run(until).await,
+                    (Neighbour::Large, _) => large.run(until).await,
+                    _ => Ok("-".to_owned()),
+                }
+            };
+            let measurement = async {
+                tokio::time::sleep(LEAD).await;
+                others.run(self.seconds).await
+            };
+            let (did, measured) = tokio::join!(beside, measurement);
+            let (did, measured) = (did?, measured?);
+            println!("round {round}: beside {}: {measured}; neighbour: {did}", figures.neighbour);
+            figures.push(&measured, did);
+        }
+        Ok(())
+    }
+
+    fn print(&self, all: &[Figures]) {
+        println!(
+            "\n{} mails/s to others for {} s, alone and beside each neighbour, {} rounds; ms from the end of \
+             data to the answer, their ratio to nobody's, and ms from when a mail was due; what was not \
+             answered in {} s counts with that\n",
+            self.rate,
+            self.seconds,
+            self.rounds,
+            session::PATIENCE.as_secs()
+        );
+        let Some(nobody) = all.first() else { return };
+        let cell = |figure: &Rounds, decimals: usize| {
+            if self.rounds == 1 { format!("{:.decimals$}", figure.last()) } else { figure.summary(decimals) }
+        };
+        let rows = all.iter().map(|figures| {
+            vec![
+                figures.neighbour.to_string(),
+                figures.mails.to_string(),
+                figures.refused.to_string(),
+                cell(&figures.p50, 2),
+                cell(&figures.p99, 2),
+                cell(&figures.max, 1),
+                cell(&figures.p50.ratio_to(&nobody.p50), 2),
+                cell(&figures.p99.ratio_to(&nobody.p99), 2),
+                cell(&figures.whole_p99, 2),
+                figures.did.join("; "),
+            ]
+        });
+        let head = [
+            "neighbour",
+            "others' mails",
+            "refused",
+            "p50 ms",
+            "p99 ms",
+            "max ms",
+            "ratio p50",
+            "ratio p99",
+            "since due: p99 ms",
+            "what the neighbour did",
+        ];
+        print_table(&head, &rows.collect::<Vec<_>>());
+    }
+}
+
+impl Figures {
+    fn new(neighbour: Neighbour) -> Self {
+        Self {
+            neighbour,
+            mails: 0,
+            refused: 0,
+            p50: Rounds::default(),
+            p99: Rounds::default(),
+            max: Rounds::default(),
+            whole_p99: Rounds::default(),
+            did: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, measured: &Measured, did: String) {
+        self.mails += measured.answers.total();
+        self.refused += measured.answers.total() - measured.answers.accepted();
+        self.p50.push(millis(measured.waits.p50()));
+        self.p99.push(millis(measured.waits.p99()));
+        self.max.push(millis(measured.waits.max()));
+        self.whole_p99.push(millis(measured.whole.p99()));
+        self.did.push(did);
+    }
+}
+
+impl Site {
+    /// What the program wrote into its data directory under `directory`.
+    fn read(smtp: SocketAddr, directory: &Path) -> anyhow::Result<Self> {
+        let credentials = fs::read_to_string(directory.join("tempmail/credentials.json"))?;
+        let credentials: Value = serde_json::from_str(&credentials)?;
+        let text = |key: &str| {
+            let value = credentials[key].as_str();
+            value.map(str::to_owned).with_context(|| format!("credentials.json has no {key}"))
+        };
+        let base_url = text("base_url")?;
+        let http = base_url.strip_prefix("http://").and_then(|authority| authority.parse().ok());
+        let http: SocketAddr =
+            http.with_context(|| format!("{base_url} is no http:// with an IP address"))?;
+        ensure!(http.ip().is_loopback(), "{http} is not on loopback");
+        Ok(Self { smtp, http, pro_token: text("pro_token")?, live_token: text("live_token")? })
+    }
+}
