@@ -110,6 +110,29 @@ BEGIN
         END IF;
     END IF;
 
+    -- Rows that deletions change, too, are changed in the same order there: usage, then the partition.
+    IF v_owned THEN
+        INSERT INTO usage AS u (scope, class, starts, bytes)
+        SELECT x.scope, s.class, partition_start(s.class, p_accepted_at[s.of]), sum(s.size)
+          FROM unnest(p_rcpt_of, o_class, o_seq, p_rcpt_size, v_kind, o_inbox, o_tenant)
+                   AS s (of, class, seq, size, owner_kind, inbox, tenant)
+         CROSS JOIN LATERAL (VALUES (s.inbox), (s.tenant)) AS x (scope)
+         WHERE s.seq IS NOT NULL AND s.owner_kind <> 0 AND x.scope IS NOT NULL
+         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        ON CONFLICT (scope, class, starts) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+
+        -- Events for webhooks wait from the same commit on. They have no content: that is the message's, and
+        -- goes with it. OFFSET 0: those of one tenant at a time, by their index.
+        INSERT INTO webhook_event (webhook, seq, id, message, class)
+        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class
+          FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_tenant) AS s (id, class, seq, owner_kind, tenant)
+         CROSS JOIN LATERAL (
+                  SELECT w.id FROM webhook w
+                   WHERE w.tenant = s.tenant AND w.status = 'active' AND 'email.received' = ANY (w.events)
+                  OFFSET 0) w
+         WHERE s.seq IS NOT NULL AND s.owner_kind = 1;
+    END IF;
+
     WITH stored AS MATERIALIZED (
         SELECT * FROM unnest(p_rcpt_id, o_inbox, o_owner, p_rcpt_of, o_seq, p_rcpt_size, o_class, v_kind, o_tenant,
                              p_rcpt_address)
@@ -133,28 +156,6 @@ BEGIN
                    coalesce(sum(s.size) FILTER (WHERE s.owner_kind = 0), 0) AS shared_bytes
               FROM stored s GROUP BY 1, 2) s
      WHERE p.class = s.class AND p.starts = s.starts;
-
-    IF v_owned THEN
-        INSERT INTO usage AS u (scope, class, starts, bytes)
-        SELECT x.scope, s.class, partition_start(s.class, p_accepted_at[s.of]), sum(s.size)
-          FROM unnest(p_rcpt_of, o_class, o_seq, p_rcpt_size, v_kind, o_inbox, o_tenant)
-                   AS s (of, class, seq, size, owner_kind, inbox, tenant)
-         CROSS JOIN LATERAL (VALUES (s.inbox), (s.tenant)) AS x (scope)
-         WHERE s.seq IS NOT NULL AND s.owner_kind <> 0 AND x.scope IS NOT NULL
-         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
-        ON CONFLICT (scope, class, starts) DO UPDATE SET bytes = u.bytes + excluded.bytes;
-
-        -- Events for webhooks wait from the same commit on. They have no content: that is the message's, and
-        -- goes with it. OFFSET 0: those of one tenant at a time, by their index.
-        INSERT INTO webhook_event (webhook, seq, id, message, class)
-        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class
-          FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_tenant) AS s (id, class, seq, owner_kind, tenant)
-         CROSS JOIN LATERAL (
-                  SELECT w.id FROM webhook w
-                   WHERE w.tenant = s.tenant AND w.status = 'active' AND 'email.received' = ANY (w.events)
-                  OFFSET 0) w
-         WHERE s.seq IS NOT NULL AND s.owner_kind = 1;
-    END IF;
 END $$;
 
 -- Stores a part of a mail's data ahead of its messages, in every class that they may have. Nothing refers to

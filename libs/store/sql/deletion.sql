@@ -1,4 +1,5 @@
--- Deletion of messages. What an owner deletes as a whole is hidden at once by a row of `purge`, and carried out
+-- Deletion of messages. Locks are taken in this order: the inbox (advisory), raw data by mail, usage by scope, class and
+-- partition, and last the partition, which every delivery changes. What an owner deletes as a whole is hidden at once by a row of `purge`, and carried out
 -- by the worker in batches.
 
 -- Deletes messages of one class with the raw data that no other message refers to, and lowers the sums that
@@ -96,6 +97,7 @@ BEGIN
     INSERT INTO purge (inbox, owner, address, up_to_seq, of_owner, created_at)
     VALUES (p_inbox, p_owner, p_address, v_seq, false, p_now)
     ON CONFLICT DO NOTHING;
+    PERFORM FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts FOR UPDATE;
     UPDATE usage u SET bytes = u.bytes - x.bytes
       FROM unnest(v_class, v_starts, v_bytes) AS x (class, starts, bytes)
      WHERE u.scope = p_inbox AND u.class = x.class AND u.starts = x.starts;
@@ -110,8 +112,8 @@ LANGUAGE sql AS $$
     ON CONFLICT DO NOTHING
 $$;
 
--- Deletes up to p_limit messages that a purge hides, and the purge with the last of them. o_done: it is carried
--- out, or another worker carries it out.
+-- Deletes up to p_limit messages of one class that a purge hides; where it hides none, the purge itself. o_done: it is
+-- carried out, or another worker carries it out.
 CREATE OR REPLACE FUNCTION purge_batch(p_id uuid, p_limit integer, OUT o_deleted bigint, OUT o_done boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -135,13 +137,14 @@ BEGIN
             SELECT m.id FROM message m
              WHERE m.class = v_class AND m.owner_kind = 2 AND m.owner = v_purge.owner
                AND v_purge.inbox = v_purge.owner AND m.seq <= v_purge.up_to_seq
-            LIMIT p_limit - o_deleted);
-        PERFORM delete_messages(v_class, v_ids);
-        o_deleted := o_deleted + cardinality(v_ids);
-        o_done := o_deleted < p_limit;
-        EXIT WHEN NOT o_done;
+            LIMIT p_limit);
+        IF cardinality(v_ids) > 0 THEN
+            -- One class a transaction: locks of two would not be in the order of a delivery.
+            PERFORM delete_messages(v_class, v_ids);
+            o_deleted := cardinality(v_ids);
+            o_done := false;
+            RETURN;
+        END IF;
     END LOOP;
-    IF o_done THEN
-        DELETE FROM purge WHERE id = p_id;
-    END IF;
+    DELETE FROM purge WHERE id = p_id;
 END $$;

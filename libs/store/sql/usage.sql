@@ -52,6 +52,7 @@ DECLARE
 BEGIN
     FOR v_scope IN SELECT DISTINCT scope FROM unnest(p_scopes) AS scope ORDER BY scope LOOP
         PERFORM lock_inbox(v_scope);
+        PERFORM FROM usage u WHERE u.scope = v_scope ORDER BY u.class, u.starts FOR UPDATE;
         UPDATE usage u SET bytes = u.bytes - e.bytes, expired_before = e.oldest
           FROM expired_usage(v_scope, p_now) e
          WHERE u.scope = v_scope AND u.class = e.class AND u.starts = e.starts AND u.expired_before < e.oldest;

@@ -1,6 +1,7 @@
 //! `used` is the sum of the sizes of the messages that a mailbox shows, and a quota is checked by it: after any
 //! order of arrivals, deletions one by one, by tag and of all, expiry and the worker's passes.
 
+use futures_util::future::join_all;
 use jiff::SignedDuration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -9,6 +10,7 @@ use serde_json::Value;
 use tempmail_model::clock::Clock as _;
 use tempmail_tests::mailbox::Mailbox;
 use tempmail_tests::{App, Reply, send_mail, smtp};
+use tokio::join;
 
 use super::store;
 
@@ -139,4 +141,61 @@ async fn a_message_that_has_expired_makes_room_while_its_partition_stands() {
     assert_eq!(send(&app, "", 6_000).await.code, 250, "the expired mail counts no more");
     assert_eq!(send(&app, "", 6_000).await.status(), "452 4.2.2", "and only once");
     assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+}
+
+/// Deliveries, deletions of every kind and the worker lock the same rows: in one order, so that none of them is
+/// ended by Postgres as the victim of a deadlock.
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_and_deletions_never_deadlock() {
+    let app = App::builder().ingests(2).start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    // Mail of two classes, which one purge covers.
+    for (hours, count) in [(72_i16, 60), (24, 60)] {
+        sqlx::query("UPDATE tenant SET retention_hours = $2, classes = '{24,72}' WHERE id = $1")
+            .bind(app.tenant.id)
+            .bind(hours)
+            .execute(&app.pool)
+            .await
+            .unwrap();
+        app.worker_pass().await;
+        for number in 0..count {
+            assert_eq!(send(&app, ["", "+a", "+b"][number % 3], 100).await.code, 250);
+        }
+    }
+    let deliveries = join_all((0..8).map(|sender| {
+        let app = &app;
+        async move {
+            for number in 0..40 {
+                let tag = ["", "+a", "+b"][(sender + number) % 3];
+                let reply = send(app, tag, 100).await;
+                assert_eq!(reply.code, 250, "{reply:?}");
+            }
+        }
+    }));
+    let deletions = async {
+        for round in 0..10 {
+            let shown = app.messages(&mailbox).await;
+            let singles = shown.iter().take(5).map(|message| {
+                let path = format!("/api/messages/{}", message["id"].as_str().unwrap());
+                app.request(Method::DELETE, &path).bearer(&mailbox.jwt).send()
+            });
+            let singles = join_all(singles);
+            let (singles, ()) = join!(singles, clear(&app, ["+a", "+b", ""][round % 3]));
+            for single in singles {
+                assert!([204, 404].contains(&single.status), "{}", single.text());
+            }
+        }
+    };
+    let worker = async {
+        for _ in 0..10 {
+            join!(app.worker_pass(), app.worker_pass());
+        }
+    };
+    join!(deliveries, deletions, worker);
+    assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
+    // What Postgres counts of its own accord shows a moment later: the answers above say it, too.
+    assert_eq!(
+        app.count("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").await,
+        0
+    );
 }
