@@ -1,5 +1,5 @@
 //! The neighbour `tags`: a tenant whose mailbox is full of mail to a thousand tags. It deletes
-//! by tag as often as a token may, and goes on getting mail.
+//! by tag as often as a token may, and goes on getting mail to a hundred tags at a time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const TOP_UP: usize = 5_000;
 const TRIAL: u64 = 1_000;
 /// Deletions a second: a token may make 10 requests.
 const DELETIONS: u32 = 9;
-/// Mails a second that it gets meanwhile, and the connections they come over.
+/// Mails a second that it gets meanwhile, each to a hundred of its tags, and the connections they come over.
 const MAILS: u32 = 20;
 const CONNECTIONS: u32 = 4;
 
@@ -156,8 +156,10 @@ impl Tags {
                 ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 let (mut sender, mut answers) = (Sender::new(tags.site.smtp), Answers::default());
                 ticks.tick().await;
+                let recipients: Vec<String> =
+                    (0..RECIPIENTS).map(|number| address(&format!("x{number}"))).collect();
                 while time::Instant::now() < until {
-                    answers.add(sender.send(&[address("x")], &tags.mail()).await);
+                    answers.add(sender.send(&recipients, &tags.mail()).await);
                     ticks.tick().await;
                 }
                 answers
