@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use tempmail_store::PurgeStep;
 use uuid::Uuid;
 
 use crate::Worker;
 
-/// Between two batches the disk belongs to others.
+/// Between two batches processor and disk are left to others.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Worker {
@@ -23,12 +22,11 @@ impl Worker {
 
     async fn carry_out(&self, purge: Uuid) -> anyhow::Result<()> {
         loop {
-            let step = self.store.purge_batch(purge).await?;
-            let (PurgeStep::Done(messages) | PurgeStep::Deleted(messages)) = step;
-            metrics::counter!("tempmail_messages_purged_total").increment(messages);
-            if matches!(step, PurgeStep::Done(_)) {
+            let deleted = self.store.purge_batch(purge).await?;
+            if deleted == 0 {
                 return Ok(());
             }
+            metrics::counter!("tempmail_messages_purged_total").increment(deleted);
             tokio::time::sleep(PAUSE).await;
         }
     }

@@ -112,20 +112,17 @@ LANGUAGE sql AS $$
     ON CONFLICT DO NOTHING
 $$;
 
--- Deletes up to p_limit messages of one class that a purge hides; where it hides none, the purge itself. o_done: it is
--- carried out, or another worker carries it out.
-CREATE OR REPLACE FUNCTION purge_batch(p_id uuid, p_limit integer, OUT o_deleted bigint, OUT o_done boolean)
-LANGUAGE plpgsql AS $$
+-- Deletes up to p_limit messages of one class that a purge hides; returns how many. Where it hides none any more it is
+-- deleted itself, and the answer is 0; so it is while another worker carries it out.
+CREATE OR REPLACE FUNCTION purge_batch(p_id uuid, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     v_purge purge;
     v_class smallint;
     v_ids   uuid[];
 BEGIN
-    o_deleted := 0;
-    o_done := true;
     SELECT * INTO v_purge FROM purge WHERE id = p_id FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN;
+        RETURN 0;
     END IF;
     FOR v_class IN SELECT DISTINCT class FROM message_partition ORDER BY 1 LOOP
         -- Mail of a custom domain has the keys of its addresses as inboxes.
@@ -141,10 +138,9 @@ BEGIN
         IF cardinality(v_ids) > 0 THEN
             -- One class a transaction: locks of two would not be in the order of a delivery.
             PERFORM delete_messages(v_class, v_ids);
-            o_deleted := cardinality(v_ids);
-            o_done := false;
-            RETURN;
+            RETURN cardinality(v_ids);
         END IF;
     END LOOP;
     DELETE FROM purge WHERE id = p_id;
+    RETURN 0;
 END $$;

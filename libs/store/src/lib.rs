@@ -56,7 +56,7 @@ pub use resource::{
     DeclaredToken, DeclaredWebhook, Epoch, MailboxOfObject, NotDeclared, Resource, ResourceIdentity,
     ResourceKind, SystemDomainOfObject, TokenToDeclare, WebhookAsked,
 };
-pub use retention::{PURGE_BATCH, PartitionRange, PurgeStep, USAGE_BATCH};
+pub use retention::{PURGE_BATCH, PartitionRange, USAGE_BATCH};
 pub use room::StoreUsage;
 pub use stream::{CHANGES_KEPT, Snapshot, StreamHead};
 pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};

@@ -1,4 +1,4 @@
-//! Partitions: the partitions of `message` and `raw`, one of each a retention class and time.
+//! Partitions of `message` and `raw`: a pair per retention class and time range.
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
@@ -8,7 +8,7 @@ use crate::retention::retention_class;
 use crate::{Store, StoreError};
 
 impl Store {
-    /// Makes the partition of `class` that contains `at`; true where it was missing.
+    /// Creates the partitions of `class` whose time range contains `at`; true where they were missing.
     ///
     /// # Errors
     /// Postgres is away or refuses.

@@ -17,22 +17,13 @@ pub const PURGE_BATCH: i32 = 500;
 /// Rows of usage that one statement forgets at most.
 pub const USAGE_BATCH: u64 = 50_000;
 
-/// A pair of partitions: the mail of one class that arrived in one stretch of time.
+/// A pair of partitions: the mail of one class that arrived in one time range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionRange {
     /// Retention of its mail.
     pub class: RetentionClass,
     /// Its first moment.
     pub starts: Timestamp,
-}
-
-/// What one batch of a purge came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PurgeStep {
-    /// It is carried out, or another worker carries it out.
-    Done(u64),
-    /// So many messages were deleted; more may be waiting.
-    Deleted(u64),
 }
 
 impl Store {
@@ -141,20 +132,18 @@ impl Store {
             .await?)
     }
 
-    /// Deletes one batch of a purge; the purge goes with its last message. One statement, so that no lock
-    /// that mail may need is held while this process is waited for.
+    /// Deletes one batch of a purge and returns how many messages that were; 0 once it is carried out, or while
+    /// another worker carries it out. One statement, so that no lock that mail may need waits for this process.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing of the batch happened.
-    pub async fn purge_batch(&self, purge: Uuid) -> Result<PurgeStep, StoreError> {
-        let (deleted, done): (i64, bool) =
-            sqlx::query_as("/* purge_batch */ SELECT o_deleted, o_done FROM purge_batch($1, $2)")
-                .bind(purge)
-                .bind(PURGE_BATCH)
-                .fetch_one(self.pool())
-                .await?;
-        let deleted = deleted.unsigned_abs();
-        Ok(if done { PurgeStep::Done(deleted) } else { PurgeStep::Deleted(deleted) })
+    pub async fn purge_batch(&self, purge: Uuid) -> Result<u64, StoreError> {
+        let deleted: i32 = sqlx::query_scalar("/* purge_batch */ SELECT purge_batch($1, $2)")
+            .bind(purge)
+            .bind(PURGE_BATCH)
+            .fetch_one(self.pool())
+            .await?;
+        Ok(u64::from(deleted.unsigned_abs()))
     }
 }
 
