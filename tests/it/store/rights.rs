@@ -24,7 +24,7 @@ fn documented_rights(role: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documented_rights_are_enough_for_the_roles() {
     let app = App::start().await;
-    let role = format!("role_{}", uuid::Uuid::now_v7().simple());
+    let role = format!("role_{}", uuid::Uuid::new_v4().simple());
     app.pool.execute(AssertSqlSafe(documented_rights(&role))).await.unwrap();
     let url = app.database().url();
     let (scheme, rest) = url.split_once("://").unwrap();
