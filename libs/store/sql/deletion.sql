@@ -74,33 +74,35 @@ END $$;
 CREATE OR REPLACE FUNCTION clear_inbox(p_inbox uuid, p_owner uuid, p_address text, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_seq      bigint;
-    v_class    smallint[];
-    v_starts   timestamptz[];
-    v_bytes    bigint[];
+    v_seq    bigint;
+    v_usage  usage;
+    v_from   uuid;
+    v_past   uuid;
+    v_hidden usage[] := '{}';
 BEGIN
     PERFORM lock_inbox(p_inbox);
-    -- One statement, so that the sums and the position are of one snapshot.
-    SELECT s.seq, x.class, x.starts, x.bytes INTO STRICT v_seq, v_class, v_starts, v_bytes
-      FROM stream s
-      LEFT JOIN LATERAL (
-               SELECT array_agg(y.class) AS class, array_agg(y.starts) AS starts, array_agg(y.bytes) AS bytes
-                 FROM (SELECT u.class, u.starts, sum(m.size)::bigint AS bytes
-                         FROM usage u
-                         JOIN visible_message m
-                           ON m.class = u.class AND m.inbox = u.scope
-                          AND m.id >= greatest(u.expired_before, time_id(u.starts))
-                          AND m.id < time_id(u.starts + partition_width(u.class))
-                        WHERE u.scope = p_inbox AND m.owner = p_owner
-                          AND (p_address = '' OR m.address = p_address) AND m.seq <= s.seq
-                        GROUP BY 1, 2) y) x ON true;
+    -- Every message up to this position shows in the statements that follow.
+    SELECT s.seq INTO STRICT v_seq FROM stream s;
+    FOR v_usage IN SELECT * FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts LOOP
+        v_from := greatest(v_usage.expired_before, time_id(v_usage.starts));
+        v_past := time_id(v_usage.starts + partition_width(v_usage.class));
+        -- In the order of the index that finds them: also a plan that was made for an empty partition uses it.
+        v_usage.bytes := (
+            SELECT coalesce(sum(x.size), 0)
+              FROM (SELECT m.size FROM visible_message m
+                     WHERE m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
+                       AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
+                       AND (p_address = '' OR m.address = p_address)
+                     ORDER BY m.seq OFFSET 0) x);
+        v_hidden := v_hidden || v_usage;
+    END LOOP;
     INSERT INTO purge (inbox, owner, address, up_to_seq, of_owner, created_at)
     VALUES (p_inbox, p_owner, p_address, v_seq, false, p_now)
     ON CONFLICT DO NOTHING;
     PERFORM FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts FOR UPDATE;
-    UPDATE usage u SET bytes = u.bytes - x.bytes
-      FROM unnest(v_class, v_starts, v_bytes) AS x (class, starts, bytes)
-     WHERE u.scope = p_inbox AND u.class = x.class AND u.starts = x.starts;
+    UPDATE usage u SET bytes = u.bytes - h.bytes
+      FROM unnest(v_hidden) AS h
+     WHERE u.scope = p_inbox AND u.class = h.class AND u.starts = h.starts AND h.bytes <> 0;
 END $$;
 
 -- Hides everything that a mailbox or custom domain has, which is being removed. The caller holds the stream's
