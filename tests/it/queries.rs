@@ -65,7 +65,6 @@ const HOT: &[Hot] = &[
             "stream_pkey",
             "free_class_pkey",
             "message_inbox_seq_idx",
-            "message_pkey",
             "usage_pkey",
             PURGE,
         ],

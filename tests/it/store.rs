@@ -7,10 +7,27 @@ mod rules;
 mod usage;
 mod words;
 
-use tempmail_store::Store;
+use jiff::Timestamp;
+use tempmail_model::id::new_id;
+use tempmail_store::{NewMail, NewMessage, RawData, Store};
 use tempmail_tests::App;
 
 /// The store of an installation, over a connection of the test's own.
 fn store(app: &App) -> Store {
     Store::connect(&app.database().url(), 2, "tempmail tests").unwrap()
+}
+
+/// A mail with nothing in its summary.
+fn mail(raw: RawData, recipient: NewMessage, now: Timestamp) -> NewMail {
+    NewMail {
+        id: new_id(now),
+        raw,
+        for_clause_offset: 0,
+        sender: String::new(),
+        from_text: String::new(),
+        from_email: String::new(),
+        subject: String::new(),
+        preview: String::new(),
+        recipients: vec![recipient],
+    }
 }

@@ -6,10 +6,10 @@ use tempmail_model::address::{RecipientAddress, Reserved};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, RAW_PART_OCTETS, RawData};
+use tempmail_store::{DeliveryRules, NewMessage, Outcome, RAW_PART_OCTETS, RawData};
 use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
-use super::store;
+use super::{mail, store};
 
 const RAW_PARTS: &str = "SELECT count(*) FROM raw";
 
@@ -87,17 +87,7 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
     let ahead =
         store(&app).look_ahead(RetentionClass::FREE, std::slice::from_ref(&recipient), now).await.unwrap();
     assert_eq!((ahead.classes.as_slice(), ahead.over_quota), ([RetentionClass::PRO].as_slice(), false));
-    let mail = NewMail {
-        id: new_id(now),
-        raw: RawData::StoredAhead,
-        for_clause_offset: 0,
-        sender: String::new(),
-        from_text: String::new(),
-        from_email: String::new(),
-        subject: "large".into(),
-        preview: String::new(),
-        recipients: vec![recipient],
-    };
+    let mail = mail(RawData::StoredAhead, recipient, now);
     let part = usize::try_from(RAW_PART_OCTETS).unwrap();
     store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2);

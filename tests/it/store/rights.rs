@@ -9,8 +9,10 @@ use tempmail_model::address::{RecipientAddress, Reserved};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, PartitionRange, RawData, Store};
+use tempmail_store::{DeliveryRules, NewMessage, Outcome, PartitionRange, RawData, Store};
 use tempmail_tests::App;
+
+use super::mail;
 
 /// The statements of the document, with a name of the test's own: roles are of the whole server.
 fn documented_rights(role: &str) -> String {
@@ -44,17 +46,7 @@ async fn the_documented_rights_are_enough_for_the_roles() {
         reserved: Reserved::No,
         size: 1,
     };
-    let mail = NewMail {
-        id: new_id(now),
-        raw: RawData::WithMessages(vec![7]),
-        for_clause_offset: 0,
-        sender: String::new(),
-        from_text: String::new(),
-        from_email: String::new(),
-        subject: String::new(),
-        preview: String::new(),
-        recipients: vec![recipient],
-    };
+    let mail = mail(RawData::WithMessages(vec![7]), recipient, now);
     let rules = DeliveryRules { free_class: class, inbox_bytes: 1 << 20 };
     let stored = store.writer().await.unwrap().accept_mail(rules, now, &[mail]).await.unwrap();
     let [Outcome::Stored(arrivals)] = &stored[..] else { panic!("{stored:?}") };

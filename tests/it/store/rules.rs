@@ -6,11 +6,11 @@ use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, RawData};
+use tempmail_store::{DeliveryRules, NewMessage, Outcome, RawData};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient};
 
-use super::store;
+use super::{mail, store};
 
 #[tokio::test]
 async fn the_schema_has_the_retention_classes_of_the_program() {
@@ -79,17 +79,8 @@ async fn accept(app: &App, address: &str, reserved: &ReservedLocalParts) -> bool
     let now = app.clock.now();
     let address = RecipientAddress::parse(address).unwrap();
     let kind: Reserved = reserved.of(address.base_local_part());
-    let mail = NewMail {
-        id: new_id(now),
-        raw: RawData::WithMessages(vec![7]),
-        for_clause_offset: 0,
-        sender: String::new(),
-        from_text: String::new(),
-        from_email: String::new(),
-        subject: String::new(),
-        preview: String::new(),
-        recipients: vec![NewMessage { id: new_id(now), address, reserved: kind, size: 1 }],
-    };
+    let recipient = NewMessage { id: new_id(now), address, reserved: kind, size: 1 };
+    let mail = mail(RawData::WithMessages(vec![7]), recipient, now);
     let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
     let mut writer = store(app).writer().await.unwrap();
     let outcomes = writer.accept_mail(rules, now, &[mail]).await.unwrap();
