@@ -33,8 +33,8 @@ async fn redis_holds_ids_and_digests_and_nothing_for_ever() {
         keys,
         [
             format!("{PREFIX}:failures:sign-in:{digest}"),
-            format!("{PREFIX}:places:address-waits:{tenant}:{digest}"),
-            format!("{PREFIX}:places:token-waits:{tenant}"),
+            format!("{PREFIX}:permits:address-waits:{tenant}:{digest}"),
+            format!("{PREFIX}:permits:token-waits:{tenant}"),
             format!("{PREFIX}:rate:requests:{digest}"),
             format!("{PREFIX}:sessions"),
         ]

@@ -50,7 +50,7 @@ async fn up_shares_a_redis_outlives_it_and_leaves_it() {
     assert!(tokio::task::block_in_place(|| up.wait()).success(), "{}", up.output());
     assert!(keys().is_empty(), "its places are free");
     let log = up.logged();
-    for (line, times) in [("Redis is well", 2), ("Redis is away", 1)] {
+    for (line, times) in [("Redis is connected", 2), ("Redis is unavailable", 1)] {
         assert_eq!(log.matches(line).count(), times, "{line}: {log}");
     }
     assert!(!log.contains(PASSWORD), "{log}");

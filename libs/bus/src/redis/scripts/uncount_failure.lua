@@ -1,4 +1,4 @@
--- Takes one failure back, where one is counted.
+-- Uncounts one failure, if any is counted. Returns the failures that were counted before.
 -- KEYS: failures.
 local failures = tonumber(redis.call('GET', KEYS[1]) or 0)
 if failures > 1 then

@@ -1,5 +1,5 @@
--- Counts one failure: -1 counted, else the ms until the window is over.
--- KEYS: failures. ARGV: most, window in ms.
+-- Counts one failure: -1 counted, else the ms until the window ends.
+-- KEYS: failures. ARGV: max failures, window in ms.
 local failures = tonumber(redis.call('GET', KEYS[1]) or 0)
 if failures >= tonumber(ARGV[1]) then
     return math.max(redis.call('PTTL', KEYS[1]), 0)

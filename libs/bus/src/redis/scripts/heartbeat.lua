@@ -1,5 +1,5 @@
--- Says that a session lives on: 1 done, 0 it is not known or was dead.
--- KEYS: sessions. ARGV: session, life in ms, 1 to begin it, time to live of the key in ms.
+-- Starts a session or extends its life: 1 done, 0 the session to extend is unknown or expired.
+-- KEYS: sessions. ARGV: session, life in ms, 1 to start it, TTL of the sessions in ms.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -1,4 +1,4 @@
-//! The bus of one process, which nobody else hears.
+//! The bus within one process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,36 +8,35 @@ use futures_util::future::{BoxFuture, ready};
 use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
-use crate::slot::{Place, Places};
-use crate::{
-    ArrivalReceiver, Attempt, Bus, FailureLimit, Permit, PermitKey, RateDecision, RateKey, RateLimit,
-};
+use crate::bus::{ArrivalReceiver, Bus};
+use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit};
+use crate::permit::{LocalPermit, Permit, PermitKey, PermitPool};
 
-/// Batches a subscriber may be behind before it loses the oldest and has to repair.
+/// Batches that a subscriber may be behind before it loses the oldest and has to repair.
 const ARRIVALS_BEHIND: usize = 1024;
 
-/// See the module.
+/// A bus whose subscribers, permits and limits are those of this process.
 #[derive(Debug)]
 pub struct LocalBus {
     arrivals: broadcast::Sender<Arc<[Arrival]>>,
-    places: Places,
+    permits: PermitPool,
 }
 
 impl LocalBus {
-    /// A bus without subscribers, and with every place free.
+    /// A bus without subscribers, and with every permit available.
     pub fn new() -> Self {
-        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), places: Places::default() }
+        Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), permits: PermitPool::default() }
     }
 
-    /// Gives subscribers a batch, which may be empty.
+    /// Sends a batch, which may be empty, to subscribers.
     pub(crate) fn deliver(&self, arrivals: Arc<[Arrival]>) {
-        // No subscriber is no error: a process may have no readers.
+        // Fails without subscribers: a process may have no readers.
         let _ = self.arrivals.send(arrivals);
     }
 
-    /// Takes a place of this process.
-    pub(crate) fn place(&self, key: PermitKey, max: usize) -> Option<Place> {
-        self.places.try_take(key, max)
+    /// Acquires a permit of this process.
+    pub(crate) fn try_acquire(&self, key: PermitKey, max: usize) -> Option<LocalPermit> {
+        self.permits.try_acquire(key, max)
     }
 }
 
@@ -59,7 +58,7 @@ impl Bus for LocalBus {
     }
 
     fn acquire(&self, key: PermitKey, max: usize) -> BoxFuture<'_, Option<Permit>> {
-        ready(self.place(key, max).map(Permit::new)).boxed()
+        ready(self.try_acquire(key, max).map(Permit::new)).boxed()
     }
 
     fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
@@ -71,6 +70,6 @@ impl Bus for LocalBus {
         limit: &'a FailureLimit,
         key: RateKey,
     ) -> BoxFuture<'a, Result<Attempt<'a>, Duration>> {
-        ready(limit.begin(key)).boxed()
+        ready(limit.begin_attempt(key)).boxed()
     }
 }
