@@ -21,7 +21,7 @@ use futures_util::stream;
 use serde::Serialize;
 use tempmail_mime::{Decoder, Structure};
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{MessageRow, RawStart, StoreError, StoredMessage};
+use tempmail_store::{MessageRow, RawHead, StoreError, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -216,18 +216,18 @@ fn parse_index(text: &str) -> Result<Option<usize>, ViewError> {
 }
 
 /// The message and where its raw data begins.
-fn split(state: &AppState, message: StoredMessage) -> Result<(Arc<MessageRow>, RawStart), ViewError> {
+fn split(state: &AppState, message: StoredMessage) -> Result<(Arc<MessageRow>, RawHead), ViewError> {
     let StoredMessage { row, raw } = message;
     let start = raw.ok_or_else(|| ViewError::Absent(Absence::of(row.id, state.clock.now())))?;
     Ok((Arc::new(row), start))
 }
 
-fn open(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<RawReader, ViewError> {
+fn open(state: &AppState, row: &Arc<MessageRow>, start: RawHead) -> Result<RawReader, ViewError> {
     RawReader::new(state.store.clone(), Arc::clone(row), start).map_err(ViewError::Store)
 }
 
 /// All of what `/raw` answers, within a budget that the caller holds.
-async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<Vec<u8>, ViewError> {
+async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawHead) -> Result<Vec<u8>, ViewError> {
     let mut reader = open(state, row, start)?;
     let mut whole = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
     loop {

@@ -86,7 +86,7 @@ impl AppState {
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
                 // Followed over a connection of its own: new mail is seen however many ask.
-                store.beside(1),
+                store.with_own_pool(1),
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,

@@ -78,8 +78,8 @@ impl Context {
     /// Begins to lead.
     pub(crate) async fn begin(operator: Operator) -> anyhow::Result<(Self, Writers)> {
         let Operator { config, store, clock, keys, client, readiness: _ } = operator;
-        let epoch = store.take_epoch().await.context("the epoch of the leader")?;
-        let (_, seen) = store.changed_resources(None).await.context("the changes of rows")?;
+        let epoch = store.acquire_epoch().await.context("the epoch of the leader")?;
+        let (_, seen) = store.list_changed_resources(None).await.context("the changes of rows")?;
         let system: Api<Namespace> = Api::all(client.clone());
         let system = system.get_metadata("kube-system").await.context("the namespace kube-system")?;
         let cluster = system.uid().and_then(|uid| uid.parse().ok()).context("kube-system has no uid")?;

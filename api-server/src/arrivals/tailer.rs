@@ -12,7 +12,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{CHANGES_KEPT, MessageRow, Snapshot, Store, StoreError};
+use tempmail_store::{CHANGE_RETENTION, MessageRow, Snapshot, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -166,7 +166,7 @@ impl Tailer {
     async fn follow(&mut self, registry: &Registry) -> Result<(), StoreError> {
         let now = self.clock.now();
         // Rows of the feed may be forgotten by now: then nobody knows what changed.
-        let forgotten = self.seen_at.elapsed() > CHANGES_KEPT / 2;
+        let forgotten = self.seen_at.elapsed() > CHANGE_RETENTION / 2;
         let last = if forgotten { None } else { self.snapshot.as_ref() };
         let head = self.store.poll_stream(last).await?;
         self.snapshot = Some(head.snapshot);
@@ -228,7 +228,7 @@ impl Tailer {
         }
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
         for (class, ids) in awaited {
-            match self.store.list_arrived(class, &ids).await {
+            match self.store.list_messages_by_id(class, &ids).await {
                 Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
                 // Each waiter asks for itself, and says what it is told.
                 Err(error) => {

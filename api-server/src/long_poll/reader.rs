@@ -142,7 +142,8 @@ impl Reader {
     /// Postgres is away.
     pub(super) async fn forget_gone(&mut self, state: &AppState) -> Result<(), V1Error> {
         if !self.collected.is_empty() {
-            let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
+            let remaining =
+                state.store.filter_visible_messages(self.collected.messages(), state.clock.now()).await?;
             self.collected.keep(&remaining);
         }
         Ok(())

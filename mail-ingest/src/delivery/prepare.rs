@@ -64,7 +64,7 @@ pub(super) async fn prepare(
         .collect::<Option<Vec<_>>>()?;
     Some(NewMail {
         id,
-        raw: RawData::WithMessages(raw),
+        raw: RawData::Inline(raw),
         for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
         sender: parts.sender.replace('\0', "\u{fffd}"),
         from_text: summary.from_text,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn plain(mail: &NewMail) -> Vec<u8> {
-        let RawData::WithMessages(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
+        let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
         zstd::decode_all(raw.as_slice()).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! From what is known of a recipient to yes or no. Says what `accept_mail` would say now.
 
 use tempmail_model::address::{RecipientAddress, Reserved};
-use tempmail_store::{MailboxFacts, RecipientFacts};
+use tempmail_store::{RecipientMailbox, RecipientStatus};
 
 use crate::smtp::RecipientRefusal;
 
@@ -41,22 +41,22 @@ impl Room {
 pub fn judge(
     address: &RecipientAddress,
     reserved: Reserved,
-    facts: RecipientFacts,
+    facts: RecipientStatus,
     size: u64,
 ) -> Result<Accepting, RecipientRefusal> {
-    let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = facts else {
+    let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = facts else {
         return Err(RecipientRefusal::NotOurs);
     };
     if system && address.has_non_ascii_local_part() {
         return Err(RecipientRefusal::NonAscii);
     }
     let accepting = match mailbox {
-        MailboxFacts::Held => return Err(RecipientRefusal::Unknown),
-        MailboxFacts::Present { room } => {
-            Accepting { shared: false, room: room.map_or(Room::NotAsked, Room::Octets) }
+        RecipientMailbox::Held => return Err(RecipientRefusal::Unknown),
+        RecipientMailbox::Present { quota_left } => {
+            Accepting { shared: false, room: quota_left.map_or(Room::NotAsked, Room::Octets) }
         }
-        MailboxFacts::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
-        MailboxFacts::Absent => match reserved {
+        RecipientMailbox::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
+        RecipientMailbox::Absent => match reserved {
             Reserved::Platform => Accepting { shared: false, room: Room::NoMailbox },
             Reserved::No if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
             Reserved::No | Reserved::Refused => return Err(RecipientRefusal::Unknown),
@@ -75,16 +75,16 @@ pub fn judge(
 mod tests {
     use super::*;
 
-    const SYSTEM: RecipientFacts = RecipientFacts::Served {
+    const SYSTEM: RecipientStatus = RecipientStatus::Served {
         system: true,
         shared_inboxes: true,
         suspended: false,
-        mailbox: MailboxFacts::Absent,
+        mailbox: RecipientMailbox::Absent,
     };
 
-    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut MailboxFacts)) -> RecipientFacts {
+    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut RecipientMailbox)) -> RecipientStatus {
         let mut facts = SYSTEM;
-        if let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = &mut facts {
+        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = &mut facts {
             change(system, shared_inboxes, suspended, mailbox);
         }
         facts
@@ -97,13 +97,14 @@ mod tests {
         let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
         let shared = Accepting { shared: true, room: Room::NoMailbox };
         let own = Accepting { shared: false, room: Room::NoMailbox };
-        let mailbox = |room| with(|_, _, _, mailbox| *mailbox = MailboxFacts::Present { room });
-        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, MailboxFacts::Held));
+        let mailbox =
+            |room| with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { quota_left: room });
+        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, facts, size, expected) in [
-            (&plain, Reserved::No, RecipientFacts::NotServed, 0, Err(NotOurs)),
+            (&plain, Reserved::No, RecipientStatus::NotServed, 0, Err(NotOurs)),
             (&plain, Reserved::No, SYSTEM, 1, Ok(shared)),
             (&plain, Reserved::Refused, SYSTEM, 0, Err(Unknown)),
             (&plain, Reserved::Platform, SYSTEM, 0, Ok(own)),
