@@ -169,6 +169,6 @@ async fn work(
             server.run(shutdown).await
         }
     };
-    bus.leave().await;
+    bus.close().await;
     ran
 }

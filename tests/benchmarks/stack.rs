@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
+use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
@@ -117,11 +117,11 @@ impl Stack {
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
-        let bus: SharedBus = Arc::new(InProcess::new());
+        let bus: SharedBus = Arc::new(LocalBus::new());
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
-        worker.pass().await?;
+        worker.run_once().await?;
         let ingest = Ingest::bind(
             Arc::clone(&config),
             store.clone(),
@@ -180,7 +180,7 @@ impl Stack {
     /// # Errors
     /// A loop fails.
     pub async fn work(&self) -> anyhow::Result<()> {
-        self.worker.pass().await
+        self.worker.run_once().await
     }
 
     /// Messages that are in the tables, expired ones too.

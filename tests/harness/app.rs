@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
+use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, MovableClock};
 use tempmail_model::key::MasterKey;
@@ -156,7 +156,7 @@ impl Running {
         let secrets = keys.secrets.clone();
         store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
         let config = Arc::new(config);
-        let bus: SharedBus = Arc::new(InProcess::new());
+        let bus: SharedBus = Arc::new(LocalBus::new());
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let mut tasks = JoinSet::new();
@@ -382,7 +382,7 @@ impl App {
         let parts = &self.running.worker;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
-            .pass()
+            .run_once()
             .await
             .expect("the worker's pass succeeds");
         eventually("every deletion is carried out", || async {

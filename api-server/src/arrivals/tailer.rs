@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_bus::Hints;
+use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
@@ -40,7 +40,7 @@ const COMPONENT: &str = "arrivals";
 /// See the module.
 pub(super) struct Tailer {
     store: Store,
-    hints: Hints,
+    hints: ArrivalReceiver,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
     blind: Arc<AtomicBool>,
@@ -61,7 +61,7 @@ pub(super) struct Tailer {
 impl Tailer {
     pub(super) fn new(
         store: Store,
-        hints: Hints,
+        hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         blind: Arc<AtomicBool>,

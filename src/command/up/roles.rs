@@ -88,7 +88,7 @@ impl Roles {
             result = result.and(ended);
             shutdown.drain.cancel();
         }
-        self.bus.leave().await;
+        self.bus.close().await;
         shutdown.stop.cancel();
         clock_sync.await.context("the clock's loop panicked")?;
         result.and(admin.await.context("the admin server panicked")?)

@@ -108,7 +108,7 @@ impl Stage {
         for nth in 0..LINES {
             let tenant = fleet.another_tenant(&format!("tenant {nth}")).await;
             let line = Line::of(&fleet, &tenant, &format!("box-{nth}@inbox.localhost")).await;
-            line.receiver.react_next(answers(random));
+            line.receiver.react_next_with(answers(random));
             lines.push(line);
         }
         Self { lines, fleet, proxy, redis, postgres }
@@ -199,7 +199,7 @@ fn answers(random: &mut StdRng) -> Vec<Reaction> {
     let failures = FAILURES.map(|range| random.random_range(range));
     let mut answer = |nth: usize| {
         let status = if failures.contains(&nth) { 500 } else { 204 };
-        Reaction::Late(LATENCY.mul_f64(random.random()), status)
+        Reaction::DelayedStatus(LATENCY.mul_f64(random.random()), status)
     };
     (0..ANSWERS).map(&mut answer).collect()
 }
