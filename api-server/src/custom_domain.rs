@@ -129,7 +129,7 @@ pub(crate) async fn create(
         id: new_id(now),
         tenant,
         name: &name,
-        token: &state.verify_tokens.of(tenant, &name),
+        token: &state.verify_tokens.token_for(tenant, &name),
         managed_by: ManagedBy::Api,
         installation_names: &rules.installation_names,
         deadline: now + rules.pending,

@@ -139,7 +139,7 @@ impl Listener {
         let (tenant, now) = (self.caller.tenant, state.clock.now());
         let domain = match &self.scope {
             Scope::Address(address) => {
-                let reserved = state.reserved.of(address.base_local_part());
+                let reserved = state.reserved.reservation_of(address.base_local_part());
                 let question = InboxQuery { tenant, address, reserved };
                 let scan = state.store.scan_inbox(question, range, limit, now).await?;
                 let scan = scan.ok_or(V1Error::NotFound)?;

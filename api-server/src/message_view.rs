@@ -19,7 +19,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Serialize;
-use tempmail_mime::{Decoder, Structure};
+use tempmail_mime::{Structure, TransferDecoder};
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{MessageRow, RawHead, StoreError, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
@@ -175,7 +175,7 @@ pub async fn attachment(
         let permit = state.parsing.take(row.size).await?;
         let raw = read_whole(state, &row, start.clone()).await?;
         let found = off_thread(move || {
-            let attachment = Structure::of(&raw).attachments(&raw).into_iter().nth(index?);
+            let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?);
             drop((raw, permit));
             attachment
         });
@@ -184,7 +184,7 @@ pub async fn attachment(
     let name = found.download_name();
     let content_type = found.content_type_with_charset();
     let state_of_stream =
-        (open(state, &row, start)?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
+        (open(state, &row, start)?, 0_usize, found.leaf.body, TransferDecoder::new(found.leaf.encoding));
     let chunks = stream::try_unfold(Some(state_of_stream), |state| async move {
         let Some((mut reader, mut at, body, mut decoder)) = state else { return Ok(None) };
         let mut decoded = Vec::new();

@@ -63,7 +63,7 @@ async fn observe(object: &ApiToken, context: &Context) -> Result<(World, Found),
     let found = secret::find(object, &secret_name(object), context).await?;
     let presented = found
         .value(KEY)
-        .and_then(|value| tempmail_model::token::TokenHash::of_presented(kind(object), value));
+        .and_then(|value| tempmail_model::token::TokenHash::from_presented(kind(object), value));
     let held = match (&found, &token, presented) {
         (Found::Foreign, ..) => plan::Held::Conflict,
         (_, Some(token), Some(hash)) if token.hash == hash.as_bytes() => plan::Held::Token,

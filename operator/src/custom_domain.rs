@@ -102,7 +102,7 @@ async fn act(
             let domain = CustomDomainDeclaration {
                 tenant,
                 name,
-                token: &context.verify_tokens.of(tenant, name),
+                token: &context.verify_tokens.token_for(tenant, name),
                 adopt: object.spec.adoption_policy == AdoptionPolicy::IfUnowned,
                 installation_names: &rules.installation_names,
                 deadline: now + rules.pending,

@@ -5,7 +5,7 @@ mod plan;
 
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
-use tempmail_model::address::{MailboxAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{MailboxAddress, Reservation, ReservedLocalParts};
 use tempmail_store::{MailboxDeclaration, ManagedMailbox};
 
 pub(crate) use self::password::Fits;
@@ -110,7 +110,10 @@ async fn service(address: &MailboxAddress, tenancy: Tenancy, context: &Context) 
         Some(Some(owner)) => Service { serves: tenancy == Tenancy::Permitted(owner), is_reserved: false },
         Some(None) => {
             let reserved = ReservedLocalParts::new(&context.config.addresses.reserved);
-            Service { serves: true, is_reserved: reserved.of(address.local_part()) != Reserved::No }
+            Service {
+                serves: true,
+                is_reserved: reserved.reservation_of(address.local_part()) != Reservation::None,
+            }
         }
     })
 }

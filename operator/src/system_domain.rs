@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt as _};
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_store::{DeclareError, SystemDomainDeclaration, SystemDomainRemoval};
 
 use self::plan::{Claim, Next, Step, World, plan};
@@ -73,7 +73,7 @@ impl Kind for SystemDomain {
 async fn observe(object: &SystemDomain, context: &Context) -> Result<World, Failure> {
     noted(object, context).await?;
     Ok(World {
-        name: normal_domain(&object.spec.domain).ok(),
+        name: normalize_domain(&object.spec.domain).ok(),
         domain: context.store.find_managed_system_domain(uid(object)).await?,
         claim: claim(object, context).await?,
     })

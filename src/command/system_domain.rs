@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 
@@ -195,5 +195,5 @@ fn record(domain: &SystemDomainUsage) -> Value {
 }
 
 fn domain_name(text: &str) -> Result<String, &'static str> {
-    normal_domain(text).map_err(|_malformed| "this is not a host name")
+    normalize_domain(text).map_err(|_malformed| "this is not a host name")
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
@@ -185,6 +185,6 @@ fn mail(clock: &SystemClock, data: &[u8], number: usize) -> anyhow::Result<NewMa
         preview:
             "One hundred characters, as most mails have them at their beginning, without any line break."
                 .into(),
-        recipients: vec![NewMessage { id: new_id(now), address, reserved: Reserved::No, size: 3_300 }],
+        recipients: vec![NewMessage { id: new_id(now), address, reserved: Reservation::None, size: 3_300 }],
     })
 }

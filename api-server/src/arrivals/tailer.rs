@@ -67,7 +67,7 @@ impl Tailer {
         blind: Arc<AtomicBool>,
         registry: Weak<Registry>,
     ) -> Self {
-        readiness.missing(COMPONENT, "the stream was not read yet");
+        readiness.set_not_ready(COMPONENT, "the stream was not read yet");
         let (seen, seen_at) = (clock.now(), Instant::now());
         Self {
             store,
@@ -150,13 +150,14 @@ impl Tailer {
             Ok(()) => {
                 self.seen_at = Instant::now();
                 if self.blind.swap(false, Ordering::Relaxed) {
-                    self.readiness.ready(COMPONENT);
+                    self.readiness.set_ready(COMPONENT);
                 }
             }
             Err(error) => {
                 if self.seen_at.elapsed() > BLIND_AFTER && !self.blind.swap(true, Ordering::Relaxed) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
-                    self.readiness.missing(COMPONENT, "the stream can't be read: Postgres does not answer");
+                    self.readiness
+                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not answer");
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Reads on behalf of one long-poll, from where it stands.
 
-use tempmail_model::limits::SCAN_MAX;
+use tempmail_model::limits::LONG_POLL_SCAN_MAX;
 use tempmail_store::{MessageRow, ScanRange};
 
 use super::Outcome;
@@ -42,7 +42,7 @@ impl Reader {
             filter: query.filter,
             collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
             backwards: since.is_none(),
-            rows_left: SCAN_MAX,
+            rows_left: LONG_POLL_SCAN_MAX,
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) async fn clear_inbox(
     let question = InboxQuery {
         tenant: caller.tenant,
         address: &address,
-        reserved: state.reserved.of(address.base_local_part()),
+        reserved: state.reserved.reservation_of(address.base_local_part()),
     };
     if state.store.clear_inbox(question, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)

@@ -6,7 +6,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Postgres, Row as _};
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::id::id_time;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
@@ -57,7 +57,7 @@ pub struct NewMessage {
     /// Where it goes.
     pub address: RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
     /// Octets that this recipient reads.
     pub size: i32,
 }
@@ -279,13 +279,13 @@ impl NewMail {
 }
 
 /// What `address_owner` of the schema takes for the local part of an address.
-pub(crate) fn reserved_code(address: &RecipientAddress, reserved: Reserved) -> i16 {
+pub(crate) fn reserved_code(address: &RecipientAddress, reserved: Reservation) -> i16 {
     match reserved {
         // System domains have none of it, even where its normal form is ASCII, as SMTP says.
         _ if address.has_non_ascii_local_part() => 3,
-        Reserved::No => 0,
-        Reserved::Refused => 1,
-        Reserved::Platform => 2,
+        Reservation::None => 0,
+        Reservation::Refused => 1,
+        Reservation::Platform => 2,
     }
 }
 

@@ -8,7 +8,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{Postgres, Row as _};
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ pub struct InboxQuery<'a> {
     /// The exact address.
     pub address: &'a RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
 }
 
 /// Whose mail an address that may be read has just now.
@@ -211,7 +211,7 @@ impl Store {
         let message = row.as_ref().map(StoredMessage::from_row).transpose()?;
         Ok(message.filter(|StoredMessage { row, .. }| {
             let base = row.address.split(['+', '@']).next().unwrap_or_default();
-            row.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
+            row.owner_kind != OwnerKind::Shared || reserved.reservation_of(base) == Reservation::None
         }))
     }
 

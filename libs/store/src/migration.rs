@@ -14,8 +14,7 @@ use crate::{Store, StoreError};
 
 /// Version, name and text of each file in `libs/store/migrations`, oldest first. `sqlx::migrate!` would
 /// list them by itself, but compiles sqlx, tokio and rustls a second time, for the macro.
-const MIGRATIONS: [(i64, &str, &str); 1] =
-    [(1, "baseline", include_str!("../migrations/0001_baseline.sql"))];
+const MIGRATIONS: [(i64, &str, &str); 1] = [(1, "baseline", include_str!("../migrations/0001_baseline.sql"))];
 
 /// There were so many migrations before the first release, whose tables are not those of now.
 const FORMER_MIGRATIONS: i64 = 12;

@@ -128,7 +128,7 @@ async fn ensure_token(
     now: Timestamp,
 ) -> anyhow::Result<String> {
     if let Some(kept) = kept
-        && let Some(hash) = TokenHash::of_presented(kind, &kept)
+        && let Some(hash) = TokenHash::from_presented(kind, &kept)
         && let Some(found) = store.find_token(kind, hash).await?
         && found.revoked_at.is_none()
         && found.expires_at.is_none_or(|expiry| expiry > now)

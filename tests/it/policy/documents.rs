@@ -28,15 +28,18 @@ fn is_path_of_a_test(text: &str) -> bool {
 }
 
 /// The walks through the code in `docs/architecture.md`, and the fewest steps that each has.
-const WALKS: [(&str, usize); 2] =
-    [("A mail, from the socket to a waiting reader", 12), ("A CustomDomain, from `kubectl apply` to `Verified`", 12)];
+const WALKS: [(&str, usize); 2] = [
+    ("A mail, from the socket to a waiting reader", 12),
+    ("A CustomDomain, from `kubectl apply` to `Verified`", 12),
+];
 
 /// A step is a numbered line that begins with a file and a function in it, each in backticks.
 #[test]
 fn every_step_of_the_walks_is_a_function_in_that_file() {
     let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
     for (title, fewest) in WALKS {
-        let (_, walk) = text.split_once(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("no walk {title}"));
+        let (_, walk) =
+            text.split_once(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("no walk {title}"));
         let walk = walk.split("\n## ").next().unwrap();
         let steps: Vec<&str> = walk.lines().filter(|line| is_step(line)).collect();
         assert!(steps.len() >= fewest, "{title} has {} steps", steps.len());
@@ -61,7 +64,9 @@ fn is_step(line: &str) -> bool {
 fn defines(source: &str, function: &str) -> bool {
     let ends = |rest: &str| rest.starts_with(|next: char| !next.is_alphanumeric() && next != '_');
     ["fn ", "FUNCTION "].iter().any(|keyword| {
-        source.match_indices(&format!("{keyword}{function}")).any(|(at, found)| ends(&source[at + found.len()..]))
+        source
+            .match_indices(&format!("{keyword}{function}"))
+            .any(|(at, found)| ends(&source[at + found.len()..]))
     })
 }
 

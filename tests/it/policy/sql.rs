@@ -51,7 +51,9 @@ fn sql_does_not_ask_the_server_for_the_time() {
 /// `migrate` opens a transaction.
 #[test]
 fn the_store_opens_no_transaction() {
-    for file in tracked_files("libs/store/src", &[".rs"]).iter().filter(|file| !file.ends_with("migration/object.rs")) {
+    for file in
+        tracked_files("libs/store/src", &[".rs"]).iter().filter(|file| !file.ends_with("migration/object.rs"))
+    {
         let text = std::fs::read_to_string(file).expect("source is UTF-8");
         for words in [".begin()", "\"BEGIN", "*/ BEGIN"] {
             assert!(!text.contains(words), "{} opens a transaction: make it one statement", file.display());

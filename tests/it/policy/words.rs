@@ -64,7 +64,9 @@ impl Scope {
     /// Whether a file has the word.
     fn has(self, path: &Path, text: &str, word: &str) -> bool {
         match self {
-            Self::Type => ["struct ", "enum ", "trait ", "type "].iter().any(|keyword| has_name(text, keyword, word)),
+            Self::Type => {
+                ["struct ", "enum ", "trait ", "type "].iter().any(|keyword| has_name(text, keyword, word))
+            }
             Self::Function => has_name(text, "fn ", word),
             Self::Module => has_name(text, "mod ", word) || path.file_stem().is_some_and(|stem| stem == word),
             Self::Column => has_words(&text.to_ascii_lowercase(), word),

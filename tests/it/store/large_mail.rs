@@ -2,7 +2,7 @@
 
 use rand::Rng as _;
 use reqwest::Method;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
@@ -81,7 +81,7 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
     let recipient = NewMessage {
         id: new_id(now),
         address: RecipientAddress::parse("box@inbox.localhost").unwrap(),
-        reserved: Reserved::No,
+        reserved: Reservation::None,
         size: 1_000,
     };
     let ahead = store(&app)
