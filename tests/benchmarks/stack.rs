@@ -13,7 +13,7 @@ use tempmail_api_server::ApiServer;
 use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_mail_ingest::Ingest;
-use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_runtime::config::Config;
@@ -94,7 +94,7 @@ pub struct Stack {
     /// A `tm_live_` token.
     pub token: String,
     /// Business time of it all.
-    pub clock: MovableClock,
+    pub clock: TestClock,
     /// The database.
     pub store: Store,
     worker: Worker,
@@ -112,7 +112,7 @@ impl Stack {
         let store = Store::connect(url, config.postgres.pool, "tempmail bench")?;
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;

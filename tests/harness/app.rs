@@ -15,7 +15,7 @@ use sqlx::PgPool;
 use tempmail_api_server::ApiServer;
 use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_mail_ingest::Ingest;
-use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
 use tempmail_operator::Operator;
@@ -117,7 +117,7 @@ impl AppBuilder {
             None => database.url(),
         };
         let pool = database.pool();
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let running = Running::start(self.config, &url, &clock, self.ingests).await;
@@ -150,7 +150,7 @@ struct WorkerParts {
 }
 
 impl Running {
-    async fn start(config: Config, url: &str, clock: &MovableClock, ingests: usize) -> Self {
+    async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
         let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
         let keys = Keys::from_config(&config).expect("the harness makes good keys");
         let secrets = keys.secrets.clone();
@@ -221,7 +221,7 @@ pub struct App {
     /// The tenant of the test.
     pub tenant: Tenant,
     /// Business time of all roles.
-    pub clock: MovableClock,
+    pub clock: TestClock,
     /// The database, to look into and to prepare.
     pub pool: PgPool,
     database: Database,

@@ -5,7 +5,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use tempmail_bus::{Permit, PermitKey};
-use tempmail_model::limits::{WAITS_PER_ADDRESS, WAITS_PER_TOKEN};
+use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
 use super::summary::EmailSummary;
@@ -69,11 +69,11 @@ struct Places {
 impl Places {
     async fn take(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, V1Error> {
         let of_token = PermitKey::TokenWaits(caller.token);
-        let of_token = state.bus.acquire(of_token, WAITS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
+        let of_token = state.bus.acquire(of_token, LONG_POLLS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
         let mut of_address = None;
         if let Scope::Address(address) = scope {
             let key = PermitKey::AddressWaits { tenant: caller.tenant, address: address.inbox_key() };
-            of_address = state.bus.acquire(key, WAITS_PER_ADDRESS).await;
+            of_address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
             if of_address.is_none() {
                 of_token.release().await;
                 return Err(V1Error::AddrBusy);

@@ -97,7 +97,7 @@ async fn a_day_without_a_partition_gets_one() {
     let webhook = webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
     app.advance_hours(24 * 40);
-    let dropped = sqlx::query("SELECT drop_delivery_days($1)")
+    let dropped = sqlx::query("SELECT drop_delivery_partitions($1)")
         .bind((app.clock.now() + SignedDuration::from_hours(72)).to_sqlx());
     dropped.execute(&app.pool).await.unwrap();
     app.deliver(BOX, "hello", "").await;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use tempmail_store::WEBHOOK_HOLD;
+use tempmail_store::WEBHOOK_LEASE;
 use tempmail_tests::receiver::ReceivedRequest;
 use tempmail_tests::{Fleet, RedisServer};
 
@@ -37,7 +37,7 @@ async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
         .collect();
     let waited = |subject: &str, since| told[subject].saturating_duration_since(since);
     let longest = accepted.iter().map(|accepted| waited(&accepted.mail.subject, accepted.taken.at)).max();
-    assert!(longest < Some(WEBHOOK_HOLD), "one waited for {longest:?}");
+    assert!(longest < Some(WEBHOOK_LEASE), "one waited for {longest:?}");
 }
 
 fn subject(told: &ReceivedRequest) -> String {

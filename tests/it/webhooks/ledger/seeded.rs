@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
-use tempmail_store::WEBHOOK_HOLD;
+use tempmail_store::WEBHOOK_LEASE;
 use tempmail_tests::postgres::{OwnServer, Stop};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::{Fleet, RedisProxy, RedisServer};
@@ -29,7 +29,7 @@ const IN_FLIGHT: usize = 16;
 const SOME: usize = 60;
 
 /// How long a worker stands still: longer than it has a webhook in hand.
-const STILL: Duration = WEBHOOK_HOLD.saturating_add(Duration::from_secs(2));
+const STILL: Duration = WEBHOOK_LEASE.saturating_add(Duration::from_secs(2));
 
 /// Longest that a receiver takes for its answer.
 const LATENCY: Duration = Duration::from_millis(400);
