@@ -35,23 +35,23 @@ async fn attempts_webhooks_and_what_waits_are_measured() {
     is(&fleet, "tempmail_webhook_attempts_total{result=\"success\"}", |count| count == 3.0).await;
     is(&fleet, "tempmail_webhook_attempt_seconds_count", |count| count == 3.0).await;
     is(&fleet, "tempmail_webhook_requests_in_flight", |count| count == 0.0).await;
-    is(&fleet, "tempmail_webhooks_in_hand", |count| count == 0.0).await;
+    is(&fleet, "tempmail_webhooks_claimed", |count| count == 0.0).await;
 
     // One that hangs is under way for 30 s, and then the tenth in a row.
     sqlx::query("UPDATE webhook SET failure_count = 9").execute(&fleet.pool).await.unwrap();
     receiver.react_with(Reaction::Hang);
     fleet.deliver(0, BOX, "hangs").await;
     is(&fleet, "tempmail_webhook_requests_in_flight", |count| count == 1.0).await;
-    is(&fleet, "tempmail_webhooks_in_hand", |count| count == 1.0).await;
-    is(&fleet, "tempmail_webhooks_waiting", |count| count == 1.0).await;
-    is(&fleet, "tempmail_webhook_oldest_waiting_seconds", |age| age > 0.0).await;
+    is(&fleet, "tempmail_webhooks_claimed", |count| count == 1.0).await;
+    is(&fleet, "tempmail_webhooks_pending", |count| count == 1.0).await;
+    is(&fleet, "tempmail_webhook_oldest_pending_seconds", |age| age > 0.0).await;
     is(&fleet, "tempmail_webhook_attempts_total{result=\"timeout\"}", |count| count == 1.0).await;
     is(&fleet, "tempmail_webhooks_disabled_total", |count| count == 1.0).await;
     for name in [
         "tempmail_webhook_requests_in_flight",
-        "tempmail_webhooks_in_hand",
-        "tempmail_webhooks_waiting",
-        "tempmail_webhook_oldest_waiting_seconds",
+        "tempmail_webhooks_claimed",
+        "tempmail_webhooks_pending",
+        "tempmail_webhook_oldest_pending_seconds",
     ] {
         is(&fleet, name, |count| count == 0.0).await;
     }

@@ -71,7 +71,7 @@ async fn a_worker_that_stood_still_past_its_time_records_nothing() {
     still.signal(Signal::SIGCONT);
     eventually("it is done with what it had in hand", || async {
         let done = still.metric("tempmail_webhook_attempts_total").await > 0.0
-            && still.metric("tempmail_webhooks_in_hand").await == 0.0;
+            && still.metric("tempmail_webhooks_claimed").await == 0.0;
         done.then_some(())
     })
     .await;

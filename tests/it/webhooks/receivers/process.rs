@@ -109,5 +109,5 @@ async fn without_a_file_left_there_is_no_attempt() {
             assert_eq!((outcome(&attempt), &attempt["attempt"]), ((204, None), &json!(1)), "{attempt}");
         }
     }
-    assert!(fleet.worker(0).metric("tempmail_webhook_attempts_without_file_total").await >= 2.0);
+    assert!(fleet.worker(0).metric("tempmail_webhook_attempts_postponed_total").await >= 2.0);
 }

@@ -1,4 +1,4 @@
-//! What a receiver is told, as octets. The same for every attempt: a message never changes.
+//! The body of requests. It is the same for every attempt, since a message never changes.
 
 use serde::Serialize;
 use tempmail_model::timestamp::timestamp;
@@ -7,7 +7,7 @@ use tempmail_store::PendingEvent;
 use uuid::Uuid;
 
 #[derive(Serialize)]
-struct Event<'a> {
+struct Payload<'a> {
     id: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -33,11 +33,11 @@ pub(super) fn event_id(event: &PendingEvent) -> String {
     format!("evt_{}", event.id)
 }
 
-/// The body of its requests.
+/// The body of the requests for an event.
 pub(super) fn body(event: &PendingEvent) -> Vec<u8> {
     let message = &event.message;
     let created_at = timestamp(message.created_at());
-    let event = Event {
+    let payload = Payload {
         id: event_id(event),
         kind: EMAIL_RECEIVED,
         created_at: created_at.clone(),
@@ -53,5 +53,5 @@ pub(super) fn body(event: &PendingEvent) -> Vec<u8> {
             created_at,
         },
     };
-    serde_json::to_vec(&event).expect("texts and numbers can be written as JSON")
+    serde_json::to_vec(&payload).expect("texts and numbers serialize to JSON")
 }
