@@ -17,7 +17,7 @@ mod topic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use tempmail_bus::Hints;
+use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -45,7 +45,7 @@ impl Arrivals {
     /// While the stream can't be read, `readiness` reports "arrivals" as missing.
     pub(crate) fn start(
         store: Store,
-        hints: Hints,
+        hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         shutdown: &Shutdown,

@@ -7,8 +7,8 @@ use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
-use tempmail_model::sealed::SecretSealer;
-use tempmail_model::verify_token::VerifyTokens;
+use tempmail_model::verify_token::VerifyTokenKey;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::{Config, Http};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -33,16 +33,16 @@ pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     /// The source of truth.
     pub(crate) store: Store,
-    /// Hints of new mail, permits and counters that processes share.
+    /// ArrivalReceiver of new mail, permits and counters that processes share.
     pub(crate) bus: SharedBus,
     /// Business time.
     pub(crate) clock: Arc<dyn Clock>,
     /// Seals and opens `next_since`.
     pub(crate) cursors: CursorSealer,
     /// Seals the secrets of webhooks.
-    pub(crate) webhook_secrets: SecretSealer,
+    pub(crate) webhook_secrets: WebhookSecretSealer,
     /// Derives the values of the TXT records of custom domains.
-    pub(crate) verify_tokens: VerifyTokens,
+    pub(crate) verify_tokens: VerifyTokenKey,
     /// Checks the DNS records of custom domains.
     pub(crate) verifier: Verifier,
     /// Local parts that can't be registered on system domains.
@@ -75,13 +75,13 @@ impl AppState {
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
-            webhook_secrets: SecretSealer::new(&keys.secrets),
-            verify_tokens: VerifyTokens::new(&keys.secrets[0]),
+            webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
+            verify_tokens: VerifyTokenKey::new(&keys.secrets[0]),
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
                 // A connection of its own: new mail is seen however busy the pool is.
-                store.beside(1),
+                store.with_own_pool(1),
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,

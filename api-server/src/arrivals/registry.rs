@@ -16,7 +16,7 @@ use super::timer::{Timers, drain_batch};
 use super::topic::Topic;
 
 /// How long a request may take from reading its rights to subscribing to their changes.
-const CHANGES_KEPT: Duration = Duration::from_secs(10);
+const CHANGE_RETENTION: Duration = Duration::from_secs(10);
 
 /// All subscribers of a process, and what recently arrived for them.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Entries {
     /// Whether the rights of a subject changed after a request may have read them.
     pub(super) fn changed_recently(&self, subject: Uuid) -> bool {
         let changed = self.changed.get(&subject).into_iter().chain(&self.all_changed);
-        changed.max().is_some_and(|at| at.elapsed() <= CHANGES_KEPT)
+        changed.max().is_some_and(|at| at.elapsed() <= CHANGE_RETENTION)
     }
 
     /// Subscribes to a topic; `false` where the subscriber is subscribed already.
@@ -120,7 +120,7 @@ impl Registry {
     /// Has the subscribers check their rights that depend on any of these subjects, now or soon.
     pub(super) fn rights_changed(&self, subjects: &[Uuid]) {
         let mut entries = self.entries();
-        entries.changed.retain(|_, at| at.elapsed() <= CHANGES_KEPT);
+        entries.changed.retain(|_, at| at.elapsed() <= CHANGE_RETENTION);
         let now = Instant::now();
         entries.changed.extend(subjects.iter().map(|subject| (*subject, now)));
         for signal in subjects.iter().flat_map(|subject| entries.subscribed_to(Topic::Rights(*subject))) {

@@ -7,12 +7,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_bus::Hints;
+use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{CHANGES_KEPT, MessageRow, Snapshot, Store, StoreError};
+use tempmail_store::{CHANGE_RETENTION, MessageRow, Snapshot, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -40,7 +40,7 @@ const COMPONENT: &str = "arrivals";
 /// Reads the stream and publishes what arrives to the registry.
 pub(super) struct Tailer {
     store: Store,
-    hints: Hints,
+    hints: ArrivalReceiver,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
     stale: Arc<AtomicBool>,
@@ -61,13 +61,13 @@ pub(super) struct Tailer {
 impl Tailer {
     pub(super) fn new(
         store: Store,
-        hints: Hints,
+        hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         stale: Arc<AtomicBool>,
         registry: Weak<Registry>,
     ) -> Self {
-        readiness.missing(COMPONENT, "the stream has not been read yet");
+        readiness.set_not_ready(COMPONENT, "the stream has not been read yet");
         let (polled_at, polled_instant) = (clock.now(), Instant::now());
         Self {
             store,
@@ -150,13 +150,14 @@ impl Tailer {
             Ok(()) => {
                 self.polled_instant = Instant::now();
                 if self.stale.swap(false, Ordering::Relaxed) {
-                    self.readiness.ready(COMPONENT);
+                    self.readiness.set_ready(COMPONENT);
                 }
             }
             Err(error) => {
                 if self.polled_instant.elapsed() > STALE_AFTER && !self.stale.swap(true, Ordering::Relaxed) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
-                    self.readiness.missing(COMPONENT, "the stream can't be read: Postgres does not respond");
+                    self.readiness
+                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not respond");
                 }
             }
         }
@@ -166,7 +167,7 @@ impl Tailer {
     async fn catch_up(&mut self, registry: &Registry) -> Result<(), StoreError> {
         let now = self.clock.now();
         // Rows of the feed of changes may have been deleted by now: then it is unknown what changed.
-        let changes_lost = self.polled_instant.elapsed() > CHANGES_KEPT / 2;
+        let changes_lost = self.polled_instant.elapsed() > CHANGE_RETENTION / 2;
         let last = if changes_lost { None } else { self.snapshot.as_ref() };
         let head = self.store.poll_stream(last).await?;
         self.snapshot = Some(head.snapshot);
@@ -175,7 +176,7 @@ impl Tailer {
         } else {
             registry.rights_changed(&head.changed);
         }
-        // Hints of recent commits may be queued: without them there would seem to be a gap.
+        // ArrivalReceiver of recent commits may be queued: without them there would seem to be a gap.
         self.receive_pending_hints();
         self.publish_contiguous(registry).await;
         self.close_gap(registry, head.position, now).await?;
@@ -228,7 +229,7 @@ impl Tailer {
         }
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
         for (class, ids) in subscribed {
-            match self.store.list_arrived(class, &ids).await {
+            match self.store.list_messages_by_id(class, &ids).await {
                 Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
                 // Each subscriber then reads the store itself, and reports the error.
                 Err(error) => {

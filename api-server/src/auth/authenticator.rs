@@ -56,7 +56,7 @@ impl Authenticator {
 
     /// The API token of this kind with this text, if it is accepted now.
     pub(super) async fn find_token(&self, kind: TokenKind, presented: &str) -> Result<ApiToken, ApiError> {
-        let hash = TokenHash::of_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
+        let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
         let token = self.store.find_token(kind, hash).await?.ok_or(ApiError::InvalidToken)?;
         check_token(&token, self.clock.now())?;
         Ok(token)

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, available_parallelism};
 
-use tempmail_model::password::Hasher;
+use tempmail_model::password::PasswordHasher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::http::error::ApiError;
@@ -12,7 +12,7 @@ use crate::http::error::ApiError;
 /// Hashes that may wait for a core.
 const QUEUE_MAX: usize = 64;
 
-type HashJob = Box<dyn FnOnce(&mut Hasher) + Send>;
+type HashJob = Box<dyn FnOnce(&mut PasswordHasher) + Send>;
 
 /// Hashes and verifies passwords on threads of its own.
 pub(crate) struct PasswordPool {
@@ -29,7 +29,7 @@ impl PasswordPool {
     }
 
     fn with_capacity(cores: usize, queue_max: usize) -> Self {
-        let dummy_hash = Hasher::default().hash_with_salt(b"", b"nobody-has-this!");
+        let dummy_hash = PasswordHasher::default().hash_with_salt(b"", b"nobody-has-this!");
         Self {
             permits: Arc::new(Semaphore::new(cores + queue_max)),
             jobs: start_threads(cores),
@@ -56,19 +56,19 @@ impl PasswordPool {
     pub(crate) async fn verify(&self, password: String, hash: Option<String>) -> Result<bool, ApiError> {
         let exists = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.dummy_hash.to_string());
-        let matches = self.run(move |hasher| hasher.matches(password.as_bytes(), &hash)).await?;
+        let matches = self.run(move |hasher| hasher.verify(password.as_bytes(), &hash)).await?;
         Ok(matches && exists)
     }
 
     async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&mut Hasher) -> T + Send + 'static,
+        job: impl FnOnce(&mut PasswordHasher) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let permit: OwnedSemaphorePermit =
             self.permits.clone().try_acquire_owned().map_err(|_full| ApiError::Unavailable)?;
         let (done, result) = oneshot::channel();
         // The job continues if the client disconnects, and keeps its permit.
-        let job = Box::new(move |hasher: &mut Hasher| {
+        let job = Box::new(move |hasher: &mut PasswordHasher| {
             let result = job(hasher);
             drop(permit);
             let _ = done.send(result);
@@ -85,7 +85,7 @@ fn start_threads(count: usize) -> mpsc::Sender<HashJob> {
     for _ in 0..count {
         let receiver = Arc::clone(&receiver);
         thread::spawn(move || {
-            let mut hasher = Hasher::default();
+            let mut hasher = PasswordHasher::default();
             loop {
                 let job = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(job) = job else { return };

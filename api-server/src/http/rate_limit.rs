@@ -51,12 +51,12 @@ impl RequestLimits {
 
     /// Counts a request of a live token.
     pub(crate) async fn count_live_token(&self, token: Uuid) -> RateDecision {
-        self.bus.count(&self.tokens, token.into()).await
+        self.bus.check_rate(&self.tokens, token.into()).await
     }
 
     /// Counts a request of a Pro token on `/pro/api`, or of one of its sessions.
     pub(crate) async fn count_pro_token(&self, token: Uuid) -> RateDecision {
-        self.bus.count(&self.pro_tokens, token.into()).await
+        self.bus.check_rate(&self.pro_tokens, token.into()).await
     }
 
     /// Counts an attempt to create a mailbox without a Pro token.
@@ -68,10 +68,10 @@ impl RequestLimits {
         if client.unlimited {
             return None;
         }
-        Some(self.bus.count(limit, client.key.into()).await)
+        Some(self.bus.check_rate(limit, client.key.into()).await)
     }
 
-    /// Begins a sign-in, which counts as failed until [`SignInAttempt::succeeded`]: so concurrent
+    /// Begins a sign-in, which counts as failed until [`SignInAttempt::record_success`]: so concurrent
     /// attempts can't exceed the limit.
     ///
     /// # Errors
@@ -89,14 +89,14 @@ impl RequestLimits {
         if client.unlimited {
             return Ok(SignInAttempt { by_client: None, by_address: None });
         }
-        let by_client = self.bus.attempt(&self.sign_in_client, client.key.into()).await?;
+        let by_client = self.bus.begin_attempt(&self.sign_in_client, client.key.into()).await?;
         let address_and_client =
-            RateKey::of(&[address.as_bytes(), RateKey::from(client.key).as_uuid().as_bytes()]);
-        match self.bus.attempt(&self.sign_in, address_and_client).await {
+            RateKey::from_parts(&[address.as_bytes(), RateKey::from(client.key).as_uuid().as_bytes()]);
+        match self.bus.begin_attempt(&self.sign_in, address_and_client).await {
             Ok(by_address) => Ok(SignInAttempt { by_client: Some(by_client), by_address: Some(by_address) }),
             Err(wait) => {
                 // The password was not checked: only the limit of the address counts.
-                by_client.succeeded().await;
+                by_client.record_success().await;
                 Err(wait)
             }
         }
@@ -111,9 +111,9 @@ pub(crate) struct SignInAttempt<'a> {
 
 impl SignInAttempt<'_> {
     /// Takes the attempt back from the counts of failures.
-    pub(crate) async fn succeeded(self) {
+    pub(crate) async fn record_success(self) {
         for attempt in self.by_client.into_iter().chain(self.by_address) {
-            attempt.succeeded().await;
+            attempt.record_success().await;
         }
     }
 }
@@ -136,7 +136,7 @@ mod tests {
     use std::sync::Arc;
 
     use axum::http::HeaderMap;
-    use tempmail_bus::InProcess;
+    use tempmail_bus::LocalBus;
     use tempmail_runtime::config::Http;
 
     use super::*;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn limits() -> RequestLimits {
-        RequestLimits::new(Arc::new(InProcess::new()), &Limits::default())
+        RequestLimits::new(Arc::new(LocalBus::new()), &Limits::default())
     }
 
     #[tokio::test]
@@ -172,7 +172,7 @@ mod tests {
     async fn does_not_count_successes_nor_unlimited_clients() {
         let limits = limits();
         for _ in 0..300 {
-            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().succeeded().await;
+            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().record_success().await;
             assert!(limits.begin_sign_in("a@b.example", client("127.0.0.1")).await.is_ok());
             assert!(limits.count_client(client("127.0.0.1")).await.is_none());
         }

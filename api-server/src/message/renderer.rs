@@ -13,9 +13,9 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use tempmail_mime::{Decoder, Structure};
+use tempmail_mime::{Structure, TransferDecoder};
 use tempmail_model::clock::Clock;
-use tempmail_store::{MessageRow, RawStart, Store, StoredMessage};
+use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::budget::{MemoryBudget, shrink};
@@ -92,7 +92,7 @@ impl MessageRenderer {
             let permit = self.budget.acquire(row.size).await?;
             let raw = self.read_all(&row, start.clone()).await?;
             let found = spawn_blocking(move || {
-                let attachment = Structure::of(&raw).attachments(&raw).into_iter().nth(index?);
+                let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?);
                 drop((raw, permit));
                 attachment
             });
@@ -100,7 +100,8 @@ impl MessageRenderer {
         };
         let name = found.download_name();
         let content_type = found.content_type_with_charset();
-        let decoding = (self.open(&row, start)?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
+        let decoding =
+            (self.open(&row, start)?, 0_usize, found.leaf.body, TransferDecoder::new(found.leaf.encoding));
         let chunks = stream::try_unfold(Some(decoding), |decoding| async move {
             let Some((mut reader, mut position, body, mut decoder)) = decoding else { return Ok(None) };
             let mut decoded = Vec::new();
@@ -124,7 +125,7 @@ impl MessageRenderer {
     }
 
     /// The message's row and the start of its raw data.
-    fn split(&self, message: StoredMessage) -> Result<(Arc<MessageRow>, RawStart), ApiError> {
+    fn split(&self, message: StoredMessage) -> Result<(Arc<MessageRow>, RawHead), ApiError> {
         let StoredMessage { row, raw } = message;
         let start = raw.ok_or_else(|| self.missing(&row))?;
         Ok((Arc::new(row), start))
@@ -134,12 +135,12 @@ impl MessageRenderer {
         MissingMessage::of(row.id, self.clock.now()).into()
     }
 
-    fn open(&self, row: &Arc<MessageRow>, start: RawStart) -> Result<RawReader, ApiError> {
+    fn open(&self, row: &Arc<MessageRow>, start: RawHead) -> Result<RawReader, ApiError> {
         Ok(RawReader::new(self.store.clone(), Arc::clone(row), start)?)
     }
 
     /// All of the raw data, within a budget that the caller holds.
-    async fn read_all(&self, row: &Arc<MessageRow>, start: RawStart) -> Result<Vec<u8>, ApiError> {
+    async fn read_all(&self, row: &Arc<MessageRow>, start: RawHead) -> Result<Vec<u8>, ApiError> {
         let mut reader = self.open(row, start)?;
         let mut raw = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
         loop {

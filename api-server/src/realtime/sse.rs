@@ -13,7 +13,7 @@ use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, once, unfold};
-use tempmail_bus::SlotKey;
+use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
 
 use super::subscription::{Scope, Subscription};
@@ -40,8 +40,8 @@ pub(crate) async fn open(
         return Err(ApiError::SseUnavailable);
     }
     let process_permit = state.stream_permits.acquire().ok_or(ApiError::SseUnavailable)?;
-    let key = SlotKey::TokenStreams(caller.token);
-    let token_permit = state.bus.take(key, STREAMS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
+    let key = PermitKey::TokenStreams(caller.token);
+    let token_permit = state.bus.acquire(key, STREAMS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
     let subscription = Subscription::new(state, caller, scope);
     let permits = (process_permit, token_permit);
     let (stream, first) = EventStream::open(state.clone(), subscription, since, permits).await?;

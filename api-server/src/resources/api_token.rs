@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, is_token_name};
-use tempmail_store::{Creation, NewToken};
+use tempmail_store::{CreateOutcome, NewToken};
 use uuid::Uuid;
 
 use crate::http::error::{ApiError, code};
@@ -103,9 +103,9 @@ async fn create(
     let created_by = created_by.to_string();
     let new = NewToken { tenant, kind, name: &name, token: &token, created_by: &created_by, expires_at };
     match state.store.create_token(id, new, now).await? {
-        Creation::Created => {}
-        Creation::LimitReached => return Err(ApiError::TokenLimitReached),
-        Creation::TenantDisabled => return Err(ApiError::AccountDisabled),
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => return Err(ApiError::TokenLimitReached),
+        CreateOutcome::TenantDisabled => return Err(ApiError::AccountDisabled),
     }
     let record = TokenRecord {
         id,

@@ -8,8 +8,8 @@ use axum::http::StatusCode;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
-use tempmail_store::{CheckPermit, DomainCreation, ManagedBy, NewCustomDomain};
-use tempmail_verification::{NameError, Outcome, custom_domain_name};
+use tempmail_store::{CheckRequest, DomainCreation, ManagedBy, NewCustomDomain};
+use tempmail_verification::{CheckOutcome, NameError, custom_domain_name};
 use uuid::Uuid;
 
 use crate::auth::TenantCaller;
@@ -108,9 +108,9 @@ async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<
         id: new_id(now),
         tenant,
         name: &name,
-        token: &state.verify_tokens.of(tenant, &name),
+        token: &state.verify_tokens.token_for(tenant, &name),
         managed_by: ManagedBy::Api,
-        own_names: &rules.own_names,
+        installation_names: &rules.installation_names,
         deadline: now + rules.pending,
         next_check_at: now + rules.interval.min(rules.pending),
     };
@@ -118,7 +118,7 @@ async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<
         DomainCreation::Created => find(state, tenant, new.id).await,
         DomainCreation::AlreadyExists => Err(ApiError::DomainAlreadyExists),
         DomainCreation::LimitReached => Err(ApiError::DomainLimitReached),
-        DomainCreation::SystemDomain => Err(SYSTEM_DOMAIN),
+        DomainCreation::OverlapsSystemDomain => Err(SYSTEM_DOMAIN),
         DomainCreation::TenantDisabled => Err(ApiError::AccountDisabled),
     }
 }
@@ -129,13 +129,13 @@ async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<
 /// [`ApiError::RateLimitExceeded`] within 10 s of another check; [`ApiError::NotFound`],
 /// [`ApiError::InvalidDomain`]; the store failed.
 pub(crate) async fn check(state: &AppState, tenant: Uuid, id: Uuid) -> Result<CheckedDomain, ApiError> {
-    match state.store.begin_domain_check(tenant, id, CHECK_INTERVAL, state.clock.now()).await? {
-        CheckPermit::Granted => {}
-        CheckPermit::TooSoon { retry_after } => return Err(ApiError::RateLimitExceeded { retry_after }),
-        CheckPermit::NotFound => return Err(ApiError::NotFound),
+    match state.store.request_domain_check(tenant, id, CHECK_INTERVAL, state.clock.now()).await? {
+        CheckRequest::Accepted => {}
+        CheckRequest::TooSoon { retry_after } => return Err(ApiError::RateLimitExceeded { retry_after }),
+        CheckRequest::NotFound => return Err(ApiError::NotFound),
     }
     let checked = state.verifier.check(id).await?.ok_or(ApiError::NotFound)?;
-    if checked.outcome == Outcome::SystemDomain {
+    if checked.outcome == CheckOutcome::OverlapsSystemDomain {
         return Err(SYSTEM_DOMAIN);
     }
     Ok(CheckedDomain::new(find(state, tenant, id).await?, checked))

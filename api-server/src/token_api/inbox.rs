@@ -8,7 +8,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde_json::json;
 use tempmail_model::address::RecipientAddress;
-use tempmail_store::InboxQuestion;
+use tempmail_store::InboxQuery;
 
 use super::address::parse_address;
 use super::wait::{NewEmails, wait};
@@ -61,10 +61,10 @@ async fn clear_inbox(
     address: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, V1Error> {
     let address = path_address(address)?;
-    let query = InboxQuestion {
+    let query = InboxQuery {
         tenant: caller.tenant,
         address: &address,
-        reserved: state.reserved.of(address.base_local_part()),
+        reserved: state.reserved.reservation_of(address.base_local_part()),
     };
     if state.store.clear_inbox(query, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)

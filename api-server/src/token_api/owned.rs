@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
 use serde_json::json;
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 
 use super::wait::{NewEmails, wait};
 use crate::auth::LiveCaller;
@@ -52,7 +52,7 @@ async fn wait_on_domain(
     domain: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    let domain = domain.ok().and_then(|Path(domain)| normal_domain(&domain).ok());
+    let domain = domain.ok().and_then(|Path(domain)| normalize_domain(&domain).ok());
     let domain = domain.ok_or(ApiError::InvalidRequest("The domain is malformed.".into()))?;
     Ok(wait(&state, caller, Scope::Domain(domain), uri).await?)
 }

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use tempmail_bus::{Slot, SlotKey};
-use tempmail_model::limits::{WAITS_PER_ADDRESS, WAITS_PER_TOKEN};
+use tempmail_bus::{Permit, PermitKey};
+use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
 use super::cursor::open_cursor;
@@ -61,20 +61,20 @@ pub(super) async fn wait(
 
 /// The permits of a wait.
 struct WaitPermits {
-    token: Slot,
-    address: Option<Slot>,
+    token: Permit,
+    address: Option<Permit>,
 }
 
 impl WaitPermits {
     async fn acquire(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, ApiError> {
-        let key = SlotKey::TokenWaits(caller.token);
-        let token = state.bus.take(key, WAITS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
+        let key = PermitKey::TokenWaits(caller.token);
+        let token = state.bus.acquire(key, LONG_POLLS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
         let mut address = None;
         if let Scope::Address(of) = scope {
-            let key = SlotKey::AddressWaits { tenant: caller.tenant, address: of.inbox_key() };
-            address = state.bus.take(key, WAITS_PER_ADDRESS).await;
+            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: of.inbox_key() };
+            address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
             if address.is_none() {
-                token.give_back().await;
+                token.release().await;
                 return Err(ApiError::AddrBusy);
             }
         }
@@ -83,8 +83,8 @@ impl WaitPermits {
 
     async fn release(self) {
         if let Some(address) = self.address {
-            address.give_back().await;
+            address.release().await;
         }
-        self.token.give_back().await;
+        self.token.release().await;
     }
 }

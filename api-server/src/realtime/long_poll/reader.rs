@@ -1,6 +1,6 @@
 //! Reads the messages of one long-poll.
 
-use tempmail_model::limits::SCAN_MAX;
+use tempmail_model::limits::LONG_POLL_SCAN_MAX;
 use tempmail_store::{MessageRow, ScanRange};
 
 use super::collected::Collected;
@@ -42,7 +42,7 @@ impl Reader {
             filter: query.filter,
             collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
             backwards: since.is_none(),
-            rows_left: SCAN_MAX,
+            rows_left: LONG_POLL_SCAN_MAX,
         }
     }
 
@@ -141,7 +141,8 @@ impl Reader {
     /// Postgres is unavailable.
     pub(super) async fn drop_deleted(&mut self, state: &AppState) -> Result<(), ApiError> {
         if !self.collected.is_empty() {
-            let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
+            let remaining =
+                state.store.filter_visible_messages(self.collected.messages(), state.clock.now()).await?;
             self.collected.retain(&remaining);
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures_util::FutureExt as _;
-use tempmail_bus::Slot;
+use tempmail_bus::Permit;
 use tempmail_store::{MessageRow, ScanRange};
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ pub(super) struct EventStream {
     ping_at: Instant,
     /// When a chunk was last handed to the connection.
     last_chunk_at: Instant,
-    _permits: (StreamPermit, Slot),
+    _permits: (StreamPermit, Permit),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl EventStream {
         state: AppState,
         mut subscription: Subscription,
         since: Option<i64>,
-        permits: (StreamPermit, Slot),
+        permits: (StreamPermit, Permit),
     ) -> Result<(Self, Bytes), ApiError> {
         // A read after the highest position returns no rows, only the current end of the stream.
         let (after, limit) = since.map_or((i64::MAX, 1), |since| (since, PAGE_SIZE));

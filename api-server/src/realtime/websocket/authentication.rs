@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tempmail_bus::{Slot, SlotKey};
+use tempmail_bus::{Permit, PermitKey};
 use tempmail_model::limits::SOCKETS_PER_MAILBOX;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -24,7 +24,7 @@ pub(super) struct Authenticated {
     /// The mailbox, and until when it may be read.
     pub(super) token: VerifiedMailboxToken,
     /// Among the sockets of the mailbox.
-    pub(super) permit: Slot,
+    pub(super) permit: Permit,
     /// The end of the stream: everything after it is pushed.
     pub(super) position: i64,
 }
@@ -71,7 +71,7 @@ async fn subscribe(
     let now = state.clock.now();
     let mailbox = state.store.find_mailbox(token.mailbox).await?.ok_or(SocketRejection::InvalidToken)?;
     check_token(&token, mailbox.password_epoch, mailbox.suspended, now)?;
-    let permit = state.bus.take(SlotKey::MailboxSockets(mailbox.id), SOCKETS_PER_MAILBOX).await;
+    let permit = state.bus.acquire(PermitKey::MailboxSockets(mailbox.id), SOCKETS_PER_MAILBOX).await;
     let permit = permit.ok_or(SocketRejection::TooManyConnections)?;
     let mut topics = vec![Topic::Inbox(mailbox.id), Topic::Rights(mailbox.id), Topic::Rights(mailbox.domain)];
     topics.extend(mailbox.tenant.map(Topic::Rights));

@@ -48,7 +48,7 @@ pub(super) async fn run(
     };
     let Err(reason) = pusher.run().await;
     // Released before the client is notified, so that it can reconnect at once, to any process.
-    permit.give_back().await;
+    permit.release().await;
     reason
 }
 
