@@ -29,7 +29,7 @@ impl PasswordPool {
     }
 
     fn with_capacity(cores: usize, queue_max: usize) -> Self {
-        let dummy_hash = PasswordHasher::default().hash_with_salt(b"", b"nobody-has-this!");
+        let dummy_hash = PasswordHasher::default().hash_with_salt(b"", b"dummy-hash-salt!");
         Self {
             permits: Arc::new(Semaphore::new(cores + queue_max)),
             jobs: start_threads(cores),

@@ -265,7 +265,7 @@ fn parse_events(value: &Value) -> Result<[&'static str; 1], ApiError> {
 
 fn new_secret() -> Result<WebhookSecret, ApiError> {
     WebhookSecret::generate().map_err(|error| {
-        tracing::error!("the operating system gives no randomness: {error}");
+        tracing::error!("the operating system provides no randomness: {error}");
         ApiError::Internal
     })
 }

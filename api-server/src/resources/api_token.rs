@@ -94,7 +94,7 @@ async fn create(
     let kind = kinds.parse(not_null(body.take("kind")).as_ref())?;
     let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
     let token = PlainToken::generate(kind).map_err(|error| {
-        tracing::error!("the operating system gives no randomness: {error}");
+        tracing::error!("the operating system provides no randomness: {error}");
         ApiError::Internal
     })?;
     let now = state.clock.now();

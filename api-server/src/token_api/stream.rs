@@ -29,7 +29,7 @@ pub(super) fn routes() -> Routes<AppState> {
                 "The stream first sends an id, which is a cursor, without an event. Each message is an event \
                  `new_email`, whose data is a summary as in the long-polls and whose id is the cursor after \
                  it. Every 15 s there is a comment with the cursor reached. `Last-Event-ID` continues after a \
-                 cursor and takes precedence over `since`; a cursor of another tenant is ignored. Without \
+                 cursor and takes precedence over `since`; an invalid one is ignored. Without \
                  either, the stream begins now.",
             )
             .parameter(query("since", "Cursor: begin after it.", json!({"type": "string", "minLength": 1})))
