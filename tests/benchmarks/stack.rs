@@ -21,7 +21,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{NewToken, Store, TenantDefaults};
-use tempmail_tests::app::fresh_key;
+use tempmail_tests::app::random_key;
 use tempmail_worker::Worker;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -222,8 +222,8 @@ pub fn config() -> anyhow::Result<Config> {
     config.smtp.unlimited_networks = networks;
     config.limits.v1_per_second = 1_000_000;
     config.postgres.pool = 10;
-    config.jwt.keys = vec![fresh_key("jwt")];
-    config.secrets.keys = vec![fresh_key("secrets")];
+    config.jwt.keys = vec![random_key("jwt")];
+    config.secrets.keys = vec![random_key("secrets")];
     Ok(config)
 }
 

@@ -30,10 +30,10 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 pub use self::domain::Domain;
-pub use self::settings::fresh_key;
-pub(crate) use self::settings::{reach_receivers, test_config};
+pub use self::settings::random_key;
+pub(crate) use self::settings::{allow_receivers, test_config};
 use crate::contract::Checked;
-use crate::dns::DnsWorld;
+use crate::dns::TestDns;
 use crate::http::{Answer, Request};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
@@ -65,14 +65,14 @@ impl AppBuilder {
 
     /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
     #[must_use]
-    pub fn dns(self, world: &DnsWorld) -> Self {
+    pub fn dns(self, world: &TestDns) -> Self {
         self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
     }
 
     /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
     #[must_use]
     pub fn receivers(self) -> Self {
-        self.config(reach_receivers)
+        self.config(allow_receivers)
     }
 
     /// Lets the roles reach Postgres through a proxy at this port of loopback only.

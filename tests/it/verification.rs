@@ -13,7 +13,7 @@ mod vote;
 mod walk;
 
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_verification::{Finding, Findings, Question, Resolver, Transport};
 
 const DOMAIN: &str = "acme.test";
@@ -28,19 +28,19 @@ fn question() -> Question<'static> {
     Question { domain: DOMAIN, token: TOKEN, holder_token: None, mx_host: MX_HOST }
 }
 
-fn resolver(world: &DnsWorld) -> Resolver {
+fn resolver(world: &TestDns) -> Resolver {
     Resolver::new(&world.settings(DnsMode::Authoritative)).unwrap()
 }
 
-async fn find(world: &DnsWorld) -> Findings {
+async fn find(world: &TestDns) -> Findings {
     resolver(world).find(&question(), Transport::UdpFirst).await
 }
 
-async fn find_over_tcp(world: &DnsWorld) -> Findings {
+async fn find_over_tcp(world: &TestDns) -> Findings {
     resolver(world).find(&question(), Transport::TcpOnly).await
 }
 
-async fn find_with_holder(world: &DnsWorld) -> Findings {
+async fn find_with_holder(world: &TestDns) -> Findings {
     let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
     resolver(world).find(&question, Transport::UdpFirst).await
 }
