@@ -53,12 +53,14 @@ async fn without_one_the_ways_to_give_it_are_told() {
     }
     let path = home.path().to_str().unwrap();
     let refused = CommandOutput::run(&["tenant", "list", "--data-dir", path], &[]).await;
-    let expected = format!("`tempmail up` does not run over {path}: no Postgres runs in {path}/postgres");
+    let expected = format!(
+        "no `tempmail up` is running with the data directory {path}: no Postgres runs in {path}/postgres"
+    );
     assert_eq!(refused.failure(), expected);
     let both = ["tenant", "list", "--data-dir", path, "--postgres-url", "postgres://a/b"];
     CommandOutput::run(&both, &[]).await.usage_error();
     let refused = CommandOutput::run(&["tenant", "list", "--postgres-url", "nonsense"], &[]).await;
-    assert_eq!(refused.failure(), "this is not a Postgres URL");
+    assert_eq!(refused.failure(), "the database URL is not a Postgres URL");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +86,10 @@ async fn that_postgres_is_away_is_told() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://tempmail:hush@127.0.0.1:{port}/tempmail");
     let away = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
-    assert_eq!(away.failure(), "Postgres does not answer: is it running, and is this its URL?");
+    assert_eq!(
+        away.failure(),
+        "Postgres does not answer: check that it is running and that the URL is right"
+    );
 
     let app = App::start().await;
     let url = app.database().url();

@@ -61,7 +61,7 @@ async fn names_are_kept_as_a_labels() {
 async fn what_serves_is_not_added_again() {
     let app = App::start().await;
     let refused = app.tempmail("system-domain add inbox.localhost --sort-order 9").await;
-    assert_eq!(refused.failure(), "inbox.localhost is a system domain already");
+    assert_eq!(refused.failure(), "inbox.localhost is already a system domain");
     assert_eq!(listed(&app).await[0]["sort_order"], 0);
 }
 
@@ -71,12 +71,13 @@ async fn a_custom_domain_is_never_met() {
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let refused = async || {
         let equal = app.tempmail("system-domain add ships.example").await;
-        let expected = "ships.example can't be a system domain: it is a tenant's custom domain";
+        let expected = "ships.example can't be a system domain: it is the custom domain of a tenant";
         assert_eq!(equal.failure(), expected);
         for near in ["example", "mail.ships.example", "a.b.ships.example"] {
             let refused = app.tempmail(&format!("system-domain add {near}")).await;
-            let expected =
-                format!("{near} can't be a system domain beside ships.example, a tenant's custom domain");
+            let expected = format!(
+                "{near} can't be a system domain: it overlaps ships.example, the custom domain of a tenant"
+            );
             assert_eq!(refused.failure(), expected);
         }
     };
@@ -154,7 +155,7 @@ async fn the_only_and_the_default_one_stay() {
     assert_eq!(refused.failure(), "inbox.localhost is the only system domain: add another one first");
     app.tempmail("system-domain add second.example").await.success();
     let refused = app.tempmail("system-domain remove inbox.localhost").await;
-    let expected = "inbox.localhost is the default one: make another one that first \
+    let expected = "inbox.localhost is the default system domain: make another one the default first \
                     (`tempmail system-domain default`)";
     assert_eq!(refused.failure(), expected);
     let refused = app.tempmail("system-domain remove none.example").await;
@@ -171,11 +172,11 @@ async fn one_that_mailboxes_use_stays() {
     app.tempmail("system-domain add second.example").await.success();
     let mailbox = app.mailbox(None, "one@second.example").await;
     let refused = app.tempmail("system-domain remove second.example").await;
-    let expected = "second.example is used by 1 mailbox: --delete-mailboxes deletes them with their mail";
+    let expected = "second.example has 1 mailbox: use --delete-mailboxes to delete them with their mail";
     assert_eq!(refused.failure(), expected);
     app.mailbox(Some(&app.tenant.pro), "two@second.example").await;
     let refused = app.tempmail("system-domain remove second.example").await;
-    assert!(refused.failure().contains("is used by 2 mailboxes"), "{}", refused.stderr);
+    assert!(refused.failure().contains("has 2 mailboxes"), "{}", refused.stderr);
     app.deliver(&mailbox.address, "it still receives", "").await;
     assert_eq!(app.messages(&mailbox).await.len(), 1);
 }

@@ -84,7 +84,7 @@ async fn what_it_has_is_shown() {
     }
     let text = app.tempmail("tenant show acme").await;
     for line in
-        ["name            acme", "state           active", "mail is kept    72 h", "mailboxes       1 of 100"]
+        ["name            acme", "state           active", "retention       72 h", "mailboxes       1 of 100"]
     {
         assert!(text.success().lines().any(|there| there == line), "{line} is not in {}", text.stdout);
     }
@@ -107,7 +107,10 @@ async fn tenants_are_listed_by_name() {
         .lines()
         .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
         .collect();
-    assert_eq!(lines[0], ["NAME", "STATE", "KEPT", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "OCTETS"]);
+    assert_eq!(
+        lines[0],
+        ["NAME", "STATE", "RETENTION", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "BYTES"]
+    );
     assert_eq!(lines[2], ["harbour", "active", "72 h", "0 of 100", "0 of 10", "0 of 1", "2 of 20", "0"]);
 }
 
@@ -116,7 +119,7 @@ async fn a_name_is_taken_once() {
     let app = App::start().await;
     for name in ["harbour", "platform"] {
         let refused = app.tempmail(&format!("tenant create {name}")).await;
-        assert_eq!(refused.failure(), format!("there is a tenant {name} already"));
+        assert_eq!(refused.failure(), format!("there is already a tenant {name}"));
     }
     assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
 }

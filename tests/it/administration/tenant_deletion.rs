@@ -29,8 +29,8 @@ async fn without_yes_nothing_is_deleted() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     let refusal = app.tempmail("tenant delete acme").await;
-    let expected = "this would delete the tenant acme for good, with 1 mailbox, 1 custom domain, 0 webhooks, \
-                    2 tokens and all mail: say --yes";
+    let expected = "this would permanently delete the tenant acme with 1 mailbox, 1 custom domain, 0 webhooks, \
+                    2 tokens and all mail: confirm with --yes";
     assert_eq!(refusal.failure(), expected);
     assert_eq!(app.emails_as(&acme.live, BOX).await.len(), 1);
 }

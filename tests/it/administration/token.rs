@@ -90,8 +90,8 @@ async fn a_tenant_has_no_more_tokens_than_it_may() {
     app.tempmail("tenant set harbour --tokens 3").await.success();
     let third = app.tempmail("token create harbour --kind live --json").await.json();
     let refused = app.tempmail("token create harbour --kind live").await;
-    let expected =
-        "the tenant harbour has the 3 tokens that it may have: revoke one, or set --tokens of the tenant";
+    let expected = "the tenant harbour has reached its limit of 3 tokens: revoke one, or raise the limit with \
+         `tempmail tenant set --tokens`";
     assert_eq!(refused.failure(), expected);
     let id = third["id"].as_str().unwrap();
     app.tempmail(&format!("token revoke harbour {id}")).await.success();
@@ -132,10 +132,10 @@ async fn only_one_token_of_this_tenant_is_revoked() {
     }
     sqlx::query("UPDATE api_token SET hint = 'abcd'").execute(&app.pool).await.unwrap();
     let refused = app.tempmail("token revoke harbour abcd").await;
-    assert_eq!(refused.failure(), "the tenant harbour has 2 tokens ending in abcd: name one by id");
+    assert_eq!(refused.failure(), "the tenant harbour has 2 tokens ending in abcd: revoke it by its id");
     sqlx::query("UPDATE api_token SET managed_by = 'kubernetes'").execute(&app.pool).await.unwrap();
     let refused = app.tempmail(&format!("token revoke acme {id}")).await;
-    assert_eq!(refused.failure(), format!("Kubernetes manages the token {id}: delete its ApiToken"));
+    assert_eq!(refused.failure(), format!("the token {id} is managed by Kubernetes: delete its ApiToken"));
     assert_eq!(app.count("SELECT count(*) FROM api_token WHERE revoked_at IS NOT NULL").await, 0);
 }
 

@@ -55,7 +55,7 @@ async fn a_second_tenant_is_made_beside_a_running_up() {
 
     stop(server);
     let refused = tempmail(&installation, "tenant list").await;
-    assert!(refused.failure().contains("does not run over"), "{}", refused.stderr);
+    assert!(refused.failure().contains("no `tempmail up` is running"), "{}", refused.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +108,7 @@ async fn up_refuses_a_domain_that_a_tenant_has() {
     command.args(["--domain", "mail.ships.example", "--postgres-url", &app.database().url()]);
     let mut server = Binary::spawn(command);
     assert!(!server.wait().success());
-    let expected = "tempmail: mail.ships.example can't be a system domain beside ships.example, a tenant's custom domain";
+    let expected = "tempmail: mail.ships.example can't be a system domain: it overlaps ships.example, the custom domain of a tenant";
     assert_eq!(server.stderr(), expected);
     assert_eq!(app.count("SELECT count(*) FROM domain WHERE tenant IS NULL").await, 1);
 }

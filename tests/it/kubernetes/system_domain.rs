@@ -178,7 +178,9 @@ async fn one_domain_is_the_default_and_the_last_one_stays() {
     );
     world.app.tempmail("system-domain add third.example").await.success();
     let refused = world.app.tempmail("system-domain default third.example").await;
-    assert!(refused.failure().starts_with("the default one, second.example, is managed by Kubernetes"));
+    assert!(
+        refused.failure().starts_with("the default system domain second.example is managed by Kubernetes")
+    );
 
     // The oldest that says so is right, also if it says so later.
     declare(&world.cluster, "first", "first.example", ", default: true").await;
