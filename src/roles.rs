@@ -126,7 +126,7 @@ impl Roles {
             result = result.and(ended.context("a role panicked").and_then(|ended| ended));
             shutdown.drain.cancel();
         }
-        self.context.bus.leave().await;
+        self.context.bus.close().await;
         result
     }
 }

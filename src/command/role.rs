@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
 use tempmail_operator::platform_keys;
-use tempmail_runtime::admin::Admin;
+use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -64,9 +64,9 @@ impl RoleKeys {
         Ok(match role {
             Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
             Role::Ingest => Self::Ingest,
-            Role::Worker => Self::Worker(Keys::of_secrets(config).context("`secrets.keys`")?),
+            Role::Worker => Self::Worker(Keys::secrets_from_config(config).context("`secrets.keys`")?),
             Role::Operator if config.operator.keys_secret.is_empty() => {
-                Self::Operator(Some(Keys::of_secrets(config).context("`secrets.keys`")?))
+                Self::Operator(Some(Keys::secrets_from_config(config).context("`secrets.keys`")?))
             }
             Role::Operator => Self::Operator(None),
         })
@@ -79,10 +79,10 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     open_files::limit_connections(&mut config);
     let keys = RoleKeys::from_config(role, &config)?;
     let readiness = Readiness::default();
-    readiness.missing(START, "the role has not started yet");
-    readiness.missing("postgres", "the schema has not been checked yet");
+    readiness.set_not_ready(START, "the role has not started yet");
+    readiness.set_not_ready("postgres", "the schema has not been checked yet");
     let shutdown = Shutdown::on_signals()?;
-    let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
+    let admin = AdminServer::bind(&config.admin, readiness.clone(), telemetry::metrics_handle()?).await?;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
@@ -102,11 +102,11 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
     loop {
         match store.check_schema().await {
             Ok(()) => {
-                readiness.ready("postgres");
+                readiness.set_ready("postgres");
                 return Ok(());
             }
             Err(SchemaError::Store(error)) if error.is_unavailable() => {
-                readiness.missing("postgres", "Postgres does not answer");
+                readiness.set_not_ready("postgres", "Postgres does not answer");
                 tracing::warn!(%error, "waiting for Postgres");
                 tokio::time::sleep(RETRY).await;
             }
@@ -148,6 +148,6 @@ async fn serve(
             roles.with_operator(store, keys, client)
         }
     };
-    readiness.ready(START);
+    readiness.set_ready(START);
     roles.run(shutdown.clone()).await
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options as PostgresOptions};
-use tempmail_runtime::admin::Admin;
+use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
 async fn start_postgres(args: &UpArgs, directory: &DataDirectory) -> anyhow::Result<EmbeddedPostgres> {
     let options = PostgresOptions {
         downloads: directory.path().to_owned(),
-        only_downloaded: args.download_postgres,
+        skip_installed: args.download_postgres,
         progress: welcome::print_progress,
         ..PostgresOptions::new(directory.path().join("postgres"))
     };
@@ -71,7 +71,7 @@ async fn start_postgres(args: &UpArgs, directory: &DataDirectory) -> anyhow::Res
 async fn postgres_exited(postgres: Option<&mut EmbeddedPostgres>) -> anyhow::Error {
     match postgres {
         None => std::future::pending().await,
-        Some(server) => match server.exited().await {
+        Some(server) => match server.wait().await {
             Ok(status) => anyhow::anyhow!("Postgres exited unexpectedly ({status})"),
             Err(error) => anyhow::Error::new(error).context("the Postgres process can't be watched"),
         },
@@ -84,7 +84,9 @@ async fn serve(settings: UpSettings, directory: &DataDirectory, shutdown: Shutdo
     let keys = Keys::from_config(&config).context("`jwt.keys` and `secrets.keys`")?;
     let prepare = async {
         let installation = installation::prepare(&config, &settings.domains, directory).await?;
-        let admin = Admin::bind(&config.admin, installation.readiness.clone(), telemetry::metrics()?).await?;
+        let admin =
+            AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
+                .await?;
         let roles = bind_roles(&config, keys, &installation).await?;
         anyhow::Ok((installation, admin, roles))
     };

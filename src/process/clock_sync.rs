@@ -31,8 +31,8 @@ pub(crate) async fn measure(
     clock: &SystemClock,
     readiness: &Readiness,
 ) -> Result<(), StoreError> {
-    let measured = store.clock_offset(|| clock.local()).await;
-    let failed = |_: &StoreError| readiness.missing(COMPONENT, "Postgres' time could not be read");
+    let measured = store.clock_offset(|| clock.local_now()).await;
+    let failed = |_: &StoreError| readiness.set_not_ready(COMPONENT, "Postgres' time could not be read");
     let (offset, round_trip) = measured.inspect_err(failed)?;
     if round_trip > MAX_ROUND_TRIP {
         return Ok(());
@@ -40,9 +40,9 @@ pub(crate) async fn measure(
     clock.set_offset(offset);
     if offset.abs() > MAX_OFFSET {
         let why = format!("this machine's clock differs from Postgres' by {} s", offset.abs().as_secs());
-        readiness.missing(COMPONENT, why);
+        readiness.set_not_ready(COMPONENT, why);
     } else {
-        readiness.ready(COMPONENT);
+        readiness.set_ready(COMPONENT);
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
 use tempmail::roles::{RoleContext, Roles};
-use tempmail_bus::InProcess;
-use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_bus::LocalBus;
+use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::{Config, DnsMode};
@@ -114,7 +114,7 @@ impl AppBuilder {
             None => database.url(),
         };
         let pool = database.pool();
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let running = RunningRoles::start(self.config, &url, &clock, self.ingests).await;
@@ -143,7 +143,7 @@ struct RunningRoles {
 }
 
 impl RunningRoles {
-    async fn start(config: Config, url: &str, clock: &MovableClock, ingests: usize) -> Self {
+    async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
         let connect = |name| {
             Store::connect(url, config.postgres.pool, name).expect("the URL of a test database is valid")
         };
@@ -178,10 +178,10 @@ impl Drop for RunningRoles {
 }
 
 /// Roles with these settings in this process, over the clock of the test.
-fn context(config: Config, clock: &MovableClock) -> RoleContext {
+fn context(config: Config, clock: &TestClock) -> RoleContext {
     RoleContext {
         config: Arc::new(config),
-        bus: Arc::new(InProcess::new()),
+        bus: Arc::new(LocalBus::new()),
         clock: Arc::new(clock.clone()),
         readiness: Readiness::default(),
     }
@@ -196,7 +196,7 @@ pub struct App {
     /// The tenant of the test.
     pub tenant: Tenant,
     /// Business time of all roles.
-    pub clock: MovableClock,
+    pub clock: TestClock,
     /// The database, to look into and to prepare.
     pub pool: PgPool,
     database: Database,
@@ -355,7 +355,7 @@ impl App {
         let RunningRoles { config, store, .. } = &self.running;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(config), store.clone(), clock)
-            .pass()
+            .run_once()
             .await
             .expect("the worker's pass succeeds");
         eventually("every deletion is carried out", || async {

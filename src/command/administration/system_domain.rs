@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -67,8 +67,8 @@ pub(crate) async fn run(args: AdminArgs<SystemDomainCommand>) -> anyhow::Result<
             let added = store.add_system_domain(&domain, shared, sort_order, database.now).await;
             match added.map_err(explain)? {
                 SystemDomainAddition::Added => print_result("added", &database, &domain, json).await,
-                SystemDomainAddition::Serves => anyhow::bail!("{domain} is already a system domain"),
-                SystemDomainAddition::Meets(custom) => Err(overlap_error(&domain, &custom)),
+                SystemDomainAddition::AlreadyServes => anyhow::bail!("{domain} is already a system domain"),
+                SystemDomainAddition::Overlaps(custom) => Err(overlap_error(&domain, &custom)),
             }
         }
         SystemDomainCommand::Set { domain, shared_inboxes, sort_order } => {
@@ -105,8 +105,8 @@ pub(crate) async fn run(args: AdminArgs<SystemDomainCommand>) -> anyhow::Result<
 
 /// Fails if the domain has a Kubernetes object, which would revert a change.
 async fn ensure_not_managed(database: &Database, domain: &str) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
-    let is_managed = |it: &SystemDomainUse| it.name == domain && it.managed_by == ManagedBy::Kubernetes;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
+    let is_managed = |it: &SystemDomainUsage| it.name == domain && it.managed_by == ManagedBy::Kubernetes;
     anyhow::ensure!(
         !domains.iter().any(is_managed),
         "{domain} is managed by Kubernetes: change or delete its SystemDomain"
@@ -116,9 +116,9 @@ async fn ensure_not_managed(database: &Database, domain: &str) -> anyhow::Result
 
 /// Fails if the default domain has a Kubernetes object, which would revert a change.
 async fn ensure_default_not_managed(database: &Database) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     let managed = domains.iter().find(|it| it.is_default && it.managed_by == ManagedBy::Kubernetes);
-    if let Some(SystemDomainUse { name, .. }) = managed {
+    if let Some(SystemDomainUsage { name, .. }) = managed {
         anyhow::bail!(
             "the default system domain {name} is managed by Kubernetes: change the default in a SystemDomain"
         );
@@ -138,14 +138,14 @@ pub(crate) fn overlap_error(domain: &str, custom: &str) -> anyhow::Error {
 fn check_removal(domain: &str, removal: SystemDomainRemoval) -> anyhow::Result<()> {
     match removal {
         SystemDomainRemoval::Removed => Ok(()),
-        SystemDomainRemoval::Unknown => anyhow::bail!("there is no system domain {domain}"),
-        SystemDomainRemoval::Only => {
+        SystemDomainRemoval::NotFound => anyhow::bail!("there is no system domain {domain}"),
+        SystemDomainRemoval::LastOne => {
             anyhow::bail!("{domain} is the only system domain: add another one first")
         }
-        SystemDomainRemoval::Default => anyhow::bail!(
+        SystemDomainRemoval::IsDefault => anyhow::bail!(
             "{domain} is the default system domain: make another one the default first (`tempmail system-domain default`)"
         ),
-        SystemDomainRemoval::Used(count) => anyhow::bail!(
+        SystemDomainRemoval::InUse(count) => anyhow::bail!(
             "{domain} has {count} {}: use --delete-mailboxes to delete them with their mail",
             if count == 1 { "mailbox" } else { "mailboxes" }
         ),
@@ -153,7 +153,7 @@ fn check_removal(domain: &str, removal: SystemDomainRemoval) -> anyhow::Result<(
 }
 
 async fn list(database: &Database, json: bool) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     if json {
         return output::json(&json!({"system_domains": domains.iter().map(record).collect::<Vec<_>>()}));
     }
@@ -178,12 +178,12 @@ async fn print_result(action: &str, database: &Database, domain: &str, json: boo
     if !json {
         return output::line(&format!("{action} {domain}"));
     }
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     let found = domains.iter().find(|found| found.name == domain);
     output::json(&record(found.with_context(|| format!("there is no system domain {domain}"))?))
 }
 
-fn record(domain: &SystemDomainUse) -> Value {
+fn record(domain: &SystemDomainUsage) -> Value {
     json!({
         "id": domain.id,
         "domain": domain.name,
@@ -196,5 +196,5 @@ fn record(domain: &SystemDomainUse) -> Value {
 }
 
 fn domain_name(text: &str) -> Result<String, &'static str> {
-    normal_domain(text).map_err(|_malformed| "not a host name")
+    normalize_domain(text).map_err(|_malformed| "not a host name")
 }

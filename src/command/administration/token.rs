@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
-use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
+use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, Tenant};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -98,13 +98,13 @@ async fn create(
     let new =
         NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: CREATED_BY, expires_at };
     match database.store.create_token(id, new, now).await.map_err(explain)? {
-        Creation::Created => {}
-        Creation::LimitReached => anyhow::bail!(
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => anyhow::bail!(
             "the tenant {} has reached its limit of {} tokens: revoke one, or raise the limit with `tempmail tenant set --tokens`",
             tenant.name,
             tenant.tokens.limit
         ),
-        Creation::TenantDisabled => {
+        CreateOutcome::TenantDisabled => {
             anyhow::bail!("the tenant {} is suspended: resume it first", tenant.name)
         }
     }
@@ -146,8 +146,8 @@ async fn revoke(database: &Database, tenant: &Tenant, id_or_hint: &str, json: bo
     };
     match database.store.revoke_token(tenant.id, token.id, None, database.now).await.map_err(explain)? {
         Ok(()) => {}
-        Err(Refused::NotFound) => anyhow::bail!("the tenant {name} has no token {id_or_hint}"),
-        Err(Refused::ManagedByKubernetes) => {
+        Err(ChangeError::NotFound) => anyhow::bail!("the tenant {name} has no token {id_or_hint}"),
+        Err(ChangeError::ManagedByKubernetes) => {
             anyhow::bail!("the token {id_or_hint} is managed by Kubernetes: delete its ApiToken")
         }
     }

@@ -81,12 +81,13 @@ async fn ensure_domains(store: &Store, requested: &[String], now: Timestamp) -> 
         missing.push(DOMAIN.to_owned());
     }
     for domain in missing {
-        if let SystemDomainAddition::Meets(custom) = store.add_system_domain(&domain, None, None, now).await?
+        if let SystemDomainAddition::Overlaps(custom) =
+            store.add_system_domain(&domain, None, None, now).await?
         {
             return Err(overlap_error(&domain, &custom));
         }
     }
-    let mut domains = store.list_system_domain_uses().await?;
+    let mut domains = store.list_system_domain_usage().await?;
     domains.sort_by_key(|domain| {
         (!domain.shared_inboxes, !requested.contains(&domain.name), !domain.is_default)
     });
@@ -128,7 +129,7 @@ async fn ensure_token(
     now: Timestamp,
 ) -> anyhow::Result<String> {
     if let Some(existing) = existing
-        && let Some(hash) = TokenHash::of_presented(kind, &existing)
+        && let Some(hash) = TokenHash::from_presented(kind, &existing)
         && let Some(found) = store.find_token(kind, hash).await?
         && found.revoked_at.is_none()
         && found.expires_at.is_none_or(|expiry| expiry > now)

@@ -1,8 +1,8 @@
 //! Answers that don't answer the question are not heard, though they come first.
 
+use tempmail_model::verification::Finding::{Found, Unknown};
 use tempmail_tests::TestDns;
 use tempmail_tests::dns::{NameServer, SpoofedReply};
-use tempmail_verification::Finding::{Found, Unknown};
 
 use super::{DOMAIN, MX_HOST, TOKEN, find, found};
 
