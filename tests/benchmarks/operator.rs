@@ -20,7 +20,7 @@ use tempmail_store::Store;
 use tempmail_tests::dns::NameServer;
 use tempmail_tests::kubernetes::{ApiProxy, Cluster as Kubernetes, Namespace};
 use tempmail_tests::port::free_port;
-use tempmail_tests::{DnsWorld, http};
+use tempmail_tests::{TestDns, http};
 use tokio::process::Command;
 use tokio::time::sleep;
 
@@ -77,7 +77,7 @@ impl Operator {
         let settled = site.quiet(&operator).await? - began;
         let after_pass = operator.process.memory()?;
 
-        let (asked, queries) = (site.proxy.asked(), site.server.asked().len());
+        let (asked, queries) = (site.proxy.asked(), site.server.queries().len());
         let interval = Duration::from_secs(u64::from(self.interval));
         // A check is due after its interval, and up to a tenth more; a pass begins every five seconds.
         let rest = interval.mul_f64(1.1) + Duration::from_secs(10);
@@ -119,7 +119,7 @@ impl Operator {
     /// How often each domain was looked at, after the first `queries` of them all.
     fn checks(&self, server: &NameServer, queries: usize) -> Checks {
         let mut looks: BTreeMap<String, u32> = (0..self.domains).map(|number| (domain(number), 0)).collect();
-        for asked in server.asked().iter().skip(queries) {
+        for asked in server.queries().iter().skip(queries) {
             let name = asked.name.to_ascii_lowercase();
             if let Some(domain) = name.trim_end_matches('.').strip_prefix("_tempmail.") {
                 looks.entry(domain.to_owned()).and_modify(|count| *count += 1);
@@ -144,7 +144,7 @@ struct Site {
     postgres: Cluster,
     url: String,
     store: Store,
-    dns: DnsWorld,
+    dns: TestDns,
     server: NameServer,
 }
 
@@ -161,7 +161,7 @@ impl Site {
         let url = postgres.create_database("operator").await?;
         let store = Store::connect(&url, 4, "tempmail bench")?;
         store.migrate().await?;
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let server = dns.server().await;
         for number in 0..options.domains {
             dns.delegate(&domain(number), &[&server]).await;

@@ -9,10 +9,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
-use tempmail_api_server::ApiServer;
-use tempmail_bus::{LocalBus, SharedBus};
+use tempmail::roles::{RoleContext, Roles};
+use tempmail_bus::LocalBus;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
-use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
@@ -21,9 +20,9 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{NewToken, Store, TenantDefaults};
-use tempmail_tests::app::fresh_key;
+use tempmail_tests::app::random_key;
 use tempmail_worker::Worker;
-use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::server::cpu;
@@ -99,7 +98,7 @@ pub struct Stack {
     pub store: Store,
     worker: Worker,
     shutdown: Shutdown,
-    tasks: JoinSet<anyhow::Result<()>>,
+    running: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
 impl Stack {
@@ -117,33 +116,25 @@ impl Stack {
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
-        let bus: SharedBus = Arc::new(LocalBus::new());
-        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
         worker.run_once().await?;
-        let ingest = Ingest::bind(
-            Arc::clone(&config),
-            store.clone(),
-            bus.clone(),
-            Arc::clone(&business_clock),
-            readiness.clone(),
-        )
-        .await?;
-        let api = ApiServer::bind(
-            Arc::clone(&config),
-            store.clone(),
-            bus,
-            business_clock,
-            Keys::from_config(&config)?,
-            readiness,
-        )
-        .await?;
-        let (smtp, http) = (ingest.local_addr(), api.local_addr());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(ingest.run(shutdown.clone()));
-        tasks.spawn(api.run(shutdown.clone()));
-        Ok(Self { config, tenant, smtp, http, token, clock, store, worker, shutdown, tasks })
+        let context = RoleContext {
+            config: Arc::clone(&config),
+            bus: Arc::new(LocalBus::new()),
+            clock: business_clock,
+            readiness: Readiness::default(),
+        };
+        let roles = Roles::new(context)
+            .with_ingest(store.clone())
+            .await?
+            .with_api(store.clone(), Keys::from_config(&config)?)
+            .await?;
+        let smtp = *roles.smtp_addresses().first().context("no SMTP listener")?;
+        let http = roles.http_address().context("no HTTP listener")?;
+        let shutdown = Shutdown::new();
+        let running = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
+        Ok(Self { config, tenant, smtp, http, token, clock, store, worker, shutdown, running })
     }
 
     /// Moves business time to `moment`, with partitions for the mail that comes then. What has
@@ -195,12 +186,10 @@ impl Stack {
     ///
     /// # Errors
     /// One of them ended badly.
-    pub async fn stop(mut self) -> anyhow::Result<()> {
+    pub async fn stop(self) -> anyhow::Result<()> {
         self.shutdown.drain.cancel();
         self.shutdown.stop.cancel();
-        while let Some(ended) = self.tasks.join_next().await {
-            ended??;
-        }
+        self.running.await.context("a role panicked")??;
         self.store.pool().close().await;
         Ok(())
     }
@@ -222,8 +211,8 @@ pub fn config() -> anyhow::Result<Config> {
     config.smtp.unlimited_networks = networks;
     config.limits.v1_per_second = 1_000_000;
     config.postgres.pool = 10;
-    config.jwt.keys = vec![fresh_key("jwt")];
-    config.secrets.keys = vec![fresh_key("secrets")];
+    config.jwt.keys = vec![random_key("jwt")];
+    config.secrets.keys = vec![random_key("secrets")];
     Ok(config)
 }
 

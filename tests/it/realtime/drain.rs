@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::fleet::Terminated;
+use tempmail_tests::fleet::Termination;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{Answer, EventStream, SmtpClient, WebSocket, smtp};
@@ -98,13 +98,13 @@ async fn senders_finish_their_mail_or_are_told_421() {
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(100).await;
     let server = stage.fleet.smtp(1);
-    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::hello(server))).await;
+    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::connect_with_ehlo(server))).await;
     let mut in_data = Vec::new();
     for _ in 0..20 {
-        let mut client = SmtpClient::hello(server).await;
-        client.must("MAIL FROM:<ada@client.example>").await;
-        client.must(&format!("RCPT TO:<{QUIET}>")).await;
-        client.must("DATA").await;
+        let mut client = SmtpClient::connect_with_ehlo(server).await;
+        client.expect_positive("MAIL FROM:<ada@client.example>").await;
+        client.expect_positive(&format!("RCPT TO:<{QUIET}>")).await;
+        client.expect_positive("DATA").await;
         in_data.push(client);
     }
     let told = async {
@@ -121,13 +121,13 @@ async fn senders_finish_their_mail_or_are_told_421() {
     };
     let (ended, ()) = tokio::join!(stage.fleet.ingest(1).terminate(), told);
     is_well(&ended);
-    assert_eq!(stage.fleet.stored(QUIET).await.len(), 20);
+    assert_eq!(stage.fleet.stored_message_ids(QUIET).await.len(), 20);
     senders.go_on_for(100).await;
     let accepted = senders.stop().await;
     stage.all_is_met(&accepted).await;
 }
 
-fn is_well(ended: &Terminated) {
+fn is_well(ended: &Termination) {
     assert!(ended.status.success(), "{ended:?}");
     assert!(ended.took <= ENDS_WITHIN, "{ended:?}");
 }

@@ -89,7 +89,7 @@ async fn a_domain_that_does_not_serve_yet_is_waited_for() {
     insert_verified(&scene, &another, &custom).await;
     scene.nudge("foreign").await;
     scene.refused("foreign", "DomainNotServed").await;
-    scene.world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    scene.world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     // It is looked at again by itself.
     scene.team.wait("mailbox/box", "Ready").await;
 }

@@ -34,7 +34,7 @@ async fn a_password_is_hashed_again_only_when_its_secret_changed() {
     operator.comes_to_lead().await;
     let team = Team::with(&world.cluster, "").await;
     let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     let names = ["one", "two"];
     for name in names {
         team.apply("Mailbox", name, &format!("address: {name}@{domain}")).await.expect("it is taken");

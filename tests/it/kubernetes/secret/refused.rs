@@ -22,7 +22,7 @@ async fn values(team: &Team<'_>) -> [String; 3] {
 
 async fn declare(team: &Team<'_>, world: &SharedWorld) {
     let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     team.apply("ApiToken", "ci", "type: Live").await.expect("it is taken");
     team.apply("Webhook", "hook", WEBHOOK).await.expect("it is taken");
     team.apply("Mailbox", "box", &format!("address: box@{domain}")).await.expect("it is taken");

@@ -1,4 +1,4 @@
-//! The bus that the configuration asks for.
+//! The bus that the configuration selects.
 
 use std::sync::Arc;
 
@@ -7,8 +7,12 @@ use tempmail_bus::{LocalBus, RedisBus, SharedBus};
 use tempmail_runtime::config::Config;
 use tempmail_store::Store;
 
-/// The bus over `redis.url`, for the processes over this store, or that of this process alone.
-pub async fn connect(config: &Config, store: &Store) -> anyhow::Result<SharedBus> {
+/// The bus over `redis.url`, shared by all processes over this database; without `redis.url` a bus
+/// within this process.
+///
+/// # Errors
+/// `redis.url` is invalid, or Postgres does not answer.
+pub(crate) async fn connect(config: &Config, store: &Store) -> anyhow::Result<SharedBus> {
     let url = &config.redis.url;
     if url.is_empty() {
         return Ok(Arc::new(LocalBus::new()));

@@ -8,33 +8,34 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantDefaults};
 
-use super::database::{Administration, Database, explain};
+use super::admin_args::AdminArgs;
+use super::database::{Database, explain};
 use super::output;
 
-/// What `tenant` does.
+/// Subcommands of `tenant`.
 #[derive(Debug, Subcommand)]
-pub enum Action {
-    /// Make a tenant
+pub(crate) enum TenantCommand {
+    /// Create a tenant
     Create {
-        /// 1 to 63 of a-z, 0-9 and `-`, a letter or digit first and last
+        /// Name of the tenant: 1 to 63 of a-z, 0-9 and `-`, starting and ending with a letter or digit
         #[arg(value_parser = tenant_name)]
         name: String,
         #[command(flatten)]
-        limits: Limits,
+        limits: TenantLimitArgs,
     },
-    /// Change what a tenant may have
+    /// Change the limits of a tenant
     Set {
         /// Name of the tenant
         name: String,
         #[command(flatten)]
-        limits: Limits,
+        limits: TenantLimitArgs,
     },
-    /// Refuse a tenant everywhere; it keeps what it has
+    /// Reject requests and mail of a tenant; its data stays
     Suspend {
         /// Name of the tenant
         name: String,
     },
-    /// Let a suspended tenant in again
+    /// End the suspension of a tenant
     Resume {
         /// Name of the tenant
         name: String,
@@ -43,7 +44,7 @@ pub enum Action {
     Delete {
         /// Name of the tenant
         name: String,
-        /// Really
+        /// Delete; without it, only print what would be deleted
         #[arg(long)]
         yes: bool,
     },
@@ -56,32 +57,32 @@ pub enum Action {
     },
 }
 
-/// What a tenant may have; what is not given stays, or is what new tenants have.
+/// Limits of a tenant. Options that are not given keep their value, or the default of a new tenant.
 #[derive(Debug, Args)]
-pub struct Limits {
-    /// Hours that new mail is kept: 1, 6, 24, 72, 168 or 720
+pub(crate) struct TenantLimitArgs {
+    /// Retention of new mail in hours: 1, 6, 24, 72, 168 or 720
     #[arg(long, value_name = "HOURS", value_parser = retention, allow_negative_numbers = true)]
     retention_hours: Option<RetentionClass>,
-    /// Mailboxes
+    /// Maximum number of mailboxes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
     mailboxes: Option<i32>,
-    /// Custom domains
+    /// Maximum number of custom domains
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
     custom_domains: Option<i32>,
-    /// Webhooks
+    /// Maximum number of webhooks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
     webhooks: Option<i32>,
-    /// API tokens
+    /// Maximum number of API tokens
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
     tokens: Option<i32>,
-    /// Octets of each new mailbox
-    #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(i64).range(1..), allow_negative_numbers = true)]
+    /// Size of each new mailbox in bytes
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(i64).range(1..), allow_negative_numbers = true)]
     mailbox_bytes: Option<i64>,
 }
 
-impl Limits {
-    /// Those of a new tenant.
-    fn over(&self, defaults: &TenantDefaults) -> TenantDefaults {
+impl TenantLimitArgs {
+    /// The limits of a new tenant.
+    fn or_defaults(&self, defaults: &TenantDefaults) -> TenantDefaults {
         TenantDefaults {
             retention: self.retention_hours.unwrap_or(defaults.retention),
             mailboxes: self.mailboxes.unwrap_or(defaults.mailboxes),
@@ -92,7 +93,7 @@ impl Limits {
         }
     }
 
-    /// The change of one that is there; `None` where there is none.
+    /// The change to an existing tenant; `None` if no option is given.
     fn change(&self) -> Option<TenantChange> {
         let counts = [self.mailboxes, self.custom_domains, self.webhooks, self.tokens];
         let some = self.retention_hours.is_some() || self.mailbox_bytes.is_some();
@@ -107,41 +108,41 @@ impl Limits {
     }
 }
 
-/// Does it and says so.
-pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
-    let (database, json) = (options.place.open().await?, options.json);
-    match options.action {
-        Action::Create { name, limits } => {
-            let defaults = limits.over(&TenantDefaults::pro(database.config.retention.pro_hours));
+/// Runs the command and prints the result.
+pub(crate) async fn run(args: AdminArgs<TenantCommand>) -> anyhow::Result<()> {
+    let (database, json) = (args.database.connect().await?, args.json);
+    match args.command {
+        TenantCommand::Create { name, limits } => {
+            let defaults = limits.or_defaults(&TenantDefaults::pro(database.config.retention.pro_hours));
             let made = database.store.create_tenant(&name, &defaults, database.now).await.map_err(explain)?;
-            anyhow::ensure!(made, "there is a tenant {name} already");
-            done("created", &database, &name, json).await
+            anyhow::ensure!(made, "there is already a tenant {name}");
+            print_result("created", &database, &name, json).await
         }
-        Action::Set { name, limits } => {
+        TenantCommand::Set { name, limits } => {
             let tenant = find_to_change(&database, &name).await?;
             let change = limits.change().context("nothing to change: see `tempmail tenant set --help`")?;
             let changed = database.store.change_tenant(tenant.id, change).await.map_err(explain)?;
             anyhow::ensure!(changed, "there is no tenant {name}");
-            done("changed", &database, &name, json).await
+            print_result("changed", &database, &name, json).await
         }
-        Action::Suspend { name } => suspend(&database, &name, true, json).await,
-        Action::Resume { name } => suspend(&database, &name, false, json).await,
-        Action::Delete { name, yes } => delete(&database, &name, yes, json).await,
-        Action::List => list(&database, json).await,
-        Action::Show { name } => {
+        TenantCommand::Suspend { name } => suspend(&database, &name, true, json).await,
+        TenantCommand::Resume { name } => suspend(&database, &name, false, json).await,
+        TenantCommand::Delete { name, yes } => delete(&database, &name, yes, json).await,
+        TenantCommand::List => list(&database, json).await,
+        TenantCommand::Show { name } => {
             let tenant = find(&database, &name).await?;
             if json { output::json(&record(&tenant)) } else { show(&tenant) }
         }
     }
 }
 
-/// The tenant of this name.
-pub async fn find(database: &Database, name: &str) -> anyhow::Result<Tenant> {
+/// The tenant with this name.
+pub(super) async fn find(database: &Database, name: &str) -> anyhow::Result<Tenant> {
     let found = database.store.find_tenant(name, database.now).await.map_err(explain)?;
     found.with_context(|| format!("there is no tenant {name}"))
 }
 
-/// The tenant of this name, unless its object would change it back.
+/// The tenant with this name, unless it has a Kubernetes object, which would revert a change.
 async fn find_to_change(database: &Database, name: &str) -> anyhow::Result<Tenant> {
     let tenant = find(database, name).await?;
     anyhow::ensure!(
@@ -155,22 +156,22 @@ async fn suspend(database: &Database, name: &str, suspended: bool, json: bool) -
     let tenant = find_to_change(database, name).await?;
     anyhow::ensure!(
         tenant.id != PLATFORM_TENANT || !suspended,
-        "the tenant platform can't be suspended: it has the mail to postmaster and abuse"
+        "the tenant platform can't be suspended: it receives the mail to postmaster and abuse"
     );
     let changed = database.store.set_tenant_suspended(tenant.id, suspended).await.map_err(explain)?;
     anyhow::ensure!(changed, "there is no tenant {name}");
-    done(if suspended { "suspended" } else { "resumed" }, database, name, json).await
+    print_result(if suspended { "suspended" } else { "resumed" }, database, name, json).await
 }
 
 async fn delete(database: &Database, name: &str, yes: bool, json: bool) -> anyhow::Result<()> {
     let tenant = find_to_change(database, name).await?;
     anyhow::ensure!(
         tenant.id != PLATFORM_TENANT,
-        "the tenant platform can't be deleted: it has the mail to postmaster and abuse"
+        "the tenant platform can't be deleted: it receives the mail to postmaster and abuse"
     );
     anyhow::ensure!(
         yes,
-        "this would delete the tenant {name} for good, with {}, {}, {}, {} and all mail: say --yes",
+        "this would permanently delete the tenant {name} with {}, {}, {}, {} and all mail: confirm with --yes",
         count(tenant.mailboxes, "mailbox", "mailboxes"),
         count(tenant.domains, "custom domain", "custom domains"),
         count(tenant.webhooks, "webhook", "webhooks"),
@@ -197,40 +198,40 @@ async fn list(database: &Database, json: bool) -> anyhow::Result<()> {
                 tenant.name.clone(),
                 state(tenant).to_owned(),
                 format!("{} h", tenant.retention.hours()),
-                of(tenant.mailboxes),
-                of(tenant.domains),
-                of(tenant.webhooks),
-                of(tenant.tokens),
+                used_of(tenant.mailboxes),
+                used_of(tenant.domains),
+                used_of(tenant.webhooks),
+                used_of(tenant.tokens),
                 tenant.stored_bytes.to_string(),
             ]
         })
         .collect();
-    let heads = ["NAME", "STATE", "KEPT", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "OCTETS"];
-    output::table(heads, &rows)
+    let header = ["NAME", "STATE", "RETENTION", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "BYTES"];
+    output::table(header, &rows)
 }
 
 fn show(tenant: &Tenant) -> anyhow::Result<()> {
     let rows = [
         ("id", tenant.id.to_string()),
         ("state", state(tenant).to_owned()),
-        ("mail is kept", format!("{} h", tenant.retention.hours())),
-        ("mailboxes", of(tenant.mailboxes)),
-        ("custom domains", of(tenant.domains)),
-        ("webhooks", of(tenant.webhooks)),
-        ("tokens", of(tenant.tokens)),
-        ("new mailbox", format!("{} octets", tenant.mailbox_bytes)),
-        ("stored", format!("{} octets", tenant.stored_bytes)),
+        ("retention", format!("{} h", tenant.retention.hours())),
+        ("mailboxes", used_of(tenant.mailboxes)),
+        ("custom domains", used_of(tenant.domains)),
+        ("webhooks", used_of(tenant.webhooks)),
+        ("tokens", used_of(tenant.tokens)),
+        ("mailbox size", format!("{} bytes", tenant.mailbox_bytes)),
+        ("stored", format!("{} bytes", tenant.stored_bytes)),
         ("created", timestamp(tenant.created_at)),
     ];
-    output::table(["name", &tenant.name], &rows.map(|(head, value)| [head.to_owned(), value]))
+    output::table(["name", &tenant.name], &rows.map(|(name, value)| [name.to_owned(), value]))
 }
 
-/// Says what was done to a tenant; as JSON, what it is now.
-async fn done(what: &str, database: &Database, name: &str, json: bool) -> anyhow::Result<()> {
+/// Prints what was done to a tenant, or the tenant as JSON.
+async fn print_result(action: &str, database: &Database, name: &str, json: bool) -> anyhow::Result<()> {
     if json {
         return output::json(&record(&find(database, name).await?));
     }
-    output::line(&format!("{what} tenant {name}"))
+    output::line(&format!("{action} tenant {name}"))
 }
 
 fn record(tenant: &Tenant) -> Value {
@@ -254,7 +255,7 @@ fn state(tenant: &Tenant) -> &'static str {
     if tenant.suspended { "suspended" } else { "active" }
 }
 
-fn of(share: LimitUsage) -> String {
+fn used_of(share: LimitUsage) -> String {
     format!("{} of {}", share.used, share.limit)
 }
 
@@ -262,16 +263,16 @@ fn count(share: LimitUsage, one: &str, many: &str) -> String {
     format!("{} {}", share.used, if share.used == 1 { one } else { many })
 }
 
-/// A label of RFC 1123.
+/// A DNS label (RFC 1123).
 fn tenant_name(text: &str) -> Result<String, &'static str> {
-    let fits = (1..=63).contains(&text.len())
-        && text.bytes().all(|octet| matches!(octet, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+    let valid = (1..=63).contains(&text.len())
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
         && !text.starts_with('-')
         && !text.ends_with('-');
-    if fits {
+    if valid {
         Ok(text.to_owned())
     } else {
-        Err("a name is 1 to 63 of a-z, 0-9 and `-`, a letter or digit first and last")
+        Err("a name has 1 to 63 of a-z, 0-9 and `-`, and starts and ends with a letter or digit")
     }
 }
 
@@ -285,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_label() {
+    fn accepts_a_dns_label_as_a_name() {
         for name in ["a", "0", "acme-2", &"x".repeat(63)] {
             assert_eq!(tenant_name(name).as_deref(), Ok(name));
         }

@@ -9,27 +9,28 @@ use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, Tenant};
 
-use super::database::{Administration, Database, explain};
+use super::admin_args::AdminArgs;
+use super::database::{Database, explain};
 use super::output;
 use super::tenant::find;
 
-/// Who made a token, as the store notes it; also what it is called unless told.
-const COMMAND: &str = "cli";
+/// `created_by` of tokens that this command creates; also their default name.
+const CREATED_BY: &str = "cli";
 
-/// What `token` does.
+/// Subcommands of `token`.
 #[derive(Debug, Subcommand)]
-pub enum Action {
-    /// Make a token and print it, this once
+pub(crate) enum TokenCommand {
+    /// Create a token and print it; it can't be shown again
     Create {
         /// Name of the tenant
         tenant: String,
-        /// What it is for: `live` for /v1, `pro` for /pro/api and POST /api/accounts
+        /// `live` for /v1, `pro` for /pro/api and POST /api/accounts
         #[arg(long)]
-        kind: Kind,
-        /// What it is called in lists
-        #[arg(long, default_value = COMMAND, value_parser = token_name)]
+        kind: TokenKindArg,
+        /// Name of the token
+        #[arg(long, default_value = CREATED_BY, value_parser = token_name)]
         name: String,
-        /// Days until it expires, up to 3650 [default: never]
+        /// Days until the token expires, up to 3650 [default: never]
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=TOKEN_DAYS_MAX),
               allow_negative_numbers = true)]
         expires_in_days: Option<i64>,
@@ -38,10 +39,10 @@ pub enum Action {
     Revoke {
         /// Name of the tenant
         tenant: String,
-        /// Id of the token, or its hint (its last four digits)
+        /// Id of the token, or its hint: the last four digits
         token: String,
     },
-    /// List the tokens of a tenant; those that ended are among them for a week
+    /// List the tokens of a tenant; revoked and expired ones are listed for 7 days
     List {
         /// Name of the tenant
         tenant: String,
@@ -49,40 +50,40 @@ pub enum Action {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Kind {
+pub(crate) enum TokenKindArg {
     Live,
     Pro,
 }
 
-impl From<Kind> for TokenKind {
-    fn from(kind: Kind) -> Self {
+impl From<TokenKindArg> for TokenKind {
+    fn from(kind: TokenKindArg) -> Self {
         match kind {
-            Kind::Live => Self::Live,
-            Kind::Pro => Self::Pro,
+            TokenKindArg::Live => Self::Live,
+            TokenKindArg::Pro => Self::Pro,
         }
     }
 }
 
-/// Does it and says so.
-pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
-    let (database, json) = (options.place.open().await?, options.json);
-    match options.action {
-        Action::Create { tenant, kind, name, expires_in_days } => {
+/// Runs the command and prints the result.
+pub(crate) async fn run(args: AdminArgs<TokenCommand>) -> anyhow::Result<()> {
+    let (database, json) = (args.database.connect().await?, args.json);
+    match args.command {
+        TokenCommand::Create { tenant, kind, name, expires_in_days } => {
             let tenant = find(&database, &tenant).await?;
             create(&database, &tenant, kind.into(), name, expires_in_days, json).await
         }
-        Action::Revoke { tenant, token } => {
+        TokenCommand::Revoke { tenant, token } => {
             let tenant = find(&database, &tenant).await?;
             revoke(&database, &tenant, &token, json).await
         }
-        Action::List { tenant } => {
+        TokenCommand::List { tenant } => {
             let tenant = find(&database, &tenant).await?;
             print(&tokens(&database, &tenant).await?, json)
         }
     }
 }
 
-/// Only the token itself goes to standard output, so that a script can take it from there.
+/// Creates a token. Only the token goes to standard output, so that a script can capture it.
 async fn create(
     database: &Database,
     tenant: &Tenant,
@@ -91,15 +92,15 @@ async fn create(
     days: Option<i64>,
     json: bool,
 ) -> anyhow::Result<()> {
-    let token = PlainToken::generate(kind).context("the operating system gives no randomness")?;
+    let token = PlainToken::generate(kind).context("the operating system provides no randomness")?;
     let (id, now) = (new_id(database.now), database.now);
     let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
     let new =
-        NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: COMMAND, expires_at };
+        NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: CREATED_BY, expires_at };
     match database.store.create_token(id, new, now).await.map_err(explain)? {
         CreateOutcome::Created => {}
         CreateOutcome::LimitReached => anyhow::bail!(
-            "the tenant {} has the {} tokens that it may have: revoke one, or set --tokens of the tenant",
+            "the tenant {} has reached its limit of {} tokens: revoke one, or raise the limit with `tempmail tenant set --tokens`",
             tenant.name,
             tenant.tokens.limit
         ),
@@ -110,7 +111,7 @@ async fn create(
     if !json {
         return output::line(token.expose());
     }
-    let mut made = record(&ListedToken {
+    let mut created = record(&ListedToken {
         id,
         kind: kind.as_str().to_owned(),
         hint: token.hint().to_owned(),
@@ -120,29 +121,34 @@ async fn create(
         expires_at,
         revoked_at: None,
     });
-    made["token"] = json!(token.expose());
-    output::json(&made)
+    created["token"] = json!(token.expose());
+    output::json(&created)
 }
 
-async fn revoke(database: &Database, tenant: &Tenant, named: &str, json: bool) -> anyhow::Result<()> {
+async fn revoke(database: &Database, tenant: &Tenant, id_or_hint: &str, json: bool) -> anyhow::Result<()> {
     let name = &tenant.name;
     let tokens = tokens(database, tenant).await?;
-    let works = |token: &&ListedToken| token.revoked_at.is_none();
+    let is_active = |token: &&ListedToken| token.revoked_at.is_none();
     let found: Vec<&ListedToken> = tokens
         .iter()
-        .filter(works)
-        .filter(|token| token.hint == named || named.parse().is_ok_and(|id: uuid::Uuid| id == token.id))
+        .filter(is_active)
+        .filter(|token| {
+            token.hint == id_or_hint || id_or_hint.parse().is_ok_and(|id: uuid::Uuid| id == token.id)
+        })
         .collect();
     let token = match found[..] {
         [token] => token,
-        [] => anyhow::bail!("the tenant {name} has no token {named}"),
-        _ => anyhow::bail!("the tenant {name} has {} tokens ending in {named}: name one by id", found.len()),
+        [] => anyhow::bail!("the tenant {name} has no token {id_or_hint}"),
+        _ => anyhow::bail!(
+            "the tenant {name} has {} tokens ending in {id_or_hint}: revoke it by its id",
+            found.len()
+        ),
     };
     match database.store.revoke_token(tenant.id, token.id, None, database.now).await.map_err(explain)? {
         Ok(()) => {}
-        Err(ChangeError::NotFound) => anyhow::bail!("the tenant {name} has no token {named}"),
+        Err(ChangeError::NotFound) => anyhow::bail!("the tenant {name} has no token {id_or_hint}"),
         Err(ChangeError::ManagedByKubernetes) => {
-            anyhow::bail!("Kubernetes manages the token {named}: delete its ApiToken")
+            anyhow::bail!("the token {id_or_hint} is managed by Kubernetes: delete its ApiToken")
         }
     }
     if json {
@@ -185,11 +191,11 @@ fn print(tokens: &[ListedToken], json: bool) -> anyhow::Result<()> {
             ]
         })
         .collect();
-    let heads = ["ID", "KIND", "HINT", "NAME", "CREATED", "LAST USED", "EXPIRES", "REVOKED"];
-    output::table(heads, &rows)
+    let header = ["ID", "KIND", "HINT", "NAME", "CREATED", "LAST USED", "EXPIRES", "REVOKED"];
+    output::table(header, &rows)
 }
 
-/// As the interface has it.
+/// The fields of a token over HTTP.
 fn record(token: &ListedToken) -> Value {
     json!({
         "id": token.id,
@@ -203,11 +209,11 @@ fn record(token: &ListedToken) -> Value {
     })
 }
 
-/// As over HTTP.
+/// A token name, by the same rule as over HTTP.
 fn token_name(text: &str) -> Result<String, &'static str> {
     if is_token_name(text) {
         Ok(text.to_owned())
     } else {
-        Err("a name is 1 to 100 characters, none of them a control character")
+        Err("a name has 1 to 100 characters and no control characters")
     }
 }

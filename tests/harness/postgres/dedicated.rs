@@ -8,12 +8,12 @@ use super::directory::Directory;
 use super::{Database, downloads, migrate, settings, url_of};
 use crate::process::{self, pid};
 
-/// The database of [`OwnServer::database`].
+/// The database of [`DedicatedPostgres::database`].
 const DATABASE: &str = "tempmail";
 
 /// How a server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopMode {
     /// It ends every connection and writes a checkpoint (SIGINT).
     Fast,
     /// It ends at once and recovers at the next start (SIGQUIT).
@@ -22,11 +22,11 @@ pub enum Stop {
     Kill,
 }
 
-/// A server that one test owns. What it committed outlives each [`Stop`], and only a crash of the
+/// A server that one test owns. What it committed outlives each [`StopMode`], and only a crash of the
 /// machine could lose it: `fsync` is off, as that of the shared server, but unlike there a
 /// commit waits until the kernel has it (`synchronous_commit`).
 #[derive(Debug)]
-pub struct OwnServer {
+pub struct DedicatedPostgres {
     running: Mutex<Option<EmbeddedPostgres>>,
     options: Options,
     url: String,
@@ -34,7 +34,7 @@ pub struct OwnServer {
     _directory: Directory,
 }
 
-impl OwnServer {
+impl DedicatedPostgres {
     /// A new one, running.
     ///
     /// # Panics
@@ -70,14 +70,14 @@ impl OwnServer {
     ///
     /// # Panics
     /// It stays.
-    pub async fn stop(&self, how: Stop) {
+    pub async fn stop(&self, how: StopMode) {
         let Some(mut server) = self.running.lock().await.take() else { return };
         let mut processes = process::descendants(server.pid());
         processes.push(server.pid());
         match how {
-            Stop::Fast => return server.stop().await,
-            Stop::Immediate => kill(pid(server.pid()), Signal::SIGQUIT).expect("the server is there"),
-            Stop::Kill => process::kill_all(&processes),
+            StopMode::Fast => return server.stop().await,
+            StopMode::Immediate => kill(pid(server.pid()), Signal::SIGQUIT).expect("the server is there"),
+            StopMode::Kill => process::kill_all(&processes),
         }
         server.wait().await.expect("our own child can be waited for");
         process::wait_until_gone(&processes);
@@ -88,7 +88,7 @@ impl OwnServer {
     ///
     /// # Panics
     /// It does not start.
-    pub async fn start_again(&self) {
+    pub async fn ensure_started(&self) {
         let mut running = self.running.lock().await;
         if running.is_none() {
             *running = Some(EmbeddedPostgres::start(self.options.clone()).await.expect("Postgres starts"));
@@ -99,13 +99,13 @@ impl OwnServer {
     ///
     /// # Panics
     /// It stays, or does not start.
-    pub async fn restart(&self, how: Stop) {
+    pub async fn restart(&self, how: StopMode) {
         self.stop(how).await;
-        self.start_again().await;
+        self.ensure_started().await;
     }
 }
 
-impl Drop for OwnServer {
+impl Drop for DedicatedPostgres {
     fn drop(&mut self) {
         if let Some(server) = self.running.get_mut().take() {
             let mut processes = process::descendants(server.pid());

@@ -1,4 +1,4 @@
-//! The directory that `up` keeps everything in, and files in it that only its user may read.
+//! The data directory of `up`, and files in it that only its owner can read.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write as _};
@@ -8,37 +8,38 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempmail_embedded_postgres::DirectoryLock;
 
-/// The data directory, held by this process alone.
-pub struct DataDirectory {
+/// The data directory, locked by this process.
+pub(super) struct DataDirectory {
     path: PathBuf,
     _lock: DirectoryLock,
 }
 
 impl DataDirectory {
-    /// Makes the directory where it is missing and takes it.
+    /// Creates the directory if it is missing, and locks it.
     ///
     /// # Errors
-    /// It can't be made, or another `up` holds it.
-    pub fn open(wanted: Option<&Path>) -> anyhow::Result<Self> {
-        let path = match wanted {
+    /// It can't be created, or another `up` has locked it.
+    pub(super) fn open(requested: Option<&Path>) -> anyhow::Result<Self> {
+        let path = match requested {
             Some(path) => path.to_owned(),
-            None => default_path().context("there is no home directory: choose one with --data-dir")?,
+            None => default_path()
+                .context("there is no home directory: set the data directory with --data-dir")?,
         };
         let path =
-            make(&path).with_context(|| format!("can't make the data directory {}", path.display()))?;
+            create(&path).with_context(|| format!("can't create the data directory {}", path.display()))?;
         let lock = DirectoryLock::acquire(&path, "up.lock")?;
         Ok(Self { path, _lock: lock })
     }
 
-    /// Where it is, absolute.
-    pub fn path(&self) -> &Path {
+    /// The absolute path.
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Makes the directory closed to others. As root, Postgres runs as another user, who must get
-/// through to its own part.
-fn make(path: &Path) -> std::io::Result<PathBuf> {
+/// Creates the directory without access for others. If this user is root, Postgres runs as another
+/// user, who needs to traverse the directory.
+fn create(path: &Path) -> std::io::Result<PathBuf> {
     let root = nix::unistd::geteuid().is_root();
     if !path.is_dir() {
         DirBuilder::new().recursive(true).mode(0o755).create(path)?;
@@ -51,16 +52,16 @@ fn make(path: &Path) -> std::io::Result<PathBuf> {
     path.canonicalize()
 }
 
-/// Where it is unless told; `None` where there is no home directory.
-pub fn default_path() -> Option<PathBuf> {
+/// The directory if none is given; `None` if there is no home directory.
+pub(super) fn default_path() -> Option<PathBuf> {
     if nix::unistd::geteuid().is_root() {
         return Some(PathBuf::from("/var/lib/tempmail"));
     }
     Some(std::env::home_dir()?.join(".local/share/tempmail"))
 }
 
-/// The text of a file; `None` where there is none.
-pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
+/// The text of a file; `None` if there is no such file.
+pub(super) fn read(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -68,17 +69,17 @@ pub fn read(path: &Path) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Writes a file that only this user can read, whole or not at all, over what is there.
-pub fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let part = write_part(path, text)?;
+/// Writes or replaces a file that only this user can read, atomically.
+pub(super) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
+    let part = write_temporary(path, text)?;
     fs::rename(&part, path)
         .and_then(|()| sync_parent(path))
         .with_context(|| format!("can't write {}", path.display()))
 }
 
-/// The same where there is no such file yet; false where another process was faster.
-pub fn write_private_new(path: &Path, text: &str) -> anyhow::Result<bool> {
-    let part = write_part(path, text)?;
+/// Writes such a file unless it exists; returns whether it was written.
+pub(super) fn write_private_new(path: &Path, text: &str) -> anyhow::Result<bool> {
+    let part = write_temporary(path, text)?;
     let linked = fs::hard_link(&part, path);
     fs::remove_file(&part).with_context(|| format!("can't remove {}", part.display()))?;
     match linked {
@@ -88,7 +89,7 @@ pub fn write_private_new(path: &Path, text: &str) -> anyhow::Result<bool> {
     }
 }
 
-fn write_part(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
+fn write_temporary(path: &Path, text: &str) -> anyhow::Result<PathBuf> {
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".part-{}", std::process::id()));
     let part = PathBuf::from(part);

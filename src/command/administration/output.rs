@@ -1,32 +1,32 @@
-//! What administrative commands print: lines and tables for people, JSON for machines.
+//! Output of administrative commands: lines and tables for people, JSON for programs.
 
 use std::io::Write as _;
 
 use serde_json::Value;
 
 /// Prints one line.
-pub fn line(text: &str) -> anyhow::Result<()> {
+pub(super) fn line(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }
 
-/// Prints a JSON document over several lines.
-pub fn json(value: &Value) -> anyhow::Result<()> {
+/// Prints an indented JSON document.
+pub(super) fn json(value: &Value) -> anyhow::Result<()> {
     line(&serde_json::to_string_pretty(value)?)
 }
 
-/// Prints rows under their heads, columns padded to their longest text.
-pub fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
+/// Prints a table with a header row; columns are as wide as their longest cell.
+pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    for text in lines(heads, rows) {
+    for text in lines(header, rows) {
         writeln!(out, "{text}")?;
     }
     Ok(())
 }
 
-fn lines<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> Vec<String> {
-    let heads = heads.map(str::to_owned);
-    let all: Vec<&[String; N]> = std::iter::once(&heads).chain(rows).collect();
+fn lines<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> Vec<String> {
+    let header = header.map(str::to_owned);
+    let all: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
     let widths: [usize; N] =
         std::array::from_fn(|column| all.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
     all.iter()
@@ -42,11 +42,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_longest_text() {
+    fn pads_columns_to_their_longest_cell() {
         let rows = [["a".to_owned(), "1".to_owned()], ["bücher".to_owned(), String::new()]];
         assert_eq!(lines(["NAME", "N"], &rows), ["NAME    N", "a       1", "bücher"]);
     }
-
-    #[test]
-    fn times_are_as_in_the_interface() {}
 }

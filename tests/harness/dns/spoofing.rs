@@ -10,10 +10,10 @@ use tokio::net::UdpSocket;
 use super::server::Sockets;
 use super::zone::name;
 
-/// What is wrong with the forger's answers, whose records are wrong in any case.
+/// What is wrong with the spoofing's answers, whose records are wrong in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forgery {
-    /// The id, which the forger guessed.
+pub enum SpoofedReply {
+    /// The id, which the spoofing guessed.
     WrongId,
     /// The question.
     WrongQuestion,
@@ -30,7 +30,7 @@ pub enum Forgery {
 const LIE: &str = "tempmail-verify=forged";
 
 /// Takes the server's place at its UDP address; the server gets a hidden one.
-pub(crate) async fn stand_before(sockets: Sockets, forgery: Forgery) -> Sockets {
+pub(crate) async fn stand_before(sockets: Sockets, forgery: SpoofedReply) -> Sockets {
     let hidden = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback has a free port");
     let server = hidden.local_addr().expect("a socket has an address");
     let elsewhere =
@@ -41,9 +41,9 @@ pub(crate) async fn stand_before(sockets: Sockets, forgery: Forgery) -> Sockets 
         while let Ok((length, asker)) = public.recv_from(&mut buffer).await {
             let question = &buffer[..length];
             let forged = forge(question, forgery);
-            let from = if forgery == Forgery::WrongAddress { &elsewhere } else { &public };
+            let from = if forgery == SpoofedReply::WrongAddress { &elsewhere } else { &public };
             let _ = from.send_to(&forged, asker).await;
-            if forgery != Forgery::WrongCase
+            if forgery != SpoofedReply::WrongCase
                 && let Some(answer) = relay(question, server).await
             {
                 let _ = public.send_to(&answer, asker).await;
@@ -53,8 +53,8 @@ pub(crate) async fn stand_before(sockets: Sockets, forgery: Forgery) -> Sockets 
     sockets
 }
 
-fn forge(question: &[u8], forgery: Forgery) -> Vec<u8> {
-    if forgery == Forgery::Garbage {
+fn forge(question: &[u8], forgery: SpoofedReply) -> Vec<u8> {
+    if forgery == SpoofedReply::Garbage {
         return question[..question.len().min(14)].to_vec();
     }
     let mut message = Message::from_vec(question).expect("the asker sends messages").into_response();
@@ -62,18 +62,18 @@ fn forge(question: &[u8], forgery: Forgery) -> Vec<u8> {
     let at = message.queries[0].name().clone();
     message.add_answer(Record::from_rdata(at.clone(), 0, RData::TXT(TXT::new(vec![LIE.to_owned()]))));
     match forgery {
-        Forgery::WrongId => message.metadata.id = message.metadata.id.wrapping_add(1),
-        Forgery::WrongQuestion => {
+        SpoofedReply::WrongId => message.metadata.id = message.metadata.id.wrapping_add(1),
+        SpoofedReply::WrongQuestion => {
             let record_type = message.queries[0].query_type();
             message.queries = vec![Query::query(name("another.test"), record_type)];
         }
-        Forgery::WrongCase => {
+        SpoofedReply::WrongCase => {
             // At least one letter differs from what was asked.
             let lower = at.to_lowercase();
             let changed = if lower.eq_case(&at) { name(&at.to_ascii().to_ascii_uppercase()) } else { lower };
             message.queries[0].set_name(changed);
         }
-        Forgery::WrongAddress | Forgery::Garbage => {}
+        SpoofedReply::WrongAddress | SpoofedReply::Garbage => {}
     }
     message.to_vec().expect("a message can be written")
 }

@@ -9,12 +9,12 @@ use tokio::sync::watch;
 
 /// Passes connections on while Postgres is "there".
 #[derive(Debug)]
-pub struct Proxy {
+pub struct PostgresProxy {
     port: u16,
     there: Arc<watch::Sender<bool>>,
 }
 
-impl Proxy {
+impl PostgresProxy {
     /// A proxy on a free port of loopback.
     ///
     /// # Panics

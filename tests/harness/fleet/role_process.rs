@@ -50,7 +50,7 @@ impl Role {
 
 /// How a process ended that was told to.
 #[derive(Debug)]
-pub struct Terminated {
+pub struct Termination {
     /// Its exit status.
     pub status: ExitStatus,
     /// Time from the signal to the end.
@@ -62,7 +62,7 @@ const COMPLAINTS: [&str; 3] = ["WARN", "ERROR", "panicked"];
 
 /// A process at its addresses, or the place of one that ended.
 #[derive(Debug)]
-pub struct Pod {
+pub struct RoleProcess {
     role: Role,
     listen: SocketAddr,
     admin: SocketAddr,
@@ -79,7 +79,7 @@ struct Starts {
     log: String,
 }
 
-impl Pod {
+impl RoleProcess {
     /// Starts a process of these settings on free ports.
     pub(crate) fn start(
         role: Role,
@@ -121,8 +121,8 @@ impl Pod {
     }
 
     /// Returns when it is ready and its listener takes connections.
-    pub(crate) async fn started(&self) {
-        self.ready().await;
+    pub(crate) async fn wait_until_started(&self) {
+        self.wait_until_ready().await;
         if self.role.listen().is_some() {
             eventually("a listener", || async { TcpStream::connect(self.listen).await.ok() }).await;
         }
@@ -132,9 +132,9 @@ impl Pod {
     ///
     /// # Panics
     /// It ends or hangs instead.
-    pub async fn ready(&self) {
+    pub async fn wait_until_ready(&self) {
         eventually("a process is ready", || async {
-            let ended = self.with(|starts| starts.binary.ended());
+            let ended = self.with(|starts| starts.binary.exit_status());
             assert!(ended.is_none(), "{:?} ended with {ended:?}:\n{}", self.role, self.log());
             self.is_ready().await.then_some(())
         })
@@ -148,7 +148,7 @@ impl Pod {
     }
 
     /// What `/readyz` says; `None` where it does not answer yet.
-    pub async fn readiness(&self) -> Option<String> {
+    pub async fn readyz(&self) -> Option<String> {
         let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;
         probe.ok()?.text().await.ok()
     }
@@ -175,7 +175,7 @@ impl Pod {
 
     /// What it logged, in all its starts.
     pub fn log(&self) -> String {
-        self.with(|starts| format!("{}{}", starts.log, starts.binary.logged()))
+        self.with(|starts| format!("{}{}", starts.log, starts.binary.stderr()))
     }
 
     /// Resident memory in octets.
@@ -191,8 +191,8 @@ impl Pod {
     ///
     /// # Panics
     /// It has ended, or may not have so many.
-    pub fn limit_files(&self, most: u64) -> u64 {
-        self.with(|starts| starts.binary.limit_files(most))
+    pub fn set_open_file_limit(&self, most: u64) -> u64 {
+        self.with(|starts| starts.binary.set_open_file_limit(most))
     }
 
     /// Processor time that it used since its start, in steps of 10 ms.
@@ -209,7 +209,7 @@ impl Pod {
     /// It has ended.
     pub fn signal(&self, signal: Signal) {
         self.with(|starts| {
-            assert!(starts.binary.ended().is_none(), "{:?} has ended", self.role);
+            assert!(starts.binary.exit_status().is_none(), "{:?} has ended", self.role);
             starts.binary.signal(signal);
         });
     }
@@ -220,18 +220,18 @@ impl Pod {
     /// It has ended already, or stays.
     pub async fn kill(&self) {
         self.signal(Signal::SIGKILL);
-        self.ended().await;
+        self.wait_for_exit().await;
     }
 
     /// Tells it to stop (SIGTERM), and returns when it is gone.
     ///
     /// # Panics
     /// It has ended already, or stays.
-    pub async fn terminate(&self) -> Terminated {
+    pub async fn terminate(&self) -> Termination {
         let begun = Instant::now();
         self.signal(Signal::SIGTERM);
-        let status = self.ended().await;
-        Terminated { status, took: begun.elapsed() }
+        let status = self.wait_for_exit().await;
+        Termination { status, took: begun.elapsed() }
     }
 
     /// Starts it again at its addresses, and returns when it is ready. One that runs is killed.
@@ -239,23 +239,23 @@ impl Pod {
     /// # Panics
     /// It ends or hangs instead.
     pub async fn restart(&self) {
-        if self.with(|starts| starts.binary.ended()).is_none() {
+        if self.with(|starts| starts.binary.exit_status()).is_none() {
             self.kill().await;
         }
         self.with(|starts| {
-            starts.log.push_str(&starts.binary.logged());
+            starts.log.push_str(&starts.binary.stderr());
             starts.log.push('\n');
             starts.binary = spawn(self.role, &self.environment);
         });
-        self.started().await;
+        self.wait_until_started().await;
     }
 
     /// Returns when it has ended, by itself or because it was told to.
     ///
     /// # Panics
     /// It goes on.
-    pub async fn ended(&self) -> ExitStatus {
-        eventually("a process ends", || async { self.with(|starts| starts.binary.ended()) }).await
+    pub async fn wait_for_exit(&self) -> ExitStatus {
+        eventually("a process ends", || async { self.with(|starts| starts.binary.exit_status()) }).await
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Starts) -> T) -> T {
@@ -270,7 +270,7 @@ fn spawn(role: Role, environment: &[(String, String)]) -> Binary {
     Binary::spawn(command)
 }
 
-impl Drop for Pod {
+impl Drop for RoleProcess {
     /// A test that fails shows what its processes complained of, and how those ended that did.
     #[expect(clippy::print_stderr, reason = "it is for whoever reads of the failure")]
     fn drop(&mut self) {
@@ -278,7 +278,7 @@ impl Drop for Pod {
             for line in self.log().lines().filter(|line| COMPLAINTS.iter().any(|of| line.contains(of))) {
                 eprintln!("{:?}: {line}", self.role);
             }
-            if let Some(status) = self.with(|starts| starts.binary.ended()) {
+            if let Some(status) = self.with(|starts| starts.binary.exit_status()) {
                 eprintln!("{:?}: {status}: {}", self.role, self.log().lines().last().unwrap_or_default());
             }
         }

@@ -15,13 +15,13 @@ use super::address_record;
 
 /// See the module. It ends when it is dropped.
 #[derive(Debug)]
-pub struct FickleServer {
+pub struct RebindingServer {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
-impl FickleServer {
+impl RebindingServer {
     /// One that says what `addresses` gives for a name and the number of the question: how many came
     /// before it for the same name and family. Of both families, those of the question's are told.
     ///
@@ -61,12 +61,12 @@ impl FickleServer {
     }
 
     /// How many questions came.
-    pub fn asked(&self) -> usize {
+    pub fn query_count(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for FickleServer {
+impl Drop for RebindingServer {
     fn drop(&mut self) {
         self.task.abort();
     }
