@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::DOMAIN;
-use super::session::{Answers, Sender};
+use super::session::{OutcomeCounts, SmtpSender};
 
 /// Octets a mail, header section included: a little less than the limit of 26,214,400.
 const SIZE: usize = 26_214_400 - 8_192;
@@ -24,14 +24,14 @@ const CODED: usize = 57;
 
 /// The peer.
 #[derive(Debug)]
-pub struct Large {
+pub struct LargeMailSender {
     smtp: SocketAddr,
     connections: usize,
     mail: Arc<Vec<u8>>,
     next: Arc<AtomicUsize>,
 }
 
-impl Large {
+impl LargeMailSender {
     /// Makes the mail that it sends.
     pub fn new(smtp: SocketAddr, connections: usize) -> Self {
         Self { smtp, connections, mail: Arc::new(mail()), next: Arc::new(AtomicUsize::new(0)) }
@@ -47,12 +47,12 @@ impl Large {
         for _ in 0..self.connections {
             let (smtp, mail, next) = (self.smtp, Arc::clone(&self.mail), Arc::clone(&self.next));
             connections.spawn(async move {
-                let (mut sender, mut answers) = (Sender::new(smtp), Answers::default());
+                let (mut sender, mut answers) = (SmtpSender::new(smtp), OutcomeCounts::default());
                 while Instant::now() < until {
                     let recipient = format!("large{}@{DOMAIN}", next.fetch_add(1, Ordering::Relaxed));
                     let delivery = sender.send(&[recipient], &mail).await;
                     answers.add(delivery);
-                    if !delivery.answer.accepts() {
+                    if !delivery.outcome.is_accepted() {
                         // A refusal before the data costs nothing: not to turn in a circle.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
@@ -60,7 +60,7 @@ impl Large {
                 answers
             });
         }
-        let mut all = Answers::default();
+        let mut all = OutcomeCounts::default();
         while let Some(answers) = connections.join_next().await {
             all.merge(answers?);
         }

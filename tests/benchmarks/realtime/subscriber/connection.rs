@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::Ended;
+use super::Disconnect;
 
 /// Connections that one source address gives; loopback has many of them.
 const OF_SOURCE: u32 = 4_000;
@@ -28,25 +28,25 @@ impl Head {
     }
 }
 
-/// See the module.
+/// One connection of a waiter.
 #[derive(Debug)]
-pub struct Wire {
+pub struct HttpConnection {
     stream: TcpStream,
     input: Vec<u8>,
     /// When the newest octets came.
     pub at: Instant,
 }
 
-impl Wire {
+impl HttpConnection {
     /// Connects from an address that depends on `number`, so that no source runs out of ports.
     ///
     /// # Errors
-    /// Nobody listens there.
-    pub async fn connect(server: SocketAddr, number: u32) -> Result<Self, Ended> {
+    /// Nothing listens there.
+    pub async fn connect(server: SocketAddr, number: u32) -> Result<Self, Disconnect> {
         let [.., third, fourth] = (2 + number / OF_SOURCE).to_be_bytes();
         let socket = TcpSocket::new_v4()?;
         socket.bind((Ipv4Addr::new(127, 0, third, fourth), 0).into())?;
-        let stream = socket.connect(server).await.map_err(|_| Ended::NotConnected)?;
+        let stream = socket.connect(server).await.map_err(|_| Disconnect::NotConnected)?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, input: Vec::new(), at: Instant::now() })
     }
@@ -55,7 +55,7 @@ impl Wire {
     ///
     /// # Errors
     /// The connection is gone.
-    pub async fn send(&mut self, octets: &[u8]) -> Result<(), Ended> {
+    pub async fn send(&mut self, octets: &[u8]) -> Result<(), Disconnect> {
         Ok(self.stream.write_all(octets).await?)
     }
 
@@ -63,7 +63,7 @@ impl Wire {
     ///
     /// # Errors
     /// The connection is gone.
-    pub async fn head(&mut self) -> Result<Head, Ended> {
+    pub async fn head(&mut self) -> Result<Head, Disconnect> {
         let text = self.until(b"\r\n\r\n").await?;
         let status = text.get(9..12).and_then(|code| code.parse().ok()).unwrap_or(0);
         Ok(Head { status, text })
@@ -73,9 +73,9 @@ impl Wire {
     ///
     /// # Errors
     /// The connection is gone.
-    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Ended> {
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Disconnect> {
         let size = self.until(b"\r\n").await?;
-        let octets = usize::from_str_radix(size.trim_end(), 16).map_err(|_| Ended::Malformed)?;
+        let octets = usize::from_str_radix(size.trim_end(), 16).map_err(|_| Disconnect::Malformed)?;
         let mut chunk = self.octets(octets + 2).await?;
         chunk.truncate(octets);
         Ok((octets > 0).then_some(chunk))
@@ -85,17 +85,17 @@ impl Wire {
     ///
     /// # Errors
     /// The connection is gone.
-    pub async fn octets(&mut self, count: usize) -> Result<Vec<u8>, Ended> {
+    pub async fn octets(&mut self, count: usize) -> Result<Vec<u8>, Disconnect> {
         while self.input.len() < count {
             self.fill().await?;
         }
         Ok(self.take(count))
     }
 
-    async fn until(&mut self, mark: &[u8]) -> Result<String, Ended> {
+    async fn until(&mut self, mark: &[u8]) -> Result<String, Disconnect> {
         loop {
             if let Some(start) = self.input.windows(mark.len()).position(|octets| octets == mark) {
-                return String::from_utf8(self.take(start + mark.len())).map_err(|_| Ended::Malformed);
+                return String::from_utf8(self.take(start + mark.len())).map_err(|_| Disconnect::Malformed);
             }
             self.fill().await?;
         }
@@ -106,12 +106,12 @@ impl Wire {
         std::mem::replace(&mut self.input, rest)
     }
 
-    async fn fill(&mut self) -> Result<(), Ended> {
+    async fn fill(&mut self) -> Result<(), Disconnect> {
         loop {
             self.stream.readable().await?;
             let mut scratch = [0; 4096];
             match self.stream.try_read(&mut scratch) {
-                Ok(0) => return Err(Ended::Closed),
+                Ok(0) => return Err(Disconnect::Closed),
                 Ok(octets) => {
                     self.at = Instant::now();
                     self.input.extend_from_slice(&scratch[..octets]);

@@ -1,5 +1,5 @@
-//! The neighbour `tags`: a tenant whose mailbox is full of mail to a thousand tags. It deletes
-//! by tag as often as a token may, and goes on getting mail to a hundred tags at a time.
+//! The neighbour `tags`: a tenant whose mailbox is full of mail to a thousand tags. It deletes mail by
+//! tag at the rate limit of a token, and keeps receiving mail to a hundred tags at a time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{self, MissedTickBehavior, interval};
 
-use super::session::{Answer, Answers, Delivery, PATIENCE, Sender};
-use super::{DOMAIN, Site};
-use crate::http::{Answer as HttpAnswer, Client};
+use super::session::{Delivery, Outcome, OutcomeCounts, SmtpSender, TIMEOUT};
+use super::{DOMAIN, TempmailEndpoints};
+use crate::http::{HttpClient, Response};
 use crate::mail::Mails;
 
 /// Local part of the mailbox.
@@ -36,36 +36,36 @@ const CONNECTIONS: u32 = 4;
 
 /// The tenant, its mailbox filled.
 #[derive(Debug)]
-pub struct Tags {
-    site: Site,
+pub struct TagTenant {
+    endpoints: TempmailEndpoints,
     mails: Arc<Mails>,
-    /// What tells mails apart, with the same number of digits in all of them.
+    /// Number of the next mail; all numbers have the same number of digits.
     number: Arc<AtomicUsize>,
 }
 
-impl Tags {
+impl TagTenant {
     /// Makes the mailbox and fills it with about so many messages.
     ///
     /// # Errors
     /// It can't be made, or does not take so many.
-    pub async fn fill(site: &Site, messages: usize) -> anyhow::Result<Self> {
+    pub async fn fill(endpoints: &TempmailEndpoints, messages: usize) -> anyhow::Result<Self> {
         let transactions = messages / RECIPIENTS;
         ensure!(transactions >= 2, "--messages must be {} at least", 2 * RECIPIENTS);
-        let bearer = format!("Authorization: Bearer {}", site.pro_token);
-        let mut client = Client::connect(site.http).await?;
+        let bearer = format!("Authorization: Bearer {}", endpoints.pro_token);
+        let mut client = HttpClient::connect(endpoints.http).await?;
         let body = json!({ "address": format!("{MAILBOX}@{DOMAIN}"), "password": "correct horse" });
         let made = client.send("POST", "/api/accounts", &bearer, &body.to_string()).await?;
         ensure!(made.status == 201, "a mailbox was answered {}", made.status);
 
         let began = Instant::now();
-        let mut sender = Sender::new(site.smtp);
+        let mut sender = SmtpSender::new(endpoints.smtp);
         let mut tags = Self {
-            site: site.clone(),
+            endpoints: endpoints.clone(),
             mails: Arc::new(Mails::of_size(usize::try_from(TRIAL)?)),
             number: Arc::new(AtomicUsize::new(100_000)),
         };
         tags.fill_by(&mut sender, 0).await?;
-        let (quota, used) = room(&mut client, &bearer).await?;
+        let (quota, used) = quota_and_usage(&mut client, &bearer).await?;
         let each = (quota * FILLED / 100).saturating_sub(used) / ((transactions - 1) * RECIPIENTS) as u64;
         let size = (TRIAL + each).saturating_sub(used / RECIPIENTS as u64);
         tags.mails = Arc::new(Mails::of_size(usize::try_from(size)?));
@@ -76,7 +76,7 @@ impl Tags {
             }
         }
         tags.top_up(&mut sender).await?;
-        let (quota, used) = room(&mut client, &bearer).await?;
+        let (quota, used) = quota_and_usage(&mut client, &bearer).await?;
         println!(
             "tags: {} messages and more of {each} octets in {:.0?}: {used} of {quota} octets, {} %",
             transactions * RECIPIENTS,
@@ -87,22 +87,22 @@ impl Tags {
     }
 
     /// A message to each of a hundred tags, the next ones with each transaction.
-    async fn fill_by(&self, sender: &mut Sender, transaction: usize) -> anyhow::Result<()> {
+    async fn fill_by(&self, sender: &mut SmtpSender, transaction: usize) -> anyhow::Result<()> {
         let first = transaction * RECIPIENTS;
         let recipients: Vec<String> =
             (first..first + RECIPIENTS).map(|number| address(&(number % TAGS).to_string())).collect();
         let sent = sender.send(&recipients, &self.mail()).await;
-        ensure!(sent.answer == Answer::Code(250), "transaction {transaction}: {}", sent.answer);
+        ensure!(sent.outcome == Outcome::Code(250), "transaction {transaction}: {}", sent.outcome);
         Ok(())
     }
 
     /// Fills what is left, until a mail does not fit any more: from then on each mail to it is checked exactly.
-    async fn top_up(&self, sender: &mut Sender) -> anyhow::Result<()> {
+    async fn top_up(&self, sender: &mut SmtpSender) -> anyhow::Result<()> {
         for number in 0..TOP_UP {
             let sent = sender.send(&[address(&(number % TAGS).to_string())], &self.mail()).await;
-            match sent.answer {
-                Answer::Code(250) => {}
-                Answer::Code(452) => return Ok(()),
+            match sent.outcome {
+                Outcome::Code(250) => {}
+                Outcome::Code(452) => return Ok(()),
                 answer => bail!("mail {number} to the full mailbox: {answer}"),
             }
         }
@@ -121,21 +121,21 @@ impl Tags {
     /// # Errors
     /// A task of it panicked.
     pub async fn run(&self, until: time::Instant) -> anyhow::Result<String> {
-        let (deletions, mail) = tokio::join!(self.delete(until), self.get_mail(until));
+        let (deletions, mail) = tokio::join!(self.delete(until), self.receive_mail(until));
         Ok(format!("deletions by tag: {}; mails to it: {}", deletions?, mail?))
     }
 
     /// Each when it is due, whatever the ones before wait for, as the limit lets a tenant.
-    async fn delete(&self, until: time::Instant) -> anyhow::Result<Answers> {
+    async fn delete(&self, until: time::Instant) -> anyhow::Result<OutcomeCounts> {
         let mut ticks = interval(Duration::from_secs(1) / DELETIONS);
         let mut requests = JoinSet::new();
         for number in 0.. {
             if ticks.tick().await >= until {
                 break;
             }
-            requests.spawn(delete(self.site.http, self.site.live_token.clone(), number % TAGS));
+            requests.spawn(delete(self.endpoints.http, self.endpoints.live_token.clone(), number % TAGS));
         }
-        let mut answers = Answers::default();
+        let mut answers = OutcomeCounts::default();
         while let Some(delivery) = requests.join_next().await {
             answers.add(delivery?);
         }
@@ -143,18 +143,19 @@ impl Tags {
     }
 
     /// The next mail of a connection waits for the one before.
-    async fn get_mail(&self, until: time::Instant) -> anyhow::Result<Answers> {
+    async fn receive_mail(&self, until: time::Instant) -> anyhow::Result<OutcomeCounts> {
         let mut connections = JoinSet::new();
         for _ in 0..CONNECTIONS {
             let tags = Self {
-                site: self.site.clone(),
+                endpoints: self.endpoints.clone(),
                 mails: Arc::clone(&self.mails),
                 number: Arc::clone(&self.number),
             };
             connections.spawn(async move {
                 let mut ticks = interval(Duration::from_secs(1) * CONNECTIONS / MAILS);
                 ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                let (mut sender, mut answers) = (Sender::new(tags.site.smtp), Answers::default());
+                let (mut sender, mut answers) =
+                    (SmtpSender::new(tags.endpoints.smtp), OutcomeCounts::default());
                 ticks.tick().await;
                 let recipients: Vec<String> =
                     (0..RECIPIENTS).map(|number| address(&format!("x{number}"))).collect();
@@ -165,7 +166,7 @@ impl Tags {
                 answers
             });
         }
-        let mut all = Answers::default();
+        let mut all = OutcomeCounts::default();
         while let Some(answers) = connections.join_next().await {
             all.merge(answers?);
         }
@@ -182,19 +183,19 @@ async fn delete(http: SocketAddr, token: String, tag: usize) -> Delivery {
     let began = Instant::now();
     let request = async {
         let target = format!("/v1/inbox/{MAILBOX}%2B{tag}@{DOMAIN}");
-        let mut client = Client::connect(http).await?;
+        let mut client = HttpClient::connect(http).await?;
         client.send("DELETE", &target, &format!("x-api-token: {token}"), "").await
     };
-    let answer = match time::timeout(PATIENCE, request).await {
-        Ok(Ok(HttpAnswer { status, .. })) => Answer::Code(status),
-        Ok(Err(_)) => Answer::Lost,
-        Err(_) => Answer::Late,
+    let answer = match time::timeout(TIMEOUT, request).await {
+        Ok(Ok(Response { status, .. })) => Outcome::Code(status),
+        Ok(Err(_)) => Outcome::ConnectionLost,
+        Err(_) => Outcome::TimedOut,
     };
-    Delivery { answer, wait: began.elapsed() }
+    Delivery { outcome: answer, wait: began.elapsed() }
 }
 
 /// Quota and use of the mailbox in octets.
-async fn room(client: &mut Client, bearer: &str) -> anyhow::Result<(u64, u64)> {
+async fn quota_and_usage(client: &mut HttpClient, bearer: &str) -> anyhow::Result<(u64, u64)> {
     let answer = client.get_with("/pro/api/accounts", bearer).await?;
     ensure!(answer.status == 200, "/pro/api/accounts answered {}", answer.status);
     let body: Value = serde_json::from_slice(&answer.body)?;

@@ -14,9 +14,9 @@ use tempmail_runtime::config::Config;
 use tempmail_store::NewMailbox;
 use uuid::Uuid;
 
-use super::{Read, Request};
-use crate::http::Client;
-use crate::load::{Connections, Load, Recipients};
+use super::{ReadKind, Request};
+use crate::http::HttpClient;
+use crate::load::{Connections, Recipients, SmtpLoad};
 use crate::stack::{DOMAIN, Stack};
 
 /// Mails that a mailbox got in all.
@@ -33,7 +33,7 @@ const PASSWORD: &str = "correct horse";
 
 /// What can be read from a database.
 #[derive(Debug)]
-pub struct Stored {
+pub struct FilledDatabase {
     /// Where it is.
     pub url: String,
     /// Keys that its cursors and JWTs were made with.
@@ -47,15 +47,15 @@ pub struct Stored {
     jwts: Vec<String>,
 }
 
-impl Stored {
+impl FilledDatabase {
     /// Fills an empty database with `mails` of `size` octets; `tokens` may be used at once.
     ///
     /// # Errors
-    /// Mail is refused, or Postgres is away.
+    /// Mail is refused, or Postgres does not answer.
     pub async fn fill(url: String, mails: usize, size: usize, tokens: usize) -> anyhow::Result<Self> {
         let stack = Stack::start(&url).await?;
         let now = stack.clock.now();
-        let load = Load {
+        let load = SmtpLoad {
             addr: stack.smtp,
             connections: 32,
             mails: 0,
@@ -69,28 +69,28 @@ impl Stored {
         };
         let begin = now - RECENT.1 * (i32::try_from(RECENT.0)? + 2);
         let past = begin - PAST.1 * i32::try_from(PAST.0)?;
-        stack.move_to(past).await?;
+        stack.advance_to(past).await?;
 
         let mailboxes = (mails * 3 / 10 / MAILS_A_MAILBOX).max(1);
-        let jwts = make_mailboxes(&stack, mailboxes).await?;
+        let jwts = create_mailboxes(&stack, mailboxes).await?;
         for step in 0..PAST.0 {
             let at = past + PAST.1 * i32::try_from(step)?;
-            stack.make_partitions(RetentionClass::PRO, at).await?;
-            stack.move_to(at).await?;
+            stack.create_partitions(RetentionClass::PRO, at).await?;
+            stack.advance_to(at).await?;
             let recipients = Recipients::Some(mailboxes);
             let mails = share(mailboxes * MAILS_A_MAILBOX, PAST.0, step);
-            Load { mails, recipients, label: "box".into(), ..load.clone() }.run().await?;
+            SmtpLoad { mails, recipients, label: "box".into(), ..load.clone() }.run().await?;
         }
         let since = newest_position(&stack).await?;
 
         let addresses = (mails * 7 / 10 / RECENT.0 / MAILS_AN_ADDRESS).max(1);
         for step in 0..RECENT.0 {
-            stack.move_to(begin + RECENT.1 * i32::try_from(step)?).await?;
+            stack.advance_to(begin + RECENT.1 * i32::try_from(step)?).await?;
             let recipients = Recipients::Some(addresses);
             let mails = addresses * MAILS_AN_ADDRESS;
-            Load { mails, recipients, label: address_label(step), ..load.clone() }.run().await?;
+            SmtpLoad { mails, recipients, label: address_label(step), ..load.clone() }.run().await?;
         }
-        make_all_slots(&stack, now).await?;
+        create_all_partitions(&stack, now).await?;
 
         let ids = sqlx::query_scalar("SELECT id FROM message WHERE class = 1 ORDER BY random() LIMIT 10000")
             .fetch_all(stack.store.pool())
@@ -107,21 +107,21 @@ impl Stored {
     }
 
     /// Requests of one kind for one connection, in random order.
-    pub fn requests(&self, read: Read, connection: usize, count: usize) -> Vec<Request> {
+    pub fn requests(&self, read: ReadKind, connection: usize, count: usize) -> Vec<Request> {
         let mut random = StdRng::seed_from_u64(connection as u64);
         let token = format!("x-api-token: {}", self.tokens[connection % self.tokens.len()]);
         let request = |_| match read {
-            Read::Inbox => {
+            ReadKind::Inbox => {
                 let number = random.random_range(1..=self.addresses);
                 let label = address_label(random.random_range(0..RECENT.0));
                 let target = format!("/v1/inbox/{number}{label}@{DOMAIN}?since={}", self.since);
                 Request { target, credential: token.clone() }
             }
-            Read::Email => {
+            ReadKind::Email => {
                 let id = self.ids[random.random_range(0..self.ids.len())];
                 Request { target: format!("/v1/email/{id}"), credential: token.clone() }
             }
-            Read::Messages => {
+            ReadKind::Messages => {
                 let jwt = &self.jwts[random.random_range(0..self.jwts.len())];
                 Request { target: "/api/messages".into(), credential: format!("Authorization: Bearer {jwt}") }
             }
@@ -131,7 +131,7 @@ impl Stored {
 }
 
 /// Makes mailboxes of the tenant and returns JWTs of the first of them.
-async fn make_mailboxes(stack: &Stack, count: usize) -> anyhow::Result<Vec<String>> {
+async fn create_mailboxes(stack: &Stack, count: usize) -> anyhow::Result<Vec<String>> {
     let pool = stack.store.pool();
     sqlx::query("UPDATE tenant SET mailbox_limit = 1000000").execute(pool).await?;
     let pro = stack.token(TokenKind::Pro).await?;
@@ -163,7 +163,7 @@ async fn make_mailboxes(stack: &Stack, count: usize) -> anyhow::Result<Vec<Strin
 
 /// A cursor of just now.
 async fn newest_position(stack: &Stack) -> anyhow::Result<String> {
-    let mut client = Client::connect(stack.http).await?;
+    let mut client = HttpClient::connect(stack.http).await?;
     let answer = client.get(&format!("/v1/inbox/1box@{DOMAIN}"), &stack.token).await?;
     ensure!(answer.status == 200, "/v1/inbox answered {}", answer.status);
     let body: Value = serde_json::from_slice(&answer.body)?;
@@ -171,7 +171,7 @@ async fn newest_position(stack: &Stack) -> anyhow::Result<String> {
 }
 
 /// The partitions of three days, also those without mail.
-async fn make_all_slots(stack: &Stack, now: Timestamp) -> anyhow::Result<()> {
+async fn create_all_partitions(stack: &Stack, now: Timestamp) -> anyhow::Result<()> {
     for class in [RetentionClass::FREE, RetentionClass::PRO] {
         let mut at = now - class.duration();
         while at < now + class.partition_width() * 2 {

@@ -7,33 +7,33 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::Read;
-use super::stored::Stored;
-use crate::process::{Process, tempmail};
-use crate::server::{free_port, quiet};
+use super::ReadKind;
+use super::filled_database::FilledDatabase;
+use crate::process::{ServerProcess, tempmail};
+use crate::server::{command_without_output, free_port};
 
 /// A server that answers HTTP.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ReadServer {
     /// The server.
-    pub process: Process,
+    pub process: ServerProcess,
     /// Where it answers.
     pub http: SocketAddr,
 }
 
-impl Reading {
+impl ReadServer {
     /// Starts `tempmail api` over a database.
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn tempmail(program: &Path, stored: &Stored, directory: &Path) -> anyhow::Result<Self> {
+    pub async fn tempmail(program: &Path, stored: &FilledDatabase, directory: &Path) -> anyhow::Result<Self> {
         let (http, admin) = (free_port()?, free_port()?);
         let mut command = tempmail(program, "api", &stored.url, &stored.config);
         command
             .env("TEMPMAIL_HTTP__LISTEN", http.to_string())
             .env("TEMPMAIL_ADMIN__LISTEN", admin.to_string());
-        let mut process = Process::start(&format!("api-{}", http.port()), command, directory)?;
-        process.answers(admin, "/readyz").await?;
+        let mut process = ServerProcess::start(&format!("api-{}", http.port()), command, directory)?;
+        process.wait_until_answering(admin, "/readyz").await?;
         Ok(Self { process, http })
     }
 
@@ -41,7 +41,11 @@ impl Reading {
     ///
     /// # Errors
     /// It does not start.
-    pub async fn nginx(program: &Path, files: &[(Read, Vec<u8>)], directory: &Path) -> anyhow::Result<Self> {
+    pub async fn nginx(
+        program: &Path,
+        files: &[(ReadKind, Vec<u8>)],
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
         let http = free_port()?;
         let root = directory.join("files");
         fs::create_dir(&root)?;
@@ -53,15 +57,15 @@ impl Reading {
         }
         let config = directory.join("nginx.conf");
         fs::write(&config, nginx_config(http, directory, &root))?;
-        let mut command = quiet(program);
+        let mut command = command_without_output(program);
         command.arg("-c").arg(&config).arg("-p").arg(directory);
-        let mut process = Process::start("nginx-start", command, directory).with_context(|| {
+        let mut process = ServerProcess::start("nginx-start", command, directory).with_context(|| {
             format!(
                 "{} can't be started: `apt-get install nginx-light`, or name one by NGINX",
                 program.display()
             )
         })?;
-        process.answers(http, &format!("/{}", Read::Inbox.file())).await?;
+        process.wait_until_answering(http, &format!("/{}", ReadKind::Inbox.file())).await?;
         Ok(Self { process, http })
     }
 }

@@ -21,17 +21,17 @@ use tokio::process::Command;
 use uuid::Uuid;
 
 use super::receivers::Receivers;
-use crate::http::Client;
-use crate::process::{Process, tempmail};
-use crate::realtime::crowd::Generator;
-use crate::server::quiet;
-use crate::stack::{Cluster, DOMAIN, config};
+use crate::http::HttpClient;
+use crate::process::{ServerProcess, tempmail};
+use crate::realtime::pool::LoadThread;
+use crate::server::command_without_output;
+use crate::stack::{BenchPostgres, DOMAIN, config};
 
 /// How long it may take until something has happened.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where everything runs.
-pub struct Site {
+pub struct WebhookBench {
     /// tempmail.
     pub program: PathBuf,
     /// redis-server.
@@ -39,20 +39,20 @@ pub struct Site {
     /// Their files.
     pub directory: PathBuf,
     /// Postgres.
-    pub cluster: Cluster,
+    pub cluster: BenchPostgres,
     /// The thread that sends mail.
-    pub generator: Generator,
+    pub load_thread: LoadThread,
     /// The thread of the receivers.
     pub receivers: Receivers,
 }
 
-/// See the module.
-pub struct Installation<'a> {
-    site: &'a Site,
+/// The platform under test.
+pub struct WebhookSetup<'a> {
+    bench: &'a WebhookBench,
     name: String,
     url: String,
     config: Config,
-    redis: Process,
+    redis: ServerProcess,
     redis_url: String,
     clock: TestClock,
     /// Its database.
@@ -61,19 +61,19 @@ pub struct Installation<'a> {
 }
 
 /// A `tempmail worker`.
-pub struct Worker {
+pub struct WorkerProcess {
     /// The process.
-    pub process: Process,
+    pub process: ServerProcess,
     admin: SocketAddr,
 }
 
-impl<'a> Installation<'a> {
+impl<'a> WebhookSetup<'a> {
     /// One without webhooks.
     ///
     /// # Errors
     /// Postgres or Redis does not start, or the name is taken.
-    pub async fn new(site: &'a Site, name: &str) -> anyhow::Result<Self> {
-        let (url, config) = (site.cluster.create_database(name).await?, config()?);
+    pub async fn new(bench: &'a WebhookBench, name: &str) -> anyhow::Result<Self> {
+        let (url, config) = (bench.cluster.create_database(name).await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
         let clock = TestClock::default();
         store.migrate().await?;
@@ -84,12 +84,12 @@ impl<'a> Installation<'a> {
                 store.ensure_message_partition(class, at).await?;
             }
         }
-        let (redis, redis_url) = redis(&site.redis_server, &site.directory).await?;
+        let (redis, redis_url) = redis(&bench.redis_server, &bench.directory).await?;
         let name = name.to_owned();
-        Ok(Self { site, name, url, config, redis, redis_url, clock, store, tenants: 0 })
+        Ok(Self { bench, name, url, config, redis, redis_url, clock, store, tenants: 0 })
     }
 
-    /// The address that the receiver `number` is told of.
+    /// The address whose mail receiver `number` is notified of.
     pub fn address(number: u32) -> String {
         format!("{number}box@{DOMAIN}")
     }
@@ -98,7 +98,7 @@ impl<'a> Installation<'a> {
     /// are there.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn add_webhooks(&mut self, urls: &[String]) -> anyhow::Result<()> {
         let sealer = WebhookSecretSealer::new(&Keys::from_config(&self.config)?.secrets);
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
@@ -133,7 +133,7 @@ impl<'a> Installation<'a> {
     /// Events that wait.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn waiting(&self) -> anyhow::Result<i64> {
         Ok(sqlx::query_scalar("SELECT count(*) FROM webhook_event").fetch_one(self.store.pool()).await?)
     }
@@ -155,12 +155,12 @@ impl<'a> Installation<'a> {
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn ingest(&self) -> anyhow::Result<(Process, SocketAddr)> {
+    pub async fn ingest(&self) -> anyhow::Result<(ServerProcess, SocketAddr)> {
         let smtp = free_port();
         let (mut command, admin) = self.command("ingest");
         command.env("TEMPMAIL_SMTP__LISTEN", smtp.to_string());
-        let mut process = Process::start("ingest", command, &self.site.directory)?;
-        process.answers(admin, "/readyz").await?;
+        let mut process = ServerProcess::start("ingest", command, &self.bench.directory)?;
+        process.wait_until_answering(admin, "/readyz").await?;
         Ok((process, smtp))
     }
 
@@ -168,19 +168,19 @@ impl<'a> Installation<'a> {
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn worker(&self) -> anyhow::Result<Worker> {
+    pub async fn worker(&self) -> anyhow::Result<WorkerProcess> {
         let (mut command, admin) = self.command("worker");
         command
             .env("TEMPMAIL_WEBHOOKS__ALLOWED_NETWORKS", "127.0.0.0/8,::1/128")
             .env("TEMPMAIL_WEBHOOKS__CA_FILE", ca_file());
-        let mut process = Process::start("worker", command, &self.site.directory)?;
-        process.answers(admin, "/readyz").await?;
-        Ok(Worker { process, admin })
+        let mut process = ServerProcess::start("worker", command, &self.bench.directory)?;
+        process.wait_until_answering(admin, "/readyz").await?;
+        Ok(WorkerProcess { process, admin })
     }
 
     fn command(&self, role: &str) -> (Command, SocketAddr) {
         let admin = free_port();
-        let mut command = tempmail(&self.site.program, role, &self.url, &self.config);
+        let mut command = tempmail(&self.bench.program, role, &self.url, &self.config);
         command.env("TEMPMAIL_ADMIN__LISTEN", admin.to_string()).env("TEMPMAIL_REDIS__URL", &self.redis_url);
         (command, admin)
     }
@@ -188,21 +188,21 @@ impl<'a> Installation<'a> {
     /// Drops the database and stops Redis.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn remove(self) -> anyhow::Result<()> {
         self.store.pool().close().await;
         self.redis.stop().await?;
-        self.site.cluster.drop_database(&self.name).await
+        self.bench.cluster.drop_database(&self.name).await
     }
 }
 
-impl Worker {
+impl WorkerProcess {
     /// Requests that are under way.
     ///
     /// # Errors
     /// It does not answer.
     pub async fn in_flight(&self) -> anyhow::Result<u32> {
-        let answer = Client::connect(self.admin).await?.get("/metrics", "none").await?;
+        let answer = HttpClient::connect(self.admin).await?.get("/metrics", "none").await?;
         let text = String::from_utf8_lossy(&answer.body);
         let name = "tempmail_webhook_requests_in_flight ";
         let gauge = text.lines().find_map(|line| line.strip_prefix(name));
@@ -210,15 +210,15 @@ impl Worker {
     }
 }
 
-async fn redis(program: &Path, directory: &Path) -> anyhow::Result<(Process, String)> {
+async fn redis(program: &Path, directory: &Path) -> anyhow::Result<(ServerProcess, String)> {
     let address = free_port();
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command
         .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
         .args(["--save", "", "--appendonly", "no"])
         .current_dir(directory);
-    let mut process = Process::start("redis", command, directory)
+    let mut process = ServerProcess::start("redis", command, directory)
         .context("`apt-get install redis-server`, or name one by REDIS_SERVER")?;
-    process.until(async || tokio::net::TcpStream::connect(address).await.is_ok()).await?;
+    process.wait_until(async || tokio::net::TcpStream::connect(address).await.is_ok()).await?;
     Ok((process, format!("redis://{address}")))
 }

@@ -1,4 +1,4 @@
-//! When each mail was sent, accepted, and seen by the one who waits for it.
+//! When each mail was sent, accepted, and received by its waiter.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use crate::mail::numbers_in;
 
 /// Mails with numbers in a row, each to one waiter.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct DeliveryLog {
     begun: Instant,
     first: usize,
     mails: Vec<Mail>,
-    strays: AtomicUsize,
+    misdelivered: AtomicUsize,
 }
 
-/// Moments are nanoseconds since the ledger begins; 0 is never.
+/// Moments are nanoseconds since the log starts; 0 is never.
 #[derive(Debug, Default)]
 struct Mail {
     to: u32,
@@ -39,11 +39,11 @@ pub struct Times {
     pub repeated: usize,
 }
 
-impl Ledger {
+impl DeliveryLog {
     /// Of the mails from number `first` on, each to the waiter that `to` names.
     pub fn new(first: usize, to: impl IntoIterator<Item = u32>) -> Self {
         let mails = to.into_iter().map(|to| Mail { to, ..Mail::default() }).collect();
-        Self { begun: Instant::now(), first, mails, strays: AtomicUsize::new(0) }
+        Self { begun: Instant::now(), first, mails, misdelivered: AtomicUsize::new(0) }
     }
 
     /// Numbers of its mails.
@@ -63,7 +63,7 @@ impl Ledger {
         mail.accepted.store(self.nanoseconds(accepted), Ordering::Release);
     }
 
-    /// A waiter was told of the mails in a text.
+    /// A waiter received a notification of the mails in a text.
     pub fn seen(&self, waiter: u32, text: &str, at: Instant) {
         for mail in self.of_waiter(waiter, text) {
             if mail.times.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -72,8 +72,7 @@ impl Ledger {
         }
     }
 
-    /// A waiter looked, and found the mails in a text: those that it was told of, or will be, are
-    /// no repetition.
+    /// A waiter listed the mails in a text after a reconnect; a notification of them is no repetition.
     pub fn found(&self, waiter: u32, text: &str, at: Instant) {
         for mail in self.of_waiter(waiter, text) {
             let at = self.nanoseconds(at);
@@ -81,12 +80,12 @@ impl Ledger {
         }
     }
 
-    /// The mails of this ledger in a text; those that are not the waiter's are counted.
+    /// The mails of this log in a text; those of other waiters are counted as misdelivered.
     fn of_waiter(&self, waiter: u32, text: &str) -> impl Iterator<Item = &Mail> {
         let places = numbers_in(text).filter_map(|number| number.checked_sub(self.first));
-        places.filter_map(|place| self.mails.get(place)).filter(move |mail| {
+        places.filter_map(|state| self.mails.get(state)).filter(move |mail| {
             if mail.to != waiter {
-                self.strays.fetch_add(1, Ordering::Relaxed);
+                self.misdelivered.fetch_add(1, Ordering::Relaxed);
             }
             mail.to == waiter
         })
@@ -97,21 +96,21 @@ impl Ledger {
         self.mails.iter().all(|mail| mail.seen.load(Ordering::Acquire) > 0)
     }
 
-    /// Mails that somebody saw who does not wait for them.
-    pub fn strays(&self) -> usize {
-        self.strays.load(Ordering::Relaxed)
+    /// Mails that the wrong waiter received.
+    pub fn misdelivered(&self) -> usize {
+        self.misdelivered.load(Ordering::Relaxed)
     }
 
-    /// Times of the mails to those waiters that `counts`; of the first `warm_up` mails it only tells
+    /// Times of the mails to those waiters that `counts`; of the first `warm_up` mails only
     /// whether they were seen.
     pub fn times(&self, warm_up: usize, counts: impl Fn(u32) -> bool) -> Times {
         let mut times = Times::default();
-        for (place, mail) in self.mails.iter().enumerate().filter(|(_, mail)| counts(mail.to)) {
+        for (state, mail) in self.mails.iter().enumerate().filter(|(_, mail)| counts(mail.to)) {
             let [sent, accepted, seen] =
                 [&mail.sent, &mail.accepted, &mail.seen].map(|moment| moment.load(Ordering::Acquire));
             times.missed += usize::from(seen == 0);
             times.repeated += usize::from(mail.times.load(Ordering::Relaxed) > 1);
-            if seen > 0 && accepted > 0 && place >= warm_up {
+            if seen > 0 && accepted > 0 && state >= warm_up {
                 let between = |from: u64, to: u64| Duration::from_nanos(to.saturating_sub(from));
                 times.accepted.push(between(sent, accepted));
                 times.after_accepted.push(between(accepted, seen));
