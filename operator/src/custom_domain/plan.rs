@@ -183,7 +183,7 @@ fn verification(object: &CustomDomain, domain: &tempmail_store::CustomDomain, mx
 
 fn result(finding: Finding) -> RecordResult {
     match finding {
-        Finding::Found => RecordResult::Right,
+        Finding::Found => RecordResult::Found,
         Finding::Missing => RecordResult::Missing,
         Finding::Mismatch => RecordResult::Mismatch,
         Finding::Unknown => RecordResult::Unknown,
