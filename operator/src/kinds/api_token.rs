@@ -10,7 +10,7 @@ use tempmail_model::token::{PlainToken, TOKEN_NAME_MAX, TokenHash, TokenKind};
 use tempmail_store::{ManagedToken, Resource, TokenDeclaration};
 use uuid::Uuid;
 
-use self::plan::{ObservedToken, Step, expires_at, secret_name};
+use self::plan::{ObservedToken, TokenStep, expires_at, secret_name};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -38,7 +38,7 @@ impl Kind for ApiToken {
 
 impl Reconcile for ApiToken {
     type Observed = ObservedToken;
-    type Step = Step;
+    type Step = TokenStep;
 
     async fn observe(
         &self,
@@ -70,29 +70,29 @@ impl Reconcile for ApiToken {
         })
     }
 
-    fn plan(&self, observed: &ObservedToken) -> Plan<Step, ApiTokenStatus> {
+    fn plan(&self, observed: &ObservedToken) -> Plan<TokenStep, ApiTokenStatus> {
         plan::plan(self, observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: TokenStep,
         observed: &ObservedToken,
         issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
         let (store, epoch, uid) = (&context.store, context.epoch, uid(self));
         match step {
-            Step::Revoke => store.revoke_managed_token(epoch, uid, observed.now).await?,
-            Step::ReleasePredecessor => {
+            TokenStep::Revoke => store.revoke_managed_token(epoch, uid, observed.now).await?,
+            TokenStep::ReleasePredecessor => {
                 if let Some(predecessor) = &observed.predecessor {
                     predecessor::release(self, predecessor, None, context).await?;
                 }
             }
-            Step::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
-            Step::Declare { tenant } => declare(self, tenant, observed, issued, context).await?,
-            Step::WriteSecret => write_secret(self, observed, issued, context).await?,
-            Step::Activate(id) => store.activate_token(epoch, uid, id).await?,
+            TokenStep::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
+            TokenStep::Declare { tenant } => declare(self, tenant, observed, issued, context).await?,
+            TokenStep::WriteSecret => write_secret(self, observed, issued, context).await?,
+            TokenStep::Activate(id) => store.activate_token(epoch, uid, id).await?,
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use tempmail_store::{CustomDomainDeclaration, Resource};
 use tempmail_verification::custom_domain_name;
 use uuid::Uuid;
 
-use self::plan::{ObservedCustomDomain, Step};
+use self::plan::{CustomDomainStep, ObservedCustomDomain};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -39,7 +39,7 @@ impl Kind for CustomDomain {
 
 impl Reconcile for CustomDomain {
     type Observed = ObservedCustomDomain;
-    type Step = Step;
+    type Step = CustomDomainStep;
 
     async fn observe(
         &self,
@@ -68,13 +68,13 @@ impl Reconcile for CustomDomain {
         })
     }
 
-    fn plan(&self, observed: &ObservedCustomDomain) -> Plan<Step, CustomDomainStatus> {
+    fn plan(&self, observed: &ObservedCustomDomain) -> Plan<CustomDomainStep, CustomDomainStatus> {
         plan::plan(self, observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: CustomDomainStep,
         observed: &ObservedCustomDomain,
         _issued: &mut Issued,
         context: &Context,
@@ -82,13 +82,13 @@ impl Reconcile for CustomDomain {
         let (store, epoch, uid, now) = (&context.store, context.epoch, uid(self), context.clock.now());
         let rules = context.verifier.rules();
         match step {
-            Step::Deactivate => store.deactivate_custom_domain(epoch, uid).await?,
-            Step::ReleasePredecessor => {
+            CustomDomainStep::Deactivate => store.deactivate_custom_domain(epoch, uid).await?,
+            CustomDomainStep::ReleasePredecessor => {
                 if let Some(predecessor) = &observed.predecessor {
                     predecessor::release(self, predecessor, None, context).await?;
                 }
             }
-            Step::Declare { tenant, name } => {
+            CustomDomainStep::Declare { tenant, name } => {
                 let domain = CustomDomainDeclaration {
                     tenant,
                     name: &name,
@@ -100,7 +100,7 @@ impl Reconcile for CustomDomain {
                 };
                 store.declare_custom_domain(epoch, uid, domain, now).await??;
             }
-            Step::Check { domain, requested } => {
+            CustomDomainStep::Check { domain, requested } => {
                 store.restart_domain_verification(epoch, uid, &requested, now + rules.pending, now).await?;
                 // If the process dies here, the verification loop checks the domain when it is due.
                 context.verifier.check(domain).await?;

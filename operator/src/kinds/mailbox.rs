@@ -10,7 +10,7 @@ use tempmail_model::address::{MailboxAddress, Reservation, ReservedLocalParts};
 use tempmail_store::{MailboxDeclaration, ManagedMailbox, Resource};
 use uuid::Uuid;
 
-use self::plan::{ObservedMailbox, Step};
+use self::plan::{MailboxStep, ObservedMailbox};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::password;
@@ -45,7 +45,7 @@ impl Kind for Mailbox {
 
 impl Reconcile for Mailbox {
     type Observed = ObservedMailbox;
-    type Step = Step;
+    type Step = MailboxStep;
 
     async fn observe(
         &self,
@@ -90,30 +90,32 @@ impl Reconcile for Mailbox {
         })
     }
 
-    fn plan(&self, observed: &ObservedMailbox) -> Plan<Step, MailboxStatus> {
+    fn plan(&self, observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
         plan::plan(&secret_name(self), observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: MailboxStep,
         observed: &ObservedMailbox,
         issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
         let (store, epoch, uid) = (&context.store, context.epoch, uid(self));
         match step {
-            Step::Deactivate => store.deactivate_mailbox(epoch, uid).await?,
-            Step::ReleasePredecessor => {
+            MailboxStep::Deactivate => store.deactivate_mailbox(epoch, uid).await?,
+            MailboxStep::ReleasePredecessor => {
                 if let Some(predecessor) = &observed.predecessor {
                     predecessor::release(self, predecessor, None, context).await?;
                 }
             }
-            Step::Declare { tenant, address } => {
+            MailboxStep::Declare { tenant, address } => {
                 declare(self, tenant, &address, observed, issued, context).await?;
             }
-            Step::WriteSecret => write_secret(self, observed, issued, context).await?,
-            Step::Activate { password_hash } => store.activate_mailbox(epoch, uid, &password_hash).await?,
+            MailboxStep::WriteSecret => write_secret(self, observed, issued, context).await?,
+            MailboxStep::Activate { password_hash } => {
+                store.activate_mailbox(epoch, uid, &password_hash).await?
+            }
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use tempmail_model::address::normalize_domain;
 use tempmail_store::{Resource, SystemDomainDeclaration, SystemDomainRemoval};
 use uuid::Uuid;
 
-use self::plan::{DefaultClaim, ObservedSystemDomain, Step};
+use self::plan::{DefaultClaim, ObservedSystemDomain, SystemDomainStep};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -30,7 +30,7 @@ impl Kind for SystemDomain {
 
 impl Reconcile for SystemDomain {
     type Observed = ObservedSystemDomain;
-    type Step = Step;
+    type Step = SystemDomainStep;
 
     async fn observe(
         &self,
@@ -45,18 +45,18 @@ impl Reconcile for SystemDomain {
         })
     }
 
-    fn plan(&self, observed: &ObservedSystemDomain) -> Plan<Step, SystemDomainStatus> {
+    fn plan(&self, observed: &ObservedSystemDomain) -> Plan<SystemDomainStep, SystemDomainStatus> {
         plan::plan(self, observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: SystemDomainStep,
         _observed: &ObservedSystemDomain,
         _issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
-        let Step::Declare { name, default } = step;
+        let SystemDomainStep::Declare { name, default } = step;
         let domain = SystemDomainDeclaration {
             name: &name,
             shared_inboxes: self.spec.shared_inboxes,

@@ -7,7 +7,7 @@ use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus};
 use tempmail_store::Resource;
 use uuid::Uuid;
 
-use self::plan::{ObservedTenant, Step, declaration};
+use self::plan::{ObservedTenant, TenantStep, declaration};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -28,7 +28,7 @@ impl Kind for Tenant {
 
 impl Reconcile for Tenant {
     type Observed = ObservedTenant;
-    type Step = Step;
+    type Step = TenantStep;
 
     async fn observe(
         &self,
@@ -44,24 +44,24 @@ impl Reconcile for Tenant {
         Ok(ObservedTenant { tenant, predecessor })
     }
 
-    fn plan(&self, observed: &ObservedTenant) -> Plan<Step, TenantStatus> {
+    fn plan(&self, observed: &ObservedTenant) -> Plan<TenantStep, TenantStatus> {
         plan::plan(self, observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: TenantStep,
         observed: &ObservedTenant,
         _issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
         match step {
-            Step::ReleasePredecessor { adopt } => {
+            TenantStep::ReleasePredecessor { adopt } => {
                 if let Some(predecessor) = &observed.predecessor {
                     predecessor::release(self, predecessor, adopt, context).await?;
                 }
             }
-            Step::Declare { adopt } => {
+            TenantStep::Declare { adopt } => {
                 let tenant = declaration(self, adopt);
                 context.store.declare_tenant(context.epoch, uid(self), tenant, context.clock.now()).await??;
             }

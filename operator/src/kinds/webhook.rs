@@ -11,7 +11,7 @@ use tempmail_model::webhook::{WebhookSecret, WebhookUrl};
 use tempmail_store::{ManagedWebhook, NewWebhook, Resource, WebhookDeclaration};
 use uuid::Uuid;
 
-use self::plan::{ObservedWebhook, Step, secret_name};
+use self::plan::{ObservedWebhook, WebhookStep, secret_name};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -39,7 +39,7 @@ impl Kind for Webhook {
 
 impl Reconcile for Webhook {
     type Observed = ObservedWebhook;
-    type Step = Step;
+    type Step = WebhookStep;
 
     async fn observe(
         &self,
@@ -76,31 +76,33 @@ impl Reconcile for Webhook {
         })
     }
 
-    fn plan(&self, observed: &ObservedWebhook) -> Plan<Step, WebhookStatus> {
+    fn plan(&self, observed: &ObservedWebhook) -> Plan<WebhookStep, WebhookStatus> {
         plan::plan(self, observed)
     }
 
     async fn act(
         &self,
-        step: Step,
+        step: WebhookStep,
         observed: &ObservedWebhook,
         _issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
         let (store, epoch, uid) = (&context.store, context.epoch, uid(self));
         match step {
-            Step::Delete => store.remove_managed_webhook(epoch, uid).await?,
-            Step::ReleasePredecessor => {
+            WebhookStep::Delete => store.remove_managed_webhook(epoch, uid).await?,
+            WebhookStep::ReleasePredecessor => {
                 if let Some(predecessor) = &observed.predecessor {
                     predecessor::release(self, predecessor, None, context).await?;
                 }
             }
-            Step::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
-            Step::RecordReenable(requested) => store.record_reenable_handled(epoch, uid, &requested).await?,
-            Step::SetUrl(url) => store.set_webhook_url(epoch, uid, &url).await?,
-            Step::Rotate { id, requested } => rotate(self, id, &requested, observed, context).await?,
-            Step::WriteSecret => write_secret(self, observed, context).await?,
-            Step::Activate(id) => store.activate_webhook(epoch, uid, id).await?,
+            WebhookStep::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
+            WebhookStep::RecordReenable(requested) => {
+                store.record_reenable_handled(epoch, uid, &requested).await?
+            }
+            WebhookStep::SetUrl(url) => store.set_webhook_url(epoch, uid, &url).await?,
+            WebhookStep::Rotate { id, requested } => rotate(self, id, &requested, observed, context).await?,
+            WebhookStep::WriteSecret => write_secret(self, observed, context).await?,
+            WebhookStep::Activate(id) => store.activate_webhook(epoch, uid, id).await?,
         }
         Ok(())
     }

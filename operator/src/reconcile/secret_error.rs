@@ -21,7 +21,7 @@ const ADMISSION_MESSAGES: [&str; 2] = ["admission webhook \"", "ValidatingAdmiss
 /// Why a Secret can't be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SecretError {
-    /// Its owner made it immutable.
+    /// The Secret is immutable.
     Immutable,
     /// The API server rejects it, with this message.
     Rejected(String),

@@ -35,7 +35,7 @@ pub(crate) struct ObservedToken {
 
 /// A step for an ApiToken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum TokenStep {
     /// Revoke the token, since the object is no longer accepted.
     Revoke,
     /// Release the row of the predecessor.
@@ -51,18 +51,18 @@ pub(crate) enum Step {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<Step, ApiTokenStatus> {
+pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<TokenStep, ApiTokenStatus> {
     let not_accepted =
         |reason, progress| Plan::Done(StatusUpdate::not_accepted(status(object, observed), reason, progress));
     let tenant = match observed.grant.tenant() {
         Ok(tenant) => tenant,
-        Err(_) if observed.token.is_some() => return Plan::Step(Step::Revoke),
+        Err(_) if observed.token.is_some() => return Plan::Step(TokenStep::Revoke),
         Err((reason, progress)) => return not_accepted(reason, progress),
     };
     let token = observed.token.as_ref().filter(|token| token.tenant == tenant);
     let expires_at = expires_at(object);
     if token.is_some_and(|token| token.expires_at != expires_at) {
-        return Plan::Step(Step::SetExpiry(expires_at));
+        return Plan::Step(TokenStep::SetExpiry(expires_at));
     }
     // No token is declared that would be refused at once, even if the row of the expired one is gone.
     if expires_at.is_some_and(|at| at <= observed.now) {
@@ -72,9 +72,9 @@ pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<Step, Ap
         return not_accepted(Reason::SecretConflict, Progress::Stalled);
     }
     match token {
-        None if observed.predecessor.is_some() => Plan::Step(Step::ReleasePredecessor),
+        None if observed.predecessor.is_some() => Plan::Step(TokenStep::ReleasePredecessor),
         Some(token) if observed.rotate_requested.is_none() => plan_token(object, observed, token, tenant),
-        _ => Plan::Step(Step::Declare { tenant }),
+        _ => Plan::Step(TokenStep::Declare { tenant }),
     }
 }
 
@@ -84,14 +84,14 @@ fn plan_token(
     observed: &ObservedToken,
     token: &ManagedToken,
     tenant: Uuid,
-) -> Plan<Step, ApiTokenStatus> {
+) -> Plan<TokenStep, ApiTokenStatus> {
     match (token.active, observed.secret_is_current) {
-        (false, true) => Plan::Step(Step::Activate(token.id)),
-        (false, false) if observed.is_issued => Plan::Step(Step::WriteSecret),
+        (false, true) => Plan::Step(TokenStep::Activate(token.id)),
+        (false, false) if observed.is_issued => Plan::Step(TokenStep::WriteSecret),
         // The process that issued the token died before it wrote the Secret.
-        (false, false) => Plan::Step(Step::Declare { tenant }),
+        (false, false) => Plan::Step(TokenStep::Declare { tenant }),
         (true, false) => match object.spec.on_secret_loss {
-            OnSecretLoss::Rotate => Plan::Step(Step::Declare { tenant }),
+            OnSecretLoss::Rotate => Plan::Step(TokenStep::Declare { tenant }),
             OnSecretLoss::Stall => not_ready(object, observed, Reason::SecretLost),
         },
         (true, true) => {
@@ -104,7 +104,7 @@ fn plan_token(
     }
 }
 
-fn not_ready(object: &ApiToken, observed: &ObservedToken, reason: Reason) -> Plan<Step, ApiTokenStatus> {
+fn not_ready(object: &ApiToken, observed: &ObservedToken, reason: Reason) -> Plan<TokenStep, ApiTokenStatus> {
     Plan::Done(StatusUpdate::not_ready(status(object, observed), reason, Progress::Stalled))
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct ObservedCustomDomain {
 
 /// A step for a CustomDomain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum CustomDomainStep {
     /// Take the domain out of service, since the object is no longer accepted.
     Deactivate,
     /// Release the row of the predecessor.
@@ -47,18 +47,21 @@ pub(crate) enum Step {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(object: &CustomDomain, observed: &ObservedCustomDomain) -> Plan<Step, CustomDomainStatus> {
+pub(super) fn plan(
+    object: &CustomDomain,
+    observed: &ObservedCustomDomain,
+) -> Plan<CustomDomainStep, CustomDomainStatus> {
     let active = observed.domain.as_ref().filter(|domain| domain.active);
     let tenant = match observed.grant.tenant() {
         Ok(tenant) => tenant,
-        Err(_) if active.is_some() => return Plan::Step(Step::Deactivate),
+        Err(_) if active.is_some() => return Plan::Step(CustomDomainStep::Deactivate),
         Err((reason, progress)) => {
             return Plan::Done(not_accepted(status(object, observed), reason, progress));
         }
     };
     if active.is_some_and(|domain| domain.tenant != tenant) {
         // The domain belongs to a former Tenant with the same name.
-        return Plan::Step(Step::Deactivate);
+        return Plan::Step(CustomDomainStep::Deactivate);
     }
     let Some(name) = &observed.name else {
         let status = status(object, observed);
@@ -66,13 +69,13 @@ pub(super) fn plan(object: &CustomDomain, observed: &ObservedCustomDomain) -> Pl
     };
     let Some(domain) = active else {
         return Plan::Step(if observed.predecessor.is_some() {
-            Step::ReleasePredecessor
+            CustomDomainStep::ReleasePredecessor
         } else {
-            Step::Declare { tenant, name: name.clone() }
+            CustomDomainStep::Declare { tenant, name: name.clone() }
         });
     };
     if let Some(requested) = &observed.check_requested {
-        return Plan::Step(Step::Check { domain: domain.id, requested: requested.clone() });
+        return Plan::Step(CustomDomainStep::Check { domain: domain.id, requested: requested.clone() });
     }
     Plan::Done(accepted(domain, status(object, observed)))
 }

@@ -37,7 +37,7 @@ pub(crate) struct ObservedMailbox {
 
 /// A step for a Mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum MailboxStep {
     /// Refuse sign-in, since the object is no longer accepted.
     Deactivate,
     /// Release the row of the predecessor.
@@ -51,13 +51,13 @@ pub(crate) enum Step {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(secret_name: &str, observed: &ObservedMailbox) -> Plan<Step, MailboxStatus> {
+pub(super) fn plan(secret_name: &str, observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
     let not_accepted =
         |reason, progress| StatusUpdate::not_accepted(status(secret_name, observed), reason, progress);
     let tenant = match observed.grant.tenant() {
         Ok(tenant) => tenant,
         Err(_) if observed.mailbox.as_ref().is_some_and(|mailbox| mailbox.active) => {
-            return Plan::Step(Step::Deactivate);
+            return Plan::Step(MailboxStep::Deactivate);
         }
         Err((reason, progress)) => return Plan::Done(not_accepted(reason, progress)),
     };
@@ -73,7 +73,7 @@ pub(super) fn plan(secret_name: &str, observed: &ObservedMailbox) -> Plan<Step, 
     if observed.secret == FoundSecret::Foreign {
         return Plan::Done(not_accepted(Reason::SecretConflict, Progress::Stalled));
     }
-    let declare = || Plan::Step(Step::Declare { tenant, address: address.clone() });
+    let declare = || Plan::Step(MailboxStep::Declare { tenant, address: address.clone() });
     match &observed.mailbox {
         None if observed.is_reserved => invalid(
             "The local part of spec.address is reserved on system domains. Create this object again with another \
@@ -82,7 +82,7 @@ pub(super) fn plan(secret_name: &str, observed: &ObservedMailbox) -> Plan<Step, 
         None if !observed.is_served => {
             Plan::Done(not_accepted(Reason::DomainNotServed, Progress::Reconciling))
         }
-        None if observed.predecessor.is_some() => Plan::Step(Step::ReleasePredecessor),
+        None if observed.predecessor.is_some() => Plan::Step(MailboxStep::ReleasePredecessor),
         None => declare(),
         Some(mailbox) if mailbox.tenant != Some(tenant) => {
             Plan::Done(not_accepted(Reason::TenantReplaced, Progress::Stalled))
@@ -98,7 +98,7 @@ fn plan_mailbox(
     secret_name: &str,
     observed: &ObservedMailbox,
     mailbox: &ManagedMailbox,
-) -> Option<Plan<Step, MailboxStatus>> {
+) -> Option<Plan<MailboxStep, MailboxStatus>> {
     let status = status(secret_name, observed);
     match (mailbox.active, observed.secret_is_current) {
         (true, true) if observed.is_served => Some(Plan::Done(StatusUpdate::ready(status))),
@@ -110,8 +110,10 @@ fn plan_mailbox(
         // An inactive mailbox may have been deactivated, so a password of an earlier reconciliation is not
         // activated, even if the Secret still holds it.
         (false, _) if !observed.is_issued => None,
-        (false, false) => Some(Plan::Step(Step::WriteSecret)),
-        (false, true) => Some(Plan::Step(Step::Activate { password_hash: mailbox.password_hash.clone() })),
+        (false, false) => Some(Plan::Step(MailboxStep::WriteSecret)),
+        (false, true) => {
+            Some(Plan::Step(MailboxStep::Activate { password_hash: mailbox.password_hash.clone() }))
+        }
     }
 }
 

@@ -30,13 +30,16 @@ pub(crate) enum DefaultClaim {
 
 /// A step for a SystemDomain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum SystemDomainStep {
     /// Create or update the domain.
     Declare { name: String, default: bool },
 }
 
 /// Decides on the next step.
-pub(super) fn plan(object: &SystemDomain, observed: &ObservedSystemDomain) -> Plan<Step, SystemDomainStatus> {
+pub(super) fn plan(
+    object: &SystemDomain,
+    observed: &ObservedSystemDomain,
+) -> Plan<SystemDomainStep, SystemDomainStatus> {
     let Some(name) = &observed.name else {
         return Plan::Done(not_accepted(Reason::InvalidSpec).with_message(
             "spec.domain is not a host name. Delete this object and create it again with another domain.",
@@ -49,7 +52,7 @@ pub(super) fn plan(object: &SystemDomain, observed: &ObservedSystemDomain) -> Pl
             && (domain.is_default || !default)
     };
     let Some(domain) = observed.domain.as_ref().filter(is_as_declared) else {
-        return Plan::Step(Step::Declare { name: name.clone(), default });
+        return Plan::Step(SystemDomainStep::Declare { name: name.clone(), default });
     };
     let status =
         SystemDomainStatus { domain_id: Some(domain.id.to_string()), ..SystemDomainStatus::default() };
@@ -120,7 +123,10 @@ mod tests {
                 let mut observed = ObservedSystemDomain { name, domain, claim };
                 // The step, and its repetition after a crash.
                 for _ in 0..2 {
-                    let Plan::Step(Step::Declare { default, .. }) = plan(&object, &observed) else { break };
+                    let Plan::Step(SystemDomainStep::Declare { default, .. }) = plan(&object, &observed)
+                    else {
+                        break;
+                    };
                     assert_eq!(default, claim == DefaultClaim::Won);
                     let was_default = observed.domain.is_some_and(|domain| domain.is_default);
                     observed.domain = Some(ManagedSystemDomain {

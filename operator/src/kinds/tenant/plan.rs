@@ -20,7 +20,7 @@ pub(crate) struct ObservedTenant {
 
 /// A step for a Tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum TenantStep {
     /// Release the row of the predecessor, or retain it if it is to be adopted.
     ReleasePredecessor { adopt: Option<Uuid> },
     /// Create, adopt or update the tenant.
@@ -28,7 +28,7 @@ pub(crate) enum Step {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<Step, TenantStatus> {
+pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantStep, TenantStatus> {
     let Ok(adopt) = adopted_id(object) else {
         let update = not_accepted(Reason::InvalidSpec);
         return Plan::Done(update.with_message(
@@ -37,13 +37,13 @@ pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<Step, Ten
     };
     let Some(tenant) = &observed.tenant else {
         return Plan::Step(if observed.predecessor.is_some() {
-            Step::ReleasePredecessor { adopt }
+            TenantStep::ReleasePredecessor { adopt }
         } else {
-            Step::Declare { adopt }
+            TenantStep::Declare { adopt }
         });
     };
     if !is_as_declared(object, tenant) {
-        return Plan::Step(Step::Declare { adopt });
+        return Plan::Step(TenantStep::Declare { adopt });
     }
     let update = ready(tenant);
     Plan::Done(match adopt {

@@ -34,7 +34,7 @@ pub(crate) struct ObservedWebhook {
 
 /// A step for a Webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum WebhookStep {
     /// Delete the webhook, since the object is no longer accepted.
     Delete,
     /// Release the row of the predecessor.
@@ -54,11 +54,11 @@ pub(crate) enum Step {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<Step, WebhookStatus> {
+pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<WebhookStep, WebhookStatus> {
     let not_accepted = |reason, progress| not_accepted(object, observed, reason, progress);
     let tenant = match observed.grant.tenant() {
         Ok(tenant) => tenant,
-        Err(_) if observed.webhook.is_some() => return Plan::Step(Step::Delete),
+        Err(_) if observed.webhook.is_some() => return Plan::Step(WebhookStep::Delete),
         Err((reason, progress)) => return Plan::Done(not_accepted(reason, progress)),
     };
     let url = match &observed.url {
@@ -70,14 +70,14 @@ pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<Step, W
     };
     let webhook = observed.webhook.as_ref().filter(|webhook| webhook.tenant == tenant);
     if webhook.is_some_and(|webhook| webhook.url != url) {
-        return Plan::Step(Step::SetUrl(url.to_owned()));
+        return Plan::Step(WebhookStep::SetUrl(url.to_owned()));
     }
     if observed.secret == FoundSecret::Foreign {
         return Plan::Done(not_accepted(Reason::SecretConflict, Progress::Stalled));
     }
     match webhook {
-        None if observed.predecessor.is_some() => Plan::Step(Step::ReleasePredecessor),
-        None => Plan::Step(Step::Declare { tenant, url: url.to_owned() }),
+        None if observed.predecessor.is_some() => Plan::Step(WebhookStep::ReleasePredecessor),
+        None => Plan::Step(WebhookStep::Declare { tenant, url: url.to_owned() }),
         Some(webhook) => plan_webhook(object, observed, webhook),
     }
 }
@@ -87,22 +87,22 @@ fn plan_webhook(
     object: &Webhook,
     observed: &ObservedWebhook,
     webhook: &ManagedWebhook,
-) -> Plan<Step, WebhookStatus> {
+) -> Plan<WebhookStep, WebhookStatus> {
     if let Some(requested) = &observed.reenable_requested {
         return Plan::Step(if webhook.disabled {
-            Step::Declare { tenant: webhook.tenant, url: webhook.url.clone() }
+            WebhookStep::Declare { tenant: webhook.tenant, url: webhook.url.clone() }
         } else {
-            Step::RecordReenable(requested.clone())
+            WebhookStep::RecordReenable(requested.clone())
         });
     }
     if let Some(requested) = &observed.rotate_requested {
-        return Plan::Step(Step::Rotate { id: webhook.id, requested: requested.clone() });
+        return Plan::Step(WebhookStep::Rotate { id: webhook.id, requested: requested.clone() });
     }
     if !observed.secret_is_current {
-        return Plan::Step(Step::WriteSecret);
+        return Plan::Step(WebhookStep::WriteSecret);
     }
     if !webhook.active {
-        return Plan::Step(Step::Activate(webhook.id));
+        return Plan::Step(WebhookStep::Activate(webhook.id));
     }
     let status = status(object, observed);
     let update = if webhook.disabled {

@@ -76,22 +76,22 @@ fn any_observed() -> impl Strategy<Value = ObservedToken> {
     )
 }
 
-fn carry_out(object: &ApiToken, step: Step, observed: &mut ObservedToken) {
+fn carry_out(object: &ApiToken, step: TokenStep, observed: &mut ObservedToken) {
     match step {
-        Step::Revoke => observed.token = None,
-        Step::ReleasePredecessor => observed.predecessor = None,
-        Step::SetExpiry(expires_at) => observed.token.as_mut().unwrap().expires_at = expires_at,
-        Step::Declare { tenant } => {
+        TokenStep::Revoke => observed.token = None,
+        TokenStep::ReleasePredecessor => observed.predecessor = None,
+        TokenStep::SetExpiry(expires_at) => observed.token.as_mut().unwrap().expires_at = expires_at,
+        TokenStep::Declare { tenant } => {
             observed.token = Some(token(10, tenant, expires_at(object)));
             observed.rotate_handled = observed.rotate_requested.take();
             observed.secret_is_current = false;
             observed.is_issued = true;
         }
-        Step::WriteSecret => {
+        TokenStep::WriteSecret => {
             observed.secret = FoundSecret::Owned(Box::default());
             observed.secret_is_current = true;
         }
-        Step::Activate(id) => {
+        TokenStep::Activate(id) => {
             let token = observed.token.as_mut().unwrap();
             token.active = token.id == id;
         }
@@ -99,19 +99,19 @@ fn carry_out(object: &ApiToken, step: Step, observed: &mut ObservedToken) {
 }
 
 /// What must hold before a step.
-fn is_safe(object: &ApiToken, step: Step, observed: &ObservedToken) -> bool {
+fn is_safe(object: &ApiToken, step: TokenStep, observed: &ObservedToken) -> bool {
     let is_expired = expires_at(object).is_some_and(|at| at <= observed.now);
     match step {
-        Step::Declare { .. } => {
+        TokenStep::Declare { .. } => {
             observed.secret != FoundSecret::Foreign
                 && !is_expired
                 && (observed.token.is_some() || observed.predecessor.is_none())
         }
-        Step::WriteSecret => observed.is_issued && observed.secret != FoundSecret::Foreign,
-        Step::Activate(id) => {
+        TokenStep::WriteSecret => observed.is_issued && observed.secret != FoundSecret::Foreign,
+        TokenStep::Activate(id) => {
             observed.secret_is_current && observed.token.as_ref().is_some_and(|token| token.id == id)
         }
-        Step::Revoke | Step::ReleasePredecessor | Step::SetExpiry(_) => true,
+        TokenStep::Revoke | TokenStep::ReleasePredecessor | TokenStep::SetExpiry(_) => true,
     }
 }
 
@@ -183,12 +183,12 @@ fn object() -> ApiToken {
 fn activates_an_inactive_token_that_the_secret_holds() {
     let tenant = Uuid::from_u128(1);
     let step = plan(&object(), &observed(token(9, tenant, None), true));
-    assert!(matches!(step, Plan::Step(Step::Activate(id)) if id == Uuid::from_u128(9)), "{step:?}");
+    assert!(matches!(step, Plan::Step(TokenStep::Activate(id)) if id == Uuid::from_u128(9)), "{step:?}");
 }
 
 #[test]
 fn declares_another_token_if_a_restart_lost_the_inactive_one() {
     let tenant = Uuid::from_u128(1);
     let step = plan(&object(), &observed(token(9, tenant, None), false));
-    assert!(matches!(step, Plan::Step(Step::Declare { .. })), "{step:?}");
+    assert!(matches!(step, Plan::Step(TokenStep::Declare { .. })), "{step:?}");
 }

@@ -124,25 +124,25 @@ fn any_behaviour() -> impl Strategy<Value = Behaviour> {
 /// Changes the observed state by a step, or returns why the domain can't be declared.
 fn carry_out(
     observed: &mut ObservedCustomDomain,
-    step: &Step,
+    step: &CustomDomainStep,
     behaviour: &Behaviour,
 ) -> Result<(), DeclareError> {
     match (step, &mut observed.domain) {
-        (Step::ReleasePredecessor, _) => observed.predecessor = None,
-        (Step::Deactivate, Some(domain)) => {
+        (CustomDomainStep::ReleasePredecessor, _) => observed.predecessor = None,
+        (CustomDomainStep::Deactivate, Some(domain)) => {
             (domain.active, domain.status, domain.failure_reason) = (false, VerifyStatus::Pending, None);
         }
-        (Step::Declare { tenant, .. }, Some(domain)) if domain.tenant != *tenant => {
+        (CustomDomainStep::Declare { tenant, .. }, Some(domain)) if domain.tenant != *tenant => {
             return Err(DeclareError::TenantChanged);
         }
-        (Step::Declare { .. }, Some(domain)) => {
+        (CustomDomainStep::Declare { .. }, Some(domain)) => {
             (domain.active, domain.status, domain.failure_reason) = (true, VerifyStatus::Pending, None);
         }
-        (Step::Declare { tenant, .. }, none) => match behaviour.refusal {
+        (CustomDomainStep::Declare { tenant, .. }, none) => match behaviour.refusal {
             Some(refusal) => return Err(refusal),
             None => *none = Some(pending_domain(*tenant)),
         },
-        (Step::Check { .. }, Some(domain)) => {
+        (CustomDomainStep::Check { .. }, Some(domain)) => {
             (domain.status, domain.failure_reason) = behaviour.checked;
             observed.check_handled = observed.check_requested.take();
         }
@@ -162,7 +162,7 @@ fn converge(
             Plan::Done(update) => return (observed, update),
             Plan::Step(step) => step,
         };
-        assert!(!matches!(step, Step::Declare { .. }) || observed.predecessor.is_none());
+        assert!(!matches!(step, CustomDomainStep::Declare { .. }) || observed.predecessor.is_none());
         if let Err(error) = carry_out(&mut observed, &step, behaviour) {
             let update = refused(&observed, Refusal::Row(error));
             return (observed, update);

@@ -44,25 +44,25 @@ fn states() -> Vec<ObservedMailbox> {
     states
 }
 
-fn next(observed: &ObservedMailbox) -> Plan<Step, MailboxStatus> {
+fn next(observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
     plan("a-mailbox", observed)
 }
 
-fn carry_out(step: &Step, observed: &mut ObservedMailbox) {
+fn carry_out(step: &MailboxStep, observed: &mut ObservedMailbox) {
     match step {
-        Step::Deactivate => observed.mailbox.as_mut().unwrap().active = false,
-        Step::ReleasePredecessor => observed.predecessor = None,
-        Step::Declare { tenant, .. } => {
+        MailboxStep::Deactivate => observed.mailbox.as_mut().unwrap().active = false,
+        MailboxStep::ReleasePredecessor => observed.predecessor = None,
+        MailboxStep::Declare { tenant, .. } => {
             observed.mailbox = Some(mailbox(*tenant, false));
             observed.secret_is_current = false;
             observed.is_issued = true;
             observed.rotate_requested = false;
         }
-        Step::WriteSecret => {
+        MailboxStep::WriteSecret => {
             observed.secret = FoundSecret::Owned(Box::default());
             observed.secret_is_current = true;
         }
-        Step::Activate { .. } => observed.mailbox.as_mut().unwrap().active = true,
+        MailboxStep::Activate { .. } => observed.mailbox.as_mut().unwrap().active = true,
     }
 }
 
@@ -86,15 +86,15 @@ fn converge(
 }
 
 /// What must hold before a step.
-fn assert_is_safe(step: &Step, observed: &ObservedMailbox) {
+fn assert_is_safe(step: &MailboxStep, observed: &ObservedMailbox) {
     match step {
-        Step::Declare { .. } => {
+        MailboxStep::Declare { .. } => {
             assert_ne!(observed.secret, FoundSecret::Foreign);
             assert!(observed.mailbox.is_some() || observed.predecessor.is_none());
         }
-        Step::WriteSecret => assert!(observed.is_issued && observed.secret != FoundSecret::Foreign),
-        Step::Activate { .. } => assert!(observed.is_issued && observed.secret_is_current),
-        Step::Deactivate | Step::ReleasePredecessor => {}
+        MailboxStep::WriteSecret => assert!(observed.is_issued && observed.secret != FoundSecret::Foreign),
+        MailboxStep::Activate { .. } => assert!(observed.is_issued && observed.secret_is_current),
+        MailboxStep::Deactivate | MailboxStep::ReleasePredecessor => {}
     }
 }
 
@@ -140,6 +140,6 @@ fn replaces_the_password_of_a_deactivated_mailbox_that_its_secret_still_holds() 
     assert!(!deactivated.is_empty());
     for state in deactivated {
         let step = next(&state);
-        assert!(matches!(step, Plan::Step(Step::Declare { .. })), "{state:?}: {step:?}");
+        assert!(matches!(step, Plan::Step(MailboxStep::Declare { .. })), "{state:?}: {step:?}");
     }
 }

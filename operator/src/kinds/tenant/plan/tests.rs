@@ -75,13 +75,13 @@ fn any_observed() -> impl Strategy<Value = ObservedTenant> {
 
 /// Changes the observed state by a step, or returns why the tenant can't be declared.
 fn carry_out(
-    step: Step,
+    step: TenantStep,
     observed: &mut ObservedTenant,
     refusal: Option<DeclareError>,
 ) -> Result<(), DeclareError> {
     match step {
-        Step::ReleasePredecessor { .. } => observed.predecessor = None,
-        Step::Declare { adopt } => {
+        TenantStep::ReleasePredecessor { .. } => observed.predecessor = None,
+        TenantStep::Declare { adopt } => {
             let (id, used) = match (&observed.tenant, refusal) {
                 (Some(row), _) => (row.id, row.mailboxes.used),
                 (None, Some(refusal)) => return Err(refusal),
@@ -111,7 +111,7 @@ proptest! {
                 Plan::Done(update) => break update,
                 Plan::Step(step) => step,
             };
-            if let Step::Declare { .. } = step {
+            if let TenantStep::Declare { .. } = step {
                 prop_assert!(observed.tenant.is_some() || observed.predecessor.is_none());
             }
             if let Err(error) = carry_out(step, &mut observed, refusal) {
@@ -161,7 +161,7 @@ fn updates_a_row_that_differs_from_the_object_in_any_field() {
         change(&mut row);
         let observed = ObservedTenant { tenant: Some(row), predecessor: None };
         let next = plan(&object(None), &observed);
-        assert!(matches!(next, Plan::Step(Step::Declare { adopt: None })), "{observed:?}: {next:?}");
+        assert!(matches!(next, Plan::Step(TenantStep::Declare { adopt: None })), "{observed:?}: {next:?}");
     }
 }
 

@@ -60,12 +60,12 @@ fn any_observed() -> impl Strategy<Value = ObservedWebhook> {
     )
 }
 
-fn carry_out(step: &Step, observed: &mut ObservedWebhook) {
+fn carry_out(step: &WebhookStep, observed: &mut ObservedWebhook) {
     let row = &mut observed.webhook;
     match step {
-        Step::Delete => *row = None,
-        Step::ReleasePredecessor => observed.predecessor = None,
-        Step::Declare { tenant, url } => {
+        WebhookStep::Delete => *row = None,
+        WebhookStep::ReleasePredecessor => observed.predecessor = None,
+        WebhookStep::Declare { tenant, url } => {
             *row = Some(ManagedWebhook {
                 id: Uuid::from_u128(10),
                 tenant: *tenant,
@@ -78,33 +78,36 @@ fn carry_out(step: &Step, observed: &mut ObservedWebhook) {
             observed.rotate_requested = None;
             observed.reenable_requested = None;
         }
-        Step::RecordReenable(_) => observed.reenable_requested = None,
-        Step::SetUrl(url) => row.as_mut().unwrap().url = url.clone(),
-        Step::Rotate { .. } => {
+        WebhookStep::RecordReenable(_) => observed.reenable_requested = None,
+        WebhookStep::SetUrl(url) => row.as_mut().unwrap().url = url.clone(),
+        WebhookStep::Rotate { .. } => {
             row.as_mut().unwrap().active = false;
             observed.secret_is_current = false;
             observed.rotate_requested = None;
         }
-        Step::WriteSecret => {
+        WebhookStep::WriteSecret => {
             observed.secret = FoundSecret::Owned(Box::default());
             observed.secret_is_current = true;
         }
-        Step::Activate(_) => row.as_mut().unwrap().active = true,
+        WebhookStep::Activate(_) => row.as_mut().unwrap().active = true,
     }
 }
 
 /// What must hold before a step.
-fn is_safe(step: &Step, observed: &ObservedWebhook) -> bool {
+fn is_safe(step: &WebhookStep, observed: &ObservedWebhook) -> bool {
     match step {
-        Step::Declare { .. } => {
+        WebhookStep::Declare { .. } => {
             observed.secret != FoundSecret::Foreign
                 && (observed.webhook.is_some() || observed.predecessor.is_none())
         }
-        Step::WriteSecret | Step::Rotate { .. } => observed.secret != FoundSecret::Foreign,
-        Step::Activate(id) => {
+        WebhookStep::WriteSecret | WebhookStep::Rotate { .. } => observed.secret != FoundSecret::Foreign,
+        WebhookStep::Activate(id) => {
             observed.secret_is_current && observed.webhook.as_ref().is_some_and(|webhook| webhook.id == *id)
         }
-        Step::Delete | Step::ReleasePredecessor | Step::RecordReenable(_) | Step::SetUrl(_) => true,
+        WebhookStep::Delete
+        | WebhookStep::ReleasePredecessor
+        | WebhookStep::RecordReenable(_)
+        | WebhookStep::SetUrl(_) => true,
     }
 }
 
