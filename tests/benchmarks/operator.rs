@@ -77,7 +77,7 @@ impl Operator {
         let settled = site.quiet(&operator).await? - began;
         let after_pass = operator.process.memory()?;
 
-        let (asked, queries) = (site.proxy.asked(), site.server.asked().len());
+        let (asked, queries) = (site.proxy.request_count(), site.server.asked().len());
         let interval = Duration::from_secs(u64::from(self.interval));
         // A check is due after its interval, and up to a tenth more; a pass begins every five seconds.
         let rest = interval.mul_f64(1.1) + Duration::from_secs(10);
@@ -155,7 +155,7 @@ struct Running {
 
 impl Site {
     async fn start(options: &Operator, directory: &Path) -> anyhow::Result<Self> {
-        let kubernetes = Kubernetes::start().await;
+        let kubernetes = Kubernetes::exclusive().await;
         let proxy = ApiProxy::start(&kubernetes).await;
         let postgres = Cluster::start(directory).await?;
         let url = postgres.create_database("operator").await?;
@@ -229,12 +229,12 @@ impl Site {
     /// When the last write was, after which nothing was written for [`QUIET`].
     async fn quiet(&self, operator: &Running) -> anyhow::Result<Instant> {
         let began = Instant::now();
-        let (mut seen, mut last) = (self.proxy.asked(), Instant::now());
+        let (mut seen, mut last) = (self.proxy.request_count(), Instant::now());
         while last.elapsed() < QUIET {
             ensure!(began.elapsed() < PATIENCE, "it writes on: {}", operator.metrics().await?);
             sleep(LOOK).await;
             if !self.proxy.writes_since(seen).is_empty() {
-                (seen, last) = (self.proxy.asked(), Instant::now());
+                (seen, last) = (self.proxy.request_count(), Instant::now());
             }
         }
         Ok(last)

@@ -38,7 +38,7 @@ pub use dns::DnsWorld;
 pub use fleet::Fleet;
 pub use follower::{Follower, Way};
 pub use http::Answer;
-pub use kubernetes::{ApiProxy, Cluster, World};
+pub use kubernetes::{ApiProxy, Cluster, Installation};
 pub use load::{Load, Mail};
 pub use network::Network;
 pub use receiver::Receiver;
