@@ -25,7 +25,7 @@ async fn the_example_of_the_readme_receives_mail_and_webhooks() {
         .replace("team-a", &namespace)
         .replace("name: acme", &format!("name: acme-{own}"))
         .replace("mail.example.com", &domain)
-        .replace("https://hooks.example.com/mail", &receiver.url_of("LOCALHOST"));
+        .replace("https://hooks.example.com/mail", &receiver.url_for_host("LOCALHOST"));
     installation.cluster.apply(&manifests).await.expect("the API server accepts the manifests");
     let objects = installation.cluster.objects(&namespace);
     publish_records(installation, &objects, &domain).await;
@@ -41,7 +41,7 @@ async fn the_example_of_the_readme_receives_mail_and_webhooks() {
     assert_eq!(inbox["emails"][0]["subject"], "Hello");
 
     let secret = objects.secret_value("ci-webhook", "secret").await;
-    assert!(receiver.wait_for(1).await[0].is_signed_by(&secret));
+    assert!(receiver.wait_for_requests(1).await[0].is_signed_by(&secret));
 
     assert_eq!(objects.secret_value("signup-mailbox", "address").await, address);
     let password = objects.secret_value("signup-mailbox", "password").await;

@@ -23,7 +23,7 @@ struct WebhookFixture {
 /// The spec of a webhook to a receiver. The rules of the kind reject `localhost` in lower case; whether a
 /// request may be sent to the address of a name is checked at each delivery.
 fn spec(receiver: &Receiver) -> String {
-    format!("url: '{}'", receiver.url_of("LOCALHOST"))
+    format!("url: '{}'", receiver.url_for_host("LOCALHOST"))
 }
 
 impl WebhookFixture {
@@ -59,7 +59,7 @@ impl WebhookFixture {
     /// Delivers a mail, and asserts that its event is the first one, signed with the secret.
     async fn assert_delivers(&self) {
         self.deliver().await;
-        assert!(self.receiver.wait_for(1).await[0].is_signed_by(&self.secret().await));
+        assert!(self.receiver.wait_for_requests(1).await[0].is_signed_by(&self.secret().await));
     }
 
     /// Disables the webhook, and waits until the object shows it.
@@ -109,7 +109,7 @@ async fn signs_nothing_with_the_former_secret_after_a_rotation() {
     fixture.team.request_rotation(OBJECT, "1").await;
     let secret = fixture.team.wait_for_another_value("hook-webhook", "secret", &former).await;
     fixture.deliver().await;
-    let received = fixture.receiver.wait_for(1).await;
+    let received = fixture.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(&former));
     fixture.team.wait_for_status(OBJECT, "lastHandledRotateAt", "1").await;
     fixture.team.wait_for_condition(OBJECT, "Ready").await;
@@ -128,7 +128,7 @@ async fn writes_the_same_value_again_when_the_secret_is_changed_or_deleted() {
     fixture.team.wait_until_created("secret/hook-webhook").await;
     assert_eq!(fixture.secret().await, secret);
     fixture.deliver().await;
-    let received = fixture.receiver.wait_for(1).await;
+    let received = fixture.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(theirs));
 }
 
@@ -139,8 +139,8 @@ async fn delivers_to_the_url_of_the_newest_spec() {
     fixture.team.apply("Webhook", "hook", &spec(&other)).await;
     fixture.team.wait_until_observed(OBJECT).await;
     fixture.deliver().await;
-    assert!(other.wait_for(1).await[0].is_signed_by(&fixture.secret().await));
-    assert_eq!(fixture.receiver.count(), 0);
+    assert!(other.wait_for_requests(1).await[0].is_signed_by(&fixture.secret().await));
+    assert_eq!(fixture.receiver.request_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,10 +183,10 @@ async fn delivers_no_event_before_the_secret_is_written() {
     fixture.installation.deactivate_webhook(&fixture.id().await).await;
     fixture.deliver().await;
     other.deliver().await;
-    other.receiver.wait_for(1).await;
-    assert_eq!(fixture.receiver.count(), 0);
+    other.receiver.wait_for_requests(1).await;
+    assert_eq!(fixture.receiver.request_count(), 0);
     fixture.team.trigger_reconcile(OBJECT).await;
-    assert!(fixture.receiver.wait_for(1).await[0].is_signed_by(&fixture.secret().await));
+    assert!(fixture.receiver.wait_for_requests(1).await[0].is_signed_by(&fixture.secret().await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,7 +215,7 @@ async fn deletes_the_webhook_without_the_grant_and_creates_another_with_it() {
     assert_ne!(fixture.id().await, former);
     assert_ne!(fixture.secret().await, secret);
     fixture.assert_delivers().await;
-    assert_eq!(fixture.receiver.count(), 1, "the mail without a webhook has no event");
+    assert_eq!(fixture.receiver.request_count(), 1, "the mail without a webhook has no event");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -58,11 +58,11 @@ async fn redis_is_restarted_while_connections_stay_and_the_subscription_is_gone(
     let mut stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
-    stage.proxy.keep_clients(true);
+    stage.proxy.keep_clients_on_restart(true);
     stage.redis.stop();
     stage.redis.start();
     senders.go_on_for(SOME).await;
-    stage.proxy.forget_subscriptions();
+    stage.proxy.drop_subscriptions();
     senders.go_on_for(SOME).await;
     redis_is_well(&stage.fleet).await;
     senders.go_on_for(SOME).await;
@@ -75,11 +75,11 @@ async fn every_third_publish_is_lost() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
-    stage.proxy.lose_publishes(3, ARRIVALS_MIN);
+    stage.proxy.drop_publishes(3, ARRIVALS_MIN);
     senders.go_on_for(5 * SOME).await;
-    let lost = stage.proxy.lost();
+    let lost = stage.proxy.dropped_publishes();
     assert!(lost > SOME / 4, "only {lost} were lost");
-    stage.proxy.lose_nothing();
+    stage.proxy.drop_no_publishes();
     senders.go_on_for(SOME).await;
     let accepted = senders.stop().await;
     stage.all_is_met(&accepted).await;

@@ -88,11 +88,11 @@ async fn happens(fault: Fault, stage: &mut Stage, postgres: &OwnServer, senders:
             stage.redis.resume();
         }
         Fault::RedisForgets => stage.redis.flush(),
-        Fault::SubscriptionsGo => stage.proxy.forget_subscriptions(),
+        Fault::SubscriptionsGo => stage.proxy.drop_subscriptions(),
         Fault::PublishesAreLost => {
-            stage.proxy.lose_publishes(2, 0);
+            stage.proxy.drop_publishes(2, 0);
             senders.go_on_for(SOME).await;
-            stage.proxy.lose_nothing();
+            stage.proxy.drop_no_publishes();
         }
         Fault::ConnectionsToRedisBreak => {
             stage.proxy.cut();

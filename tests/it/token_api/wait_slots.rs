@@ -109,7 +109,7 @@ async fn a_revoked_token_ends_its_open_wait() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
     let blocked = app.block(&token, PATH).await;
-    let hash = tempmail_model::token::TokenHash::of_presented(TokenKind::Live, &token).unwrap();
+    let hash = tempmail_model::token::TokenHash::from_presented(TokenKind::Live, &token).unwrap();
     sqlx::query("UPDATE api_token SET revoked_at = created_at WHERE hash = $1")
         .bind(hash.as_bytes().as_slice())
         .execute(&app.pool)

@@ -77,7 +77,7 @@ async fn a_stream_stays_open_while_postgres_is_away() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
-    let hash = TokenHash::of_presented(TokenKind::Live, &token).unwrap();
+    let hash = TokenHash::from_presented(TokenKind::Live, &token).unwrap();
     let expire =
         |statement: &'static str| sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&app.pool);
     expire("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1").await.unwrap();
