@@ -10,6 +10,8 @@ mod definitions;
 mod installation;
 mod kubectl;
 mod namespace;
+mod object_secrets;
+mod object_waits;
 mod objects;
 mod operator_process;
 mod proxy;
@@ -27,4 +29,4 @@ pub use self::status::{
     assert_conditions, condition, condition_message, condition_reason, condition_status, secret_value,
     verification_records,
 };
-pub use self::team::Team;
+pub use self::team::{Team, unique_name};

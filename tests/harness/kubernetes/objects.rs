@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use hyper::Request;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Builder;
@@ -13,11 +11,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::status::{condition, secret_value};
 use crate::wait::DEADLINE;
 
 /// Time between two reads of an object that is waited for.
-const POLL: Duration = Duration::from_millis(50);
+pub(super) const POLL: Duration = Duration::from_millis(50);
 /// The field manager of what tests apply.
 const MANAGER: &str = "tempmail-tests";
 
@@ -62,7 +59,7 @@ impl Objects {
         Self { client, namespace: namespace.to_owned() }
     }
 
-    fn path_of_kind(&self, kind: &str) -> String {
+    pub(super) fn path_of_kind(&self, kind: &str) -> String {
         match resource(kind) {
             (group, plural, true) => format!("/{group}/namespaces/{}/{plural}", self.namespace),
             (group, plural, false) => format!("/{group}/{plural}"),
@@ -75,7 +72,11 @@ impl Objects {
     }
 
     /// Sends a request until the API server answers.
-    async fn request(&self, builder: impl Fn() -> Builder, body: &[u8]) -> Result<Value, kube::core::Status> {
+    pub(super) async fn request(
+        &self,
+        builder: impl Fn() -> Builder,
+        body: &[u8],
+    ) -> Result<Value, kube::core::Status> {
         let give_up = Instant::now() + DEADLINE;
         loop {
             let request = builder().body(body.to_vec()).expect("a request");
@@ -215,23 +216,6 @@ impl Objects {
         self.annotate(object, "example.com/trigger", &Uuid::new_v4().to_string()).await;
     }
 
-    /// Requests the rotation of an object's secret by an annotation of this value; does not wait.
-    ///
-    /// # Panics
-    /// As [`Self::patch`].
-    pub async fn request_rotation(&self, object: &str, value: &str) {
-        self.annotate(object, "tempmail.dev/rotate-requested-at", value).await;
-    }
-
-    /// Requests the rotation of an object's secret, and returns when it is done.
-    ///
-    /// # Panics
-    /// It never is.
-    pub async fn rotate(&self, object: &str, value: &str) -> Value {
-        self.request_rotation(object, value).await;
-        self.wait_for_status(object, "lastHandledRotateAt", value).await
-    }
-
     /// Begins the deletion of an object.
     ///
     /// # Panics
@@ -251,153 +235,13 @@ impl Objects {
         self.wait_until_deleted(object).await;
     }
 
-    /// Deletes an object without its finalizers: the operator is not asked.
+    /// Deletes an object without its finalizers: the operator does not finalize it.
     ///
     /// # Panics
     /// It stays.
     pub async fn delete_without_finalizers(&self, object: &str) {
         self.patch(object, &json!({"metadata": {"finalizers": null}})).await;
         self.delete(object).await;
-    }
-
-    /// Waits until `is_reached` is true of an object, and returns the object.
-    ///
-    /// # Panics
-    /// It never is, or there is no such object.
-    pub async fn wait_until(&self, object: &str, what: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
-        let give_up = Instant::now() + DEADLINE;
-        loop {
-            let shown = self.get(object).await;
-            if is_reached(&shown) {
-                return shown;
-            }
-            assert!(Instant::now() < give_up, "{object} never has {what}: {shown:#}");
-            sleep(POLL).await;
-        }
-    }
-
-    /// Waits until a condition of an object is `True` (`Ready`) or has another status (`Ready=False`), of
-    /// its newest spec; returns the object.
-    ///
-    /// # Panics
-    /// It never is.
-    pub async fn wait_for_condition(&self, object: &str, wanted: &str) -> Value {
-        let (kind, status) = wanted.split_once('=').unwrap_or((wanted, "True"));
-        self.wait_until(object, wanted, |shown| {
-            let observed = shown["status"]["observedGeneration"].as_i64();
-            // An object that was never reconciled observes none, as `kubectl wait` has it.
-            let is_current = observed.is_none() || observed == shown["metadata"]["generation"].as_i64();
-            is_current && condition(shown, kind).is_some_and(|condition| condition["status"] == status)
-        })
-        .await
-    }
-
-    /// Waits until a condition of an object has this reason, and returns the object.
-    ///
-    /// # Panics
-    /// It never has.
-    pub async fn wait_for_reason(&self, object: &str, kind: &str, reason: &str) -> Value {
-        let what = format!("{reason} of {kind}");
-        let has_reason = |shown: &Value| condition(shown, kind).is_some_and(|one| one["reason"] == reason);
-        self.wait_until(object, &what, has_reason).await
-    }
-
-    /// Waits until a field of an object's status has this value, and returns the object.
-    ///
-    /// # Panics
-    /// It never has.
-    pub async fn wait_for_status(&self, object: &str, field: &str, value: impl Into<Value>) -> Value {
-        let value = value.into();
-        let what = format!("{value} in status.{field}");
-        self.wait_until(object, &what, |shown| shown["status"][field] == value).await
-    }
-
-    /// Waits until the operator has reconciled the newest spec of an object, and returns the object.
-    ///
-    /// # Panics
-    /// It never does.
-    pub async fn wait_until_observed(&self, object: &str) -> Value {
-        self.wait_until(object, "its newest generation in status.observedGeneration", |shown| {
-            shown["status"]["observedGeneration"] == shown["metadata"]["generation"]
-        })
-        .await
-    }
-
-    /// Waits until there is such an object, and returns it.
-    ///
-    /// # Panics
-    /// There never is.
-    pub async fn wait_until_created(&self, object: &str) -> Value {
-        crate::wait::eventually(&format!("{object} is created"), || self.get_opt(object)).await
-    }
-
-    /// Waits until an object is gone; another one of its name may be there.
-    ///
-    /// # Panics
-    /// It stays.
-    pub async fn wait_until_deleted(&self, object: &str) {
-        let Some(first) = self.get_opt(object).await else { return };
-        let give_up = Instant::now() + DEADLINE;
-        while let Some(shown) = self.get_opt(object).await {
-            if shown["metadata"]["uid"] != first["metadata"]["uid"] {
-                return;
-            }
-            assert!(Instant::now() < give_up, "{object} is never gone: {shown:#}");
-            sleep(POLL).await;
-        }
-    }
-
-    /// The value of a key in a Secret.
-    ///
-    /// # Panics
-    /// There is none.
-    pub async fn secret_value(&self, name: &str, key: &str) -> String {
-        let secret = self.get(&format!("secret/{name}")).await;
-        secret_value(&secret, key).unwrap_or_else(|| panic!("no {key} in {secret}"))
-    }
-
-    /// Waits until a key of a Secret has a value other than `former`, and returns the value.
-    ///
-    /// # Panics
-    /// It never has.
-    pub async fn wait_for_another_value(&self, name: &str, key: &str, former: &str) -> String {
-        crate::wait::eventually(&format!("{name} has another {key}"), || async {
-            let secret = self.get_opt(&format!("secret/{name}")).await?;
-            secret_value(&secret, key).filter(|value| value != former)
-        })
-        .await
-    }
-
-    /// Writes a value into a Secret, as its owner may.
-    ///
-    /// # Panics
-    /// There is no such Secret.
-    pub async fn set_secret_value(&self, name: &str, key: &str, value: &str) {
-        let patch = json!({"data": {key: BASE64_STANDARD.encode(value)}});
-        self.patch(&format!("secret/{name}"), &patch).await;
-    }
-
-    /// A new Secret that no object of tempmail owns.
-    ///
-    /// # Panics
-    /// The API server refuses it.
-    pub async fn create_unowned_secret(&self, name: &str) -> Value {
-        self.try_create_secret(name, false).await.unwrap_or_else(|why| panic!("the Secret {name}: {why}"))
-    }
-
-    /// Whether the API server would take a new Secret.
-    ///
-    /// # Errors
-    /// The message of the API server that refuses it.
-    pub async fn may_create_secret(&self) -> Result<(), String> {
-        self.try_create_secret("probe", true).await.map(drop)
-    }
-
-    async fn try_create_secret(&self, name: &str, dry_run: bool) -> Result<Value, String> {
-        let secret = json!({"metadata": {"name": name}, "stringData": {"theirs": "1"}}).to_string();
-        let path = format!("{}{}", self.path_of_kind("secret"), if dry_run { "?dryRun=All" } else { "" });
-        let post = || Request::post(&path).header(CONTENT_TYPE, "application/json");
-        self.request(post, secret.as_bytes()).await.map_err(|status| status.message)
     }
 
     /// Deletes what an earlier test left in a cluster: the objects of tempmail in all namespaces, and the

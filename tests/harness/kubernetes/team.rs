@@ -11,6 +11,11 @@ use super::namespace::Namespace;
 use super::objects::Objects;
 use crate::Ended;
 
+/// A name with this prefix that no other test has; it fits into a label of a domain name.
+pub fn unique_name(prefix: &str) -> String {
+    format!("{prefix}-{}", &Uuid::new_v4().simple().to_string()[..12])
+}
+
 /// A tenant team: a Tenant, and the one namespace that it allows. Its [`Objects`] are those of the
 /// namespace.
 #[derive(Debug)]
@@ -45,7 +50,7 @@ impl Team {
 
     /// The name of a Tenant that is not declared yet, and the namespace.
     pub async fn without_tenant(cluster: &Cluster) -> Self {
-        let tenant = format!("team-{}", &Uuid::new_v4().simple().to_string()[..12]);
+        let tenant = unique_name("team");
         let namespace = cluster.namespace(&[]).await;
         let objects = cluster.objects(namespace.name());
         Self { kubectl: cluster.kubectl_program(), objects, tenant, namespace }

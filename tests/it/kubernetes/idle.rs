@@ -40,7 +40,7 @@ async fn reconciles_settled_objects_without_writing_them() {
 /// Declares a verified, a pending and a refused domain, and waits until each has its final conditions.
 async fn settle_domains(installation: &Installation<tempmail_tests::Cluster>, team: &Team) {
     team.apply("CustomDomain", "pending", &format!("domain: {}", team.domain("pending"))).await;
-    let refused = "domain: com.localhost, tenantRef: {name: nobody}";
+    let refused = "domain: com.localhost, tenantRef: {name: missing}";
     installation
         .cluster
         .objects(team.namespace.name())

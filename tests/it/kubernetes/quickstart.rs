@@ -1,9 +1,8 @@
 //! The example of the README.
 
 use reqwest::Method;
-use tempmail_tests::kubernetes::{Objects, SharedInstallation, verification_records};
+use tempmail_tests::kubernetes::{Objects, SharedInstallation, unique_name, verification_records};
 use tempmail_tests::{Installation, Receiver};
-use uuid::Uuid;
 
 const README: &str = include_str!("../../../README.md");
 
@@ -19,11 +18,11 @@ async fn the_example_of_the_readme_receives_mail_and_webhooks() {
     let installation = Installation::shared().await;
     let receiver = Receiver::start().await;
     // Other tests use the same cluster and database.
-    let own = &Uuid::new_v4().simple().to_string()[..12];
-    let (namespace, domain) = (format!("team-{own}"), format!("mail.{own}.example"));
+    let namespace = unique_name("team");
+    let domain = format!("mail.{namespace}.example");
     let manifests = example()
         .replace("team-a", &namespace)
-        .replace("name: acme", &format!("name: acme-{own}"))
+        .replace("name: acme", &format!("name: acme-{namespace}"))
         .replace("mail.example.com", &domain)
         .replace("https://hooks.example.com/mail", &receiver.url_for_host("LOCALHOST"));
     installation.cluster.apply(&manifests).await.expect("the API server accepts the manifests");

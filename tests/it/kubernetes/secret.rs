@@ -1,5 +1,5 @@
-//! Secrets of objects: never taken over, written before the credential in them is valid, and not written
-//! again without a change.
+//! Secrets of objects: those of others are never overwritten, a credential is valid only when its Secret is
+//! written, and nothing is written without a change.
 
 mod interrupted;
 mod refused;

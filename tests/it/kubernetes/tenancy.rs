@@ -4,15 +4,9 @@ use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{
-    ApiProxy, Cluster, Objects, SharedInstallation, Team, assert_conditions, condition_reason,
+    ApiProxy, Cluster, Objects, SharedInstallation, Team, assert_conditions, condition_reason, unique_name,
 };
 use tempmail_tests::wait::eventually;
-use uuid::Uuid;
-
-/// A name that no other test has.
-fn unique_name() -> String {
-    format!("t-{}", &Uuid::new_v4().simple().to_string()[..12])
-}
 
 /// Declares a CustomDomain of a tenant; its domain has its name.
 async fn declare_domain(objects: &Objects, name: &str, tenant: &str) {
@@ -36,7 +30,7 @@ async fn does_not_reveal_whether_a_tenant_exists_that_allows_no_reference() {
     ];
     let mut statuses = Vec::new();
     for spec in specs {
-        let tenant = unique_name();
+        let tenant = unique_name("tenant");
         if let Some(spec) = spec {
             objects.apply_object("Tenant", &tenant, spec).await;
             objects.wait_for_condition(&format!("tenant/{tenant}"), "Ready").await;
@@ -75,7 +69,7 @@ async fn evaluates_selectors_as_kubernetes_does() {
         ("matchExpressions: [{key: tier, operator: DoesNotExist}]", false, true),
     ];
     for (selector, allows_gold, allows_plain) in cases {
-        let tenant = unique_name();
+        let tenant = unique_name("tenant");
         for (namespace, is_allowed) in [(&gold, allows_gold), (&plain, allows_plain)] {
             let objects = installation.cluster.objects(namespace.name());
             objects.apply_object("Tenant", &tenant, &format!("allowedNamespaces: {{{selector}}}")).await;
@@ -168,7 +162,8 @@ async fn stops_serving_without_the_grant_and_serves_again_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_a_reference_when_its_tenant_is_declared_later() {
     let installation = Installation::shared().await;
-    let (namespace, tenant) = (installation.cluster.namespace(&[("team", "shop")]).await, unique_name());
+    let (namespace, tenant) =
+        (installation.cluster.namespace(&[("team", "shop")]).await, unique_name("tenant"));
     let objects = installation.cluster.objects(namespace.name());
     declare_domain(&objects, "early", &tenant).await;
     objects.wait_for_condition("customdomain/early", "Accepted=False").await;

@@ -8,16 +8,12 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{
     Objects, SharedInstallation, Team, assert_conditions, condition, condition_message, condition_status,
+    unique_name,
 };
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
 
 const ADOPT: &str = "tempmail.dev/adopt-tenant";
-
-/// A name that no other test has.
-fn unique_name() -> String {
-    format!("t-{}", &Uuid::new_v4().simple().to_string()[..12])
-}
 
 /// The names of the domains that a token's tenant has.
 async fn domains(installation: &SharedInstallation, pro: &str) -> Vec<String> {
@@ -101,7 +97,7 @@ async fn a_tenant_that_is_created_again_inherits_nothing_unless_it_adopts() {
 async fn adopts_only_an_existing_tenant_without_an_object() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;
-    let removed = installation.insert_removed_tenant(&unique_name()).await;
+    let removed = installation.insert_removed_tenant(&unique_name("tenant")).await;
     let refused = [
         (team.tenant_id().await, "TenantNotAdoptable"),
         (PLATFORM_TENANT.to_string(), "TenantNotAdoptable"),
@@ -111,15 +107,15 @@ async fn adopts_only_an_existing_tenant_without_an_object() {
         (String::new(), "InvalidSpec"),
     ];
     for (id, reason) in refused {
-        let name = unique_name();
+        let name = unique_name("tenant");
         adopt(&team, &name, &id, "").await;
         let shown = team.wait_for_reason(&format!("tenant/{name}"), "Ready", reason).await;
         assert_conditions(&shown, &[("Stalled", "True")]);
         assert!(shown["status"].get("tenantId").is_none(), "{id}");
         assert!(!installation.tenant_exists(&name).await, "{id} was adopted");
     }
-    let unmanaged = installation.unmanaged_tenant(&unique_name()).await;
-    let name = unique_name();
+    let unmanaged = installation.unmanaged_tenant(&unique_name("tenant")).await;
+    let name = unique_name("tenant");
     adopt(&team, &name, &unmanaged.id.to_string(), "limits: {customDomains: 3}").await;
     let shown = team.wait_for_condition(&format!("tenant/{name}"), "Ready").await;
     assert_eq!(shown["status"]["tenantId"], unmanaged.id.to_string());
@@ -130,7 +126,7 @@ async fn a_tenant_with_an_id_ignores_the_adoption_of_another_and_says_so() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;
     let (tenant, ours) = (team.tenant_object(), team.tenant_id().await);
-    let other = installation.unmanaged_tenant(&unique_name()).await.id.to_string();
+    let other = installation.unmanaged_tenant(&unique_name("tenant")).await.id.to_string();
     let message = condition_message(&team.get(&tenant).await, "Ready").to_owned();
     let adopt_other = async || {
         team.annotate(&tenant, ADOPT, &other).await;
@@ -153,7 +149,7 @@ async fn a_tenant_with_an_id_ignores_the_adoption_of_another_and_says_so() {
 async fn does_not_touch_an_existing_tenant_of_the_same_name() {
     let installation = Installation::shared().await;
     let objects = installation.cluster.objects("default");
-    let name = unique_name();
+    let name = unique_name("tenant");
     let existing = installation.unmanaged_tenant(&name).await;
     objects.apply_object("Tenant", &name, "suspended: true").await;
     objects.wait_for_reason(&format!("tenant/{name}"), "Ready", "TenantNameTaken").await;

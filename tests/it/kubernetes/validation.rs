@@ -156,8 +156,8 @@ async fn starts_new_objects_with_unknown_conditions() {
             "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]});
         let made = dry_run(&api(cluster, kind, namespace.name()), &forged).await.unwrap();
         let conditions = made["status"]["conditions"].as_array().unwrap();
-        let told: Vec<_> = conditions.iter().map(|one| one["type"].as_str().unwrap()).collect();
-        assert_eq!(told, types, "{kind}");
+        let found: Vec<_> = conditions.iter().map(|one| one["type"].as_str().unwrap()).collect();
+        assert_eq!(found, types, "{kind}");
         for condition in conditions {
             assert_eq!((&condition["status"], &condition["reason"]), (&json!("Unknown"), &json!("Pending")));
         }
