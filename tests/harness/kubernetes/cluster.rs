@@ -13,7 +13,7 @@ use super::control_plane_pool::ExclusiveControlPlane;
 use super::kubectl::Kubectl;
 use super::namespace::Namespace;
 use super::objects::Objects;
-use crate::Ended;
+use crate::CommandOutput;
 use crate::tls::install_provider;
 use crate::wait::eventually;
 
@@ -149,7 +149,7 @@ impl Cluster {
     ///
     /// # Panics
     /// It is not installed.
-    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, Ended> {
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
         self.kubectl_program().run(arguments, "").await
     }
 
@@ -160,7 +160,7 @@ impl Cluster {
     ///
     /// # Panics
     /// It is not installed.
-    pub async fn apply(&self, yaml: &str) -> Result<String, Ended> {
+    pub async fn apply(&self, yaml: &str) -> Result<String, CommandOutput> {
         self.kubectl_program().run(&["apply", "-f", "-"], yaml).await
     }
 

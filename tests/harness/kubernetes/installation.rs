@@ -14,7 +14,7 @@ use super::team::Team;
 use crate::app::AppBuilder;
 use crate::http::{self, Request};
 use crate::rows::{Tenant, insert_tenant, insert_token};
-use crate::{App, DnsWorld};
+use crate::{App, TestDns};
 
 /// Time between two checks of a pending domain, seconds.
 const INTERVAL_SECONDS: u32 = 1;
@@ -26,7 +26,7 @@ pub struct Installation<C> {
     /// The roles, and the operator.
     pub app: App,
     /// The name servers that the operator queries.
-    pub dns: DnsWorld,
+    pub dns: TestDns,
     /// The cluster.
     pub cluster: C,
 }
@@ -60,7 +60,7 @@ impl Installation<&'static Cluster> {
     }
 
     async fn start(cluster: &'static Cluster) -> Self {
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let app = roles(&dns).operator(cluster.client()).start().await;
         Self { app, dns, cluster }
     }
@@ -83,7 +83,7 @@ impl Installation<Cluster> {
     /// # Panics
     /// It does not start.
     pub async fn without_operator() -> Self {
-        let (cluster, dns) = (Cluster::exclusive().await, DnsWorld::start().await);
+        let (cluster, dns) = (Cluster::exclusive().await, TestDns::start().await);
         let app = roles(&dns).start().await;
         Self { app, dns, cluster }
     }
@@ -109,7 +109,7 @@ impl<C> Installation<C> {
     /// # Panics
     /// It fails.
     pub async fn tempmail(&self, command: &str) -> String {
-        self.app.tempmail(command).await.done().to_owned()
+        self.app.tempmail(command).await.success().to_owned()
     }
 
     /// A new token of a tenant, by the tenant's id.
@@ -160,7 +160,7 @@ impl<C> Installation<C> {
     }
 }
 
-fn roles(dns: &DnsWorld) -> AppBuilder {
+fn roles(dns: &TestDns) -> AppBuilder {
     App::builder().dns(dns).receivers().config(|config| {
         config.dns.interval_seconds = INTERVAL_SECONDS;
         config.operator.lease_seconds = 2;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use crate::Ended;
+use crate::CommandOutput;
 
 /// `kubectl` as the administrator of a cluster.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) struct Kubectl {
 
 impl Kubectl {
     /// Runs it with this standard input, and returns what it wrote to standard output.
-    pub(super) async fn run(&self, arguments: &[&str], input: &str) -> Result<String, Ended> {
+    pub(super) async fn run(&self, arguments: &[&str], input: &str) -> Result<String, CommandOutput> {
         let mut command = Command::new(program("kubectl"));
         command.arg("--kubeconfig").arg(&self.kubeconfig);
         if let Some(cache) = &self.cache {
@@ -41,7 +41,7 @@ impl Kubectl {
         if output.status.success() {
             Ok(stdout)
         } else {
-            Err(Ended { code: output.status.code(), stdout, stderr })
+            Err(CommandOutput { code: output.status.code(), stdout, stderr })
         }
     }
 }

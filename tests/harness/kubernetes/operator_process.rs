@@ -13,14 +13,14 @@ use tempmail_runtime::config::Config;
 use super::cluster::Cluster;
 use super::installation::Installation;
 use super::proxy::ApiProxy;
-use crate::fleet::{Pod, Role, environment};
+use crate::fleet::{Role, RoleProcess, environment};
 use crate::http;
 use crate::process::wait_until_gone;
 use crate::wait::eventually;
 
 /// `tempmail operator`. It is killed when the last of its clones is dropped.
 #[derive(Debug, Clone)]
-pub struct OperatorProcess(Arc<Pod>);
+pub struct OperatorProcess(Arc<RoleProcess>);
 
 impl OperatorProcess {
     /// Starts one over the database and with the settings of an installation, and returns when it is
@@ -55,7 +55,7 @@ impl OperatorProcess {
     async fn start_with(installation: &Installation<Cluster>, kubeconfig: &Path) -> Self {
         let app = &installation.app;
         let operator = Self::spawn(app.config(), &app.database().url(), kubeconfig);
-        operator.started().await;
+        operator.wait_until_started().await;
         operator
     }
 
@@ -65,7 +65,7 @@ impl OperatorProcess {
         let kubeconfig = kubeconfig.to_str().expect("the path is UTF-8");
         let own = [("TEMPMAIL_POSTGRES__URL", database), ("KUBECONFIG", kubeconfig)];
         environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Self(Arc::new(Pod::start(Role::Operator, environment, http::client())))
+        Self(Arc::new(RoleProcess::start(Role::Operator, environment, http::client())))
     }
 
     /// Returns when it is the leader.
@@ -110,9 +110,9 @@ impl OperatorProcess {
 }
 
 impl Deref for OperatorProcess {
-    type Target = Pod;
+    type Target = RoleProcess;
 
-    fn deref(&self) -> &Pod {
+    fn deref(&self) -> &RoleProcess {
         &self.0
     }
 }

@@ -9,7 +9,7 @@ use super::cluster::Cluster;
 use super::kubectl::Kubectl;
 use super::namespace::Namespace;
 use super::objects::Objects;
-use crate::Ended;
+use crate::CommandOutput;
 
 /// A name with this prefix that no other test has; it fits into a label of a domain name.
 pub fn unique_name(prefix: &str) -> String {
@@ -143,7 +143,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`Cluster::kubectl`].
-    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, Ended> {
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
         let mut all = vec!["--namespace", self.namespace.name()];
         all.extend(arguments);
         self.kubectl.run(&all, "").await

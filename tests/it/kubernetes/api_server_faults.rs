@@ -49,12 +49,12 @@ async fn waits_for_definitions_that_are_missing() {
     let (config, url) = (installation.app.config(), installation.app.database().url());
     let operator = OperatorProcess::spawn(config, &url, installation.cluster.kubeconfig());
     eventually("readiness names the definition", async || {
-        let readiness = operator.readiness().await?;
+        let readiness = operator.readyz().await?;
         (readiness.contains("mailboxes") && !readiness.contains("webhooks")).then_some(())
     })
     .await;
     installation.cluster.apply_definitions().await;
-    operator.ready().await;
+    operator.wait_until_ready().await;
     operator.wait_until_leader().await;
 }
 

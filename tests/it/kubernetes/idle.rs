@@ -21,10 +21,10 @@ async fn reconciles_settled_objects_without_writing_them() {
     })
     .await;
 
-    let (requests, queries) = (proxy.request_count(), installation.dns.seed_server().asked().len());
+    let (requests, queries) = (proxy.request_count(), installation.dns.seed_server().queries().len());
     restart(&operator).await;
     eventually("the records are checked again", async || {
-        (installation.dns.seed_server().asked().len() > queries + 3).then_some(())
+        (installation.dns.seed_server().queries().len() > queries + 3).then_some(())
     })
     .await;
     let written: Vec<_> = proxy

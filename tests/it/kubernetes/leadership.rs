@@ -50,7 +50,7 @@ async fn exits_when_another_operator_holds_the_lease() {
     }});
     let (leases, patch) = (leases(&installation), Patch::Merge(stolen));
     leases.patch("tempmail-operator", &PatchParams::default(), &patch).await.expect("the lease is stolen");
-    assert!(!former.ended().await.success());
+    assert!(!former.wait_for_exit().await.success());
     assert!(former.log().contains("another operator leads"), "{}", former.log());
     next.wait_until_leader().await;
     Team::new(&installation.cluster).await;
@@ -114,7 +114,7 @@ async fn resumes_a_paused_leader<F: Future<Output = ()>>(meanwhile: impl FnOnce(
     assert_changes_nothing(&installation, &proxy, async || {
         proxy.release();
         paused.signal(Signal::SIGCONT);
-        assert!(!paused.ended().await.success(), "it keeps running");
+        assert!(!paused.wait_for_exit().await.success(), "it keeps running");
     })
     .await;
     assert!(next.is_leader().await);
@@ -135,7 +135,7 @@ async fn a_write_that_a_former_leader_started_changes_nothing() {
     wait_until_settled(&team, "ours").await;
     assert_changes_nothing(&installation, &proxy, async || {
         proxy.release();
-        assert!(!former.ended().await.success(), "it keeps running");
+        assert!(!former.wait_for_exit().await.success(), "it keeps running");
     })
     .await;
     eventually("the API server refuses the write", async || {

@@ -31,7 +31,7 @@ async fn creates_one_secret_of_keys_however_many_operators_start() {
     }
     proxy.release();
     for operator in &operators {
-        operator.ready().await;
+        operator.wait_until_ready().await;
     }
     let secrets: Api<Secret> = Api::default_namespaced(installation.cluster.client());
     let created = secrets.get(NAME).await.expect("it is created");

@@ -7,7 +7,7 @@ mod kind;
 use std::future::Future;
 
 use tempmail_tests::kubernetes::{Installation, OperatorProcess, Team};
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
 
 use self::fixture::{BEFORE, OutageFixture};
@@ -21,11 +21,11 @@ async fn changes_no_condition_during_an_outage_and_catches_up_after_it() {
 /// Postgres is unreachable until each change was tried, and for as long as `meanwhile` lasts.
 async fn survives_an_outage<F: Future<Output = ()>>(meanwhile: impl FnOnce() -> F) {
     let installation = Installation::without_operator().await;
-    let postgres = Proxy::start().await;
+    let postgres = PostgresProxy::start().await;
     let url = installation.app.database().url_through(postgres.port());
     let kubeconfig = installation.cluster.kubeconfig();
     let operator = OperatorProcess::spawn(installation.app.config(), &url, kubeconfig);
-    operator.ready().await;
+    operator.wait_until_ready().await;
     let team = Team::with_spec(&installation.cluster, "limits: {webhooks: 4}").await;
     let fixture = OutageFixture { installation: &installation, team: &team };
     fixture.create_objects(&BEFORE).await;

@@ -59,7 +59,7 @@ async fn the_command_line_does_not_change_declared_objects() {
     for command in ["set", "default", "remove"] {
         let more = if command == "set" { " --sort-order 5" } else { "" };
         let refused = installation.app.tempmail(&format!("system-domain {command} {domain}{more}")).await;
-        assert_eq!(refused.refusal(), expected);
+        assert_eq!(refused.failure(), expected);
     }
     assert!(is_served(installation, &domain).await);
     let tenant = &team.tenant;
@@ -69,7 +69,7 @@ async fn the_command_line_does_not_change_declared_objects() {
             .split_once(' ')
             .map_or((command, String::new()), |(command, more)| (command, format!(" {more}")));
         let refused = installation.app.tempmail(&format!("tenant {command} {tenant}{more}")).await;
-        assert_eq!(refused.refusal(), expected);
+        assert_eq!(refused.failure(), expected);
     }
 }
 
@@ -207,10 +207,10 @@ async fn the_command_line_does_not_change_a_declared_default_domain() {
     fixture.declare("ours", "ours.example", "default: true").await;
     fixture.wait_until_ready("ours").await;
     let refused = fixture.installation.app.tempmail("system-domain default ours.example").await;
-    assert_eq!(refused.refusal(), "ours.example is managed by Kubernetes: change or delete its SystemDomain");
+    assert_eq!(refused.failure(), "ours.example is managed by Kubernetes: change or delete its SystemDomain");
     fixture.installation.tempmail("system-domain add third.example").await;
     let refused = fixture.installation.app.tempmail("system-domain default third.example").await;
-    assert!(refused.refusal().starts_with("the default one, ours.example, is managed by Kubernetes"));
+    assert!(refused.failure().starts_with("the default system domain ours.example is managed by Kubernetes"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::fault::Fault;
 use super::request::ApiRequest;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// When a write stops the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl StopReached {
     /// # Panics
     /// It never is.
     pub async fn wait(&mut self) {
-        let reached = in_time("the write", self.0.wait_for(|reached| *reached)).await;
+        let reached = within_deadline("the write", self.0.wait_for(|reached| *reached)).await;
         reached.expect("the proxy runs, and the call did not panic");
     }
 }

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use tempmail_tests::kubernetes::{Fault, Namespace, StopPoint, Verb};
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{ApiProxy, Cluster};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -36,7 +36,7 @@ impl ProxyFixture {
 
     async fn create(&self, name: &str) -> kube::Result<ConfigMap> {
         let object = config_map(name);
-        in_time("an answer", self.objects.create(&PostParams::default(), &object)).await
+        within_deadline("an answer", self.objects.create(&PostParams::default(), &object)).await
     }
 
     /// Whether the API server has it.
@@ -51,7 +51,7 @@ where
     S: Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin,
 {
     loop {
-        match in_time("an event", watch.next()).await.unwrap().unwrap() {
+        match within_deadline("an event", watch.next()).await.unwrap().unwrap() {
             WatchEvent::Added(object) if object.metadata.name.as_deref() == Some(name) => return,
             _ => {}
         }
@@ -70,7 +70,7 @@ async fn forwards_watch_events_until_watches_are_dropped() {
     assert_eq!((fixture.proxy.count(Verb::Watch), fixture.proxy.count(Verb::Create)), (1, 2));
 
     fixture.proxy.drop_watches();
-    let end = in_time("the end", watch.next()).await;
+    let end = within_deadline("the end", watch.next()).await;
     assert!(end.is_none_or(|event| event.is_err()), "the connection broke");
     fixture.objects.get("one").await.unwrap();
     let again = fixture.objects.watch(&WatchParams::default(), "0").await.unwrap();
@@ -85,10 +85,10 @@ async fn ends_an_expired_watch_with_an_error_event() {
     fixture.create("one").await.unwrap();
     wait_for_event(&mut watch, "one").await;
     fixture.proxy.expire_watches();
-    let event = in_time("an event", watch.next()).await.unwrap().unwrap();
+    let event = within_deadline("an event", watch.next()).await.unwrap().unwrap();
     let WatchEvent::Error(status) = event else { panic!("{event:?}") };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
-    assert!(in_time("the end", watch.next()).await.is_none());
+    assert!(within_deadline("the end", watch.next()).await.is_none());
     fixture.objects.get("one").await.unwrap();
 }
 
@@ -221,7 +221,7 @@ async fn refuses_connections_until_it_is_restored() {
     fixture.create("one").await.unwrap();
     wait_for_event(&mut watch, "one").await;
     fixture.proxy.cut().await;
-    assert!(in_time("the end", watch.next()).await.is_none_or(|event| event.is_err()));
+    assert!(within_deadline("the end", watch.next()).await.is_none_or(|event| event.is_err()));
     assert!(TcpStream::connect(fixture.proxy.address()).await.is_err());
     assert!(fixture.create("two").await.is_err());
     fixture.proxy.restore().await;

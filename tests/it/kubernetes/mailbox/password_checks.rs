@@ -39,7 +39,7 @@ async fn hashes_a_password_again_only_when_its_secret_changes() {
         team.apply_ready("Mailbox", name, &format!("address: {name}@{domain}")).await;
     }
     let hashes = operator.metric(HASHES).await;
-    assert!(hashes >= 4.0, "each password is hashed and compared: {hashes}");
+    assert!(hashes >= 2.0, "each password is hashed: {hashes}");
 
     team.apply("Mailbox", "waits", &format!("address: a@{}", team.domain("never"))).await;
     team.wait_for_reason("mailbox/waits", "Ready", "DomainNotServed").await;

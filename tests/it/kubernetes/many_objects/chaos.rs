@@ -52,7 +52,7 @@ async fn start_operator(installation: &Installation<Cluster>) -> OperatorProcess
     config.dns.interval_seconds = 300;
     let url = installation.app.database().url();
     let operator = OperatorProcess::spawn(&config, &url, installation.cluster.kubeconfig());
-    operator.ready().await;
+    operator.wait_until_ready().await;
     operator.wait_until_leader().await;
     operator
 }

@@ -6,7 +6,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, Client, Config};
 use tempmail_tests::kubernetes::{ApiProxy, Team, Verb};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, Cluster, DnsWorld};
+use tempmail_tests::{App, Cluster, TestDns};
 
 use super::InstalledRoles;
 
@@ -67,7 +67,7 @@ const LIFECYCLES: &[Lifecycle] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_roles_of_the_chart_suffice_for_the_operator() {
-    let (cluster, dns) = (Cluster::exclusive().await, DnsWorld::start().await);
+    let (cluster, dns) = (Cluster::exclusive().await, TestDns::start().await);
     let home = cluster.namespace(&[]).await;
     let (user, groups) = InstalledRoles::install(&cluster, home.name()).await.operator();
     let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
