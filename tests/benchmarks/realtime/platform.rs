@@ -234,8 +234,8 @@ impl ApiProcess {
     pub async fn waiters(&self) -> anyhow::Result<u32> {
         let answer = HttpClient::connect(self.admin).await?.get("/metrics", "none").await?;
         let text = String::from_utf8_lossy(&answer.body);
-        let gauge = text.lines().find_map(|line| line.strip_prefix("tempmail_waiters "));
-        gauge.unwrap_or("0").trim().parse().context("tempmail_waiters is no number")
+        let gauge = text.lines().find_map(|line| line.strip_prefix("tempmail_subscribers "));
+        gauge.unwrap_or("0").trim().parse().context("tempmail_subscribers is no number")
     }
 }
 

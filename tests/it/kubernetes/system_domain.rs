@@ -139,7 +139,7 @@ async fn a_domain_stays_while_mailboxes_use_it_and_goes_by_itself_then() {
     begin_deletion(world.cluster, &object).await;
     let shown = team.wait_for_reason(&object, "Ready", "InUse").await;
     let message = condition(&shown, "Ready").expect("Ready")["message"].to_string();
-    assert!(message.contains("now 1 do"), "{message}");
+    assert!(message.contains("Mailboxes that use the domain: 1."), "{message}");
     world.app.deliver(&format!("a@{domain}"), "hello", "").await;
     team.delete("mailbox/box").await;
     is_gone(world.cluster, &object).await;

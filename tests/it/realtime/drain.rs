@@ -33,7 +33,7 @@ impl Crowd {
     /// All of them, when each has its place.
     async fn gather(stage: &Stage, api: usize) -> Self {
         let fleet = &stage.fleet;
-        let before = fleet.api(api).metric("tempmail_waiters").await;
+        let before = fleet.api(api).metric("tempmail_subscribers").await;
         let (mut waits, mut streams, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
         for nth in 0..CLIENTS / 3 {
             let mailbox = fleet.mailbox(None, &format!("quiet-{nth}@inbox.localhost")).await;
@@ -54,7 +54,7 @@ impl Crowd {
         }
         let crowd = Self { waits, streams, sockets };
         eventually("all clients have their places", || async {
-            let waiters = fleet.api(api).metric("tempmail_waiters").await;
+            let waiters = fleet.api(api).metric("tempmail_subscribers").await;
             (waiters >= before + (3 * CLIENTS) as f64).then_some(())
         })
         .await;

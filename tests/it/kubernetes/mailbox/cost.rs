@@ -41,7 +41,7 @@ async fn a_password_is_hashed_again_only_when_its_secret_changed() {
         team.wait(&format!("mailbox/{name}"), "Ready").await;
     }
     let hashed = operator.metric(HASHES).await;
-    assert!(hashed >= 4.0, "each is made and compared: {hashed}");
+    assert!(hashed >= 2.0, "each password is hashed: {hashed}");
     let unserved = format!("address: a@{}", team.domain("never"));
     team.apply("Mailbox", "waits", &unserved).await.expect("it is taken");
     team.wait_for_reason("mailbox/waits", "Ready", "DomainNotServed").await;
