@@ -1,6 +1,5 @@
-//! What the tests drive tempmail with: a real Postgres, the roles in process or the real
-//! binary, and clients that speak SMTP and HTTP. No test reads the product's inside: what it
-//! asserts is what a client sees, or what is left in the database.
+//! The test harness: a real Postgres, the roles in this process or the real binary, and SMTP and HTTP
+//! clients. Tests assert on what a client sees, or on rows of the database, never on internals.
 
 pub mod app;
 pub mod binary;
