@@ -156,12 +156,15 @@ impl Realtime {
         platform: &'a Platform,
         label: &'a str,
     ) -> impl Iterator<Item = Subscription> + 'a {
-        (0..self.subscribers).map(move |subscriber| platform.subscription(self.kind_of(subscriber), subscriber, label))
+        (0..self.subscribers)
+            .map(move |subscriber| platform.subscription(self.kind_of(subscriber), subscriber, label))
     }
 
     /// The addresses of all subscribers.
     fn addresses(&self, label: &str) -> Vec<String> {
-        (0..self.subscribers).map(|subscriber| Platform::address(self.kind_of(subscriber), subscriber, label)).collect()
+        (0..self.subscribers)
+            .map(|subscriber| Platform::address(self.kind_of(subscriber), subscriber, label))
+            .collect()
     }
 
     /// `mails` mails from number `first` on, to subscribers at random.

@@ -1,4 +1,4 @@
-//! What an installation opens and closes.
+//! Networks that an installation allows and denies.
 
 use std::net::IpAddr;
 
@@ -8,32 +8,32 @@ use tempmail_tests::dns::Fault;
 use tempmail_tests::receiver::ca_file;
 use tempmail_tests::{App, TestDns};
 
-use super::{OUTSIDE, neighbours, receiver_at};
+use super::{PUBLIC_DOMAIN, loopback_addresses, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked, outcome};
 
-/// A DNS of the outside and the inside, and a tempmail that asks it, with these networks.
-async fn with_networks(allowed: &[&str], denied: &[&str]) -> (TestDns, App) {
-    let world = TestDns::start().await;
-    for domain in [OUTSIDE, "corp.internal"] {
-        world.domain(domain, 1).await;
+/// A DNS with public and private domains, and a tempmail that queries it, with these networks.
+async fn app_with_networks(allowed: &[&str], denied: &[&str]) -> (TestDns, App) {
+    let dns = TestDns::start().await;
+    for domain in [PUBLIC_DOMAIN, "corp.internal"] {
+        dns.domain(domain, 1).await;
     }
-    let dns = world.settings(DnsMode::Recursive);
+    let settings = dns.settings(DnsMode::Recursive);
     let networks = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
     let app = App::builder().config(|config| {
-        config.dns = dns;
+        config.dns = settings;
         config.webhooks.ca_file = Some(ca_file());
         config.webhooks.allowed_networks = networks(allowed);
         config.webhooks.denied_networks = networks(denied);
     });
-    (world, app.start().await)
+    (dns, app.start().await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
-    let (open, closed) = neighbours();
+async fn reaches_allowed_networks_and_not_denied_ones() {
+    let (open, closed) = loopback_addresses();
     let denied = format!("{closed}/32");
-    // All of loopback, and all of IPv6: what is denied is denied in every form.
-    let (world, app) = with_networks(&["127.0.0.0/8", "::/0"], &[&denied]).await;
+    // All of loopback and all of IPv6 are allowed: an address is denied in every form.
+    let (dns, app) = app_with_networks(&["127.0.0.0/8", "::/0"], &[&denied]).await;
     let names = ["open.guarded.example", "open.corp.internal"];
     let receiver = receiver_at(open, 0, &names).await;
     let port = receiver.address().port();
@@ -50,7 +50,7 @@ async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
         ("mapped.guarded.example", vec![mapped]),
         ("translated.guarded.example", vec![translated]),
     ] {
-        world.set_addresses(name, &addresses).await;
+        dns.set_addresses(name, &addresses).await;
     }
     let reached = ["open.guarded.example", "open.corp.internal", "OPEN.corp.internal"];
     let blocked = [
@@ -59,7 +59,7 @@ async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
         "both.guarded.example",
         "mapped.guarded.example",
         "translated.guarded.example",
-        // Addresses stay no names, be they allowed.
+        // An address is not a host name, even if it is allowed.
         &open.to_string(),
     ];
     let urls: Vec<String> =
@@ -75,34 +75,34 @@ async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_names_inside_nobody_learns_whether_they_exist() {
-    let (open, closed) = neighbours();
-    let (world, app) = with_networks(&[&format!("{open}/32")], &[]).await;
+async fn does_not_reveal_which_private_names_exist() {
+    let (open, closed) = loopback_addresses();
+    let (dns, app) = app_with_networks(&[&format!("{open}/32")], &[]).await;
     let receiver = receiver_at(closed, 0, &["closed.corp.internal"]).await;
     let port = receiver.address().port();
-    world.set_addresses("closed.corp.internal", &[closed.into()]).await;
-    world.set_addresses("public.corp.internal", &["8.8.8.8".parse().unwrap()]).await;
-    let silent = world.domain("silent.internal", 1).await;
+    dns.set_addresses("closed.corp.internal", &[closed.into()]).await;
+    dns.set_addresses("public.corp.internal", &["8.8.8.8".parse().unwrap()]).await;
+    let silent = dns.domain("silent.internal", 1).await;
     silent[0].set_fault(Fault::Silent);
-    let failing = world.domain("failing.internal", 1).await;
+    let failing = dns.domain("failing.internal", 1).await;
     failing[0].set_fault(Fault::ServFail);
     let names = [
         "closed.corp.internal",
         "public.corp.internal",
-        "nobody.corp.internal",
-        "nobody.unknown.internal",
+        "missing.corp.internal",
+        "missing.unknown.internal",
         "a.silent.internal",
         "a.failing.internal",
-        "nobody",
+        "missing",
     ];
     let urls = names.map(|name| format!("https://{name}:{port}/in"));
-    let told = |attempt: &Value| {
-        let mut told = attempt.clone();
-        let own = told.as_object_mut().unwrap();
-        own.retain(|key, _| !matches!(key.as_str(), "id" | "event_id" | "created_at"));
-        told
+    let without_ids = |attempt: &Value| {
+        let mut attempt = attempt.clone();
+        let fields = attempt.as_object_mut().unwrap();
+        fields.retain(|key, _| !matches!(key.as_str(), "id" | "event_id" | "created_at"));
+        attempt
     };
-    let attempts: Vec<Value> = first_attempts(&app, &urls).await.iter().map(told).collect();
+    let attempts: Vec<Value> = first_attempts(&app, &urls).await.iter().map(without_ids).collect();
     for (url, attempt) in urls.iter().zip(&attempts) {
         assert!(is_blocked(attempt), "{url}: {attempt}");
         assert_eq!(attempt, &attempts[0], "{url}");

@@ -1,4 +1,4 @@
-//! Which mail a webhook is told of.
+//! Which mail is sent to which webhook.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tempmail_tests::{Receiver, SmtpClient, smtp};
 
-use super::{nothing_waits, webhook_of, webhook_to, with_receiver};
+use super::{app_and_receiver, create_webhook, create_webhook_as, wait_until_delivered};
 
-/// Mails of the mixture.
+/// Mails with random recipients.
 const MAILS: usize = 80;
 
-/// Of which tenant's mailbox an address is.
+/// The tenant whose webhook gets mail to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// The first.
+    /// The default tenant.
     Harbour,
-    /// The second.
+    /// The other tenant.
     Acme,
-    /// Of no tenant's mailbox.
-    Nobody,
+    /// None: it is not a tenant's mailbox.
+    NoTenant,
 }
 
 const ADDRESSES: [(&str, Owner); 13] = [
@@ -31,32 +31,32 @@ const ADDRESSES: [(&str, Owner); 13] = [
     ("box+tag@ships.example", Owner::Harbour),
     ("acme@inbox.localhost", Owner::Acme),
     ("box@boats.example", Owner::Acme),
-    // Read with the tenants' tokens, and in nobody's mailbox.
-    ("any@ships.example", Owner::Nobody),
-    ("any@boats.example", Owner::Nobody),
-    ("shared@inbox.localhost", Owner::Nobody),
-    ("shared+tag@inbox.localhost", Owner::Nobody),
+    // Tenants read these with their tokens, but they are not in a mailbox.
+    ("any@ships.example", Owner::NoTenant),
+    ("any@boats.example", Owner::NoTenant),
+    ("shared@inbox.localhost", Owner::NoTenant),
+    ("shared+tag@inbox.localhost", Owner::NoTenant),
     // A mailbox without a tenant.
-    ("free@inbox.localhost", Owner::Nobody),
-    ("free+tag@inbox.localhost", Owner::Nobody),
+    ("free@inbox.localhost", Owner::NoTenant),
+    ("free+tag@inbox.localhost", Owner::NoTenant),
 ];
 
-/// Subject and address of everything that a receiver was told of.
-fn told(receiver: &Receiver) -> Vec<(String, String)> {
+/// Subject and address of every event that a receiver got, sorted.
+fn received_events(receiver: &Receiver) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let of = |event: serde_json::Value| (text(&event["data"]["subject"]), text(&event["data"]["address"]));
-    let mut told: Vec<_> = receiver.requests().iter().map(|request| of(request.event())).collect();
-    told.sort_unstable();
-    told
+    let mut events: Vec<_> = receiver.requests().iter().map(|request| of(request.event())).collect();
+    events.sort_unstable();
+    events
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "where it fails this tells what led to it")]
-async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
+#[expect(clippy::print_stdout, reason = "a failure shows the seed")]
+async fn sends_each_recipient_only_to_the_tenant_of_its_mailbox() {
     let seed: u64 = rand::rng().random();
     println!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
-    let (app, harbours) = with_receiver().await;
+    let (app, harbours) = app_and_receiver().await;
     let acmes = Receiver::start().await;
     let acme = app.another_tenant("acme").await;
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -68,8 +68,8 @@ async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
         app.mailbox(Some(&acme.pro), address).await;
     }
     app.mailbox(None, "free@inbox.localhost").await;
-    webhook_to(&app, &harbours.url()).await;
-    webhook_of(&app, &acme.pro, &acmes.url()).await;
+    create_webhook(&app, &harbours.url()).await;
+    create_webhook_as(&app, &acme.pro, &acmes.url()).await;
 
     let mut expected: [BTreeSet<(String, String)>; 2] = Default::default();
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -81,7 +81,7 @@ async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
             let of = match owner {
                 Owner::Harbour => &mut expected[0],
                 Owner::Acme => &mut expected[1],
-                Owner::Nobody => continue,
+                Owner::NoTenant => continue,
             };
             of.insert((subject.clone(), (*address).to_owned()));
         }
@@ -89,19 +89,19 @@ async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
         let message = smtp::message("ada@client.example", &subject, "");
         assert_eq!(client.transact("ada@client.example", &addresses, &message).await.code, 250);
     }
-    nothing_waits(&app).await;
+    wait_until_delivered(&app).await;
     for (receiver, expected) in [&harbours, &acmes].into_iter().zip(expected) {
-        assert_eq!(told(receiver), expected.into_iter().collect::<Vec<_>>());
+        assert_eq!(received_events(receiver), expected.into_iter().collect::<Vec<_>>());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_from_before_the_webhook_is_not_told_of() {
-    let (app, receiver) = with_receiver().await;
+async fn does_not_send_mail_from_before_the_webhook() {
+    let (app, receiver) = app_and_receiver().await;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "before", "").await;
-    webhook_to(&app, &receiver.url()).await;
+    create_webhook(&app, &receiver.url()).await;
     app.deliver("name@inbox.localhost", "after", "").await;
-    nothing_waits(&app).await;
-    assert_eq!(told(&receiver), [("after".to_owned(), "name@inbox.localhost".to_owned())]);
+    wait_until_delivered(&app).await;
+    assert_eq!(received_events(&receiver), [("after".to_owned(), "name@inbox.localhost".to_owned())]);
 }

@@ -1,15 +1,16 @@
-//! The request that tells of a mail.
+//! The request for a mail.
 
 use serde_json::json;
+use tempmail_tests::rows::count_pending_events;
 use tempmail_tests::wait::eventually;
 
-use super::{deliveries, listed, webhook_to, with_receiver};
+use super::{app_and_receiver, create_webhook, get_webhook, list_attempts};
 use crate::pro_api::is_time;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_to_a_mailbox_is_told_signed_and_recorded() {
-    let (app, receiver) = with_receiver().await;
-    let webhook = webhook_to(&app, &receiver.url()).await;
+async fn sends_signs_and_records_a_mail_to_a_mailbox() {
+    let (app, receiver) = app_and_receiver().await;
+    let webhook = create_webhook(&app, &receiver.url()).await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name+tag@inbox.localhost", "Hello", "").await;
     let request = receiver.wait_for_requests(1).await.remove(0);
@@ -39,14 +40,15 @@ async fn a_mail_to_a_mailbox_is_told_signed_and_recorded() {
     assert_eq!(request.header("x-webhook-id"), id);
     assert_eq!(request.header("content-type"), "application/json");
     assert!(request.is_signed_by(&webhook.secret) && !request.is_signed_by("whsec_AAAA"));
-    let attempt = eventually("it is recorded", || async { deliveries(&app, &webhook).await.pop() }).await;
+    let attempt =
+        eventually("the attempt is recorded", || async { list_attempts(&app, &webhook).await.pop() }).await;
     is_time(&attempt["created_at"]);
     assert_eq!(
         (&attempt["event_id"], &attempt["status_code"], &attempt["error"], &attempt["attempt"]),
         (&json!(id), &json!(204), &json!(null), &json!(1))
     );
-    let listed = listed(&app, &webhook).await;
-    is_time(&listed["last_triggered_at"]);
-    assert_eq!((&listed["status"], &listed["failure_count"]), (&json!("active"), &json!(0)));
-    assert_eq!(app.count("SELECT count(*) FROM webhook_event").await, 0);
+    let webhook = get_webhook(&app, &webhook).await;
+    is_time(&webhook["last_triggered_at"]);
+    assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
+    assert_eq!(count_pending_events(&app.pool).await, 0);
 }

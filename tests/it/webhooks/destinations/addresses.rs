@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{OUTSIDE, WEB, guarded, neighbours, receiver_at};
+use super::{ALLOWED_PORT, PUBLIC_DOMAIN, app_without_private_networks, loopback_addresses, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked, outcome};
 
-/// One or more of each network that is not public, and of each form that has IPv4 inside.
+/// Addresses of each network that is not public, and of each form of IPv6 that embeds IPv4.
 const NOT_PUBLIC: [&str; 53] = [
     "0.0.0.0",
     "0.1.2.3",
@@ -63,58 +63,58 @@ const NOT_PUBLIC: [&str; 53] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_whose_address_is_not_public_is_blocked() {
-    let (world, app) = guarded().await;
-    let (here, _) = neighbours();
-    let receiver = receiver_at(here, WEB, &[OUTSIDE]).await;
-    let mapped: IpAddr = here.to_ipv6_mapped().into();
+async fn blocks_names_with_an_address_that_is_not_public() {
+    let (dns, app) = app_without_private_networks().await;
+    let (loopback, _) = loopback_addresses();
+    let receiver = receiver_at(loopback, ALLOWED_PORT, &[PUBLIC_DOMAIN]).await;
+    let mapped: IpAddr = loopback.to_ipv6_mapped().into();
     let (public_v4, public_v6): (IpAddr, IpAddr) =
         ("8.8.8.8".parse().unwrap(), "2001:4860:4860::8888".parse().unwrap());
     let local_v6: IpAddr = "::1".parse().unwrap();
     let mut answers: Vec<Vec<IpAddr>> =
         NOT_PUBLIC.iter().map(|address| vec![address.parse().unwrap()]).collect();
     answers.extend([
-        vec![here.into()],
+        vec![loopback.into()],
         vec![mapped],
-        // One that is not public is enough.
-        vec![public_v4, here.into()],
-        vec![here.into(), public_v4],
+        // One address that is not public is enough.
+        vec![public_v4, loopback.into()],
+        vec![loopback.into(), public_v4],
         vec![public_v4, local_v6],
-        vec![public_v6, here.into()],
+        vec![public_v6, loopback.into()],
         vec![public_v4, public_v6, mapped],
     ]);
     let mut urls = Vec::new();
     for (index, addresses) in answers.iter().enumerate() {
-        let name = format!("a{index}.{OUTSIDE}");
-        world.set_addresses(&name, addresses).await;
-        urls.push(format!("https://{name}:{WEB}/in"));
+        let name = format!("a{index}.{PUBLIC_DOMAIN}");
+        dns.set_addresses(&name, addresses).await;
+        urls.push(format!("https://{name}:{ALLOWED_PORT}/in"));
     }
-    // Aliases lead nowhere else, be it to a name that may not be called by itself.
-    world.domain("corp.internal", 1).await;
-    world.set_addresses("vault.corp.internal", &[here.into()]).await;
+    // Aliases are followed, also to a name that a URL may not have.
+    dns.domain("corp.internal", 1).await;
+    dns.set_addresses("vault.corp.internal", &[loopback.into()]).await;
     for (name, target) in [("alias", "vault.corp.internal"), ("chain", "alias.guarded.example")] {
-        world.set_cname(&format!("{name}.{OUTSIDE}"), target).await;
-        urls.push(format!("https://{name}.{OUTSIDE}:{WEB}/in"));
+        dns.set_cname(&format!("{name}.{PUBLIC_DOMAIN}"), target).await;
+        urls.push(format!("https://{name}.{PUBLIC_DOMAIN}:{ALLOWED_PORT}/in"));
     }
-    urls.push(format!("https://a0.{OUTSIDE}/in"));
+    urls.push(format!("https://a0.{PUBLIC_DOMAIN}/in"));
     for (url, attempt) in urls.iter().zip(first_attempts(&app, &urls).await) {
         let addresses = urls.iter().position(|one| one == url).and_then(|index| answers.get(index));
         assert!(is_blocked(&attempt), "{url} at {addresses:?}: {attempt}");
     }
     assert_eq!(receiver.connection_count(), 0);
-    let asked = world.recursive_server().queries();
+    let queries = dns.recursive_server().queries();
     for (index, addresses) in answers.iter().enumerate() {
-        let name = format!("a{index}.{OUTSIDE}.");
-        let families = asked.iter().filter(|asked| asked.name.eq_ignore_ascii_case(&name)).count();
-        assert!(families >= 2, "both families of {addresses:?} are asked for: {families}");
+        let name = format!("a{index}.{PUBLIC_DOMAIN}.");
+        let count = queries.iter().filter(|query| query.name.eq_ignore_ascii_case(&name)).count();
+        assert!(count >= 2, "both families of {addresses:?} are queried: {count}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_outside_that_has_no_address_is_no_secret() {
-    let (world, app) = guarded().await;
-    world.set_txt(&format!("text.{OUTSIDE}"), &["no address"]).await;
-    let urls = ["nobody", "text"].map(|name| format!("https://{name}.{OUTSIDE}/in"));
+async fn reports_a_public_name_without_an_address_as_dns_failure() {
+    let (dns, app) = app_without_private_networks().await;
+    dns.set_txt(&format!("text.{PUBLIC_DOMAIN}"), &["no address"]).await;
+    let urls = ["missing", "text"].map(|name| format!("https://{name}.{PUBLIC_DOMAIN}/in"));
     for (url, attempt) in urls.iter().zip(first_attempts(&app, &urls).await) {
         assert_eq!(outcome(&attempt), (0, Some("dns_failure")), "{url}: {attempt}");
     }

@@ -1,27 +1,28 @@
-//! The OpenAPI document describes what webhooks are sent.
+//! The OpenAPI document describes the requests to webhooks.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{webhook_to, with_receiver};
+use super::{app_and_receiver, create_webhook};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_has_every_header_and_field_of_a_request_and_no_other() {
-    let (app, receiver) = with_receiver().await;
+async fn documents_every_header_and_field_of_a_request_and_no_other() {
+    let (app, receiver) = app_and_receiver().await;
     let document = app.request(Method::GET, "/openapi.json").send().await.expect(200);
     let described = &document["webhooks"]["email.received"]["post"];
-    webhook_to(&app, &receiver.url()).await;
+    create_webhook(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "Hello", "").await;
     let request = receiver.wait_for_requests(1).await.remove(0);
 
-    let named = described["parameters"].as_array().unwrap().iter();
-    let mut named: Vec<String> = named.map(|one| one["name"].as_str().unwrap().to_lowercase()).collect();
+    let documented = described["parameters"].as_array().unwrap().iter();
+    let mut documented: Vec<String> =
+        documented.map(|one| one["name"].as_str().unwrap().to_lowercase()).collect();
     let sent = request.headers.keys().map(ToString::to_string);
     let mut sent: Vec<String> = sent.filter(|name| name.contains("webhook-")).collect();
-    named.sort();
+    documented.sort();
     sent.sort();
-    assert_eq!(named, sent);
+    assert_eq!(documented, sent);
 
     let mut schema = described["requestBody"]["content"]["application/json"]["schema"].clone();
     schema["components"] = document["components"].clone();

@@ -1,4 +1,4 @@
-//! What a receiver says stays with it.
+//! Nothing that a receiver sends is stored, shown or logged.
 
 use std::net::Ipv4Addr;
 
@@ -6,19 +6,19 @@ use reqwest::Method;
 use tempmail_tests::receiver::{Identity, Reaction};
 use tempmail_tests::{Receiver, log};
 
-use super::{impatient, reacting};
+use super::{app_with_short_timeout, receiver_with};
 use crate::security::at_rest::rows;
 use crate::webhooks::first_attempts;
 
-/// In everything that is said.
+/// In every part of the responses.
 const WORD: &str = "plotka";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_an_answer_is_in_the_database_an_answer_of_ours_or_the_log() {
-    let app = impatient().await;
+async fn keeps_nothing_of_a_response() {
+    let app = app_with_short_timeout().await;
     let fields = "Content-Length: 12\r\nX-Said: plotka-field\r\nPlotka: 1\r\nSet-Cookie: plotka-cookie=1\r\n\r\nplotka-body!";
     let mut receivers = Vec::new();
-    for octets in [
+    for response in [
         format!("HTTP/1.1 200 plotka-reason\r\n{fields}"),
         format!("HTTP/1.1 404 plotka-reason\r\n{fields}"),
         format!("HTTP/1.1 500 plotka-reason\r\n{fields}"),
@@ -28,7 +28,7 @@ async fn nothing_of_an_answer_is_in_the_database_an_answer_of_ours_or_the_log() 
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nplotka-chunk\r\n".to_owned(),
         "plotka-protocol\r\n\r\n".to_owned(),
     ] {
-        receivers.push(reacting(Reaction::RawBytes(octets)).await);
+        receivers.push(receiver_with(Reaction::RawBytes(response)).await);
     }
     for identity in [Identity::issued_for(&["plotka.example"]), Identity::self_signed(&["plotka.example"])] {
         receivers.push(Receiver::start_at((Ipv4Addr::LOCALHOST, 0).into(), &identity).await);
@@ -37,7 +37,10 @@ async fn nothing_of_an_answer_is_in_the_database_an_answer_of_ours_or_the_log() 
     let attempts = first_attempts(&app, &urls).await;
     let listed = app.request(Method::GET, "/pro/api/webhooks").bearer(&app.tenant.pro).send().await;
     let stored = rows(&app.pool).await;
-    assert!(stored.contains("webhook_delivery_") && stored.contains("connection_failed"), "it is looked at");
+    assert!(
+        stored.contains("webhook_delivery_") && stored.contains("connection_failed"),
+        "the search finds attempts"
+    );
     let log = log::captured();
     for (place, text) in [
         ("the attempts", format!("{attempts:?}")),
