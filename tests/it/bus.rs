@@ -101,7 +101,7 @@ async fn without_reconnections(scenario: impl AsyncFn(&BusPair)) {
     }
 }
 
-/// Ids of the connections that a server has, but for the one that asks.
+/// Ids of the connections that a server has, but for the one that lists them.
 fn clients(redis: &RedisServer) -> BTreeSet<u64> {
     let list: String = redis.query(&["CLIENT", "LIST"]);
     let others = list.lines().filter(|line| !line.contains("cmd=client"));

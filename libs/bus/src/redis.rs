@@ -2,7 +2,7 @@
 //!
 //! The process' own limits decide first, then Redis, while it is connected. It counts as connected while
 //! commands are answered within 500 ms and a probe comes back over the channel within 2 s; otherwise both
-//! connections are dropped and made again (after at most 1 s each time), limits hold in each process alone
+//! connections are dropped and reestablished (after waits of at most 1 s), limits hold in each process alone
 //! until then, and no request waits for Redis. So at most as many permits and requests are granted as there
 //! are processes times the limit.
 //!

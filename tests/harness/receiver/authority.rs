@@ -25,9 +25,9 @@ struct Authority {
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
     let mut params = CertificateParams::new(Vec::new()).expect("a certificate needs no name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().expect("a key can be made");
-    let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate can be made");
-    let directory = tempfile::tempdir().expect("a directory can be made");
+    let key = KeyPair::generate().expect("a key can be created");
+    let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate can be created");
+    let directory = tempfile::tempdir().expect("a directory can be created");
     std::fs::write(directory.path().join("ca.pem"), issuer.pem()).expect("a file can be written");
     Authority { issuer, directory }
 });
@@ -62,8 +62,9 @@ impl Identity {
     /// # Panics
     /// As [`issued_for`](Self::issued_for).
     pub fn self_signed(names: &[&str]) -> Self {
-        let made = rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be made");
-        Self { certificate: made.cert.der().clone(), key: key_of(&made.signing_key) }
+        let identity =
+            rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be created");
+        Self { certificate: identity.cert.der().clone(), key: key_of(&identity.signing_key) }
     }
 
     /// Settings of a TLS server with this certificate.
@@ -80,8 +81,8 @@ impl Identity {
     fn issue(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::new(owned(names)).expect("the names are valid");
         change(&mut params);
-        let key = KeyPair::generate().expect("a key can be made");
-        let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be made");
+        let key = KeyPair::generate().expect("a key can be created");
+        let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be created");
         Self { certificate: certificate.der().clone(), key: key_of(&key) }
     }
 }

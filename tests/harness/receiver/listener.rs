@@ -91,7 +91,7 @@ fn listen(address: SocketAddr) -> TcpListener {
         SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),
         SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6(),
     };
-    let socket = socket.expect("a socket can be made");
+    let socket = socket.expect("a socket can be created");
     socket.set_reuseaddr(true).expect("an option can be set");
     socket.bind(address).expect("loopback has the address");
     socket.listen(BACKLOG).expect("the address is free")

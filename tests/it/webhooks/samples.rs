@@ -90,7 +90,7 @@ fn is_installed(program: &str, version: &str) -> bool {
 
 /// The sample, as a file of its own.
 fn write(language: &str, name: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory can be made");
+    let directory = tempfile::tempdir().expect("a directory can be created");
     let file = directory.path().join(name);
     std::fs::write(&file, sample(language)).expect("a file can be written");
     (directory, file)
@@ -108,7 +108,7 @@ async fn check_sample(mut command: Command) {
     let address = free_port();
     command.env("WEBHOOK_SECRET", &secret).env("PORT", address.port().to_string());
     let sample = Binary::spawn(command);
-    let http = reqwest::Client::builder().no_proxy().build().expect("a client can be made");
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client can be created");
     let send = async |request: SampleRequest| {
         let request = http.post(format!("http://{address}/in")).headers(request.headers).body(request.body);
         request.send().await.ok().map(|answer| answer.status().as_u16())

@@ -42,13 +42,13 @@ async fn keeps_nothing_of_a_response() {
         "the search finds attempts"
     );
     let log = log::captured();
-    for (place, text) in [
+    for (source, text) in [
         ("the attempts", format!("{attempts:?}")),
         ("the webhooks", listed.text()),
         ("the database", stored),
         ("the log", log),
     ] {
         let line = text.lines().find(|line| line.to_lowercase().contains(WORD));
-        assert!(line.is_none(), "in {place}: {line:?}");
+        assert!(line.is_none(), "in {source}: {line:?}");
     }
 }
