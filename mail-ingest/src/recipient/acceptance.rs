@@ -1,74 +1,76 @@
-//! From what is known of a recipient to yes or no. Says what `accept_mail` would say now.
+//! Accepts or rejects a recipient by the facts of the store, as `accept_mail` would now.
 
 use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_store::{MailboxFacts, RecipientFacts};
 
-use crate::smtp::RecipientRefusal;
+use crate::smtp::RecipientRejection;
 
-/// A recipient that mail is accepted for.
+/// An accepted recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Accepting {
-    /// A shared inbox.
-    pub shared: bool,
-    /// What its mailbox can take.
-    pub room: Room,
+pub(super) struct Acceptance {
+    /// Whether it is a shared inbox.
+    pub(super) shared: bool,
+    /// What is left of the quota of its mailbox.
+    pub(super) quota_left: QuotaLeft,
 }
 
-/// Octets that a recipient can take.
+/// What is left of the quota of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// It has no mailbox: other bounds hold, which are looked at when mail is stored.
+pub(super) enum QuotaLeft {
+    /// It has no mailbox: other bounds apply, which are checked when mail is stored.
     NoMailbox,
-    /// Nobody declared a size yet.
-    NotAsked,
-    /// Left in its quota.
-    Octets(i64),
+    /// The usage was not read, since no size was declared.
+    Unknown,
+    /// Bytes left; negative if the quota is exceeded already.
+    Bytes(i64),
 }
 
-impl Room {
-    /// Whether a message of the declared size (0: none was) fits, as far as this tells.
-    pub fn fits(self, size: u64) -> Option<bool> {
+impl QuotaLeft {
+    /// Whether a message of the declared size (0: none) fits; `None` if the usage must be read.
+    pub(super) fn fits(self, size: u64) -> Option<bool> {
         match self {
             Self::NoMailbox => Some(true),
             _ if size == 0 => Some(true),
-            Self::NotAsked => None,
-            Self::Octets(room) => Some(i64::try_from(size).is_ok_and(|size| size <= room)),
+            Self::Unknown => None,
+            Self::Bytes(left) => Some(i64::try_from(size).is_ok_and(|size| size <= left)),
         }
     }
 }
 
-/// Judges a recipient by what the store knows of it.
-pub fn judge(
+/// Accepts or rejects a recipient.
+pub(super) fn decide(
     address: &RecipientAddress,
     reserved: Reservation,
     facts: RecipientFacts,
     size: u64,
-) -> Result<Accepting, RecipientRefusal> {
+) -> Result<Acceptance, RecipientRejection> {
     let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = facts else {
-        return Err(RecipientRefusal::NotOurs);
+        return Err(RecipientRejection::NotServed);
     };
     if system && address.has_non_ascii_local_part() {
-        return Err(RecipientRefusal::NonAscii);
+        return Err(RecipientRejection::NonAscii);
     }
-    let accepting = match mailbox {
-        MailboxFacts::Held => return Err(RecipientRefusal::Unknown),
+    let acceptance = match mailbox {
+        MailboxFacts::Held => return Err(RecipientRejection::Unknown),
         MailboxFacts::Present { room } => {
-            Accepting { shared: false, room: room.map_or(Room::NotAsked, Room::Octets) }
+            Acceptance { shared: false, quota_left: room.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes) }
         }
-        MailboxFacts::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
+        MailboxFacts::Absent if !system => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
         MailboxFacts::Absent => match reserved {
-            Reservation::Platform => Accepting { shared: false, room: Room::NoMailbox },
-            Reservation::None if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
-            Reservation::None | Reservation::Refused => return Err(RecipientRefusal::Unknown),
+            Reservation::Platform => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
+            Reservation::None if shared_inboxes => {
+                Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox }
+            }
+            Reservation::None | Reservation::Refused => return Err(RecipientRejection::Unknown),
         },
     };
     if suspended {
-        return Err(RecipientRefusal::Suspended);
+        return Err(RecipientRejection::Suspended);
     }
-    if accepting.room.fits(size) == Some(false) {
-        return Err(RecipientRefusal::MailboxFull);
+    if acceptance.quota_left.fits(size) == Some(false) {
+        return Err(RecipientRejection::MailboxFull);
     }
-    Ok(accepting)
+    Ok(acceptance)
 }
 
 #[cfg(test)]
@@ -91,19 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn each_case_has_its_answer() {
-        use RecipientRefusal::{MailboxFull, NonAscii, NotOurs, Suspended, Unknown};
+    fn decides_each_case() {
+        use RecipientRejection::{MailboxFull, NonAscii, NotServed, Suspended, Unknown};
         let plain = RecipientAddress::parse("a@b.example").unwrap();
         let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
-        let shared = Accepting { shared: true, room: Room::NoMailbox };
-        let own = Accepting { shared: false, room: Room::NoMailbox };
+        let shared = Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox };
+        let own = Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox };
         let mailbox = |room| with(|_, _, _, mailbox| *mailbox = MailboxFacts::Present { room });
         let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, MailboxFacts::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, facts, size, expected) in [
-            (&plain, Reservation::None, RecipientFacts::NotServed, 0, Err(NotOurs)),
+            (&plain, Reservation::None, RecipientFacts::NotServed, 0, Err(NotServed)),
             (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
             (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
             (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
@@ -119,20 +121,20 @@ mod tests {
                 Reservation::None,
                 mailbox(None),
                 0,
-                Ok(Accepting { shared: false, room: Room::NotAsked }),
+                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Unknown }),
             ),
             (
                 &plain,
                 Reservation::None,
                 mailbox(Some(5)),
                 5,
-                Ok(Accepting { shared: false, room: Room::Octets(5) }),
+                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Bytes(5) }),
             ),
             (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
             (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
         ] {
             assert_eq!(
-                judge(address, reserved, facts, size),
+                decide(address, reserved, facts, size),
                 expected,
                 "{address:?} {reserved:?} {facts:?} {size}"
             );
