@@ -74,7 +74,7 @@ impl CapacityGate {
     async fn refresh(&self, store: &Store, clock: &dyn Clock, limits: &Limits) -> Result<(), StoreError> {
         let usage = store.store_usage(clock.now()).await?;
         self.0.shared_inboxes_full.store(usage.shared >= limits.shared_bytes, Ordering::Relaxed);
-        self.0.store_full.store(usage.whole >= limits.store_bytes, Ordering::Relaxed);
+        self.0.store_full.store(usage.total >= limits.store_bytes, Ordering::Relaxed);
         let postmaster = store
             .default_system_domain()
             .await?

@@ -134,7 +134,7 @@ impl Worker {
     ///
     /// # Errors
     /// The first pass that failed; the others still ran.
-    pub async fn pass(&self) -> anyhow::Result<()> {
+    pub async fn run_once(&self) -> anyhow::Result<()> {
         let mut result = Ok(());
         for job in Job::ALL {
             let done = self.once(job).await.with_context(|| format!("pass of {}", job.name()));

@@ -15,5 +15,6 @@ mod sealer;
 pub mod timestamp;
 pub mod token;
 pub mod trace;
+pub mod verification;
 pub mod verify_token;
 pub mod webhook;

@@ -18,7 +18,7 @@ use crate::{Store, StoreError};
 
 /// An address as a tenant asks for it.
 #[derive(Debug, Clone, Copy)]
-pub struct InboxQuestion<'a> {
+pub struct InboxQuery<'a> {
     /// Whose token asks.
     pub tenant: Uuid,
     /// The exact address.
@@ -133,7 +133,7 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-const LIST_REMAINING: &str = "/* list_remaining */
+const LIST_REMAINING: &str = "/* filter_visible_messages */
     SELECT m.id FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)
     CROSS JOIN LATERAL (
         SELECT m.id FROM visible_message m
@@ -155,7 +155,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn scan_inbox(
         &self,
-        question: InboxQuestion<'_>,
+        question: InboxQuery<'_>,
         range: ScanRange,
         limit: i64,
         now: Timestamp,
@@ -179,7 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn clear_inbox(&self, question: InboxQuestion<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn clear_inbox(&self, question: InboxQuery<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let row = ask(CLEAR_INBOX, &question, now).fetch_one(self.pool()).await?;
         Ok(row.try_get(0)?)
     }
@@ -220,7 +220,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_remaining(
+    pub async fn filter_visible_messages(
         &self,
         messages: &[MessageRow],
         now: Timestamp,
@@ -237,7 +237,7 @@ impl Store {
 /// A statement over [`access!`] with its seven arguments.
 fn ask<'q>(
     statement: &'static str,
-    question: &InboxQuestion<'q>,
+    question: &InboxQuery<'q>,
     now: Timestamp,
 ) -> Query<'q, Postgres, PgArguments> {
     sqlx::query(statement)

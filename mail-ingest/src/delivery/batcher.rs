@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
-use tempmail_store::{DeliveryRules, NewMail, Outcome, RawData, Store, StoreError, Writer};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, RawData, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -41,9 +41,9 @@ pub(super) struct Batcher {
     store: Store,
     bus: SharedBus,
     clock: Arc<dyn Clock>,
-    rules: DeliveryRules,
+    limits: DeliveryLimits,
     in_flight: InFlight,
-    writer: Option<Writer>,
+    writer: Option<MailWriter>,
     /// When the connection was last used.
     used_at: Instant,
 }
@@ -53,10 +53,10 @@ impl Batcher {
         store: Store,
         bus: SharedBus,
         clock: Arc<dyn Clock>,
-        rules: DeliveryRules,
+        limits: DeliveryLimits,
         in_flight: InFlight,
     ) -> Self {
-        Self { store, bus, clock, rules, in_flight, writer: None, used_at: Instant::now() }
+        Self { store, bus, clock, limits, in_flight, writer: None, used_at: Instant::now() }
     }
 
     /// Runs until all senders are dropped and every queued mail has its outcome.
@@ -97,7 +97,7 @@ impl Batcher {
                 self.publish_arrivals(&outcomes);
                 for ((mail, outcome), reply) in mails.into_iter().zip(outcomes).zip(replies) {
                     let outcome = match outcome {
-                        Outcome::OverQuota(inboxes) => self.retry_after_expiry(mail, &inboxes).await,
+                        AcceptOutcome::OverQuota(inboxes) => self.retry_after_expiry(mail, &inboxes).await,
                         outcome => delivery_outcome(&outcome),
                     };
                     send_outcome(reply, outcome);
@@ -143,7 +143,7 @@ impl Batcher {
     }
 
     /// Executes the statement, and once more if a partition was missing.
-    async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<Outcome>, StoreError> {
+    async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
         match self.try_accept(mails).await {
             Err(error) if error.is_missing_partition() => {
                 create_partitions(&self.store, self.clock.now()).await?;
@@ -153,7 +153,7 @@ impl Batcher {
         }
     }
 
-    async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<Outcome>, StoreError> {
+    async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
         if self.used_at.elapsed() > PING_AFTER_IDLE
             && let Some(mut writer) = self.writer.take()
             && writer.is_alive().await
@@ -163,9 +163,9 @@ impl Batcher {
         self.used_at = Instant::now();
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(self.store.writer().await?),
+            none => none.insert(self.store.mail_writer().await?),
         };
-        let result = writer.accept_mail(self.rules, self.clock.now(), mails).await;
+        let result = writer.accept_mail(self.limits, self.clock.now(), mails).await;
         if let Err(error) = &result {
             self.handle_failure(error, mails.len());
         }
@@ -184,11 +184,11 @@ impl Batcher {
     }
 
     /// Publishes the arrivals of a committed batch as one hint.
-    fn publish_arrivals(&self, outcomes: &[Outcome]) {
+    fn publish_arrivals(&self, outcomes: &[AcceptOutcome]) {
         let arrivals: Vec<Arrival> = outcomes
             .iter()
             .flat_map(|outcome| match outcome {
-                Outcome::Stored(arrivals) => arrivals.as_slice(),
+                AcceptOutcome::Stored(arrivals) => arrivals.as_slice(),
                 _ => &[],
             })
             .copied()
@@ -207,8 +207,8 @@ fn take_batch(queued: &mut Vec<QueuedMail>) -> Vec<QueuedMail> {
         .take_while(|next| {
             let fits = bytes < BATCH_BYTES && recipients < BATCH_RECIPIENTS;
             bytes += match &next.mail.raw {
-                RawData::WithMessages(data) => data.len(),
-                RawData::StoredAhead => 0,
+                RawData::Inline(data) => data.len(),
+                RawData::StoredSeparately => 0,
             };
             recipients += next.mail.recipients.len();
             fits
@@ -222,11 +222,11 @@ fn send_outcome(reply: oneshot::Sender<DeliveryOutcome>, outcome: DeliveryOutcom
     let _ = reply.send(outcome);
 }
 
-fn delivery_outcome(outcome: &Outcome) -> DeliveryOutcome {
+fn delivery_outcome(outcome: &AcceptOutcome) -> DeliveryOutcome {
     match outcome {
-        Outcome::Stored(_) => DeliveryOutcome::Stored,
-        Outcome::RecipientGone => DeliveryOutcome::RecipientsChanged,
-        Outcome::OverQuota(_) => DeliveryOutcome::OverQuota,
+        AcceptOutcome::Stored(_) => DeliveryOutcome::Stored,
+        AcceptOutcome::RecipientGone => DeliveryOutcome::RecipientsChanged,
+        AcceptOutcome::OverQuota(_) => DeliveryOutcome::OverQuota,
     }
 }
 

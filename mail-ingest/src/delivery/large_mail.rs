@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{NewMail, RAW_PART_OCTETS, RawData, Store, StoreError};
+use tempmail_store::{NewMail, RAW_PART_BYTES, RawData, Store, StoreError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
@@ -45,11 +45,11 @@ impl LargeMailUploader {
     /// The outcome of the delivery. The data is deleted, or expires with its partition.
     pub(super) async fn upload(&self, mail: &mut NewMail) -> Result<Option<UploadedData>, DeliveryOutcome> {
         let data = match &mut mail.raw {
-            RawData::WithMessages(data) if is_large(data.len()) => std::mem::take(data),
+            RawData::Inline(data) if is_large(data.len()) => std::mem::take(data),
             _ => return Ok(None),
         };
-        mail.raw = RawData::StoredAhead;
-        let ahead = self.store.look_ahead(self.free_class, &mail.recipients, self.clock.now()).await;
+        mail.raw = RawData::StoredSeparately;
+        let ahead = self.store.preflight_delivery(self.free_class, &mail.recipients, self.clock.now()).await;
         let ahead = ahead.map_err(|error| unavailable(&error))?;
         if ahead.over_quota {
             return Err(DeliveryOutcome::OverQuota);
@@ -89,7 +89,7 @@ impl LargeMailUploader {
 }
 
 fn is_large(bytes: usize) -> bool {
-    i64::try_from(bytes).is_ok_and(|bytes| bytes > RAW_PART_OCTETS)
+    i64::try_from(bytes).is_ok_and(|bytes| bytes > RAW_PART_BYTES)
 }
 
 fn unavailable(error: &StoreError) -> DeliveryOutcome {

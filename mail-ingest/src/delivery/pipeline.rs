@@ -6,7 +6,7 @@ use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
-use tempmail_store::{DeliveryRules, NewMail, Store};
+use tempmail_store::{DeliveryLimits, NewMail, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -54,7 +54,8 @@ impl Delivery {
         let (queue, receiver) = mpsc::channel(QUEUE_LENGTH);
         let free_class = config.retention.free_hours;
         let inbox_bytes = config.limits.inbox_bytes;
-        let rules = DeliveryRules { free_class, inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX) };
+        let limits =
+            DeliveryLimits { free_class, inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX) };
         let in_flight = InFlight::default();
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
@@ -64,7 +65,7 @@ impl Delivery {
             large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock), free_class),
             in_flight: in_flight.clone(),
         };
-        let batcher = tokio::spawn(Batcher::new(store, bus, clock, rules, in_flight).run(receiver));
+        let batcher = tokio::spawn(Batcher::new(store, bus, clock, limits, in_flight).run(receiver));
         (Self { queue, context: Arc::new(context) }, batcher)
     }
 

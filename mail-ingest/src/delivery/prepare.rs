@@ -54,7 +54,7 @@ pub(super) async fn prepare(
         .collect::<Option<Vec<_>>>()?;
     Some(NewMail {
         id,
-        raw: RawData::WithMessages(raw),
+        raw: RawData::Inline(raw),
         for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
         sender: mail.sender.replace('\0', "\u{fffd}"),
         from_text: summary.from_text,
@@ -96,7 +96,7 @@ mod tests {
     use crate::memory::MemoryBudget;
 
     fn decompressed(mail: &NewMail) -> Vec<u8> {
-        let RawData::WithMessages(raw) = &mail.raw else { panic!("prepare stores nothing") };
+        let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing") };
         zstd::decode_all(raw.as_slice()).unwrap()
     }
 

@@ -1,7 +1,7 @@
-//! Accepts or rejects a recipient by the facts of the store, as `accept_mail` would now.
+//! Accepts or rejects a recipient by its status in the store, as `accept_mail` would now.
 
 use tempmail_model::address::{RecipientAddress, Reservation};
-use tempmail_store::{MailboxFacts, RecipientFacts};
+use tempmail_store::{RecipientMailbox, RecipientStatus};
 
 use crate::smtp::RecipientRejection;
 
@@ -41,22 +41,22 @@ impl QuotaLeft {
 pub(super) fn decide(
     address: &RecipientAddress,
     reserved: Reservation,
-    facts: RecipientFacts,
+    status: RecipientStatus,
     size: u64,
 ) -> Result<Acceptance, RecipientRejection> {
-    let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = facts else {
+    let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = status else {
         return Err(RecipientRejection::NotServed);
     };
     if system && address.has_non_ascii_local_part() {
         return Err(RecipientRejection::NonAscii);
     }
     let acceptance = match mailbox {
-        MailboxFacts::Held => return Err(RecipientRejection::Unknown),
-        MailboxFacts::Present { room } => {
-            Acceptance { shared: false, quota_left: room.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes) }
+        RecipientMailbox::Held => return Err(RecipientRejection::Unknown),
+        RecipientMailbox::Present { quota_left } => {
+            Acceptance { shared: false, quota_left: quota_left.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes) }
         }
-        MailboxFacts::Absent if !system => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
-        MailboxFacts::Absent => match reserved {
+        RecipientMailbox::Absent if !system => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
+        RecipientMailbox::Absent => match reserved {
             Reservation::Platform => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
             Reservation::None if shared_inboxes => {
                 Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox }
@@ -77,19 +77,19 @@ pub(super) fn decide(
 mod tests {
     use super::*;
 
-    const SYSTEM: RecipientFacts = RecipientFacts::Served {
+    const SYSTEM: RecipientStatus = RecipientStatus::Served {
         system: true,
         shared_inboxes: true,
         suspended: false,
-        mailbox: MailboxFacts::Absent,
+        mailbox: RecipientMailbox::Absent,
     };
 
-    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut MailboxFacts)) -> RecipientFacts {
-        let mut facts = SYSTEM;
-        if let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = &mut facts {
+    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut RecipientMailbox)) -> RecipientStatus {
+        let mut status = SYSTEM;
+        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = &mut status {
             change(system, shared_inboxes, suspended, mailbox);
         }
-        facts
+        status
     }
 
     #[test]
@@ -99,13 +99,14 @@ mod tests {
         let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
         let shared = Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox };
         let own = Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox };
-        let mailbox = |room| with(|_, _, _, mailbox| *mailbox = MailboxFacts::Present { room });
-        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, MailboxFacts::Held));
+        let mailbox =
+            |quota_left| with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { quota_left });
+        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
-        for (address, reserved, facts, size, expected) in [
-            (&plain, Reservation::None, RecipientFacts::NotServed, 0, Err(NotServed)),
+        for (address, reserved, status, size, expected) in [
+            (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotServed)),
             (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
             (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
             (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
@@ -134,9 +135,9 @@ mod tests {
             (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
         ] {
             assert_eq!(
-                decide(address, reserved, facts, size),
+                decide(address, reserved, status, size),
                 expected,
-                "{address:?} {reserved:?} {facts:?} {size}"
+                "{address:?} {reserved:?} {status:?} {size}"
             );
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock;
-use tempmail_store::{RecipientFacts, RecipientQuery, RecipientReader, Store};
+use tempmail_store::{RecipientQuery, RecipientReader, RecipientStatus, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use super::acceptance::{Acceptance, decide};
@@ -60,24 +60,28 @@ impl Lookup {
             .iter()
             .flat_map(|request| request.addresses.iter().map(|address| (address, request.size > 0)))
             .zip(&reservations)
-            .map(|((address, room), reserved)| RecipientQuery { address, room, reserved: *reserved })
+            .map(|((address, with_quota_left), reserved)| RecipientQuery {
+                address,
+                with_quota_left,
+                reserved: *reserved,
+            })
             .collect();
-        let mut facts = Vec::with_capacity(queries.len());
+        let mut statuses = Vec::with_capacity(queries.len());
         for chunk in queries.chunks(STATEMENT_RECIPIENTS_MAX) {
             match self.find(chunk).await {
-                Some(found) => facts.extend(found.into_iter().map(Some)),
-                None => facts.extend(chunk.iter().map(|_| None)),
+                Some(found) => statuses.extend(found.into_iter().map(Some)),
+                None => statuses.extend(chunk.iter().map(|_| None)),
             }
         }
-        let mut facts = facts.into_iter().zip(reservations);
+        let mut statuses = statuses.into_iter().zip(reservations);
         for LookupRequest { addresses, size, reply } in requests {
             let decided = addresses
                 .into_iter()
-                .zip(&mut facts)
-                .map(|(address, (facts, reserved))| {
-                    let decision = facts
+                .zip(&mut statuses)
+                .map(|(address, (status, reserved))| {
+                    let decision = status
                         .ok_or(RecipientRejection::Unavailable)
-                        .and_then(|facts| decide(&address, reserved, facts, size));
+                        .and_then(|status| decide(&address, reserved, status, size));
                     (address, decision)
                 })
                 .collect();
@@ -86,12 +90,12 @@ impl Lookup {
         }
     }
 
-    /// The facts of the recipients; `None` if Postgres does not return them.
-    async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientFacts>> {
+    /// The statuses of the recipients; `None` if Postgres does not return them.
+    async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientStatus>> {
         let found =
             tokio::time::timeout(STATEMENT_TIMEOUT, self.reader.find(queries, self.clock.now())).await;
         let problem = match found {
-            Ok(Ok(facts)) if facts.len() == queries.len() => return Some(facts),
+            Ok(Ok(statuses)) if statuses.len() == queries.len() => return Some(statuses),
             Ok(Ok(_)) => "a recipient is missing in the result".to_owned(),
             Ok(Err(error)) => error.to_string(),
             Err(_) => "Postgres does not answer in time".to_owned(),

@@ -6,7 +6,7 @@ use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMessage, Outcome, RAW_PART_OCTETS, RawData};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, RAW_PART_BYTES, RawData};
 use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
 use super::{mail, store};
@@ -30,7 +30,7 @@ async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let sent = large(4 << 20);
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["box@inbox.localhost", "shared@inbox.localhost"];
     assert_eq!(client.transact("a@client.example", &recipients, &sent).await.code, 250);
     let parts = app.count("SELECT count(*) FROM raw WHERE class = 72").await;
@@ -49,7 +49,7 @@ async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
 async fn is_deleted_with_all_its_parts() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "box@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["box@inbox.localhost", "box+tag@inbox.localhost"];
     assert_eq!(client.transact("a@client.example", &recipients, &large(2 << 20)).await.code, 250);
     let parts = app.count(RAW_PARTS).await;
@@ -84,11 +84,13 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
         reserved: Reservation::None,
         size: 1_000,
     };
-    let ahead =
-        store(&app).look_ahead(RetentionClass::FREE, std::slice::from_ref(&recipient), now).await.unwrap();
+    let ahead = store(&app)
+        .preflight_delivery(RetentionClass::FREE, std::slice::from_ref(&recipient), now)
+        .await
+        .unwrap();
     assert_eq!((ahead.classes.as_slice(), ahead.over_quota), ([RetentionClass::PRO].as_slice(), false));
-    let mail = mail(RawData::StoredAhead, recipient, now);
-    let part = usize::try_from(RAW_PART_OCTETS).unwrap();
+    let mail = mail(RawData::StoredSeparately, recipient, now);
+    let part = usize::try_from(RAW_PART_BYTES).unwrap();
     store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2);
 
@@ -98,15 +100,15 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
     };
     retain(24).await;
     store(&app).ensure_message_partition(24_i16.try_into().unwrap(), now).await.unwrap();
-    let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
-    let mut writer = store(&app).writer().await.unwrap();
+    let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
+    let mut writer = store(&app).mail_writer().await.unwrap();
     let refused = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap_err();
     assert!(refused.is_retention_changed() && !refused.is_data_refused(), "{refused}");
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
 
     retain(72).await;
     let stored = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap();
-    assert!(matches!(stored[..], [Outcome::Stored(_)]), "{stored:?}");
+    assert!(matches!(stored[..], [AcceptOutcome::Stored(_)]), "{stored:?}");
     store(&app).discard_raw(mail.id, &ahead.classes).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2, "what is accepted is not discarded");
 }

@@ -85,7 +85,7 @@ impl Dispatcher {
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
         // What it had in hand is free at once, not only when its time is over.
-        if let Err(error) = self.desk.store.release_webhooks(self.desk.holder).await {
+        if let Err(error) = self.desk.store.release_webhook_leases(self.desk.holder).await {
             tracing::debug!(%error, "webhooks were not released");
         }
     }
@@ -136,7 +136,7 @@ impl Dispatcher {
     }
 
     async fn renew(&self, lanes: &Lanes) {
-        if let Err(error) = self.desk.store.hold_webhooks(self.desk.holder, &lanes.webhooks()).await {
+        if let Err(error) = self.desk.store.renew_webhook_leases(self.desk.holder, &lanes.webhooks()).await {
             tracing::debug!(%error, "webhooks in hand were not renewed");
         }
     }
