@@ -1,20 +1,24 @@
-//! Scripts against the state machine: whole, and in any split.
+//! Scripted clients, with their input whole and in any split.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tempmail_model::address::RecipientAddress;
+use tempmail_model::trace::Protocol;
 
-use super::data::DataLimits;
-use super::reply::RecipientRefusal;
-use super::{Action, RecipientToCheck, Session, Settings};
-use crate::delivery::{Protocol, ReceivedMail, Verdict};
+use super::Session;
 use crate::memory::MemoryBudget;
+use crate::smtp::action::Action;
+use crate::smtp::command::LINE_MAX;
+use crate::smtp::data::DataLimits;
+use crate::smtp::mail::{DeliveryOutcome, ReceivedMail};
+use crate::smtp::recipient::{PendingRecipient, RecipientRejection};
+use crate::smtp::settings::SessionSettings;
 
 const HELLO: &str = "EHLO client.example\r\n";
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> SessionSettings {
+    SessionSettings {
         hostname: "mx.example".into(),
         tls_offered: true,
         data: DataLimits { message_octets: 10_000, header_octets: 1_000, header_fields: 10 },
@@ -24,33 +28,33 @@ fn settings() -> Settings {
     }
 }
 
-fn session(settings: Settings) -> Session {
+fn session(settings: SessionSettings) -> Session {
     Session::new(Arc::new(settings), "192.0.2.1".parse().unwrap(), false)
 }
 
-/// The outside as the tests have it: `no…` does not exist, `later` can't be looked up.
-fn check(recipient: RecipientToCheck) -> Result<RecipientAddress, RecipientRefusal> {
+/// Recipients of the tests: `no…` is unknown, `later` can't be looked up, all others exist.
+fn check(recipient: PendingRecipient) -> Result<RecipientAddress, RecipientRejection> {
     match recipient {
-        RecipientToCheck::Postmaster => Ok(RecipientAddress::parse("postmaster@default.example").unwrap()),
-        RecipientToCheck::Address(address) => match address.local_part() {
-            name if name.starts_with("no") => Err(RecipientRefusal::Unknown),
-            "later" => Err(RecipientRefusal::Unavailable),
+        PendingRecipient::Postmaster => Ok(RecipientAddress::parse("postmaster@default.example").unwrap()),
+        PendingRecipient::Address(address) => match address.local_part() {
+            name if name.starts_with("no") => Err(RecipientRejection::Unknown),
+            "later" => Err(RecipientRejection::Unavailable),
             _ => Ok(address),
         },
     }
 }
 
 #[derive(Debug, Default)]
-struct Outcome {
+struct Transcript {
     out: Vec<u8>,
     mails: Vec<ReceivedMail>,
     closed: bool,
     start_tls: bool,
-    /// Sizes of the groups that recipients were checked in.
-    groups: Vec<usize>,
+    /// Numbers of recipients that were checked together.
+    checks: Vec<usize>,
 }
 
-impl Outcome {
+impl Transcript {
     /// Replies without their texts: code, and enhanced code where there is one.
     fn codes(&self) -> Vec<String> {
         let text = String::from_utf8(self.out.clone()).unwrap();
@@ -71,41 +75,41 @@ impl Outcome {
     }
 }
 
-/// Feeds `blocks` as a connection does.
-fn run<'a>(session: &mut Session, blocks: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut outcome = Outcome::default();
+/// Feeds `blocks` to a session as a connection does.
+fn run<'a>(session: &mut Session, blocks: impl IntoIterator<Item = &'a [u8]>) -> Transcript {
+    let mut transcript = Transcript::default();
     let mut input: Vec<u8> = Vec::new();
     for block in blocks {
         input.extend_from_slice(block);
         loop {
-            let step = session.feed(&input, &mut outcome.out);
+            let step = session.feed(&input, &mut transcript.out);
             input.drain(..step.consumed);
             match step.action {
                 Action::Read => break,
                 Action::CheckRecipients(recipients) => {
-                    outcome.groups.push(recipients.len());
-                    session.recipients_checked(recipients.into_iter().map(check), &mut outcome.out);
+                    transcript.checks.push(recipients.len());
+                    session.recipients_checked(recipients.into_iter().map(check), &mut transcript.out);
                 }
                 Action::Deliver(mail) => {
-                    outcome.mails.push(*mail);
-                    session.delivered(Verdict::Stored, &mut outcome.out);
+                    transcript.mails.push(*mail);
+                    session.delivered(DeliveryOutcome::Stored, &mut transcript.out);
                 }
                 Action::StartTls => {
-                    outcome.start_tls = true;
-                    return outcome;
+                    transcript.start_tls = true;
+                    return transcript;
                 }
                 Action::Close => {
-                    outcome.closed = true;
-                    return outcome;
+                    transcript.closed = true;
+                    return transcript;
                 }
             }
         }
-        assert!(input.len() <= super::command::LINE_MAX, "what is kept is bounded");
+        assert!(input.len() <= LINE_MAX, "unconsumed input is bounded");
     }
-    outcome
+    transcript
 }
 
-fn script(text: &str) -> Outcome {
+fn script(text: &str) -> Transcript {
     run(&mut session(settings()), [text.as_bytes()])
 }
 
@@ -115,35 +119,35 @@ fn codes(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_mail_goes_through() {
-    let outcome = script(
+fn receives_a_mail() {
+    let transcript = script(
         "EHLO client.example\r\nMAIL FROM:<a@b.example>\r\nRCPT TO:<C@d.example>\r\nDATA\r\n\
          Subject: x\r\n\r\n..body\r\n.\r\nQUIT\r\n",
     );
-    assert_eq!(outcome.codes(), ["250", "250 2.1.0", "250 2.1.5", "354", "250 2.0.0", "221 2.0.0"]);
-    let mail = &outcome.mails[0];
+    assert_eq!(transcript.codes(), ["250", "250 2.1.0", "250 2.1.5", "354", "250 2.0.0", "221 2.0.0"]);
+    let mail = &transcript.mails[0];
     assert_eq!(mail.data, b"Subject: x\r\n\r\n.body\r\n");
     assert_eq!((mail.hello.as_str(), mail.sender.as_str()), ("client.example", "a@b.example"));
     assert_eq!(mail.protocol, Protocol::Esmtp);
-    assert!(outcome.closed);
+    assert!(transcript.closed);
 }
 
 #[test]
-fn ehlo_lists_what_is_offered() {
+fn lists_extensions_after_ehlo() {
     let text = String::from_utf8(script(HELLO).out).unwrap();
     assert_eq!(
         text,
         "250-mx.example\r\n250-PIPELINING\r\n250-SIZE 10000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
          250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n250-STARTTLS\r\n250 LIMITS RCPTMAX=5\r\n"
     );
-    let mut behind_tls = Session::new(Arc::new(settings()), "192.0.2.1".parse().unwrap(), true);
-    let text = String::from_utf8(run(&mut behind_tls, [HELLO.as_bytes()]).out).unwrap();
+    let mut after_tls = Session::new(Arc::new(settings()), "192.0.2.1".parse().unwrap(), true);
+    let text = String::from_utf8(run(&mut after_tls, [HELLO.as_bytes()]).out).unwrap();
     assert!(!text.contains("STARTTLS"));
-    assert_eq!(run(&mut behind_tls, [&b"STARTTLS\r\n"[..]]).codes(), ["503 5.5.1"]);
+    assert_eq!(run(&mut after_tls, [&b"STARTTLS\r\n"[..]]).codes(), ["503 5.5.1"]);
 }
 
 #[test]
-fn sequence_is_kept() {
+fn rejects_commands_out_of_sequence() {
     codes("MAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\n", &["503 5.5.1", "503 5.5.1", "503 5.5.1"]);
     codes("HELO a\r\nMAIL FROM:<>\r\nMAIL FROM:<>\r\n", &["250", "250 2.1.0", "503 5.5.1"]);
     codes(
@@ -166,28 +170,28 @@ fn sequence_is_kept() {
 }
 
 #[test]
-fn recipients_of_a_flight_are_checked_together_and_answered_in_order() {
-    let outcome = script(
+fn checks_pipelined_recipients_together_and_replies_in_order() {
+    let transcript = script(
         "HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nRCPT TO:<no@b>\r\nRCPT TO:<A@B>\r\nRCPT TO:<x@[1.2.3.4]>\r\n\
          RCPT TO:<\"a b\"@c>\r\nRCPT TO:<later@b>\r\nRCPT TO:<Postmaster>\r\nDATA\r\n\r\n.\r\n",
     );
     assert_eq!(
-        outcome.codes()[2..9],
+        transcript.codes()[2..9],
         ["250 2.1.5", "550 5.1.1", "250 2.1.5", "550 5.7.1", "553 5.1.3", "451 4.3.0", "250 2.1.5"]
     );
-    assert_eq!(outcome.groups, [3, 2]);
-    assert_eq!(outcome.mail_texts()[0].1, ["a@b", "postmaster@default.example"]);
+    assert_eq!(transcript.checks, [3, 2]);
+    assert_eq!(transcript.mail_texts()[0].1, ["a@b", "postmaster@default.example"]);
 }
 
 #[test]
-fn recipients_are_limited_by_those_accepted() {
+fn limits_the_number_of_accepted_recipients() {
     let mut text = String::from("HELO a\r\nMAIL FROM:<>\r\n");
     for name in ["no1", "a", "b", "no2", "c", "d", "e", "f", "no3"] {
         text += &format!("RCPT TO:<{name}@x>\r\n");
     }
-    let outcome = script(&text);
+    let transcript = script(&text);
     assert_eq!(
-        outcome.codes()[2..],
+        transcript.codes()[2..],
         [
             "550 5.1.1",
             "250 2.1.5",
@@ -203,51 +207,51 @@ fn recipients_are_limited_by_those_accepted() {
 }
 
 #[test]
-fn addresses_outside_ascii_need_smtputf8() {
+fn requires_smtputf8_for_addresses_outside_ascii() {
     codes("HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<\u{fc}@b>\r\n", &["250", "250 2.1.0", "553 5.6.7"]);
-    let outcome = script("EHLO a\r\nMAIL FROM:<\u{fc}@b> SMTPUTF8\r\nRCPT TO:<\u{fc}@b>\r\nDATA\r\n.\r\n");
-    assert_eq!(outcome.mails[0].protocol, Protocol::Utf8Smtp);
-    assert_eq!(outcome.mail_texts()[0], ("\u{fc}@b".into(), vec!["\u{fc}@b".into()], Vec::new()));
+    let transcript = script("EHLO a\r\nMAIL FROM:<\u{fc}@b> SMTPUTF8\r\nRCPT TO:<\u{fc}@b>\r\nDATA\r\n.\r\n");
+    assert_eq!(transcript.mails[0].protocol, Protocol::Utf8Smtp);
+    assert_eq!(transcript.mail_texts()[0], ("\u{fc}@b".into(), vec!["\u{fc}@b".into()], Vec::new()));
 }
 
 #[test]
-fn lines_are_bounded_and_end_in_crlf() {
+fn rejects_lines_that_are_too_long_or_do_not_end_in_crlf() {
     let long = "x".repeat(5_000);
     codes(&format!("NOOP {long}\r\nNOOP\r\n"), &["500 5.5.2", "250 2.0.0"]);
     codes(&format!("NOOP {long}\nNOOP\r\nNOOP\r\n"), &["500 5.5.2", "250 2.0.0"]);
     codes("NOOP\nNOOP\r\n", &["500 5.5.2", "250 2.0.0"]);
     codes("NO\rOP\r\nNOOP \0\r\n", &["500 5.5.2", "500 5.5.2"]);
-    let just = format!("NOOP {}\r\n", "x".repeat(super::command::LINE_MAX - 7));
+    let just = format!("NOOP {}\r\n", "x".repeat(LINE_MAX - 7));
     codes(&just, &["250 2.0.0"]);
     codes(&format!("{}\r\n", &just[..just.len() - 1]), &["500 5.5.2"]);
 }
 
 #[test]
-fn nothing_may_follow_starttls() {
-    let outcome = script("EHLO a\r\nSTARTTLS\r\n");
-    assert!(outcome.start_tls);
-    assert_eq!(outcome.codes()[1..], ["220 2.0.0"]);
-    let outcome = script("EHLO a\r\nSTARTTLS\r\nRSET\r\n");
-    assert!(outcome.closed && !outcome.start_tls);
-    assert_eq!(outcome.codes()[1..], ["421 4.7.0"]);
+fn closes_the_session_if_data_follows_starttls() {
+    let transcript = script("EHLO a\r\nSTARTTLS\r\n");
+    assert!(transcript.start_tls);
+    assert_eq!(transcript.codes()[1..], ["220 2.0.0"]);
+    let transcript = script("EHLO a\r\nSTARTTLS\r\nRSET\r\n");
+    assert!(transcript.closed && !transcript.start_tls);
+    assert_eq!(transcript.codes()[1..], ["421 4.7.0"]);
     codes("STARTTLS now\r\n", &["501 5.5.4"]);
-    let mut plain = session(Settings { tls_offered: false, ..settings() });
+    let mut plain = session(SessionSettings { tls_offered: false, ..settings() });
     assert_eq!(run(&mut plain, [&b"STARTTLS\r\n"[..]]).codes(), ["502 5.5.1"]);
 }
 
 #[test]
-fn errors_end_the_session_and_a_stored_mail_forgives() {
+fn closes_after_too_many_errors_which_a_stored_mail_resets() {
     let errors = |count: usize| "X\r\n".repeat(count);
-    let outcome = script(&(errors(20) + HELLO));
-    assert!(outcome.closed);
-    assert_eq!(outcome.codes(), [vec!["500 5.5.1"; 8], vec!["421 4.7.0"]].concat());
+    let transcript = script(&(errors(20) + HELLO));
+    assert!(transcript.closed);
+    assert_eq!(transcript.codes(), [vec!["500 5.5.1"; 8], vec!["421 4.7.0"]].concat());
     let mail = "HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\n.\r\n";
-    let outcome = script(&(errors(7) + mail + &errors(7)));
-    assert!(!outcome.closed);
+    let transcript = script(&(errors(7) + mail + &errors(7)));
+    assert!(!transcript.closed);
 }
 
 #[test]
-fn refused_data_is_read_to_its_end_and_the_session_goes_on() {
+fn reads_rejected_data_to_its_end_and_continues() {
     let begin = "HELO a\r\nMAIL FROM:<> SIZE=10\r\nRCPT TO:<a@b>\r\nDATA\r\n";
     for (data, refusal) in [
         ("a\nb\r\n.\n\r\n.\r\n", "554 5.6.0"),
@@ -255,37 +259,37 @@ fn refused_data_is_read_to_its_end_and_the_session_goes_on() {
         (&format!("a: {}\r\n\r\n.\r\n", "x".repeat(1_001)), "552 5.3.4"),
         (&format!("{}\r\n.\r\n", "a: b\r\n".repeat(11)), "552 5.3.4"),
     ] {
-        let outcome = script(&format!("{begin}{data}MAIL FROM:<>\r\n"));
-        assert_eq!(outcome.codes()[3..], ["354", refusal, "250 2.1.0"], "{data}");
-        assert!(outcome.mails.is_empty());
+        let transcript = script(&format!("{begin}{data}MAIL FROM:<>\r\n"));
+        assert_eq!(transcript.codes()[3..], ["354", refusal, "250 2.1.0"], "{data}");
+        assert!(transcript.mails.is_empty());
     }
     codes("HELO a\r\nMAIL FROM:<> SIZE=10001\r\n", &["250", "552 5.3.4"]);
 }
 
 #[test]
-fn memory_that_is_gone_defers() {
-    let none = Settings { memory: MemoryBudget::new(1_000), ..settings() };
+fn defers_mail_while_memory_is_exhausted() {
+    let none = SessionSettings { memory: MemoryBudget::new(1_000), ..settings() };
     let begin = "HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
     let text = format!("{begin}DATA\r\nBDAT 1 LAST\r\nxNOOP\r\n");
     assert_eq!(
         run(&mut session(none), [text.as_bytes()]).codes()[3..],
         ["452 4.3.1", "452 4.3.1", "250 2.0.0"]
     );
-    let little = Settings { memory: MemoryBudget::new(5_000), ..settings() };
+    let little = SessionSettings { memory: MemoryBudget::new(5_000), ..settings() };
     let text = format!("{begin}DATA\r\n\r\n{}\r\n.\r\nNOOP\r\n", "x".repeat(9_000));
     assert_eq!(run(&mut session(little), [text.as_bytes()]).codes()[3..], ["354", "452 4.3.1", "250 2.0.0"]);
 }
 
 #[test]
-fn chunks_make_a_message() {
+fn assembles_a_message_from_chunks() {
     let begin = "EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
-    let outcome = script(&format!("{begin}BDAT 3\r\n\r\n.BDAT 5 LAST\r\nx\r\n.\rBDAT 1\r\n\n"));
-    assert_eq!(outcome.codes()[3..], ["250 2.0.0", "554 5.6.0", "503 5.5.1"]);
-    let outcome = script(&format!("{begin}BDAT 3\r\n\r\n.BDAT 0\r\nBDAT 4 last\r\n\r\nxxNOOP\r\n"));
-    assert_eq!(outcome.codes()[3..], ["250 2.0.0", "250 2.0.0", "250 2.0.0", "250 2.0.0"]);
-    assert_eq!(outcome.mails[0].data, b"\r\n.\r\nxx");
-    let outcome = script(&format!("{begin}BDAT 0 LAST\r\n"));
-    assert_eq!(outcome.mail_texts().len(), 1);
+    let transcript = script(&format!("{begin}BDAT 3\r\n\r\n.BDAT 5 LAST\r\nx\r\n.\rBDAT 1\r\n\n"));
+    assert_eq!(transcript.codes()[3..], ["250 2.0.0", "554 5.6.0", "503 5.5.1"]);
+    let transcript = script(&format!("{begin}BDAT 3\r\n\r\n.BDAT 0\r\nBDAT 4 last\r\n\r\nxxNOOP\r\n"));
+    assert_eq!(transcript.codes()[3..], ["250 2.0.0", "250 2.0.0", "250 2.0.0", "250 2.0.0"]);
+    assert_eq!(transcript.mails[0].data, b"\r\n.\r\nxx");
+    let transcript = script(&format!("{begin}BDAT 0 LAST\r\n"));
+    assert_eq!(transcript.mail_texts().len(), 1);
     codes(
         &format!("{begin}BDAT 1\r\nxDATA\r\nRCPT TO:<c@d>\r\nRSET\r\nDATA\r\n"),
         &["250", "250 2.1.0", "250 2.1.5", "250 2.0.0", "503 5.5.1", "503 5.5.1", "250 2.0.0", "503 5.5.1"],
@@ -293,7 +297,7 @@ fn chunks_make_a_message() {
 }
 
 #[test]
-fn refused_chunks_are_swallowed() {
+fn skips_rejected_chunks() {
     codes("BDAT 6\r\nQUIT\r\nNOOP\r\n", &["503 5.5.1", "250 2.0.0"]);
     codes(
         "HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<no@b>\r\nBDAT 6 LAST\r\nQUIT\r\nNOOP\r\n",
@@ -310,21 +314,21 @@ fn refused_chunks_are_swallowed() {
         &format!("{begin}BDAT 6002\r\n\r\n{half}BDAT 6000\r\n{half}BDAT 6 LAST\r\nQUIT\r\nNOOP\r\n"),
         &["250", "250 2.1.0", "250 2.1.5", "250 2.0.0", "552 5.3.4", "503 5.5.1", "250 2.0.0"],
     );
-    let outcome = script("BDAT x\r\nNOOP\r\n");
-    assert!(outcome.closed);
-    assert_eq!(outcome.codes(), ["501 5.5.4"]);
+    let transcript = script("BDAT x\r\nNOOP\r\n");
+    assert!(transcript.closed);
+    assert_eq!(transcript.codes(), ["501 5.5.4"]);
 }
 
 #[test]
-fn replies_never_echo() {
-    let outcome = script(
+fn never_repeats_input_in_replies() {
+    let transcript = script(
         "EHLO canary\r\nMAIL FROM:<canary@b> X=canary\r\nMAIL FROM:<canary@b>\r\nRCPT TO:<nocanary@c>\r\n\
          canary\r\nVRFY canary\r\nRCPT TO:<canary@[1.1.1.1]>\r\n",
     );
-    assert!(!String::from_utf8(outcome.out).unwrap().contains("canary"));
+    assert!(!String::from_utf8(transcript.out).unwrap().contains("canary"));
 }
 
-/// Lines that a script is made of, good and bad.
+/// Lines of a script, valid and invalid.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         3 => Just(b"EHLO a\r\n".to_vec()),
@@ -346,19 +350,19 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_octets_in_any_split_are_survived(
+    fn never_panics_whatever_the_input(
         blocks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..20),
     ) {
         run(&mut session(settings()), blocks.iter().map(Vec::as_slice));
     }
 
     #[test]
-    fn a_split_changes_nothing(
+    fn replies_the_same_however_the_input_is_split(
         lines in proptest::collection::vec(line(), 1..25),
         steps in proptest::collection::vec(1_usize..50, 1..20),
     ) {
         let text = [HELLO.as_bytes().to_vec()].into_iter().chain(lines).flatten().collect::<Vec<u8>>();
-        let relaxed = || session(Settings { max_errors: 10_000, ..settings() });
+        let relaxed = || session(SessionSettings { max_errors: 10_000, ..settings() });
         let whole = run(&mut relaxed(), [text.as_slice()]);
         let mut blocks = Vec::new();
         let (mut at, mut steps) = (0, steps.iter().cycle());

@@ -1,5 +1,5 @@
-//! What lists show of a mail: From, Subject and the first characters of the body. Taken once,
-//! when the mail is accepted; everything else is parsed when it is read.
+//! The fields of a mail that lists show: From, Subject and a preview. They are extracted once, when
+//! the mail is accepted; all else is parsed when it is read.
 
 use std::fmt::Write as _;
 
@@ -7,35 +7,34 @@ use tempmail_mime::{
     Excerpt, Leaf, Leaves, Role, decode_header, header_fields, html_to_text, parse_addresses,
 };
 
-/// Most characters of a stored Subject.
+/// Maximum characters of a stored Subject.
 const SUBJECT_MAX: usize = 1_000;
-/// Most characters of a stored From header.
+/// Maximum characters of a stored From header.
 const FROM_MAX: usize = 512;
 /// Characters of a preview.
 const PREVIEW_MAX: usize = 100;
-/// Octets of a mail that are looked at.
-const LOOKED_AT_MAX: usize = 1 << 20;
-/// Octets of a body that a preview is looked for in: most have it at their beginning.
+/// Maximum bytes of a mail that are parsed.
+const PARSED_MAX: usize = 1 << 20;
+/// Bytes of a body that are read for the preview: usually the first prefix is enough.
 const BODY_PREFIXES: [usize; 2] = [2 << 10, 64 << 10];
 
 /// The summary fields of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// The From header as text, RFC 2047 decoded, at most 512 characters.
-    pub from_text: String,
+    pub(super) from_text: String,
     /// The first address in it, or "".
-    pub from_email: String,
+    pub(super) from_email: String,
     /// The Subject, decoded, at most 1,000 characters.
-    pub subject: String,
+    pub(super) subject: String,
     /// The first 100 characters of the text (else of the HTML's text), white space folded.
-    pub preview: String,
+    pub(super) preview: String,
 }
 
 impl Summary {
-    /// The summary of a mail's data, of which the first MiB is looked at. Text that can't be
-    /// decoded is left out, never an error.
-    pub fn of(data: &[u8]) -> Self {
-        let data = &data[..data.len().min(LOOKED_AT_MAX)];
+    /// Extracts the summary from the first MiB of a mail. Text that can't be decoded is omitted.
+    pub(super) fn extract(data: &[u8]) -> Self {
+        let data = &data[..data.len().min(PARSED_MAX)];
         let leaves = Leaves::new(data);
         let mut summary = Self::default();
         let mut has_subject = false;
@@ -44,56 +43,55 @@ impl Summary {
                 summary.add_originators(field.value);
             } else if field.name.eq_ignore_ascii_case("subject") && !has_subject {
                 has_subject = true;
-                summary.subject = cut(decode_header(field.value), SUBJECT_MAX);
+                summary.subject = truncated(decode_header(field.value), SUBJECT_MAX);
             }
         }
-        summary.from_text = cut(summary.from_text, FROM_MAX);
+        summary.from_text = truncated(summary.from_text, FROM_MAX);
         summary.preview = preview(data, leaves);
         summary
     }
 
-    /// `Name <address>, …`, as a mail client shows it.
+    /// Adds `Name <address>, …`, as a mail client shows it.
     fn add_originators(&mut self, value: &[u8]) {
         for address in parse_addresses(value) {
             if self.from_text.len() > FROM_MAX * 4 {
                 return;
             }
             let gap = if self.from_text.is_empty() { "" } else { ", " };
-            write!(self.from_text, "{gap}{address}").expect("a string takes all");
+            write!(self.from_text, "{gap}{address}").expect("writing to a string never fails");
             if self.from_email.is_empty() {
-                self.from_email = cut(address.email, FROM_MAX);
+                self.from_email = truncated(address.email, FROM_MAX);
             }
         }
     }
 }
 
-/// From the text, else from the first HTML, of a mail that is taken apart only as far as that
-/// needs it.
+/// The preview of the text parts, else of the first HTML part. Later parts are not parsed.
 fn preview(data: &[u8], leaves: Leaves<'_>) -> String {
     let mut text = Excerpt::new(PREVIEW_MAX);
     let mut html = None;
     for leaf in leaves.map_while(Result::ok) {
         match leaf.role {
-            Role::Text => add(&mut text, &leaf, data, |text, excerpt| excerpt.push(text)),
+            Role::Text => add_body(&mut text, &leaf, data, |text, excerpt| excerpt.push(text)),
             Role::Html if html.is_none() => html = Some(leaf),
             Role::Html | Role::Attachment => {}
         }
         if text.is_full() {
             return text.into();
         }
-        // Where another part follows, its text is no part of the last word.
+        // Separates the text of the next part from the last word.
         text.push(" ");
     }
     if text.is_empty()
         && let Some(leaf) = html
     {
-        add(&mut text, &leaf, data, html_to_text);
+        add_body(&mut text, &leaf, data, html_to_text);
     }
     text.into()
 }
 
-/// Adds the beginning of a body, no more of it than is needed.
-fn add(excerpt: &mut Excerpt, leaf: &Leaf, data: &[u8], read: impl Fn(&str, &mut Excerpt)) {
+/// Adds the text of a body, of which no more is decoded than needed.
+fn add_body(excerpt: &mut Excerpt, leaf: &Leaf, data: &[u8], read: impl Fn(&str, &mut Excerpt)) {
     let before = excerpt.clone();
     for max in BODY_PREFIXES {
         *excerpt = before.clone();
@@ -105,10 +103,10 @@ fn add(excerpt: &mut Excerpt, leaf: &Leaf, data: &[u8], read: impl Fn(&str, &mut
 }
 
 /// The first `max` characters.
-fn cut(mut text: String, max: usize) -> String {
+fn truncated(mut text: String, max: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(max) {
         text.truncate(end);
-        // It waits in the batcher, and a flood must not leave its size behind.
+        // The text is queued, and must not keep the memory of a huge header.
         text.shrink_to_fit();
     }
     text
@@ -119,8 +117,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_decoded_and_bodies_folded() {
-        let summary = Summary::of(
+    fn decodes_headers_and_folds_white_space_of_the_body() {
+        let summary = Summary::extract(
             b"From: =?utf-8?q?J=C3=B6rg?= <joerg@a.example>, b@b.example\r\n\
               Subject: =?iso-8859-1?q?caf=E9?=\r\n\r\n  one\r\n two\tthree  \r\n",
         );
@@ -131,30 +129,31 @@ mod tests {
     }
 
     #[test]
-    fn html_only_gives_its_text() {
-        let summary = Summary::of(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
+    fn previews_the_text_of_html() {
+        let summary =
+            Summary::extract(b"Content-Type: text/html\r\n\r\n<style>a{}</style><p>Code <b>123</b></p>");
         assert_eq!(summary.preview, "Code 123");
     }
 
     #[test]
-    fn nothing_is_no_error() {
-        assert_eq!(Summary::of(b""), Summary::default());
-        // As its text body is shown.
-        assert_eq!(Summary::of(b"\0"), Summary { preview: "\u{fffd}".into(), ..Summary::default() });
+    fn summarizes_an_empty_mail() {
+        assert_eq!(Summary::extract(b""), Summary::default());
+        // Like the text body.
+        assert_eq!(Summary::extract(b"\0"), Summary { preview: "\u{fffd}".into(), ..Summary::default() });
     }
 
     #[test]
-    fn fields_are_cut_and_cleaned() {
+    fn truncates_and_cleans_fields() {
         let data = format!("Subject: a\0b\x07{}\r\n\r\n{}", "x".repeat(2_000), "y".repeat(300));
-        let summary = Summary::of(data.as_bytes());
+        let summary = Summary::extract(data.as_bytes());
         assert_eq!(summary.subject.chars().count(), SUBJECT_MAX);
         assert!(summary.subject.starts_with("a\u{fffd}bx"));
         assert_eq!(summary.preview.len(), PREVIEW_MAX);
     }
 
     #[test]
-    fn the_first_of_several_is_shown() {
-        let summary = Summary::of(
+    fn uses_the_first_of_repeated_fields() {
+        let summary = Summary::extract(
             b"Subject: one\r\nSubject: two\r\nFrom: team: me, (x) \"A B\" <a@b.example>;\r\n\
               From: c@b.example (C)\r\n\r\n",
         );
@@ -164,11 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn text_is_preferred_and_joined() {
+    fn prefers_text_parts_and_joins_them() {
         let preview = |parts: &[&str]| {
             let parts: String = parts.iter().map(|part| format!("--b\r\n{part}\r\n")).collect();
             let head = "Content-Type: multipart/mixed; boundary=b\r\n\r\n";
-            Summary::of(format!("{head}{parts}--b--\r\n").as_bytes()).preview
+            Summary::extract(format!("{head}{parts}--b--\r\n").as_bytes()).preview
         };
         let (html, text) = ("Content-Type: text/html\r\n\r\n<p>html", "\r\ntext");
         assert_eq!(preview(&[html, text, "Content-Type: image/png\r\n\r\nx", text]), "text text");
@@ -177,18 +176,18 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_looked_at_as_far_as_needed() {
-        let preview = |body: &str| Summary::of(format!("\r\n{body}").as_bytes()).preview;
-        // No prefix of it ends between characters.
+    fn decodes_longer_prefixes_of_the_body_until_the_preview_is_full() {
+        let preview = |body: &str| Summary::extract(format!("\r\n{body}").as_bytes()).preview;
+        // Every prefix ends within a character.
         assert_eq!(preview(&format!("x{}", "é".repeat(40_000))), format!("x{}", "é".repeat(99)));
         assert_eq!(preview(&format!("x{}é", " \r\n".repeat(10_000))), "x é");
         assert_eq!(preview(&format!("{}x", " \r\n".repeat(30_000))), "");
     }
 
     #[test]
-    fn hostile_mails_are_bounded() {
+    fn bounds_the_work_on_hostile_mails() {
         let nested = "Content-Type: message/rfc822\r\n\r\n".repeat(100_000);
-        assert_eq!(Summary::of(nested.as_bytes()), Summary::default());
+        assert_eq!(Summary::extract(nested.as_bytes()), Summary::default());
 
         let mut unclosed = String::from("Subject: x\r\nContent-Type: multipart/mixed; boundary=b0\r\n\r\n");
         for i in 0..1_900 {
@@ -197,17 +196,17 @@ mod tests {
             unclosed.push_str(&"--filler\r\n".repeat(1_320));
         }
         assert!(unclosed.len() > 25_000_000);
-        let summary = Summary::of(unclosed.as_bytes());
+        let summary = Summary::extract(unclosed.as_bytes());
         assert_eq!((summary.subject.as_str(), summary.preview.as_str()), ("x", ""));
     }
 
     proptest::proptest! {
         #[test]
-        fn no_octets_panic(
+        fn never_panics(
             head in "(From|Subject|Content-Type|[a-z]{0,3}): .{0,200}\r\n",
             body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..1_000),
         ) {
-            let summary = Summary::of(&[head.as_bytes(), &body].concat());
+            let summary = Summary::extract(&[head.as_bytes(), &body].concat());
             assert!(summary.from_text.chars().count() <= FROM_MAX);
             assert!(summary.preview.chars().count() <= PREVIEW_MAX);
             assert!(![summary.from_text, summary.from_email, summary.subject, summary.preview].concat().contains('\0'));
