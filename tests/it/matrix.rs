@@ -18,7 +18,7 @@ use self::route::{ROUTES, Route};
 use self::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_answers_every_credential_as_decided() {
+async fn every_route_answers_every_credential_by_the_rules() {
     let world = World::build().await;
     let presented = world.presentations();
     let mut cells = 0;
@@ -80,7 +80,7 @@ fn is_error(name: &str, route: &Route, answer: &Answer, status: u16, code: &str)
 }
 
 #[test]
-fn the_table_has_every_route_of_the_document() {
+fn table_lists_every_documented_route() {
     let document = tempmail_api_server::openapi_document();
     let documented: BTreeSet<(String, String)> = document["paths"]
         .as_object()

@@ -105,7 +105,7 @@ fn json() -> impl Strategy<Value = Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_segment_of_a_path() {
+async fn answers_no_5xx_to_arbitrary_bytes_in_a_path_segment() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
@@ -123,7 +123,7 @@ async fn in_every_segment_of_a_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_query_parameter() {
+async fn answers_no_5xx_to_arbitrary_bytes_in_a_query_parameter() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
@@ -139,7 +139,7 @@ async fn in_every_query_parameter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_field_of_a_body() {
+async fn answers_no_5xx_to_arbitrary_json_in_a_body_field() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
@@ -158,7 +158,7 @@ async fn in_every_field_of_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_a_body_of_any_operation() {
+async fn answers_no_5xx_to_an_arbitrary_body() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
@@ -172,7 +172,7 @@ async fn as_a_body_of_any_operation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_credential() {
+async fn answers_no_5xx_to_arbitrary_credentials() {
     let app = App::start().await;
     let value = || prop::collection::vec(prop_oneof![32_u8..=126, 128_u8..=255], 0..120);
     for operation in operations() {

@@ -15,7 +15,7 @@ fn is_error(operation: &Operation, answer: &Answer, status: u16, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn none_is_authentication_required() {
+async fn rejects_a_missing_credential_with_authentication_required() {
     let app = App::start().await;
     for operation in guarded().filter(|operation| !operation.is_open) {
         let answer = bare(&app, operation, &made_up(operation)).send().await;
@@ -24,7 +24,7 @@ async fn none_is_authentication_required() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_unknown_or_wrong_kind_one_is_invalid_token() {
+async fn rejects_malformed_unknown_and_wrong_kind_credentials_with_invalid_token() {
     let app = App::start().await;
     let good = Caller::of(&app, &app.tenant).await;
     let unknown = |kind: TokenKind| format!("{}{:064x}", kind.prefix(), 7);
@@ -44,7 +44,7 @@ async fn a_malformed_unknown_or_wrong_kind_one_is_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_a_suspended_tenant_is_account_disabled() {
+async fn rejects_credentials_of_a_suspended_tenant_with_account_disabled() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     let suspended = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
@@ -56,7 +56,7 @@ async fn one_of_a_suspended_tenant_is_account_disabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_past_its_time_is_session_expired() {
+async fn rejects_an_expired_token_with_session_expired() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (kind, token) in [(TokenKind::Pro, &caller.pro), (TokenKind::Live, &caller.live)] {

@@ -13,7 +13,7 @@ fn with_body() -> impl Iterator<Item = (&'static Operation, &'static Body)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_length_over_64_kib_is_refused_before_anything_is_read() {
+async fn rejects_a_content_length_over_64_kib_before_reading_the_body() {
     let app = App::start().await;
     for operation in operations() {
         let request = bare(&app, operation, &made_up(operation)).header("content-length", "65537");
@@ -23,7 +23,7 @@ async fn a_length_over_64_kib_is_refused_before_anything_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_64_kib_is_refused_whatever_was_said_of_its_length() {
+async fn rejects_a_body_over_64_kib_without_a_content_length() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, _) in with_body() {
@@ -34,7 +34,7 @@ async fn a_body_over_64_kib_is_refused_whatever_was_said_of_its_length() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_content_encoding_is_refused_everywhere() {
+async fn rejects_a_content_encoding() {
     let app = App::start().await;
     for operation in operations() {
         let request = bare(&app, operation, &made_up(operation)).header("content-encoding", "gzip");
@@ -44,7 +44,7 @@ async fn a_content_encoding_is_refused_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_json_is_taken() {
+async fn accepts_no_media_type_but_json() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, body) in with_body() {
@@ -59,7 +59,7 @@ async fn only_json_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_end_is_given_up() {
+async fn times_out_on_an_unfinished_body() {
     let app = App::builder().config(|config| config.http.body_seconds = 1).start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     let asked = with_body().map(|(operation, _)| {
@@ -73,7 +73,7 @@ async fn a_body_that_does_not_end_is_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_json_object_is_invalid_request() {
+async fn rejects_a_body_that_is_no_json_object() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, _) in with_body() {
@@ -87,7 +87,7 @@ async fn what_is_no_json_object_is_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_field_is_held_to_its_type() {
+async fn rejects_a_field_of_the_wrong_type() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, body) in with_body() {
@@ -108,7 +108,7 @@ async fn each_field_is_held_to_its_type() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_required_field_is_required_and_the_others_are_not() {
+async fn requires_exactly_the_required_fields() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, body) in with_body() {
@@ -129,7 +129,7 @@ async fn a_required_field_is_required_and_the_others_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_fields_are_ignored() {
+async fn ignores_unknown_fields() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, body) in with_body() {
@@ -142,7 +142,7 @@ async fn unknown_fields_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_of_the_document_are_taken() {
+async fn accepts_the_documented_examples() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, _) in with_body() {

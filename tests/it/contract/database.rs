@@ -20,7 +20,7 @@ async fn every_one_fails(app: &App, caller: &Caller, status: u16, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_everything_is_unavailable_for_a_moment() {
+async fn returns_unavailable_while_postgres_is_down() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let caller = Caller::of(&app, &app.tenant).await;
@@ -29,7 +29,7 @@ async fn without_postgres_everything_is_unavailable_for_a_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_database_is_our_own_fault_and_nothing_of_it_is_told() {
+async fn returns_internal_error_without_details_when_the_schema_is_broken() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     sqlx::query("ALTER SCHEMA public RENAME TO elsewhere").execute(&app.pool).await.unwrap();
@@ -37,7 +37,7 @@ async fn a_broken_database_is_our_own_fault_and_nothing_of_it_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_always_the_same_needs_no_postgres() {
+async fn serves_static_routes_while_postgres_is_down() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();

@@ -32,7 +32,7 @@ fn is_refused(method: &Method, path: &str, answer: &Answer, why: &str) {
 const LIMIT: [(&str, &str); 2] = [("ratelimit", "x"), ("ratelimit-policy", "x")];
 
 #[test]
-fn a_body_has_every_field_and_no_other() {
+fn reports_missing_wrong_and_undocumented_fields() {
     let account = json!({"id": "00000000-0000-7000-8000-000000000000", "address": "a@b.example", "role": "free",
                          "quota": 1, "used": 0, "created_at": "2026-11-21T10:00:00.123Z"});
     let is = |body: &Value| answer(200, &[], body);
@@ -57,7 +57,7 @@ fn a_body_has_every_field_and_no_other() {
 }
 
 #[test]
-fn fields_of_nested_and_flattened_objects_are_known_too() {
+fn reports_undocumented_fields_of_nested_objects() {
     let mut message = json!({
         "id": "00000000-0000-7000-8000-000000000000", "address": "a@b.example", "sender": "", "from": "",
         "from_email": "", "to": [], "subject": "", "preview_text": "", "text_body": "", "html_body": "",
@@ -79,7 +79,7 @@ fn fields_of_nested_and_flattened_objects_are_known_too() {
 }
 
 #[test]
-fn status_code_and_headers_are_the_documented_ones() {
+fn reports_undocumented_statuses_codes_and_headers() {
     let path = "/v1/email/x";
     let error = |status, code: &str, headers: &[_]| answer(status, headers, &json!({ "error": code }));
     is_fine(&Method::GET, path, &error(404, "not_found", &[]));
@@ -105,7 +105,7 @@ fn status_code_and_headers_are_the_documented_ones() {
 }
 
 #[test]
-fn what_is_no_operation_is_404_or_405() {
+fn expects_404_or_405_where_there_is_no_operation() {
     let error = |status, code: &str| answer(status, &[], &json!({"error": code, "message": "a sentence"}));
     is_fine(&Method::GET, "/api/nothing", &error(404, "not_found"));
     is_refused(&Method::GET, "/api/nothing", &error(200, "not_found"), "404");

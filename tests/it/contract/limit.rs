@@ -8,7 +8,7 @@ use tempmail_tests::contract::operations;
 use super::{Caller, made_up, whole};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn above_the_rate_of_a_token_every_operation_is_429() {
+async fn returns_429_above_the_rate_of_a_token() {
     let limited = |config: &mut tempmail_runtime::config::Config| {
         config.limits.v1_per_second = 1;
         config.limits.pro_per_second = 1;
@@ -37,7 +37,7 @@ async fn above_the_rate_of_a_token_every_operation_is_429() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn above_the_rate_of_a_client_every_operation_is_429() {
+async fn returns_429_above_the_rate_of_a_client() {
     let limited = |config: &mut tempmail_runtime::config::Config| {
         config.http.unlimited_networks.clear();
         config.http.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
@@ -66,7 +66,7 @@ async fn above_the_rate_of_a_client_every_operation_is_429() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_that_are_not_there_are_counted_too() {
+async fn counts_requests_to_unknown_paths() {
     let limited = |config: &mut tempmail_runtime::config::Config| {
         config.http.unlimited_networks.clear();
         config.limits.api_per_second = 1;

@@ -14,7 +14,7 @@ fn paths() -> BTreeSet<&'static str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_operation_is_answered() {
+async fn routes_every_documented_operation() {
     let app = App::start().await;
     for operation in operations() {
         // Without credential, body and upgrade: so nothing but the missing route could be a 404.
@@ -25,7 +25,7 @@ async fn every_operation_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_other_method_is_405_with_the_ones_there_are() {
+async fn returns_405_with_the_allowed_methods_for_any_other_method() {
     let app = App::start().await;
     let others = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"];
     for path in paths() {
@@ -45,7 +45,7 @@ async fn every_other_method_is_405_with_the_ones_there_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn head_is_answered_as_get_without_a_body() {
+async fn answers_head_like_get_without_a_body() {
     let app = App::start().await;
     for operation in operations().iter().filter(|operation| operation.method == Method::GET) {
         let get = app.request(Method::GET, &made_up(operation)).send().await;
@@ -56,7 +56,7 @@ async fn head_is_answered_as_get_without_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_path_that_is_not_in_the_document_is_404_in_the_form_of_its_surface() {
+async fn returns_404_in_the_error_format_of_the_surface_for_unknown_paths() {
     let app = App::start().await;
     let mut elsewhere: BTreeSet<String> =
         ["/", "/index.html", "//", "/api", "/pro", "/pro/api", "/v1", "/v2/me"].map(str::to_owned).into();

@@ -16,7 +16,7 @@ fn parameters(place: Place) -> impl Iterator<Item = (&'static Operation, &'stati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn integers_count_from_one_and_are_given_once() {
+async fn rejects_integers_below_one_and_repeated_parameters() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, parameter) in parameters(Place::Query) {
@@ -44,7 +44,7 @@ async fn integers_count_from_one_and_are_given_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_that_is_none_is_invalid_request() {
+async fn rejects_an_invalid_cursor() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, parameter) in parameters(Place::Query).filter(|(_, parameter)| parameter.name == "since")
@@ -58,7 +58,7 @@ async fn a_cursor_that_is_none_is_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_query_parameters_are_ignored() {
+async fn ignores_unknown_query_parameters() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for operation in operations() {
@@ -69,7 +69,7 @@ async fn unknown_query_parameters_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_segment_that_is_no_utf_8_is_invalid_request() {
+async fn rejects_a_path_segment_that_is_not_utf_8() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, parameter) in parameters(Place::Path) {
@@ -84,7 +84,7 @@ async fn a_segment_that_is_no_utf_8_is_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_nothing_has_is_not_found() {
+async fn returns_404_for_an_unknown_id() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     let recent = new_id(app.clock.now()).to_string();
@@ -99,7 +99,7 @@ async fn an_id_that_nothing_has_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_of_a_message_that_may_have_been_is_email_expired() {
+async fn returns_410_for_a_message_id_past_its_retention() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     let old = new_id(app.clock.now() - SignedDuration::from_hours(2));
@@ -111,7 +111,7 @@ async fn an_id_of_a_message_that_may_have_been_is_email_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_none_is_told_from_one_that_is_not_here() {
+async fn returns_400_for_a_malformed_address_and_404_for_an_unserved_one() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (operation, _) in parameters(Place::Path).filter(|(_, parameter)| parameter.name == "address") {

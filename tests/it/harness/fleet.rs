@@ -12,7 +12,7 @@ fn mail(address: &str, number: usize) -> Mail {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_meets_each_mail_once_while_processes_end_and_start() {
+async fn follower_receives_each_mail_once_across_restarts() {
     let fleet = Fleet::builder().start().await;
     let address = format!("fleet@{SYSTEM_DOMAIN}");
     let mut follower = fleet.follow(0, &fleet.tenant.live, Way::Inbox(address.clone()));
@@ -45,7 +45,7 @@ async fn a_follower_meets_each_mail_once_while_processes_end_and_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_that_is_refused_says_so() {
+async fn follower_reports_a_rejection() {
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let way = Way::Inbox(format!("fleet@{SYSTEM_DOMAIN}"));
     let follower = Follower::start_at(fleet.http(0), "tm_live_0", way, Some("x"));
@@ -53,7 +53,7 @@ async fn a_follower_that_is_refused_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_reach_all_processes_or_one() {
+async fn applies_settings_to_all_processes_or_one() {
     let fleet = Fleet::builder()
         .apis(2)
         .ingests(1)
@@ -75,7 +75,7 @@ async fn settings_reach_all_processes_or_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_postgres_committed_outlives_each_way_to_end_it() {
+async fn committed_mail_survives_every_kind_of_postgres_restart() {
     let postgres = OwnServer::start().await;
     let database = postgres.database().await;
     let fleet = Fleet::builder().apis(1).ingests(1).workers(1).database(database).start().await;

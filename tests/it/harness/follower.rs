@@ -64,7 +64,7 @@ async fn met(mut follower: Follower, server: JoinHandle<()>) -> (Vec<Uuid>, usiz
 }
 
 #[tokio::test]
-async fn an_event_source_comes_back_with_the_last_id_and_counts_what_comes_twice() {
+async fn sse_follower_resumes_from_the_last_event_id_and_counts_duplicates() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (stream, head) = request(&listener).await;
@@ -85,7 +85,7 @@ async fn an_event_source_comes_back_with_the_last_id_and_counts_what_comes_twice
 }
 
 #[tokio::test]
-async fn a_long_poll_takes_its_place_from_a_stream_and_follows_it() {
+async fn long_poll_follower_takes_its_first_cursor_from_an_event_stream() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (stream, head) = request(&listener).await;
@@ -124,7 +124,7 @@ async fn authenticated(listener: &TcpListener) -> WebSocketStream<TcpStream> {
 }
 
 #[tokio::test]
-async fn a_websocket_lists_after_each_connection_and_lists_are_no_duplicates() {
+async fn websocket_follower_lists_messages_after_each_connection() {
     let (listener, address) = listen().await;
     let (tell, all_met) = oneshot::channel();
     let server = tokio::spawn(async move {
@@ -158,7 +158,7 @@ async fn a_websocket_lists_after_each_connection_and_lists_are_no_duplicates() {
 }
 
 #[tokio::test]
-async fn a_follower_that_is_sent_elsewhere_leaves_at_once() {
+async fn follower_switches_servers_at_once() {
     let (first, at_first) = listen().await;
     let (second, at_second) = listen().await;
     let follower = Follower::start_at(at_first, "secret", Way::Me, Some("zero"));

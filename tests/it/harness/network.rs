@@ -25,7 +25,7 @@ async fn read(client: &mut TcpStream) -> u8 {
 }
 
 #[tokio::test]
-async fn what_is_lost_never_comes_and_what_is_stuck_comes_later() {
+async fn drops_lost_bytes_and_delivers_held_ones_later() {
     let network = echo().await;
     let mut client = TcpStream::connect(network.address()).await.unwrap();
     client.write_all(b"1").await.unwrap();
@@ -42,7 +42,7 @@ async fn what_is_lost_never_comes_and_what_is_stuck_comes_later() {
 }
 
 #[tokio::test]
-async fn what_is_stuck_is_not_taken() {
+async fn stops_reading_while_it_holds_bytes() {
     let network = echo().await;
     network.stick();
     let client = TcpStream::connect(network.address()).await.unwrap();

@@ -24,7 +24,7 @@ async fn ask(stream: &mut TcpStream) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_whose_headers_do_not_end_is_cut_off() {
+async fn closes_a_connection_whose_headers_do_not_end() {
     let app = App::builder().config(|config| config.http.header_seconds = 1).start().await;
     for unfinished in ["", "GET /v1/config HTT", "GET /v1/config HTTP/1.1\r\nHost: localhost\r\nX: "] {
         let mut stream = TcpStream::connect(app.http()).await.unwrap();
@@ -35,7 +35,7 @@ async fn a_request_whose_headers_do_not_end_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_has_so_many_connections_and_no_more() {
+async fn limits_the_connections_of_a_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();
@@ -61,7 +61,7 @@ async fn a_client_has_so_many_connections_and_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn more_passwords_than_may_wait_are_turned_away() {
+async fn returns_503_when_too_many_passwords_wait_to_be_hashed() {
     let app = App::start().await;
     let body = json!({ "address": "nobody@inbox.localhost", "password": "pass123" });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -18,7 +18,7 @@ async fn from_origin(app: &App, origin: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_shown_to_known_origins_only() {
+async fn allows_only_configured_origins() {
     let app = app().await;
     for known in ["https://mail.example", "https://app.example:8443"] {
         let answer = from_origin(&app, known).await;
@@ -35,7 +35,7 @@ async fn answers_are_shown_to_known_origins_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preflight_of_a_known_origin_is_told_what_it_may() {
+async fn answers_preflights_of_allowed_origins() {
     let app = app().await;
     let preflight = async |origin: &str| {
         let request = app.request(Method::OPTIONS, "/v1/inbox/a@inbox.localhost").header("origin", origin);

@@ -23,27 +23,27 @@ fn says(answer: &Answer, name: &str, a_second: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn v1_serves_10_requests_a_second_of_a_token() {
+async fn limits_v1_to_10_requests_a_second_per_token() {
     let app = unconfigured().await;
     let unknown = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
     says(&app.get(&unknown).await, "token", 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pro_api_serves_20_requests_a_second_of_a_token() {
+async fn limits_the_pro_api_to_20_requests_a_second_per_token() {
     let app = unconfigured().await;
     let list = app.request(Method::GET, "/pro/api/accounts").bearer(&app.tenant.pro).send().await;
     says(&list, "token", 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mailbox_api_serves_20_requests_a_second_of_a_client() {
+async fn limits_the_mailbox_api_to_20_requests_a_second_per_client() {
     let app = unconfigured().await;
     says(&app.request(Method::GET, "/api/domains").send().await, "client", 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_failed_sign_ins_are_looked_at_for_an_address_and_client() {
+async fn allows_ten_failed_sign_ins_per_address_and_client() {
     let app = App::builder()
         .config(|config| {
             let defaults = Limits::default();

@@ -17,7 +17,7 @@ fn is_error(path: &str, answer: &Answer, status: u16, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_of_another_media_type_is_415() {
+async fn returns_415_for_another_media_type() {
     let app = App::start().await;
     for (path, media_type) in [
         ("/api/accounts", "text/plain"),
@@ -37,7 +37,7 @@ async fn a_body_of_another_media_type_is_415() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_64_kib_is_413() {
+async fn returns_413_for_a_body_over_64_kib() {
     let app = App::start().await;
     // The client is told so, however much it still sends.
     for length in [65 << 10, 900 << 10] {
@@ -51,7 +51,7 @@ async fn a_body_over_64_kib_is_413() {
 
 /// Without a length beforehand, what is too long shows in the body.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chunked_body_over_64_kib_is_413() {
+async fn returns_413_for_a_chunked_body_over_64_kib() {
     let app = App::start().await;
     let mut connection = TcpStream::connect(app.http()).await.unwrap();
     let head = "POST /api/accounts HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
@@ -68,7 +68,7 @@ async fn a_chunked_body_over_64_kib_is_413() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_http_is_503_with_retry_after() {
+async fn returns_503_with_retry_after_while_postgres_is_down() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;

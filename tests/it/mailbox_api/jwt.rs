@@ -5,7 +5,7 @@ use serde_json::json;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jwt_that_was_altered_or_made_elsewhere_is_invalid_token() {
+async fn rejects_an_altered_or_foreign_jwt() {
     let app = App::start().await;
     let elsewhere = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
@@ -29,7 +29,7 @@ async fn a_jwt_that_was_altered_or_made_elsewhere_is_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn api_tokens_are_no_credential_for_a_mailbox() {
+async fn rejects_api_tokens() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     for token in [&app.tenant.pro, &app.tenant.live] {
@@ -41,7 +41,7 @@ async fn api_tokens_are_no_credential_for_a_mailbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_password_epoch_ends_every_older_jwt() {
+async fn rejects_jwts_of_an_older_password_epoch() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     sqlx::query("UPDATE mailbox SET password_epoch = password_epoch + 1").execute(&app.pool).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_changed_password_epoch_ends_every_older_jwt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_credential_the_mailbox_is_closed() {
+async fn rejects_requests_without_a_credential() {
     let app = App::start().await;
     let id = "00000000-0000-7000-8000-000000000000";
     for (method, path) in [

@@ -25,7 +25,7 @@ async fn sign_in(app: &App, address: &str, password: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_above_the_rate_of_a_client_are_429() {
+async fn returns_429_above_the_rate_of_a_client() {
     let app = limited(|limits| limits.api_per_second = 2).await;
     let requests = (0..30).map(|_| app.request(Method::GET, "/api/domains").send());
     let answers = futures_util::future::join_all(requests).await;
@@ -38,7 +38,7 @@ async fn requests_above_the_rate_of_a_client_are_429() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_without_a_pro_token_are_so_many_an_hour() {
+async fn limits_free_mailboxes_per_hour() {
     let app = limited(|limits| limits.free_mailboxes_per_hour = 3).await;
     for i in 0..3 {
         assert_eq!(app.create_mailbox(None, &format!("m{i}@inbox.localhost"), "pass123").await.status, 201);
@@ -49,7 +49,7 @@ async fn mailboxes_without_a_pro_token_are_so_many_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_that_never_reach_the_hash_do_not_count_as_creations() {
+async fn does_not_count_rejected_creations() {
     let app = limited(|limits| limits.free_mailboxes_per_hour = 1).await;
     for _ in 0..3 {
         let answer = app.create_mailbox(None, "admin@inbox.localhost", "pass123").await;
@@ -61,7 +61,7 @@ async fn attempts_that_never_reach_the_hash_do_not_count_as_creations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_sign_ins_are_limited_by_address() {
+async fn limits_failed_sign_ins_per_address() {
     let app = limited(|limits| limits.sign_in_failures = 3).await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let other = app.mailbox(None, "other@inbox.localhost").await;
@@ -81,7 +81,7 @@ async fn failed_sign_ins_are_limited_by_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_sign_ins_are_limited_by_client_over_all_addresses() {
+async fn limits_failed_sign_ins_per_client_over_all_addresses() {
     let app = limited(|limits| limits.sign_in_failures_per_client = 4).await;
     for i in 0..4 {
         let address = format!("nobody{i}@inbox.localhost");
@@ -91,7 +91,7 @@ async fn failed_sign_ins_are_limited_by_client_over_all_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_the_rightmost_forwarded_address_that_is_no_trusted_proxy() {
+async fn takes_the_rightmost_untrusted_forwarded_address_as_the_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();

@@ -30,7 +30,7 @@ async fn of_b(world: &World, door: Door) -> Presented {
 /// A message that A can still read counts by its id alone, as one that never was: 404 while
 /// mail of that moment may be there for anybody, 410 from then on. Other ids are 404 always.
 #[tokio::test(flavor = "multi_thread")]
-async fn anothers_id_and_a_made_up_one_of_its_moment_are_one_answer_at_every_age() {
+async fn answers_an_id_of_another_tenant_like_an_unknown_id_of_the_same_age() {
     let world = World::build().await;
     // So that the rows are there all the time.
     sqlx::query("UPDATE tenant SET retention_hours = 168, classes = '{72,168}'")

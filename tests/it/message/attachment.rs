@@ -19,7 +19,7 @@ fn hostile(filename: &'static str) -> Attachment {
 }
 
 #[tokio::test]
-async fn names_are_decoded() {
+async fn decodes_file_names() {
     const OCTETS: &str = "application/octet-stream";
     let table = [
         (
@@ -34,7 +34,7 @@ async fn names_are_decoded() {
 
 /// A name is a name: no path (RFC 2183 2.3), no control character, at most 255 characters.
 #[tokio::test]
-async fn hostile_names_are_harmless() {
+async fn sanitizes_hostile_file_names() {
     const LONG: &str = concat!(
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
@@ -59,7 +59,7 @@ async fn hostile_names_are_harmless() {
 }
 
 #[tokio::test]
-async fn texts_and_whole_mails_may_be_attachments() {
+async fn shows_text_files_and_single_part_files_as_attachments() {
     let table = [
         (
             "text-attachment",
@@ -95,7 +95,7 @@ async fn texts_and_whole_mails_may_be_attachments() {
 
 /// A mail in a mail is one attachment; what is inside it is not shown as parts of the outer.
 #[tokio::test]
-async fn a_message_is_one_attachment() {
+async fn shows_an_embedded_message_as_one_attachment() {
     let reader = Reader::start().await;
     let mail = fixture("message-rfc822");
     let shown = reader.show(&mail).await;

@@ -20,7 +20,7 @@ async fn is_refused(reader: &Reader, mail: &[u8], status: &str) {
 }
 
 #[tokio::test]
-async fn the_announced_size_is_taken_and_one_octet_more_is_not() {
+async fn accepts_the_announced_size_and_rejects_one_byte_more() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::of_size(MAX)).await;
     assert_eq!(shown.text("subject"), "As large as asked for");
@@ -28,7 +28,7 @@ async fn the_announced_size_is_taken_and_one_octet_more_is_not() {
 }
 
 #[tokio::test]
-async fn the_header_section_is_bounded() {
+async fn limits_size_and_fields_of_the_header_section() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::header_section(MAX_HEADER - 2)).await;
     assert_eq!(shown.text("subject"), "A long header section");
@@ -40,7 +40,7 @@ async fn the_header_section_is_bounded() {
 }
 
 #[tokio::test]
-async fn floods_in_the_header_are_cut() {
+async fn truncates_oversized_header_values() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::encoded_word_flood(250_000)).await;
     assert_eq!(shown.text("subject"), "é".repeat(1_000));
@@ -52,7 +52,7 @@ async fn floods_in_the_header_are_cut() {
 
 /// MIME beyond 50 levels or 1,000 parts is one opaque attachment.
 #[tokio::test]
-async fn mime_is_taken_apart_only_so_far() {
+async fn limits_mime_depth_and_parts() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::deep(40)).await;
     assert_eq!(shown.text("text_body"), "At the bottom.");
@@ -77,7 +77,7 @@ async fn mime_is_taken_apart_only_so_far() {
 }
 
 #[tokio::test]
-async fn deep_messages_and_deep_markup_are_shown() {
+async fn shows_deeply_nested_messages_and_markup() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::deep_messages(1_000)).await;
     assert_eq!(shown.text("subject"), "A message");
@@ -87,7 +87,7 @@ async fn deep_messages_and_deep_markup_are_shown() {
 
 /// Whatever the fixture is, it is stored, listed, read in full and given back to the octet.
 #[tokio::test]
-async fn every_fixture_is_read_on_every_surface() {
+async fn serves_every_fixture_on_every_surface() {
     let reader = Reader::start().await;
     let names = corpus::fixture_names();
     assert!(names.len() >= 60, "{}", names.len());

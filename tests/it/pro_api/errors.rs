@@ -30,7 +30,7 @@ fn routes() -> Vec<(Method, String, serde_json::Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_every_route_is_unavailable_and_answers_again_after() {
+async fn returns_unavailable_while_postgres_is_down_and_recovers() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
@@ -52,7 +52,7 @@ async fn without_postgres_every_route_is_unavailable_and_answers_again_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_methods_and_encodings_that_are_not_there() {
+async fn rejects_unknown_paths_methods_and_encodings() {
     let app = App::start().await;
     for path in ["/pro/api", "/pro/api/", "/pro/api/nothing", "/pro/api/tokens/", "/pro/api/accounts/a/b"] {
         pro(&app, Method::GET, path).send().await.is_api_error(404, "not_found");

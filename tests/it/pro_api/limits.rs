@@ -7,7 +7,7 @@ use tempmail_tests::{Answer, App};
 use super::{pro, two_hundred_at_once};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_requests_a_second_of_a_token_and_its_sessions() {
+async fn limits_a_token_and_its_sessions_to_20_requests_a_second() {
     let app = App::builder().config(|config| config.limits.pro_per_second = 20).start().await;
     let other = app.token(&app.tenant, tempmail_model::token::TokenKind::Pro).await;
     let token = json!({ "token": app.tenant.pro });
@@ -42,7 +42,7 @@ fn one_won(answers: &[Answer], code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_mailbox_of_a_tenant_is_made_once() {
+async fn enforces_the_mailbox_limit_under_concurrent_requests() {
     let app = App::start().await;
     limit(&app, "UPDATE tenant SET mailbox_limit = 2 WHERE id = $1").await;
     app.mailbox(Some(&app.tenant.pro), "first@inbox.localhost").await;
@@ -57,7 +57,7 @@ async fn the_last_mailbox_of_a_tenant_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_token_of_a_tenant_is_made_once() {
+async fn enforces_the_token_limit_under_concurrent_requests() {
     let app = App::start().await;
     // Those of the harness, and one more.
     limit(&app, "UPDATE tenant SET token_limit = 3 WHERE id = $1").await;
@@ -72,7 +72,7 @@ async fn the_last_token_of_a_tenant_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_webhook_of_a_tenant_is_made_once() {
+async fn enforces_the_webhook_limit_under_concurrent_requests() {
     let app = App::start().await;
     let answers = two_hundred_at_once(|number| {
         let url = format!("https://hooks.example/{number}");

@@ -79,7 +79,7 @@ impl Crowd {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_of_the_http_interface_are_sent_away_and_lose_nothing() {
+async fn draining_api_disconnects_its_clients_without_losing_mail() {
     let stage = Stage::set().await;
     let crowd = Crowd::gather(&stage, 0).await;
     let senders = Senders::start(&stage.flow());
@@ -93,7 +93,7 @@ async fn clients_of_the_http_interface_are_sent_away_and_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn senders_finish_their_mail_or_are_told_421() {
+async fn draining_ingest_finishes_mail_in_data_and_sends_421_to_idle_sessions() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(100).await;

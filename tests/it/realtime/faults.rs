@@ -23,7 +23,7 @@ const BURST: usize = 10_000;
 const ARRIVALS_MIN: usize = 150;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_stopped_for_10_s_and_started() {
+async fn delivers_once_across_a_redis_outage() {
     let mut stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
@@ -41,7 +41,7 @@ async fn redis_is_stopped_for_10_s_and_started() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_flushed() {
+async fn delivers_once_across_redis_flushes() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     for _ in 0..3 {
@@ -54,7 +54,7 @@ async fn redis_is_flushed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_restarted_while_connections_stay_and_the_subscription_is_gone() {
+async fn delivers_once_after_redis_loses_its_subscriptions() {
     let mut stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
@@ -71,7 +71,7 @@ async fn redis_is_restarted_while_connections_stay_and_the_subscription_is_gone(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_third_publish_is_lost() {
+async fn delivers_once_while_publishes_are_lost() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
@@ -86,7 +86,7 @@ async fn every_third_publish_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_answers_http_is_killed() {
+async fn delivers_once_when_an_api_process_is_killed() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
@@ -101,7 +101,7 @@ async fn a_process_that_answers_http_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_takes_mail_is_killed() {
+async fn delivers_once_when_ingest_processes_are_killed() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     for victim in [0, 1] {
@@ -116,7 +116,7 @@ async fn a_process_that_takes_mail_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_stands_still_while_more_arrives_than_it_keeps_at_hand() {
+async fn delivers_once_when_a_paused_api_misses_more_than_its_ring_holds() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
@@ -136,7 +136,7 @@ async fn a_process_stands_still_while_more_arrives_than_it_keeps_at_hand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_is_restarted() {
+async fn delivers_once_across_postgres_restarts() {
     let postgres = OwnServer::start().await;
     let stage = Stage::set_with(Fleet::builder().database(postgres.database().await)).await;
     let senders = Senders::start(&stage.flow());

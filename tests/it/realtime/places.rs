@@ -86,7 +86,7 @@ impl Pair {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_waits_once_over_all_processes() {
+async fn limits_a_token_to_one_long_poll_over_all_processes() {
     let pair = Pair::start().await;
     let token = pair.live().await;
     let waiting = pair.wait(0, &token, 0).await;
@@ -102,7 +102,7 @@ async fn a_token_waits_once_over_all_processes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_waits_ten_times_for_an_address_over_all_processes() {
+async fn limits_a_tenant_to_ten_long_polls_per_address_over_all_processes() {
     let pair = Pair::start().await;
     let mut waiting = Vec::new();
     for nth in 0..10 {
@@ -123,7 +123,7 @@ async fn a_tenant_waits_ten_times_for_an_address_over_all_processes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_has_ten_streams_over_all_processes() {
+async fn limits_a_token_to_ten_streams_over_all_processes() {
     let pair = Pair::start().await;
     let token = pair.live().await;
     let (mut first, second) = (pair.streams(0, &token, 6).await, pair.streams(1, &token, 4).await);
@@ -138,7 +138,7 @@ async fn a_token_has_ten_streams_over_all_processes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_has_three_sockets_over_all_processes() {
+async fn limits_a_mailbox_to_three_sockets_over_all_processes() {
     let pair = Pair::start().await;
     let mailbox = pair.fleet.mailbox(None, "ship@inbox.localhost").await;
     let mut first = pair.sockets(0, &mailbox, 2).await;
@@ -153,7 +153,7 @@ async fn a_mailbox_has_three_sockets_over_all_processes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rate_of_a_token_is_that_of_all_processes_together() {
+async fn limits_the_rate_of_a_token_over_all_processes() {
     const RATE: u32 = 10;
     let redis = RedisServer::new();
     let builder = Fleet::builder().ingests(1).workers(0).redis(&redis.url());
@@ -176,7 +176,7 @@ async fn the_rate_of_a_token_is_that_of_all_processes_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failed_sign_ins_are_those_of_all_processes_together() {
+async fn counts_failed_sign_ins_over_all_processes() {
     let redis = RedisServer::new();
     let builder = Fleet::builder().ingests(1).workers(0).redis(&redis.url());
     let counted = |config: &mut tempmail_runtime::config::Config| {
@@ -199,7 +199,7 @@ async fn failed_sign_ins_are_those_of_all_processes_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_places_of_a_process_that_was_killed_are_free_within_6_s() {
+async fn frees_the_permits_of_a_killed_process_within_6_s() {
     let pair = Pair::start().await;
     let token = pair.live().await;
     let mailbox = pair.fleet.mailbox(None, "ship@inbox.localhost").await;
@@ -237,7 +237,7 @@ async fn the_places_of_a_process_that_was_killed_are_free_within_6_s() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_redis_places_are_those_of_each_process_and_with_it_those_of_all_again() {
+async fn counts_permits_per_process_while_redis_is_down() {
     let mut pair = Pair::start().await;
     let token = pair.live().await;
     let mailbox = pair.fleet.mailbox(None, "ship@inbox.localhost").await;

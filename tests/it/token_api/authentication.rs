@@ -7,7 +7,7 @@ use tempmail_tests::App;
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_credential_is_authentication_required() {
+async fn rejects_a_missing_credential() {
     let app = App::start().await;
     let email = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
     for (method, path) in [
@@ -25,7 +25,7 @@ async fn no_credential_is_authentication_required() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_unknown_revoked_or_wrong_kind_token_is_invalid_token() {
+async fn rejects_malformed_unknown_revoked_and_wrong_kind_tokens() {
     let app = App::start().await;
     let revoked = app.token(&app.tenant, TokenKind::Live).await;
     set_token(&app, &revoked, "UPDATE api_token SET revoked_at = created_at WHERE hash = $1").await;
@@ -52,7 +52,7 @@ async fn a_malformed_unknown_revoked_or_wrong_kind_token_is_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_past_its_time_is_session_expired() {
+async fn rejects_an_expired_token_with_440() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
     set_token(
@@ -68,7 +68,7 @@ async fn a_token_past_its_time_is_session_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_tenant_is_account_disabled() {
+async fn rejects_a_token_of_a_suspended_tenant() {
     let app = App::start().await;
     let suspended = app.another_tenant("suspended").await;
     sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")

@@ -13,7 +13,7 @@ async fn cursor(app: &App) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_altered_cursor_is_refused() {
+async fn rejects_an_altered_cursor() {
     let app = App::start().await;
     let cursor = cursor(&app).await;
     for i in 0..cursor.len() {
@@ -27,7 +27,7 @@ async fn an_altered_cursor_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_of_another_tenant_is_refused() {
+async fn rejects_a_cursor_of_another_tenant() {
     let app = App::start().await;
     let cursor = cursor(&app).await;
     let other = app.another_tenant("lighthouse").await;
@@ -36,7 +36,7 @@ async fn a_cursor_of_another_tenant_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_for_every_token_and_inbox_of_its_tenant() {
+async fn accepts_a_cursor_for_every_token_and_inbox_of_its_tenant() {
     let app = App::start().await;
     app.deliver("boat@inbox.localhost", "before", "").await;
     let cursor = cursor(&app).await;
@@ -47,7 +47,7 @@ async fn a_cursor_is_good_for_every_token_and_inbox_of_its_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_cursors_at_one_place_tell_nothing() {
+async fn seals_equal_positions_into_different_cursors() {
     let app = App::start().await;
     let first = cursor(&app).await;
     let again = app.get(PATH).await.expect(200);
@@ -55,7 +55,7 @@ async fn two_cursors_at_one_place_tell_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn following_next_since_meets_each_mail_once_while_more_arrive() {
+async fn following_next_since_returns_each_mail_once_while_mail_arrives() {
     let app = App::start().await;
     let mut since = cursor(&app).await;
     let mut met = Vec::new();

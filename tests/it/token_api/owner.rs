@@ -7,7 +7,7 @@ use tempmail_tests::{App, send_mail, smtp};
 use super::subjects;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_inbox_is_read_by_every_live_token() {
+async fn lets_every_live_token_read_a_shared_inbox() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.deliver("ship@inbox.localhost", "for all", "").await;
@@ -20,7 +20,7 @@ async fn a_shared_inbox_is_read_by_every_live_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
+async fn lets_only_its_tenant_read_a_mailbox() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
@@ -50,7 +50,7 @@ async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_mailbox_is_404_to_every_token() {
+async fn returns_404_for_a_free_mailbox() {
     let app = App::start().await;
     let free = app.mailbox(None, "free@inbox.localhost").await;
     app.deliver("free@inbox.localhost", "private", "").await;
@@ -66,7 +66,7 @@ async fn a_free_mailbox_is_404_to_every_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_custom_domain_is_read_by_its_tenant_alone() {
+async fn lets_only_its_tenant_read_a_custom_domain() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -79,7 +79,7 @@ async fn a_custom_domain_is_read_by_its_tenant_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reserved_names_of_a_custom_domain_are_its_owners() {
+async fn lets_the_tenant_read_reserved_names_of_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for name in ["admin", "postmaster", "abuse", "security"] {
@@ -89,7 +89,7 @@ async fn reserved_names_of_a_custom_domain_are_its_owners() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_no_longer_serves_is_404_with_all_that_is_in_it() {
+async fn returns_404_for_a_lost_domain_and_its_mail() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     app.deliver("a@ships.example", "mine", "").await;
@@ -105,7 +105,7 @@ async fn a_domain_that_no_longer_serves_is_404_with_all_that_is_in_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_shared_inboxes_an_address_without_a_mailbox_is_404() {
+async fn returns_404_without_a_mailbox_where_shared_inboxes_are_off() {
     let app = App::start().await;
     app.system_domain("closed.localhost", false).await;
     app.get("/v1/inbox/a@closed.localhost").await.is_v1_error(404, "not_found");
@@ -115,7 +115,7 @@ async fn without_shared_inboxes_an_address_without_a_mailbox_is_404() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reserved_names_of_a_system_domain_are_404_and_postmaster_is_the_platforms() {
+async fn lets_only_the_platform_read_postmaster_and_abuse() {
     let app = App::start().await;
     for name in ["admin", "Admin+x", "postmaster", "abuse", "abuse+x", "mailer-daemon", "root"] {
         let path = format!("/v1/inbox/{}@inbox.localhost", percent(name));
@@ -135,7 +135,7 @@ async fn reserved_names_of_a_system_domain_are_404_and_postmaster_is_the_platfor
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
+async fn returns_mail_of_a_tag_or_of_the_whole_mailbox() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     app.deliver("box@inbox.localhost", "plain", "").await;
@@ -155,7 +155,7 @@ async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_on_a_tag_is_not_woken_for_another() {
+async fn does_not_wake_a_wait_on_a_tag_for_another_tag() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let blocked = app.block(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
@@ -165,7 +165,7 @@ async fn a_wait_on_a_tag_is_not_woken_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_mailbox_each_exact_address_is_an_inbox_of_its_own() {
+async fn treats_each_exact_address_without_a_mailbox_as_an_inbox() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for domain in ["inbox.localhost", "ships.example"] {
@@ -179,7 +179,7 @@ async fn without_a_mailbox_each_exact_address_is_an_inbox_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
+async fn hides_mail_from_before_the_mailbox_from_everyone() {
     let app = App::start().await;
     app.deliver("late@inbox.localhost", "before", "").await;
     let before = app.emails("late@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
@@ -194,7 +194,7 @@ async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_local_part_outside_ascii_is_an_address_of_a_custom_domain() {
+async fn accepts_a_non_ascii_local_part_on_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let message = smtp::message("a@client.example", "dvě", "");

@@ -10,7 +10,7 @@ use tempmail_tests::wait::eventually;
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_wait_on_one_token_is_token_busy() {
+async fn rejects_a_second_wait_of_a_token() {
     let app = App::start().await;
     let blocked = app.block(&app.tenant.live, PATH).await;
     app.get("/v1/inbox/boat@inbox.localhost").await.is_v1_error(429, "token_busy");
@@ -20,7 +20,7 @@ async fn a_second_wait_on_one_token_is_token_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_eleventh_wait_of_one_tenant_on_one_address_is_addr_busy() {
+async fn rejects_an_eleventh_wait_of_a_tenant_on_an_address() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mut blocked = Vec::new();
@@ -44,7 +44,7 @@ async fn an_eleventh_wait_of_one_tenant_on_one_address_is_addr_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_away_frees_its_place() {
+async fn frees_the_slot_of_a_client_that_disconnects() {
     let app = App::start().await;
     let blocked = app.block(&app.tenant.live, PATH).await;
     blocked.abort();
@@ -56,7 +56,7 @@ async fn a_client_that_goes_away_frees_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_polls_again_at_once_never_meets_its_own_place() {
+async fn frees_the_slot_before_the_response_is_sent() {
     let app = App::start().await;
     app.deliver("ship@inbox.localhost", "0", "").await;
     let mut since = app.get(PATH).await.expect(200)["next_since"].as_str().unwrap().to_owned();
@@ -72,7 +72,7 @@ async fn a_client_that_polls_again_at_once_never_meets_its_own_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_wait_takes_no_place() {
+async fn rejected_waits_use_no_slot() {
     let app = App::start().await;
     app.deliver("ship@inbox.localhost", "there", "").await;
     for _ in 0..12 {
@@ -83,7 +83,7 @@ async fn a_refused_wait_takes_no_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_above_the_rate_are_429_with_retry_after() {
+async fn returns_429_with_retry_after_above_the_rate() {
     let app = App::builder().config(|config| config.limits.v1_per_second = 2).start().await;
     let unknown = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
     let requests = (0..30).map(|_| app.get(&unknown));
@@ -105,7 +105,7 @@ async fn requests_above_the_rate_are_429_with_retry_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_token_ends_its_open_wait() {
+async fn ends_the_wait_of_a_revoked_token() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
     let blocked = app.block(&token, PATH).await;

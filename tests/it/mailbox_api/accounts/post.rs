@@ -8,7 +8,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, send_mail, smtp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_is_created_with_a_jwt_that_works() {
+async fn creates_a_mailbox_with_a_working_jwt() {
     let app = App::start().await;
     for pro in [None, Some(app.tenant.pro.as_str())] {
         let address = if pro.is_some() { "Pro.Name@inbox.localhost" } else { "free@inbox.localhost" };
@@ -24,7 +24,7 @@ async fn a_mailbox_is_created_with_a_jwt_that_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_address_or_domain_is_invalid_address() {
+async fn rejects_an_invalid_address_or_domain() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -66,7 +66,7 @@ async fn a_bad_address_or_domain_is_invalid_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unverified_custom_domain_is_invalid_address() {
+async fn rejects_an_unverified_custom_domain() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     app.end_verification(domain).await;
@@ -75,7 +75,7 @@ async fn an_unverified_custom_domain_is_invalid_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_has_6_to_128_characters() {
+async fn requires_a_password_of_6_to_128_characters() {
     let app = App::start().await;
     let create = |password: String| {
         let app = &app;
@@ -89,7 +89,7 @@ async fn a_password_has_6_to_128_characters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_in_use_is_address_taken() {
+async fn rejects_an_address_in_use() {
     let app = App::start().await;
     app.mailbox(None, "name@inbox.localhost").await;
     for pro in [None, Some(app.tenant.pro.as_str())] {
@@ -99,7 +99,7 @@ async fn an_address_in_use_is_address_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_create_one_address_at_once_one_gets_it() {
+async fn creates_a_mailbox_once_under_concurrent_requests() {
     let app = App::start().await;
     let attempts = (0..12).map(|_| app.create_mailbox(None, "race@inbox.localhost", "pass123"));
     let answers = futures_util::future::join_all(attempts).await;
@@ -111,7 +111,7 @@ async fn of_many_who_create_one_address_at_once_one_gets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_place_of_a_tenant_is_given_once() {
+async fn enforces_the_mailbox_limit_under_concurrent_requests() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET mailbox_limit = 3 WHERE id = $1")
         .bind(app.tenant.id)
@@ -130,7 +130,7 @@ async fn the_last_place_of_a_tenant_is_given_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_credential_that_is_given_must_be_a_live_pro_token() {
+async fn rejects_any_credential_but_a_valid_pro_token() {
     let app = App::start().await;
     let create = |credential: String| {
         let app = &app;
@@ -159,7 +159,7 @@ async fn a_credential_that_is_given_must_be_a_live_pro_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_of_a_removed_mailbox_is_held_for_its_tenant_alone() {
+async fn holds_the_address_of_a_removed_mailbox_for_its_tenant() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "held@inbox.localhost").await;
@@ -190,7 +190,7 @@ async fn the_address_of_a_removed_mailbox_is_held_for_its_tenant_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_of_a_removed_mailbox_on_a_custom_domain_is_its_tenants_at_once() {
+async fn releases_an_address_on_a_custom_domain_at_once() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;
@@ -204,7 +204,7 @@ async fn the_address_of_a_removed_mailbox_on_a_custom_domain_is_its_tenants_at_o
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     let post = |body: &'static str| {
         let request = app.request(Method::POST, "/api/accounts").body("application/json", body);

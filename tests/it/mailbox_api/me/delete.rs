@@ -4,7 +4,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_the_account_ends_its_jwts_and_removes_its_mail() {
+async fn invalidates_jwts_and_removes_mail() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "mine", "").await;
@@ -29,7 +29,7 @@ async fn deleting_the_account_ends_its_jwts_and_removes_its_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_kubernetes_manages_stays() {
+async fn rejects_the_deletion_of_a_mailbox_managed_by_kubernetes() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "managed@inbox.localhost").await;
     sqlx::query("UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1")

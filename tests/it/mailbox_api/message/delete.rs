@@ -4,7 +4,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_message_is_gone_and_its_octets_are_free() {
+async fn deletes_a_message_and_frees_its_quota() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "one", "").await;

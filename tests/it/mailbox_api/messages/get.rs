@@ -6,7 +6,7 @@ use tempmail_tests::{App, SmtpClient};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn summaries_carry_what_the_interface_says() {
+async fn returns_summaries_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let nothing = app.get_mailbox(&mailbox, "/api/messages").await.expect(200);
@@ -37,7 +37,7 @@ async fn summaries_carry_what_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let mut client = SmtpClient::hello(app.smtp()).await;

@@ -10,7 +10,7 @@ async fn sign_in(app: &App, address: &str, password: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn address_and_password_give_a_jwt() {
+async fn returns_a_jwt_for_address_and_password() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     for address in ["name@inbox.localhost", "NAME@Inbox.Localhost"] {
@@ -25,7 +25,7 @@ async fn address_and_password_give_a_jwt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_and_an_unknown_mailbox_are_one_answer() {
+async fn answers_a_wrong_password_like_an_unknown_mailbox() {
     let app = App::start().await;
     app.mailbox(None, "name@inbox.localhost").await;
     let wrong = sign_in(&app, "name@inbox.localhost", "wrong password").await;
@@ -44,7 +44,7 @@ async fn a_wrong_password_and_an_unknown_mailbox_are_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_mailbox_can_not_sign_in() {
+async fn rejects_a_removed_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
     assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
@@ -52,7 +52,7 @@ async fn a_removed_mailbox_can_not_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_of_a_suspended_tenant_is_account_disabled() {
+async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")
@@ -65,7 +65,7 @@ async fn a_mailbox_of_a_suspended_tenant_is_account_disabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     for (body, field) in [
         ("{", "JSON"),

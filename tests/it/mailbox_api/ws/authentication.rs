@@ -16,7 +16,7 @@ async fn is_refused(app: &App, what: &str, token: &str, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_jwt_is_answered_with_auth_ok() {
+async fn answers_a_mailbox_jwt_with_auth_ok() {
     let app = App::start().await;
     let created = app.mailbox(None, "first@inbox.localhost").await;
     let body = json!({ "address": created.address, "password": created.password });
@@ -29,7 +29,7 @@ async fn a_mailbox_jwt_is_answered_with_auth_ok() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_fields_of_the_message_are_ignored() {
+async fn ignores_unknown_fields_of_the_auth_message() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "fields@inbox.localhost").await;
     let mut socket = WebSocket::to(app.http()).connect().await;
@@ -38,7 +38,7 @@ async fn unknown_fields_of_the_message_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_such_message_is_invalid_auth_message() {
+async fn rejects_a_malformed_auth_message() {
     let app = App::start().await;
     let jwt = app.mailbox(None, "other@inbox.localhost").await.jwt;
     let long = json!({ "type": "auth", "token": jwt, "x": "x".repeat(4096) }).to_string();
@@ -67,7 +67,7 @@ async fn what_is_no_such_message_is_invalid_auth_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_no_jwt_of_a_mailbox_is_invalid_token() {
+async fn rejects_any_token_but_a_mailbox_jwt() {
     let app = App::start().await;
     let live = app.token(&app.tenant, TokenKind::Live).await;
     let exchange = json!({ "token": app.tenant.pro });
@@ -92,7 +92,7 @@ async fn whatever_is_no_jwt_of_a_mailbox_is_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jwt_that_has_ended_is_invalid_token() {
+async fn rejects_an_expired_or_revoked_jwt() {
     let app = App::start().await;
     let pro = Some(app.tenant.pro.as_str());
     let expired = app.mailbox(pro, "expired@inbox.localhost").await;
@@ -116,7 +116,7 @@ async fn a_jwt_that_has_ended_is_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_tenants_mailbox_is_account_disabled() {
+async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "frozen@inbox.localhost").await;
@@ -127,7 +127,7 @@ async fn a_suspended_tenants_mailbox_is_account_disabled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_of_the_upgrade_are_not_looked_at() {
+async fn ignores_credentials_of_the_upgrade_request() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "header@inbox.localhost").await;
     let bearer = format!("Bearer {}", mailbox.jwt);
@@ -137,7 +137,7 @@ async fn credentials_of_the_upgrade_are_not_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_watched_counts_as_used() {
+async fn records_a_connection_as_use_of_the_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "watched@inbox.localhost").await;
     app.clock.advance(SignedDuration::from_hours(5));

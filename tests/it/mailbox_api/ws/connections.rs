@@ -7,7 +7,7 @@ use tempmail_tests::{App, WebSocket};
 use super::{subjects, watch};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
+async fn rejects_a_fourth_socket_of_a_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "busy@inbox.localhost").await;
     let other = app.mailbox(None, "other@inbox.localhost").await;
@@ -25,7 +25,7 @@ async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_that_ends_gives_its_place_back_before_its_client_is_told() {
+async fn frees_the_slot_before_the_close_frame_is_sent() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "again@inbox.localhost").await;
     let _two = [watch(&app, &mailbox).await, watch(&app, &mailbox).await];
@@ -43,7 +43,7 @@ async fn a_socket_that_ends_gives_its_place_back_before_its_client_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_without_a_word_gives_its_place_back() {
+async fn frees_the_slot_of_a_client_that_disconnects() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
     let three = [watch(&app, &mailbox).await, watch(&app, &mailbox).await, watch(&app, &mailbox).await];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tempmail_tests::{Fleet, WebSocket};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_socket_is_closed_with_1001_and_the_process_ends() {
+async fn closes_every_socket_with_1001_and_exits() {
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let mut sockets = vec![WebSocket::to(fleet.http(0)).connect().await];
     for n in 0..40 {
@@ -26,7 +26,7 @@ async fn every_socket_is_closed_with_1001_and_the_process_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_read_holds_nothing_up() {
+async fn exits_although_a_client_does_not_read() {
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let mailbox = fleet.mailbox(None, "deaf@inbox.localhost").await;
     let _deaf = WebSocket::authenticated(fleet.http(0), &mailbox.jwt).await;

@@ -27,7 +27,7 @@ const TEXT: u8 = 0x1;
 const PING: u8 = 0x9;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_message_after_auth_ok_is_invalid_auth_message() {
+async fn rejects_any_message_after_auth_ok() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "quiet@inbox.localhost").await;
     let again = json!({ "type": "auth", "token": mailbox.jwt }).to_string();
@@ -44,7 +44,7 @@ async fn any_message_after_auth_ok_is_invalid_auth_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frame_over_4_kib_is_refused_unread_and_its_sender_is_told() {
+async fn rejects_a_frame_over_4_kib_without_reading_it() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "long@inbox.localhost").await;
     for mut socket in [WebSocket::to(app.http()).connect().await, watch(&app, &mailbox).await] {
@@ -63,7 +63,7 @@ async fn a_frame_over_4_kib_is_refused_unread_and_its_sender_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_may_come_in_fragments_with_pings_between() {
+async fn accepts_a_fragmented_message_with_pings_in_between() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "pieces@inbox.localhost").await;
     let message = json!({ "type": "auth", "token": mailbox.jwt }).to_string();
@@ -77,7 +77,7 @@ async fn a_message_may_come_in_fragments_with_pings_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pings_are_answered_and_pongs_that_nobody_asked_for_are_ignored() {
+async fn answers_pings_and_ignores_unsolicited_pongs() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "ping@inbox.localhost").await;
     let mut socket = WebSocket::to(app.http()).connect().await;
@@ -94,7 +94,7 @@ async fn pings_are_answered_and_pongs_that_nobody_asked_for_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_close_is_answered_with_a_close() {
+async fn answers_a_close_with_a_close() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "bye@inbox.localhost").await;
     for mut socket in [WebSocket::to(app.http()).connect().await, watch(&app, &mailbox).await] {
@@ -105,7 +105,7 @@ async fn a_close_is_answered_with_a_close() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_websockets_frame_is_closed_with_what_is_wrong() {
+async fn closes_with_the_matching_code_on_a_protocol_violation() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "broken@inbox.localhost").await;
     let mut other = watch(&app, &mailbox).await;

@@ -13,7 +13,7 @@ async fn behind_proxy() -> (App, Proxy) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_outlives_it_and_gets_what_comes_after() {
+async fn keeps_sockets_open_and_pushes_mail_after_the_outage() {
     let (app, proxy) = behind_proxy().await;
     let mailbox = app.mailbox(None, "patient@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;
@@ -33,7 +33,7 @@ async fn a_socket_outlives_it_and_gets_what_comes_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_comes_then_is_told_to_try_again() {
+async fn closes_a_new_socket_with_1013_during_the_outage() {
     let (app, proxy) = behind_proxy().await;
     let mailbox = app.mailbox(None, "again@inbox.localhost").await;
     proxy.cut();
@@ -55,7 +55,7 @@ async fn who_comes_then_is_told_to_try_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_that_ended_meanwhile_has_ended_after_it() {
+async fn applies_a_revocation_made_during_the_outage() {
     let (app, proxy) = behind_proxy().await;
     let mailbox = app.mailbox(None, "meanwhile@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;

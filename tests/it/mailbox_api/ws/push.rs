@@ -21,7 +21,7 @@ fn id(message: &serde_json::Value) -> Uuid {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_mail_is_pushed_as_the_interface_says() {
+async fn pushes_new_mail_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "fields@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;
@@ -47,7 +47,7 @@ async fn a_new_mail_is_pushed_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_mailboxs_own_mail_is_pushed() {
+async fn pushes_only_mail_of_the_mailbox() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     assert!(!domain.is_nil());
@@ -65,7 +65,7 @@ async fn only_the_mailboxs_own_mail_is_pushed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_from_before_auth_ok_is_in_the_list_alone() {
+async fn does_not_push_mail_from_before_auth_ok() {
     let app = App::start().await;
     app.deliver("early@inbox.localhost", "before the mailbox", "").await;
     let mailbox = app.mailbox(None, "early@inbox.localhost").await;
@@ -87,7 +87,7 @@ async fn send_many(app: &App, address: &str, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_mail_is_pushed_once_and_in_the_order_of_the_stream() {
+async fn pushes_every_mail_once_in_stream_order() {
     let app = App::builder().ingests(2).start().await;
     let mut mailboxes = Vec::new();
     for n in 0..4 {
@@ -116,7 +116,7 @@ async fn every_mail_is_pushed_once_and_in_the_order_of_the_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_lists_after_auth_ok_and_reads_what_is_pushed_misses_nothing() {
+async fn listing_after_auth_ok_and_pushes_cover_every_mail() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "reconnect@inbox.localhost").await;
     let (mut known, mut repeated) = (BTreeSet::new(), 0);
@@ -152,7 +152,7 @@ async fn who_lists_after_auth_ok_and_reads_what_is_pushed_misses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_no_hint_told_of_is_pushed_all_the_same() {
+async fn pushes_mail_without_a_bus_hint() {
     // Processes without a Redis share no bus: what one takes the other finds in the store.
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let mailbox = fleet.mailbox(None, "silent@inbox.localhost").await;

@@ -45,7 +45,7 @@ impl Watched {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_reset_ends_it() {
+async fn closes_the_socket_on_a_password_reset() {
     let watched = Watched::start().await;
     let path = format!("/pro/api/accounts/{}/reset-password", watched.mailbox.id);
     let request = watched.app.request(Method::PUT, &path).bearer(&watched.app.tenant.pro);
@@ -54,7 +54,7 @@ async fn a_password_reset_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_the_mailbox_ends_it() {
+async fn closes_the_socket_when_the_mailbox_is_deleted() {
     let watched = Watched::start().await;
     let request = watched.app.request(Method::DELETE, "/api/me").bearer(&watched.mailbox.jwt);
     request.send().await.expect(204);
@@ -67,21 +67,21 @@ async fn deleting_the_mailbox_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspension_of_the_tenant_ends_it() {
+async fn closes_the_socket_when_the_tenant_is_suspended() {
     let watched = Watched::start().await;
     watched.app.tempmail("tenant suspend harbour").await.done();
     watched.ends_with("account_disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_of_the_tenant_ends_it() {
+async fn closes_the_socket_when_the_tenant_is_deleted() {
     let watched = Watched::start().await;
     watched.app.tempmail("tenant delete harbour --yes").await.done();
     watched.ends_with("invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn losing_the_domain_ends_it() {
+async fn closes_the_socket_when_the_domain_is_lost_or_deleted() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let watched = Watched::at("captain@ships.example", app).await;
@@ -96,7 +96,7 @@ async fn losing_the_domain_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_the_jwts_time_ends_it() {
+async fn closes_the_socket_when_the_jwt_expires() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "week@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;
@@ -107,7 +107,7 @@ async fn the_end_of_the_jwts_time_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_that_comes_after_the_end_is_not_pushed() {
+async fn does_not_push_mail_after_the_domain_is_lost() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "captain@ships.example").await;

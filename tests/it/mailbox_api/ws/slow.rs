@@ -40,7 +40,7 @@ async fn gets_large(socket: &mut WebSocket, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_late_gets_everything_in_order() {
+async fn sends_a_late_reader_everything_in_order() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "late@inbox.localhost").await;
     let mut socket = watch_slowly(&app, &mailbox).await;
@@ -51,7 +51,7 @@ async fn a_client_that_reads_late_gets_everything_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn so_does_one_that_much_other_mail_went_by_meanwhile() {
+async fn sends_a_late_reader_everything_after_the_ring_has_wrapped() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "later@inbox.localhost").await;
     let mut socket = watch_slowly(&app, &mailbox).await;
@@ -68,7 +68,7 @@ async fn so_does_one_that_much_other_mail_went_by_meanwhile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_slow_client_has_not_been_sent_it_never_gets_once_its_right_ends() {
+async fn drops_unsent_messages_of_a_slow_client_on_revocation() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "stuck@inbox.localhost").await;
     let (mut stuck, mut quick) = (watch_slowly(&app, &mailbox).await, watch(&app, &mailbox).await);

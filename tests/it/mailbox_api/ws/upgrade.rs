@@ -13,7 +13,7 @@ fn asks_for_an_upgrade(answer: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_asks_for_no_websocket_is_426() {
+async fn returns_426_without_a_valid_upgrade() {
     let app = App::start().await;
     asks_for_an_upgrade(&app.request(Method::GET, "/api/ws").send().await);
     assert_eq!(app.request(Method::HEAD, "/api/ws").send().await.status, 426);
@@ -40,7 +40,7 @@ async fn a_request_that_asks_for_no_websocket_is_426() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_the_sites_own_origin_may_connect_and_no_others() {
+async fn accepts_only_the_origin_of_base_url() {
     let app = App::builder()
         .config(|config| {
             config.http.base_url = "https://mail.example".into();
@@ -68,7 +68,7 @@ async fn pages_of_the_sites_own_origin_may_connect_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_ones_own_machine_all_its_names_are_one_origin() {
+async fn treats_all_names_of_localhost_as_one_origin() {
     let app =
         App::builder().config(|config| config.http.base_url = "http://localhost:8080".into()).start().await;
     for name in ["localhost", "127.0.0.1", "[::1]"] {
@@ -80,7 +80,7 @@ async fn on_ones_own_machine_all_its_names_are_one_origin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_sockets_of_a_client_may_be_unauthenticated() {
+async fn limits_a_client_to_20_unauthenticated_sockets() {
     let app = App::builder().config(|config| config.http.unlimited_networks.clear()).start().await;
     let mailbox = app.mailbox(None, "many@inbox.localhost").await;
     let mut waiting = Vec::new();
@@ -111,7 +111,7 @@ async fn twenty_sockets_of_a_client_may_be_unauthenticated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_without_limits_have_none_here() {
+async fn does_not_limit_clients_of_unlimited_networks() {
     let app = App::start().await;
     let mut waiting = Vec::new();
     for _ in 0..30 {
@@ -120,7 +120,7 @@ async fn clients_without_limits_have_none_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_socket_is_a_connection_of_its_client() {
+async fn counts_a_socket_as_a_connection_of_its_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();

@@ -12,12 +12,12 @@ async fn delete(app: &App, id: impl std::fmt::Display) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::DELETE, "/pro/api/accounts/019a0000-0000-7000-8000-000000000000").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mailbox_is_gone_at_once_with_its_jwts_and_mail() {
+async fn removes_mailbox_jwts_and_mail_at_once() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "mine", "").await;
@@ -36,7 +36,7 @@ async fn the_mailbox_is_gone_at_once_with_its_jwts_and_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_mail_is_physically_gone_and_nobody_elses() {
+async fn purges_only_the_mail_of_the_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let neighbour = app.mailbox(Some(&app.tenant.pro), "neighbour@inbox.localhost").await;
@@ -58,7 +58,7 @@ async fn its_mail_is_physically_gone_and_nobody_elses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_address_is_held_on_a_system_domain_and_free_on_a_custom_one() {
+async fn holds_the_address_on_a_system_domain_and_releases_it_on_a_custom_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "held@inbox.localhost").await;
@@ -84,7 +84,7 @@ async fn its_address_is_held_on_a_system_domain_and_free_on_a_custom_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_on_it_ends_with_404() {
+async fn ends_a_pending_long_poll_with_404() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let waiting = app.token(&app.tenant, TokenKind::Live).await;
@@ -94,7 +94,7 @@ async fn a_wait_on_it_ends_with_404() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -113,7 +113,7 @@ async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_who_delete_one_one_does() {
+async fn deletes_once_under_concurrent_requests() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let answers = futures_util::future::join_all((0..20).map(|_| delete(&app, mailbox.id))).await;
@@ -124,7 +124,7 @@ async fn of_many_who_delete_one_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_stays_whoever_asks() {
+async fn rejects_the_deletion_of_a_mailbox_managed_by_kubernetes() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     manage(&app, "UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1", mailbox.id).await;

@@ -14,12 +14,12 @@ async fn list(app: &App, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, "/pro/api/accounts").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_told_as_the_interface_says() {
+async fn lists_accounts_with_the_documented_fields() {
     let app = App::start().await;
     assert!(list(&app, "").await.is_empty());
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
@@ -41,7 +41,7 @@ async fn an_account_is_told_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn used_is_each_mailbox_own_and_ends_with_the_mail() {
+async fn counts_usage_per_mailbox_until_mail_expires() {
     let app = App::start().await;
     for name in ["a", "b"] {
         app.mailbox(Some(&app.tenant.pro), &format!("{name}@inbox.localhost")).await;
@@ -59,7 +59,7 @@ async fn used_is_each_mailbox_own_and_ends_with_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     // As rows: a password hash a mailbox would take long.
     sqlx::query(
@@ -88,7 +88,7 @@ async fn accounts_are_newest_first_30_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_anothers_nor_free_nor_removed_mailboxes_are_listed() {
+async fn omits_foreign_free_and_removed_mailboxes() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -100,7 +100,7 @@ async fn neither_anothers_nor_free_nor_removed_mailboxes_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_whose_domain_serves_no_longer_is_listed_and_can_be_deleted() {
+async fn lists_and_deletes_a_mailbox_of_a_lost_domain() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;

@@ -9,18 +9,18 @@ use super::{hand_to_kubernetes, knows_own_ids_only};
 use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::DELETE, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_of_nobody_or_another_is_not_found() {
+async fn returns_404_for_unknown_and_foreign_domains() {
     let app = App::start().await;
     knows_own_ids_only(&app, Method::DELETE, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_deleted_once() {
+async fn returns_404_for_a_second_deletion() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     assert_eq!(app.delete_domain(&app.tenant, &domain.id).await.status, 204);
@@ -30,7 +30,7 @@ async fn a_domain_is_deleted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kubernetes_manages_stays() {
+async fn rejects_the_deletion_of_a_domain_managed_by_kubernetes() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     hand_to_kubernetes(&app, &domain.id).await;
@@ -40,7 +40,7 @@ async fn what_kubernetes_manages_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_and_mail_go_with_it_and_mail_is_refused_from_then_on() {
+async fn removes_mailboxes_and_mail_and_rejects_later_mail() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.test").await.to_string();
     app.custom_domain(&app.tenant, "boats.test").await;
@@ -85,7 +85,7 @@ async fn mailboxes_and_mail_go_with_it_and_mail_is_refused_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn open_waits_end_with_it() {
+async fn ends_pending_long_polls() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.test").await.to_string();
     let blocked = app.block(&app.tenant.live, "/v1/inbox/any@ships.test").await;
@@ -95,7 +95,7 @@ async fn open_waits_end_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_made_again_keeps_its_token_and_none_of_its_mail() {
+async fn recreates_a_domain_with_its_verify_token_and_without_its_mail() {
     let dns = DnsWorld::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;

@@ -7,12 +7,12 @@ use tempmail_tests::App;
 use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_lists_the_tenants_own_as_they_were_created() {
+async fn lists_domains_of_the_tenant_newest_first() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.domain(&other, "theirs.test").await;
@@ -25,7 +25,7 @@ async fn it_lists_the_tenants_own_as_they_were_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_30() {
+async fn lists_in_pages_of_30() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET domain_limit = 40").execute(&app.pool).await.unwrap();
     for number in 0..31 {

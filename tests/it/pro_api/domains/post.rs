@@ -11,12 +11,12 @@ use crate::pro_api::is_for_pro_alone;
 const PATH: &str = "/pro/api/domains";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::POST, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_answers_with_the_records_to_set() {
+async fn returns_the_dns_records_to_create() {
     let app = App::start().await;
     let made = app.create_domain(&app.tenant, "Bücher.Test.").await.expect(201);
     let token = made["verify_token"].as_str().unwrap();
@@ -46,7 +46,7 @@ async fn it_answers_with_the_records_to_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_without_a_domain_is_invalid_request() {
+async fn rejects_a_body_without_a_domain() {
     let app = App::start().await;
     let send = |media_type: &str, body: String| {
         app.request(Method::POST, PATH).bearer(&app.tenant.pro).body(media_type, body).send()
@@ -62,7 +62,7 @@ async fn a_body_without_a_domain_is_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_nobody_can_bring_is_invalid_domain() {
+async fn rejects_names_that_cannot_be_custom_domains() {
     let app = App::builder()
         .config(|config| config.http.base_url = "https://mail.site.test:8443".into())
         .start()
@@ -102,7 +102,7 @@ async fn a_name_that_nobody_can_bring_is_invalid_domain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_a_domain_once_whatever_became_of_it() {
+async fn rejects_a_domain_that_the_tenant_already_has() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.create_domain(&app.tenant, "Ships.Test").await.is_api_error(409, "domain_already_exists");
@@ -113,7 +113,7 @@ async fn a_tenant_has_a_domain_once_whatever_became_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_have_is_no_obstacle() {
+async fn accepts_a_domain_that_another_tenant_has() {
     let dns = DnsWorld::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
@@ -128,7 +128,7 @@ async fn what_others_have_is_no_obstacle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_counts_what_is_there() {
+async fn enforces_the_domain_limit() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET domain_limit = 2").execute(&app.pool).await.unwrap();
     let first = app.domain(&app.tenant, "one.test").await;
@@ -143,7 +143,7 @@ async fn the_limit_counts_what_is_there() {
 
 /// Two tenants, each with one place left, and a hundred attempts of each at once.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_place_is_given_once() {
+async fn enforces_the_domain_limit_under_concurrent_requests() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     sqlx::query("UPDATE tenant SET domain_limit = 1").execute(&app.pool).await.unwrap();
@@ -171,7 +171,7 @@ async fn the_last_place_is_given_once() {
 
 /// One name, many times at once, and of one tenant: the constraint decides.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_name_at_once_is_made_once() {
+async fn creates_a_domain_once_under_concurrent_requests() {
     let app = App::start().await;
     let answers = join_all((0..20).map(|_| app.create_domain(&app.tenant, "ships.test"))).await;
     let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();

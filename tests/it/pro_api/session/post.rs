@@ -24,7 +24,7 @@ async fn ask(app: &App, session: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_stands_for_its_token_on_all_of_the_pro_api() {
+async fn accepts_a_session_on_the_whole_pro_api() {
     let app = App::start().await;
     let answer = exchange(&app, &app.tenant.pro).await.expect(200);
     let session = answer["token"].as_str().unwrap();
@@ -42,7 +42,7 @@ async fn a_session_stands_for_its_token_on_all_of_the_pro_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_after_12_hours() {
+async fn expires_a_session_after_12_hours() {
     let app = App::start().await;
     let session = session(&app).await;
     app.clock.advance(SignedDuration::from_secs(12 * 3600 - 2));
@@ -52,7 +52,7 @@ async fn a_session_ends_after_12_hours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_dies_with_its_token() {
+async fn revokes_a_session_with_its_token() {
     let app = App::start().await;
     let session = session(&app).await;
     let tokens = pro(&app, Method::GET, "/pro/api/tokens").send().await.expect(200);
@@ -65,7 +65,7 @@ async fn a_session_dies_with_its_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_an_expired_token_or_suspended_tenant_is_refused_as_they_are() {
+async fn rejects_a_session_of_an_expired_token_or_suspended_tenant() {
     let app = App::start().await;
     let session = session(&app).await;
     sqlx::query("UPDATE tenant SET suspended = true").execute(&app.pool).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_session_of_an_expired_token_or_suspended_tenant_is_refused_as_they_ar
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_nothing_anywhere_else() {
+async fn rejects_a_session_on_other_surfaces() {
     let app = App::start().await;
     let session = session(&app).await;
     let account = app.create_mailbox(Some(&session), "name@inbox.localhost", "pass123").await;
@@ -93,7 +93,7 @@ async fn a_session_is_nothing_anywhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_altered_session_is_invalid() {
+async fn rejects_an_altered_session() {
     let app = App::start().await;
     let session = session(&app).await;
     let at = session.rfind('.').unwrap() + 1;
@@ -104,7 +104,7 @@ async fn an_altered_session_is_invalid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_pro_token_that_may_act_is_exchanged() {
+async fn exchanges_only_valid_pro_tokens() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let unknown = PlainToken::generate(TokenKind::Pro).unwrap();
@@ -121,7 +121,7 @@ async fn only_a_pro_token_that_may_act_is_exchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     crate::pro_api::refuses_bad_bodies(&app, Method::POST, PATH).await;
     for body in [json!({}), json!({ "token": null }), json!({ "token": ["x"] })] {
@@ -132,7 +132,7 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exchanges_are_limited_by_client() {
+async fn limits_exchanges_per_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();

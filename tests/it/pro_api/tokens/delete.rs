@@ -28,12 +28,12 @@ async fn listed(app: &App, credential: &str, id: Uuid) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::DELETE, &format!("{PATH}/019a0000-0000-7000-8000-000000000000")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_token_is_refused_at_once_and_stays_listed() {
+async fn rejects_a_revoked_token_at_once_and_keeps_it_listed() {
     let app = App::start().await;
     for kind in ["pro", "live"] {
         let (id, token) = created(&app, kind).await;
@@ -53,7 +53,7 @@ async fn a_revoked_token_is_refused_at_once_and_stays_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_may_revoke_itself() {
+async fn lets_a_token_revoke_itself() {
     let app = App::start().await;
     let (id, token) = created(&app, "pro").await;
     let path = format!("{PATH}/{id}");
@@ -63,7 +63,7 @@ async fn a_token_may_revoke_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_wait_of_it_ends_with_401() {
+async fn ends_a_pending_long_poll_with_401() {
     let app = App::start().await;
     let (id, token) = created(&app, "live").await;
     let kept = app.token(&app.tenant, TokenKind::Live).await;
@@ -76,7 +76,7 @@ async fn an_open_wait_of_it_ends_with_401() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_token_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.request(Method::GET, PATH).bearer(&other.pro).send().await.expect(200);
@@ -96,7 +96,7 @@ async fn a_token_that_is_not_the_tenants_is_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_stays() {
+async fn rejects_the_revocation_of_a_token_managed_by_kubernetes() {
     let app = App::start().await;
     let (id, token) = created(&app, "pro").await;
     manage(&app, "UPDATE api_token SET managed_by = 'kubernetes' WHERE id = $1", id).await;

@@ -18,12 +18,12 @@ async fn list(app: &App, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, "/pro/api/tokens").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_kinds_are_listed_as_the_record_says() {
+async fn lists_both_kinds_with_the_documented_fields() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let tokens = list(&app, "").await;
@@ -50,7 +50,7 @@ async fn both_kinds_are_listed_as_the_record_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_is_told_to_the_minute() {
+async fn returns_the_last_use_to_the_minute() {
     let app = App::start().await;
     let used = |tokens: Vec<Value>, kind: &str| {
         let token = tokens.into_iter().find(|token| token["kind"] == kind).unwrap();
@@ -72,7 +72,7 @@ async fn the_last_use_is_told_to_the_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     sqlx::query(
         "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
@@ -99,7 +99,7 @@ async fn tokens_are_newest_first_30_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_ended_is_listed_for_7_days_and_then_deleted() {
+async fn lists_ended_tokens_for_7_days() {
     for (column, end) in [
         ("revoked_at", "UPDATE api_token SET revoked_at = $2 WHERE hash = $1"),
         ("expires_at", "UPDATE api_token SET expires_at = $2 WHERE hash = $1"),

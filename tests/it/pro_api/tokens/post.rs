@@ -14,12 +14,12 @@ async fn create(app: &App, body: Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_token_is_told_once_and_works_on_its_surface() {
+async fn returns_the_token_once_and_accepts_it_on_its_surface() {
     let app = App::start().await;
     for (kind, prefix) in [(None, "tm_pro_"), (Some("pro"), "tm_pro_"), (Some("live"), "tm_live_")] {
         let body = match kind {
@@ -62,7 +62,7 @@ async fn a_created_token_is_told_once_and_works_on_its_surface() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_stored_as_a_hash_with_who_made_it() {
+async fn stores_a_hash_and_the_creator() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "mine" })).await.expect(201);
     let token = created["token"].as_str().unwrap();
@@ -97,7 +97,7 @@ async fn it_is_stored_as_a_hash_with_who_made_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_after_its_days() {
+async fn expires_a_token_after_its_days() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "a day", "expires_in_days": 1 })).await.expect(201);
     let at = |field: &str| created[field].as_str().unwrap().parse::<Timestamp>().unwrap();
@@ -114,7 +114,7 @@ async fn a_token_expires_after_its_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     refuses_bad_bodies(&app, Method::POST, PATH).await;
     for (field, body) in [
@@ -147,7 +147,7 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_20_tokens_and_those_that_ended_do_not_count() {
+async fn limits_a_tenant_to_20_active_tokens() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mut last = Value::Null;

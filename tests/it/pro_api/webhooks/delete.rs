@@ -12,12 +12,12 @@ async fn delete(app: &App, id: impl std::fmt::Display) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::DELETE, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_is_gone_and_its_deliveries_are_listed_no_more() {
+async fn removes_a_webhook_and_its_deliveries() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     super::deliveries::get::attempt(&app, id, 200, None, 1).await;
@@ -31,7 +31,7 @@ async fn a_webhook_is_gone_and_its_deliveries_are_listed_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mut ids = ids_of_nothing(&app);
@@ -46,7 +46,7 @@ async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_stays() {
+async fn rejects_the_deletion_of_a_webhook_managed_by_kubernetes() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;

@@ -13,12 +13,12 @@ use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro};
 const PATH: &str = "/pro/api/webhooks";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_has_no_secret_and_tells_of_deliveries() {
+async fn lists_webhooks_with_their_status_and_without_secrets() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     webhook(&app, &other.pro).await;
@@ -54,7 +54,7 @@ async fn the_list_has_no_secret_and_tells_of_deliveries() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_are_newest_first_and_come_in_pages() {
+async fn lists_newest_first_in_pages() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET webhook_limit = 3").execute(&app.pool).await.unwrap();
     let mut ids = Vec::new();

@@ -14,12 +14,12 @@ async fn create(app: &App, body: Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_webhook_is_active_and_shows_its_secret_once() {
+async fn creates_an_active_webhook_and_returns_its_secret_once() {
     let app = App::start().await;
     let body = json!({ "url": URL, "events": ["email.received", "email.received"], "colour": "red" });
     let created = create(&app, body).await.expect(201);
@@ -41,7 +41,7 @@ async fn a_created_webhook_is_active_and_shows_its_secret_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_secret_is_sealed_in_the_database() {
+async fn stores_the_secret_encrypted() {
     let app = App::start().await;
     let created = create(&app, json!({ "url": URL, "events": ["email.received"] })).await.expect(201);
     let secret = created["secret"].as_str().unwrap();
@@ -58,7 +58,7 @@ async fn the_secret_is_sealed_in_the_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_is_https_with_a_host_name() {
+async fn accepts_only_https_urls_with_a_host_name() {
     let app = App::start().await;
     let long = format!("https://hooks.example/{}", "x".repeat(2048 - 21));
     for url in [
@@ -108,7 +108,7 @@ async fn a_url_is_https_with_a_host_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_are_a_list_of_email_received() {
+async fn accepts_only_email_received_as_event() {
     let app = App::start().await;
     for events in [
         json!([]),
@@ -128,7 +128,7 @@ async fn events_are_a_list_of_email_received() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     refuses_bad_bodies(&app, Method::POST, PATH).await;
     for (field, body) in [
@@ -144,7 +144,7 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_come_in_the_order_body_url_events_limit() {
+async fn checks_body_url_events_and_limit_in_this_order() {
     let app = App::start().await;
     assert_eq!(create(&app, json!({ "url": URL, "events": ["email.received"] })).await.status, 201);
     let answer = create(&app, json!({ "url": "http://hooks.example/" })).await;
@@ -158,7 +158,7 @@ async fn checks_come_in_the_order_body_url_events_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_webhook_counts_until_it_is_deleted() {
+async fn counts_a_disabled_webhook_towards_the_limit() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let body = json!({ "url": URL, "events": ["email.received"] });

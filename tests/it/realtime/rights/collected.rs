@@ -19,7 +19,7 @@ enum Fate {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_nobodys_to_read_any_more_is_not_answered_with() {
+async fn a_pending_long_poll_drops_mail_that_became_unreadable() {
     use Fate::*;
     let fleet = Fleet::builder().apis(2).ingests(1).workers(0).start().await;
     let fates = [Stays, MessageDeleted, InboxCleared, MailboxDeleted, DomainLost, DomainMailboxLost];

@@ -108,7 +108,7 @@ fn cursor(listener: &Listener) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_from_one_tenant_to_another() {
+async fn moves_readers_of_a_domain_to_its_new_tenant() {
     let (redis, dns) = (RedisServer::new(), DnsWorld::start().await);
     dns.domain("ships.test", 1).await;
     let fleet = Fleet::builder()
@@ -197,7 +197,7 @@ async fn a_domain_from_one_tenant_to_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_from_everybody_to_a_mailbox_to_nobody_to_the_next_mailbox() {
+async fn moves_readers_of_an_address_from_shared_inbox_to_mailbox_to_next_mailbox() {
     const ADDRESS: &str = "name@inbox.localhost";
     const PATH: &str = "/v1/inbox/name@inbox.localhost";
     let redis = RedisServer::new();
@@ -280,7 +280,7 @@ async fn an_address_from_everybody_to_a_mailbox_to_nobody_to_the_next_mailbox() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_whose_hold_is_over_from_one_tenant_to_another() {
+async fn moves_readers_of_a_released_address_to_its_new_tenant() {
     const ADDRESS: &str = "name@inbox.localhost";
     const PATH: &str = "/v1/inbox/name@inbox.localhost";
     let app = App::start().await;

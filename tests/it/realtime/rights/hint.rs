@@ -22,7 +22,7 @@ fn hint(seq: i64, id: Uuid, hours: u16, tenant: Uuid, owner: Uuid, inbox: Uuid) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_false_hint_shows_nobody_anothers_mail() {
+async fn a_forged_hint_discloses_no_foreign_mail() {
     let redis = RedisServer::new();
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).redis(&redis.url()).start().await;
     let thief = fleet.another_tenant("thief").await;

@@ -113,12 +113,12 @@ fn subject(when: &str, place: Place) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_listens_is_told_within_5_s_that_its_right_has_ended() {
+async fn every_revocation_reaches_subscribers_within_5_s() {
     play(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_while_redis_is_away() {
+async fn every_revocation_reaches_subscribers_within_5_s_without_redis() {
     play(true).await;
 }
 

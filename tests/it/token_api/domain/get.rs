@@ -9,7 +9,7 @@ use super::super::subjects;
 const PATH: &str = "/v1/domain/ours.example";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_address_under_it_is_shown_mailbox_or_not() {
+async fn returns_mail_of_every_address_of_the_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ours.example").await;
     app.custom_domain(&app.tenant, "sub.ours.example").await;
@@ -37,7 +37,7 @@ async fn every_address_under_it_is_shown_mailbox_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_hears_its_domain_alone() {
+async fn wakes_only_for_mail_of_the_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ours.example").await;
     app.custom_domain(&app.tenant, "other.example").await;
@@ -55,7 +55,7 @@ async fn a_wait_hears_its_domain_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_is_not_the_callers_verified_one_is_404_as_what_never_was() {
+async fn answers_a_foreign_or_unverified_domain_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.custom_domain(&other, "theirs.example").await;
@@ -75,7 +75,7 @@ async fn a_domain_that_is_not_the_callers_verified_one_is_404_as_what_never_was(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_with_404_when_the_domain_is_lost_or_deleted() {
+async fn ends_with_404_when_the_domain_is_lost_or_deleted() {
     let app = App::start().await;
     let lost = app.custom_domain(&app.tenant, "lost.example").await;
     let deleted = app.custom_domain(&app.tenant, "deleted.example").await;

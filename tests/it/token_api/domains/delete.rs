@@ -6,14 +6,14 @@ use tempmail_tests::App;
 use super::{create, list, takes_live_tokens_only};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_live_tokens_only() {
+async fn accepts_only_live_tokens() {
     let app = App::start().await;
     let id = app.domain(&app.tenant, "ships.test").await.id;
     takes_live_tokens_only(&app, Method::DELETE, &format!("/v1/domains/{id}")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_deleted_by_its_own_tenant_once() {
+async fn deletes_a_domain_of_the_tenant_once() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = create(&app, &other, "theirs.test").await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -27,7 +27,7 @@ async fn a_domain_is_deleted_by_its_own_tenant_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_mail_goes_with_it() {
+async fn removes_the_mail_of_the_domain() {
     let app = App::start().await;
     let id = app.custom_domain(&app.tenant, "ships.test").await;
     app.deliver("any@ships.test", "mine", "").await;
@@ -38,7 +38,7 @@ async fn its_mail_goes_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kubernetes_manages_stays() {
+async fn rejects_the_deletion_of_a_domain_managed_by_kubernetes() {
     let app = App::start().await;
     let id = app.domain(&app.tenant, "ships.test").await.id;
     sqlx::query("UPDATE domain SET managed_by = 'kubernetes' WHERE id = $1::uuid")

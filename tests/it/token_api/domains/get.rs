@@ -6,13 +6,13 @@ use tempmail_tests::App;
 use super::{create, list, takes_live_tokens_only};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_live_tokens_only() {
+async fn accepts_only_live_tokens() {
     let app = App::start().await;
     takes_live_tokens_only(&app, Method::GET, "/v1/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_surfaces_list_the_same() {
+async fn lists_the_same_domains_as_the_pro_api() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     create(&app, &other, "theirs.test").await.expect(201);
@@ -24,7 +24,7 @@ async fn both_surfaces_list_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_count_from_one() {
+async fn counts_pages_from_one() {
     let app = App::start().await;
     create(&app, &app.tenant, "first.test").await.expect(201);
     assert!(app.get("/v1/domains?page=2").await.expect(200)["domains"].as_array().unwrap().is_empty());

@@ -7,13 +7,13 @@ use tempmail_tests::App;
 use super::{create, takes_live_tokens_only};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_live_tokens_only() {
+async fn accepts_only_live_tokens() {
     let app = App::start().await;
     takes_live_tokens_only(&app, Method::POST, "/v1/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_answers_with_the_records_to_set() {
+async fn returns_the_dns_records_to_create() {
     let app = App::start().await;
     let made = create(&app, &app.tenant, "ships.test").await.expect(201);
     let token = made["verify_token"].as_str().unwrap();
@@ -27,7 +27,7 @@ async fn it_answers_with_the_records_to_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_is_refused_by_its_code_alone() {
+async fn rejects_invalid_requests_with_a_bare_error_code() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET domain_limit = 2").execute(&app.pool).await.unwrap();
     let send = |media_type: &str, body: String| {

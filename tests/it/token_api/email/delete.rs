@@ -5,7 +5,7 @@ use tempmail_tests::App;
 use super::ADDRESS;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_email_is_gone_and_the_others_stay() {
+async fn deletes_one_email_and_keeps_the_others() {
     let app = App::start().await;
     app.deliver(ADDRESS, "one", "").await;
     app.deliver(ADDRESS, "two", "").await;

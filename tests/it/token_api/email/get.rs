@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ADDRESS, multipart};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_email_is_told_in_full() {
+async fn returns_an_email_in_full() {
     let app = App::start().await;
     let id = multipart(&app).await;
     let email = app.get(&format!("/v1/email/{id}")).await.expect(200);
@@ -62,7 +62,7 @@ async fn an_email_is_told_in_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_email_past_its_time_is_410_though_its_row_is_there() {
+async fn returns_410_for_an_expired_email_whose_row_still_exists() {
     let app = App::start().await;
     app.deliver(ADDRESS, "short", "").await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
@@ -83,7 +83,7 @@ async fn an_email_past_its_time_is_410_though_its_row_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_id_is_answered_by_its_own_time_alone() {
+async fn returns_410_or_404_by_the_age_of_an_unknown_id() {
     let app = App::start().await;
     let now = app.clock.now();
     let old = new_id(now - SignedDuration::from_mins(61));
@@ -102,7 +102,7 @@ async fn an_unknown_id_is_answered_by_its_own_time_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_jwt_is_no_credential_for_an_email() {
+async fn rejects_a_mailbox_jwt() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     app.deliver("box@inbox.localhost", "mine", "").await;

@@ -13,7 +13,7 @@ const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 const ADDRESS: &str = "ship@inbox.localhost";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_wait_returns_with_the_mail() {
+async fn returns_when_mail_arrives() {
     let app = App::start().await;
     let blocked = app.block(&app.tenant.live, PATH).await;
     app.deliver(ADDRESS, "Your code", "Your code is 4711.").await;
@@ -34,7 +34,7 @@ async fn a_blocked_wait_returns_with_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_that_came_before_the_call_counts_as_new() {
+async fn returns_mail_from_before_the_request_at_once() {
     let app = App::start().await;
     app.deliver(ADDRESS, "early", "").await;
     let answer = app.get(PATH).await.expect(200);
@@ -44,7 +44,7 @@ async fn mail_that_came_before_the_call_counts_as_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_since_the_newest_limit_come_newest_first() {
+async fn returns_the_newest_mails_without_since() {
     let app = App::start().await;
     for i in 1..=5 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -54,7 +54,7 @@ async fn without_since_the_newest_limit_come_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
+async fn returns_the_oldest_mails_after_since_newest_first() {
     let app = App::start().await;
     app.deliver(ADDRESS, "0", "").await;
     let mut since = app.get(PATH).await.expect(200)["next_since"].clone();
@@ -70,7 +70,7 @@ async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_holds_the_answer_until_so_many_are_there() {
+async fn waits_until_count_mails_are_there() {
     let app = App::start().await;
     let blocked = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
     for i in 1..=3 {
@@ -80,7 +80,7 @@ async fn count_holds_the_answer_until_so_many_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_and_limit_above_50_count_as_50() {
+async fn caps_count_and_limit_at_50() {
     let app = App::start().await;
     for i in 1..=51 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -93,7 +93,7 @@ async fn count_and_limit_above_50_count_as_50() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_may_be_more_than_limit() {
+async fn accepts_a_count_above_limit() {
     let app = App::start().await;
     for i in 1..=3 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -103,7 +103,7 @@ async fn count_may_be_more_than_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_and_subject_are_substrings_in_any_case() {
+async fn filters_by_case_insensitive_substrings_of_from_and_subject() {
     let app = App::start().await;
     app.deliver(ADDRESS, "Your CODE is here", "").await;
     app.deliver(ADDRESS, "Invoice", "").await;
@@ -119,7 +119,7 @@ async fn from_and_subject_are_substrings_in_any_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
+async fn treats_sql_wildcards_in_filters_as_plain_characters() {
     let app = App::start().await;
     app.deliver(ADDRESS, "plain", "").await;
     app.deliver(ADDRESS, "100% of a_b\\c", "").await;
@@ -130,7 +130,7 @@ async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filtered_wait_passes_over_other_mail() {
+async fn skips_mail_that_does_not_match_the_filter() {
     let app = App::start().await;
     let blocked = app.block(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
     app.deliver(ADDRESS, "other", "").await;
@@ -145,7 +145,7 @@ async fn a_filtered_wait_passes_over_other_mail() {
 
 /// The one test that sits the hold out, with all that ends there in it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
+async fn returns_after_25_s_with_the_mail_collected_so_far() {
     let app = App::start().await;
     let (nothing, partly, filtered) = (
         app.token(&app.tenant, TokenKind::Live).await,
@@ -189,7 +189,7 @@ async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_position_after_a_filtered_204_is_behind_all_that_was_scanned() {
+async fn next_since_is_after_all_scanned_mail_of_a_filtered_request() {
     let app = App::start().await;
     app.deliver(ADDRESS, "first", "").await;
     let first = app.get(&format!("{PATH}?subject=first")).await.expect(200);
@@ -203,7 +203,7 @@ async fn a_position_after_a_filtered_204_is_behind_all_that_was_scanned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_parameters_are_refused_and_unknown_ones_ignored() {
+async fn rejects_invalid_parameters_and_ignores_unknown_ones() {
     let app = App::start().await;
     app.deliver(ADDRESS, "here", "").await;
     for query in [
@@ -226,7 +226,7 @@ async fn bad_parameters_are_refused_and_unknown_ones_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_not_served_is_404_and_a_malformed_one_400() {
+async fn returns_404_for_an_unserved_address_and_400_for_a_malformed_one() {
     let app = App::start().await;
     for address in ["a@elsewhere.example", "a@sub.inbox.localhost", "a@localhost", "a@%5B127.0.0.1%5D"] {
         app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
@@ -250,7 +250,7 @@ async fn an_address_not_served_is_404_and_a_malformed_one_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_spellings_of_an_address_are_one_inbox() {
+async fn treats_all_spellings_of_an_address_as_one_inbox() {
     let app = App::start().await;
     app.deliver("SHIP@Inbox.Localhost", "one", "").await;
     app.deliver("\"ship\"@inbox.localhost.", "two", "").await;

@@ -23,7 +23,7 @@ async fn owned() -> (App, Tenant) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+async fn returns_mail_of_mailboxes_and_verified_domains_only() {
     let (app, other) = owned().await;
     app.mailbox(Some(&app.tenant.pro), "box@ours.example").await;
     for (address, subject) in [
@@ -46,7 +46,7 @@ async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_walks_on_oldest_first_and_each_page_is_newest_first() {
+async fn pages_after_since_oldest_page_first_and_newest_mail_first() {
     let (app, _) = owned().await;
     app.deliver(BOX, "0", "").await;
     let mut since = app.get(PATH).await.expect(200)["next_since"].as_str().unwrap().to_owned();
@@ -64,7 +64,7 @@ async fn since_walks_on_oldest_first_and_each_page_is_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+async fn accepts_a_cursor_in_every_scope_of_its_tenant() {
     let (app, other) = owned().await;
     let paths = [PATH, "/v1/domain/ours.example", "/v1/inbox/a@ours.example"];
     for from in paths {
@@ -81,7 +81,7 @@ async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_holds_and_filters_pass_over() {
+async fn waits_for_count_matching_mails() {
     let (app, _) = owned().await;
     let counted = app.block(&app.tenant.live, &format!("{PATH}?count=3&limit=2&subject=wanted")).await;
     for (address, subject) in [
@@ -103,7 +103,7 @@ async fn count_holds_and_filters_pass_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_parameters_are_refused() {
+async fn rejects_invalid_parameters() {
     let (app, _) = owned().await;
     app.deliver(BOX, "here", "").await;
     for path in [PATH, "/v1/domain/ours.example"] {
@@ -116,7 +116,7 @@ async fn bad_parameters_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_made_while_waiting_is_heard() {
+async fn wakes_for_mailboxes_and_domains_created_while_waiting() {
     let app = App::start().await;
     let wait = app.block(&app.tenant.live, PATH).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
@@ -133,7 +133,7 @@ async fn what_is_made_while_waiting_is_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_gone_is_not_shown() {
+async fn omits_deleted_mail_mailboxes_and_domains() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
     let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
@@ -160,7 +160,7 @@ async fn what_is_gone_is_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
+async fn limits_a_token_to_one_wait_of_any_kind_without_an_address_limit() {
     let (app, _) = owned().await;
     let kinds = [PATH, "/v1/domain/ours.example", "/v1/inbox/quiet@ours.example"];
     for held in kinds {
@@ -188,7 +188,7 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_with_the_right_to_it() {
+async fn ends_with_403_when_the_tenant_is_suspended() {
     let (app, other) = owned().await;
     let waits = [
         app.block(&app.tenant.live, PATH).await,

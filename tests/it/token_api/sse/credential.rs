@@ -17,7 +17,7 @@ async fn presented(app: &App, header: Option<&str>, query: Option<&str>) -> Answ
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_token_is_in_the_header_or_in_the_query_or_the_same_in_both() {
+async fn accepts_the_token_in_header_or_query_or_the_same_in_both() {
     let app = App::start().await;
     let (live, other) = (&app.tenant.live, &app.token(&app.tenant, TokenKind::Live).await);
     for (header, query) in
@@ -42,7 +42,7 @@ async fn the_token_is_in_the_header_or_in_the_query_or_the_same_in_both() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_in_the_query_counts_by_the_rate_and_for_streams_alone() {
+async fn rate_limits_a_query_token_and_accepts_it_for_streams_only() {
     let app = App::builder().config(|config| config.limits.v1_per_second = 1).start().await;
     let path = format!("{USER}?token={}", app.tenant.live);
     let answers = futures_util::future::join_all((0..5).map(|_| app.request(Method::GET, &path).send()));
@@ -54,7 +54,7 @@ async fn a_token_in_the_query_counts_by_the_rate_and_for_streams_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_an_allowed_origin_may_open_it() {
+async fn allows_a_page_of_an_allowed_origin() {
     let app = App::start().await;
     let request = ask(&app, &app.tenant.live, USER).header("origin", "http://127.0.0.1:8080");
     let stream = EventStream::open(request).await;

@@ -12,7 +12,7 @@ async fn resumed(app: &App, path: &str, last_event_id: &str) -> EventStream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_broke_before_its_first_mail_resumes_with_nothing_missed() {
+async fn resumes_a_stream_that_broke_before_its_first_mail() {
     let app = App::start().await;
     let stream = begun(&app, ADDR).await;
     let cursor = stream.last_event_id().to_owned();
@@ -33,7 +33,7 @@ fn cursor_of(stream: &EventStream) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_event_carries_the_place_after_it() {
+async fn each_event_id_is_the_cursor_after_it() {
     let app = App::start().await;
     let mut stream = begun(&app, ADDR).await;
     let mut cursors = vec![stream.last_event_id().to_owned()];
@@ -51,7 +51,7 @@ async fn each_event_carries_the_place_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hundreds_that_came_meanwhile_are_sent_in_their_order_and_once() {
+async fn resumes_across_hundreds_of_mails_in_order_without_duplicates() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for path in [ADDR, USER] {
@@ -82,7 +82,7 @@ async fn send_hundreds(app: &App) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+async fn accepts_a_cursor_in_every_scope_of_its_tenant() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     app.deliver(ADDRESS, "first", "").await;
@@ -101,7 +101,7 @@ async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_must_be_ours_and_a_last_event_id_that_is_not_is_ignored() {
+async fn rejects_an_invalid_since_and_ignores_an_invalid_last_event_id() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = EventStream::open(ask(&app, &other.live, USER));
@@ -127,7 +127,7 @@ async fn since_must_be_ours_and_a_last_event_id_that_is_not_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_last_event_id_wins_over_since() {
+async fn prefers_last_event_id_to_since() {
     let app = App::start().await;
     let mut stream = begun(&app, ADDR).await;
     let since = stream.last_event_id().to_owned();
@@ -139,7 +139,7 @@ async fn a_last_event_id_wins_over_since() {
 
 /// The one test that waits for pings, 15 s each.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ping_carries_how_far_the_stream_was_looked_at() {
+async fn a_ping_carries_the_scanned_position() {
     let app = App::start().await;
     for path in [ADDR, USER] {
         let mut stream = begun(&app, path).await;

@@ -63,7 +63,7 @@ async fn end(streams: Vec<EventStream>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_token_revoked() {
+async fn ends_when_the_token_is_revoked() {
     let held = Held::start().await;
     let streams = held.streams(ALL).await;
     held.of_token("UPDATE api_token SET revoked_at = created_at WHERE hash = $1").await;
@@ -73,7 +73,7 @@ async fn with_its_token_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_token_deleted() {
+async fn ends_when_the_token_is_deleted() {
     let held = Held::start().await;
     let streams = held.streams(ALL).await;
     held.of_token("DELETE FROM api_token WHERE hash = $1").await;
@@ -81,7 +81,7 @@ async fn with_its_token_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_token_expired_by_business_time() {
+async fn ends_when_the_token_expires() {
     let held = Held::start().await;
     held.of_token("UPDATE api_token SET expires_at = created_at + interval '1 day' WHERE hash = $1").await;
     let streams = held.streams(ALL).await;
@@ -92,7 +92,7 @@ async fn with_its_token_expired_by_business_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_expiry_that_is_set_while_it_is_open() {
+async fn ends_at_an_expiry_set_while_it_is_open() {
     let held = Held::start().await;
     let streams = held.streams(ALL).await;
     held.of_token("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1").await;
@@ -108,7 +108,7 @@ async fn with_an_expiry_that_is_set_while_it_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_tenant_suspended() {
+async fn ends_when_the_tenant_is_suspended() {
     let held = Held::start().await;
     let streams = held.streams(ALL).await;
     let suspend = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(held.app.tenant.id);
@@ -119,7 +119,7 @@ async fn with_its_tenant_suspended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_mailbox_deleted() {
+async fn ends_when_the_mailbox_is_deleted() {
     let held = Held::start().await;
     let gone = held.streams(&[OF_BOX, "/v1/sse/addr?address=box%2Btag@inbox.localhost"]).await;
     let mut kept = held.streams(&[USER]).await;
@@ -130,7 +130,7 @@ async fn with_its_mailbox_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_its_domain_lost_or_deleted() {
+async fn ends_when_the_domain_is_lost_or_deleted() {
     for deleted in [false, true] {
         let held = Held::start().await;
         held.app.mailbox(Some(&held.app.tenant.pro), "box@ours.example").await;
@@ -148,7 +148,7 @@ async fn with_its_domain_lost_or_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_shared_inbox_taken_by_anothers_mailbox() {
+async fn ends_when_another_tenant_creates_the_mailbox() {
     let held = Held::start().await;
     let other = held.app.another_tenant("lighthouse").await;
     let gone = held.streams(&[OF_SHARED, "/v1/sse/addr?address=shared%2Btag@inbox.localhost"]).await;
@@ -159,7 +159,7 @@ async fn with_the_shared_inbox_taken_by_anothers_mailbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn and_goes_on_where_the_mailbox_is_its_own_tenants() {
+async fn continues_when_its_own_tenant_creates_the_mailbox() {
     let held = Held::start().await;
     let mut streams = held.streams(&[OF_SHARED]).await;
     super::is_next(&held.app, &mut streams[0], "shared@inbox.localhost").await;

@@ -31,7 +31,7 @@ async fn flood(app: &App, address: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_pauses_misses_nothing_and_meets_nothing_twice() {
+async fn sends_a_paused_client_everything_once() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for path in [ADDR, USER] {
@@ -56,7 +56,7 @@ async fn a_client_that_pauses_misses_nothing_and_meets_nothing_twice() {
 
 /// The one test that waits for the 30 s.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_nothing_for_30_s_is_cut() {
+async fn disconnects_a_client_that_reads_nothing_for_30_s() {
     let app = App::builder().config(|config| config.http.streams = 1).start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     let mut stalled = RawConnection::dial(app.http(), Some(4096)).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_client_that_reads_nothing_for_30_s_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_stays_open_while_postgres_is_away() {
+async fn stays_open_while_postgres_is_down() {
     let proxy = Proxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
@@ -107,7 +107,7 @@ async fn a_stream_stays_open_while_postgres_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draining_process_ends_its_streams_and_they_resume_after_it() {
+async fn streams_end_on_drain_and_resume_after_the_restart() {
     let installation = Installation::new();
     let mut server = installation.up(&[]);
     let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();

@@ -8,7 +8,7 @@ use tempmail_tests::{App, EventStream};
 use super::{ADDR, USER, ask, begun, open, refused};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_eleventh_stream_of_a_token_is_token_busy() {
+async fn rejects_an_eleventh_stream_of_a_token() {
     let app = App::start().await;
     let mut streams = Vec::new();
     for number in 0..10 {
@@ -35,7 +35,7 @@ async fn an_eleventh_stream_of_a_token_is_token_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_and_what_has_no_body_takes_no_place() {
+async fn rejected_and_head_requests_use_no_slot() {
     let app = App::builder().config(|config| config.http.streams = 1).start().await;
     for _ in 0..12 {
         refused(&app, "/v1/sse/addr?address=a@elsewhere.example").await.is_v1_error(404, "not_found");
@@ -47,7 +47,7 @@ async fn what_is_refused_and_what_has_no_body_takes_no_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_process_is_sse_unavailable() {
+async fn returns_sse_unavailable_when_the_process_is_full() {
     let app = App::builder().config(|config| config.http.streams = 2).start().await;
     let other = app.another_tenant("lighthouse").await;
     let held = [open(&app, ADDR).await, open(&app, USER).await];
@@ -64,7 +64,7 @@ async fn a_full_process_is_sse_unavailable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_has_lost_sight_of_mail_is_sse_unavailable_for_a_while() {
+async fn returns_sse_unavailable_while_the_stream_position_is_stale() {
     let app = App::start().await;
     let mut held = begun(&app, ADDR).await;
     sqlx::query("ALTER TABLE stream RENAME TO elsewhere").execute(&app.pool).await.unwrap();

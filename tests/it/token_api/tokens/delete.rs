@@ -20,12 +20,12 @@ async fn created(app: &App) -> (Uuid, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_live_tokens_alone() {
+async fn accepts_only_live_tokens() {
     is_for_live_alone(Method::DELETE, "/v1/tokens/019a0000-0000-7000-8000-000000000000").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_token_is_refused_at_once_and_its_wait_ends() {
+async fn rejects_a_revoked_token_at_once_and_ends_its_wait() {
     let app = App::start().await;
     let (id, token) = created(&app).await;
     let wait = app.block(&token, "/v1/inbox/ship@inbox.localhost").await;
@@ -37,7 +37,7 @@ async fn a_revoked_token_is_refused_at_once_and_its_wait_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_may_revoke_itself() {
+async fn lets_a_token_revoke_itself() {
     let app = App::start().await;
     let (id, token) = created(&app).await;
     let path = format!("/v1/tokens/{id}");
@@ -46,7 +46,7 @@ async fn a_token_may_revoke_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pro_token_and_anothers_are_as_one_that_is_not_there() {
+async fn answers_pro_and_foreign_tokens_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mut ids = ids_of_nothing(&app);
@@ -69,7 +69,7 @@ async fn a_pro_token_and_anothers_are_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_stays() {
+async fn rejects_the_revocation_of_a_token_managed_by_kubernetes() {
     let app = App::start().await;
     let (id, token) = created(&app).await;
     manage(&app, "UPDATE api_token SET managed_by = 'kubernetes' WHERE id = $1", id).await;

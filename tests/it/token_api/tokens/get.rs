@@ -8,12 +8,12 @@ use crate::pro_api::is_time;
 use crate::token_api::tokens::is_for_live_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_live_tokens_alone() {
+async fn accepts_only_live_tokens() {
     is_for_live_alone(Method::GET, "/v1/tokens").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn live_tokens_of_the_tenant_are_listed_and_no_others() {
+async fn lists_only_live_tokens_of_the_tenant() {
     let app = App::start().await;
     app.another_tenant("lighthouse").await;
     let answer = app.get("/v1/tokens").await.expect(200);
@@ -33,7 +33,7 @@ async fn live_tokens_of_the_tenant_are_listed_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_are_newest_first_and_come_in_pages() {
+async fn lists_newest_first_in_pages() {
     let app = App::start().await;
     let mut names = vec!["test".to_owned()];
     for n in 1..=3 {

@@ -15,12 +15,12 @@ async fn create(app: &App, body: Value) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_live_tokens_alone() {
+async fn accepts_only_live_tokens() {
     is_for_live_alone(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_token_is_a_live_one_and_told_once() {
+async fn creates_a_live_token_and_returns_it_once() {
     let app = App::start().await;
     for body in [json!({ "name": "mine" }), json!({ "name": "mine", "kind": "live" })] {
         let created = create(&app, body).await.expect(201);
@@ -46,7 +46,7 @@ async fn a_created_token_is_a_live_one_and_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_after_its_days() {
+async fn expires_a_token_after_its_days() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "two days", "expires_in_days": 2 })).await.expect(201);
     let token = created["token"].as_str().unwrap();
@@ -57,7 +57,7 @@ async fn a_token_expires_after_its_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_so_is_a_pro_token() {
+async fn rejects_a_malformed_body_and_pro_tokens() {
     let app = App::start().await;
     for body in [
         json!({ "name": "n", "kind": "pro" }),
@@ -84,7 +84,7 @@ async fn a_malformed_body_is_invalid_request_and_so_is_a_pro_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_token_of_a_tenant_is_made_once() {
+async fn enforces_the_token_limit_under_concurrent_requests() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET token_limit = 3 WHERE id = $1")
         .bind(app.tenant.id)

@@ -11,12 +11,12 @@ async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, "/pro/api/accounts/019a0000-0000-7000-8000-000000000000/messages").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_are_told_as_the_interface_says() {
+async fn returns_messages_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     assert_eq!(list(&app, mailbox.id, "").await.expect(200), json!({ "messages": [], "page": 1 }));
@@ -42,7 +42,7 @@ async fn messages_are_told_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let mut client = SmtpClient::hello(app.smtp()).await;
@@ -66,7 +66,7 @@ async fn messages_are_newest_first_30_a_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_expired_is_not_shown() {
+async fn omits_expired_messages() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "kept 72 h", "").await;
@@ -77,7 +77,7 @@ async fn what_has_expired_is_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;

@@ -22,12 +22,12 @@ async fn sign_in(app: &App, mailbox: &Mailbox, password: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::PUT, &path("019a0000-0000-7000-8000-000000000000")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_new_password_signs_in_and_the_old_one_does_not() {
+async fn replaces_the_password() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "stays", "").await;
@@ -42,7 +42,7 @@ async fn the_new_password_signs_in_and_the_old_one_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_older_jwt_ends_at_once() {
+async fn invalidates_older_jwts_at_once() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let mut jwts = vec![mailbox.jwt.clone()];
@@ -62,7 +62,7 @@ async fn every_older_jwt_ends_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_keep_reading_are_refused_from_then_on() {
+async fn rejects_concurrent_readers_after_the_reset() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let readers = (0..8).map(|_| async {
@@ -83,7 +83,7 @@ async fn clients_that_keep_reading_are_refused_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_has_6_to_128_characters() {
+async fn requires_a_password_of_6_to_128_characters() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     for short in ["", "12345", "ééééé"] {
@@ -96,7 +96,7 @@ async fn a_password_has_6_to_128_characters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     refuses_bad_bodies(&app, Method::PUT, &path(mailbox.id)).await;
@@ -108,7 +108,7 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -129,7 +129,7 @@ async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_keeps_its_password() {
+async fn rejects_the_reset_of_a_mailbox_managed_by_kubernetes() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     manage(&app, "UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1", mailbox.id).await;

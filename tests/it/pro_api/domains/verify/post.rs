@@ -11,18 +11,18 @@ use super::super::{hand_to_kubernetes, knows_own_ids_only};
 use crate::pro_api::is_for_pro_alone;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::POST, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_of_nobody_or_another_is_not_found() {
+async fn returns_404_for_unknown_and_foreign_domains() {
     let app = App::start().await;
     knows_own_ids_only(&app, Method::POST, "/verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_both_records_right_the_domain_serves() {
+async fn verifies_a_domain_with_both_records() {
     let dns = DnsWorld::start().await;
     dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
@@ -50,7 +50,7 @@ async fn with_both_records_right_the_domain_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_which_record_is_not_right() {
+async fn reports_the_record_that_does_not_match() {
     let dns = DnsWorld::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
@@ -75,7 +75,7 @@ async fn it_says_which_record_is_not_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_answer_nothing_changes() {
+async fn changes_nothing_when_dns_does_not_answer() {
     let dns = DnsWorld::start().await;
     let servers = dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
@@ -97,7 +97,7 @@ async fn without_an_answer_nothing_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_checked_once_in_10_s() {
+async fn checks_a_domain_at_most_once_in_10_s() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.check_domain(&app.tenant, &domain.id).await.expect(200);
@@ -113,7 +113,7 @@ async fn a_domain_is_checked_once_in_10_s() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_at_once_one_is_checked() {
+async fn checks_once_under_concurrent_requests() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     let answers = join_all((0..20).map(|_| app.check_domain(&app.tenant, &domain.id))).await;
@@ -126,7 +126,7 @@ async fn of_many_at_once_one_is_checked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kubernetes_manages_may_be_checked() {
+async fn checks_a_domain_managed_by_kubernetes() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     hand_to_kubernetes(&app, &domain.id).await;
@@ -137,7 +137,7 @@ async fn what_kubernetes_manages_may_be_checked() {
 /// While it is pending or verified no system domain can come in its way; a failed one has no
 /// claim to its name.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_meets_a_system_domain_by_now_is_invalid_domain() {
+async fn rejects_a_name_that_overlaps_a_newer_system_domain() {
     let dns = DnsWorld::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;

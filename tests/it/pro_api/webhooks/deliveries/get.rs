@@ -44,12 +44,12 @@ pub(in crate::pro_api::webhooks) async fn attempt(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::GET, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_are_told_as_the_interface_says_newest_first() {
+async fn lists_attempts_newest_first_with_the_documented_fields() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": [] }));
@@ -77,7 +77,7 @@ async fn attempts_are_told_as_the_interface_says_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_are_listed_and_with_limit_up_to_a_hundred() {
+async fn lists_50_attempts_or_up_to_a_limit_of_100() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     for number in 1..=110 {
@@ -104,7 +104,7 @@ async fn fifty_are_listed_and_with_limit_up_to_a_hundred() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_are_listed_for_7_days() {
+async fn lists_attempts_for_7_days() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     attempt(&app, webhook, 200, None, 1).await;
@@ -117,7 +117,7 @@ async fn attempts_are_listed_for_7_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = id_of(&webhook(&app, &other.pro).await);

@@ -18,12 +18,12 @@ async fn stored(app: &App, id: Uuid) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
+async fn accepts_only_valid_pro_tokens() {
     is_for_pro_alone(Method::POST, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/rotate").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_secret_takes_the_place_of_the_old_one() {
+async fn replaces_the_secret() {
     let app = App::start().await;
     let created = webhook(&app, &app.tenant.pro).await;
     let id = id_of(&created);
@@ -40,7 +40,7 @@ async fn a_new_secret_takes_the_place_of_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_forgets_failures_and_changes_no_status() {
+async fn resets_the_failure_count_and_keeps_the_status() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     for status in ["active", "disabled"] {
@@ -58,7 +58,7 @@ async fn a_rotation_forgets_failures_and_changes_no_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = id_of(&webhook(&app, &other.pro).await);
@@ -75,7 +75,7 @@ async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_keeps_its_secret() {
+async fn rejects_the_rotation_of_a_webhook_managed_by_kubernetes() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;

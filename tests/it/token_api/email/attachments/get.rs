@@ -6,7 +6,7 @@ use tempmail_tests::App;
 use super::super::multipart;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attachments_are_listed_and_served_as_files() {
+async fn lists_attachments_and_serves_them_as_downloads() {
     let app = App::start().await;
     let id = multipart(&app).await;
     let email = app.get(&format!("/v1/email/{id}")).await.expect(200);
@@ -41,7 +41,7 @@ async fn attachments_are_listed_and_served_as_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_attachment_is_404_and_no_integer_400() {
+async fn returns_404_for_an_unknown_index_and_400_for_a_non_integer() {
     let app = App::start().await;
     let id = multipart(&app).await;
     for index in ["2", "1000", "4294967296", "99999999999999999999"] {

@@ -6,7 +6,7 @@ use tempmail_tests::App;
 use super::super::{ADDR, ADDRESS, begun, is_next, open, refused, subject, subjects};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_tells_its_cursor_first_and_then_each_mail() {
+async fn sends_its_cursor_first_and_then_each_mail() {
     let app = App::start().await;
     app.deliver(ADDRESS, "before", "").await;
     let mut stream = open(&app, ADDR).await;
@@ -33,7 +33,7 @@ async fn a_stream_tells_its_cursor_first_and_then_each_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_space_in_the_address_stands_for_a_plus() {
+async fn reads_a_space_in_the_address_as_a_plus() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     let mut streams = Vec::new();
@@ -53,7 +53,7 @@ async fn a_space_in_the_address_stands_for_a_plus() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_shows_all_its_tags_in_the_order_of_arrival() {
+async fn sends_all_tags_of_a_mailbox_in_arrival_order() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     let mut stream = begun(&app, ADDR).await;
@@ -66,7 +66,7 @@ async fn a_mailbox_shows_all_its_tags_in_the_order_of_arrival() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_missing_malformed_or_there_twice_is_400() {
+async fn returns_400_for_a_missing_malformed_or_repeated_address() {
     let app = App::start().await;
     for query in [
         "",
@@ -82,7 +82,7 @@ async fn an_address_that_is_missing_malformed_or_there_twice_is_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_not_be_read_is_404_as_what_never_was() {
+async fn answers_an_unreadable_address_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;

@@ -5,7 +5,7 @@ use tempmail_tests::App;
 use super::super::{USER, begun, is_next, subjects};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+async fn sends_mail_of_mailboxes_and_verified_domains_only() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
@@ -32,7 +32,7 @@ async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_mailbox_and_a_new_domain_are_heard_by_a_stream_that_is_open() {
+async fn sends_mail_of_mailboxes_and_domains_created_while_open() {
     let app = App::start().await;
     let mut stream = begun(&app, USER).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
@@ -43,7 +43,7 @@ async fn a_new_mailbox_and_a_new_domain_are_heard_by_a_stream_that_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_is_lost_is_left_out_and_the_stream_goes_on() {
+async fn drops_a_lost_domain_and_stays_open() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
     let domain = app.custom_domain(&app.tenant, "ours.example").await;
