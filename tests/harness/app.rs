@@ -32,9 +32,9 @@ use uuid::Uuid;
 pub use self::domain::Domain;
 pub use self::settings::fresh_key;
 pub(crate) use self::settings::{reach_receivers, test_config};
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::dns::DnsWorld;
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
@@ -135,7 +135,7 @@ impl AppBuilder {
 struct Running {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
-    _checked: Checked,
+    _validated: ValidatedServer,
     worker: WorkerParts,
     shutdown: Shutdown,
     tasks: JoinSet<anyhow::Result<()>>,
@@ -200,8 +200,8 @@ impl Running {
             async move { worker.run(shutdown).await }
         });
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        let _checked = Checked::new(http);
-        Self { smtp, http, _checked, worker: WorkerParts { config, store, secrets }, shutdown, tasks }
+        let _validated = ValidatedServer::new(http);
+        Self { smtp, http, _validated, worker: WorkerParts { config, store, secrets }, shutdown, tasks }
     }
 }
 
@@ -294,17 +294,17 @@ impl App {
     }
 
     /// A `GET` with the tenant's live token.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         self.get_as(&self.tenant.live, path).await
     }
 
     /// A `GET` with a live token.
-    pub async fn get_as(&self, live: &str, path: &str) -> Answer {
+    pub async fn get_as(&self, live: &str, path: &str) -> Response {
         self.request(Method::GET, path).live(live).send().await
     }
 
     /// A `DELETE` with the tenant's live token.
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> Response {
         self.request(Method::DELETE, path).live(&self.tenant.live).send().await
     }
 
@@ -345,7 +345,7 @@ impl App {
     }
 
     /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
         mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 
@@ -354,11 +354,11 @@ impl App {
     /// # Panics
     /// It is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        Mailbox::of(&self.create_mailbox(pro, address, PASSWORD).await)
+        Mailbox::from_response(&self.create_mailbox(pro, address, PASSWORD).await)
     }
 
     /// A `GET` with a mailbox JWT.
-    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Answer {
+    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Response {
         self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
     }
 

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use self::pod::{Pod, Role, Terminated};
 use crate::app::{reach_receivers, test_config};
-use crate::follower::{Follower, Way};
+use crate::follower::{Feed, Follower};
 use crate::http::{self, Request};
 use crate::load::Load;
 use crate::mailbox::{self, Mailbox, PASSWORD};
@@ -225,8 +225,8 @@ impl Fleet {
     }
 
     /// A follower that begins at a process.
-    pub fn follow(&self, index: usize, credential: &str, way: Way) -> Follower {
-        Follower::start(self.http(index), credential, way)
+    pub fn follow(&self, index: usize, credential: &str, feed: Feed) -> Follower {
+        Follower::start(self.http(index), credential, feed)
     }
 
     /// A second tenant with tokens of its own.
@@ -263,7 +263,7 @@ impl Fleet {
     /// It is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
         let request = self.request(0, Method::POST, "/api/accounts");
-        Mailbox::of(&mailbox::create(request, pro, address, PASSWORD).await)
+        Mailbox::from_response(&mailbox::create(request, pro, address, PASSWORD).await)
     }
 
     /// Sends a mail to a process, which takes it.

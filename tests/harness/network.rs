@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 
 /// What the network does with what it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum Weather {
 pub struct Network {
     address: SocketAddr,
     weather: Arc<watch::Sender<Weather>>,
-    _checked: Checked,
+    _validated: ValidatedServer,
 }
 
 impl Network {
@@ -47,7 +47,7 @@ impl Network {
                 }
             }
         });
-        Self { address, weather, _checked: Checked::new(address) }
+        Self { address, weather, _validated: ValidatedServer::new(address) }
     }
 
     /// Where clients connect to.

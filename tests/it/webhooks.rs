@@ -19,7 +19,7 @@ mod which;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, Receiver};
+use tempmail_tests::{App, Receiver, Response};
 use uuid::Uuid;
 
 use crate::pro_api::id_of;
@@ -51,7 +51,7 @@ async fn with_receiver() -> (App, Receiver) {
 /// The attempts that are listed, newest first.
 async fn deliveries(app: &App, webhook: &Webhook) -> Vec<Value> {
     let path = format!("/pro/api/webhooks/{}/deliveries", webhook.id);
-    let listed: Answer = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
+    let listed: Response = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
     listed.expect(200)["deliveries"].as_array().expect("a list").clone()
 }
 

@@ -26,7 +26,7 @@ async fn a_new_token_is_all_that_is_printed() {
     assert_eq!(pro.done().len(), "tm_pro_".len() + 64, "{}", pro.stdout);
     let answer = app.request(Method::GET, "/pro/api/accounts").bearer(pro.done()).send().await;
     assert_eq!(answer.status, 200);
-    app.get_as(pro.done(), PATH).await.is_v1_error(401, "invalid_token");
+    app.get_as(pro.done(), PATH).await.assert_v1_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +61,7 @@ async fn a_token_expires_when_it_was_told_to() {
     app.deliver("shared@inbox.localhost", "hello", "").await;
     assert_eq!(app.get_as(token.done(), PATH).await.status, 200);
     app.advance_hours(2);
-    app.get_as(token.done(), PATH).await.is_v1_error(440, "session_expired");
+    app.get_as(token.done(), PATH).await.assert_v1_error(440, "session_expired");
     let used = async || app.tempmail("tenant show harbour --json").await.json()["tokens"]["used"].clone();
     assert_eq!(used().await, 3);
     sqlx::query("UPDATE api_token SET expires_at = created_at").execute(&app.pool).await.unwrap();
@@ -106,8 +106,8 @@ async fn a_token_is_revoked_by_id_or_hint() {
         let waiting = app.block(token, PATH).await;
         let revoked = app.tempmail(&format!("token revoke harbour {}", made[by].as_str().unwrap())).await;
         assert_eq!(revoked.done(), format!("revoked token {id} (cli, ends in {hint})"));
-        app.get_as(token, PATH).await.is_v1_error(401, "invalid_token");
-        in_time("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+        app.get_as(token, PATH).await.assert_v1_error(401, "invalid_token");
+        in_time("the open wait ends", waiting).await.unwrap().assert_v1_error(401, "invalid_token");
         let again = app.tempmail(&format!("token revoke harbour {id}")).await;
         assert_eq!(again.refusal(), format!("the tenant harbour has no token {id}"));
     }

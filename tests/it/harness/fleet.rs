@@ -1,11 +1,11 @@
-//! Processes side by side, and who follows them.
+//! Fleets of processes, and their followers.
 
 use std::collections::BTreeSet;
 
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::postgres::{OwnServer, Stop};
-use tempmail_tests::{Fleet, Follower, Mail, Way};
+use tempmail_tests::{Feed, Fleet, Follower, Mail};
 
 fn mail(address: &str, number: usize) -> Mail {
     Mail { recipient: address.to_owned(), subject: format!("mail {number}") }
@@ -15,7 +15,7 @@ fn mail(address: &str, number: usize) -> Mail {
 async fn follower_receives_each_mail_once_across_restarts() {
     let fleet = Fleet::builder().start().await;
     let address = format!("fleet@{SYSTEM_DOMAIN}");
-    let mut follower = fleet.follow(0, &fleet.tenant.live, Way::Inbox(address.clone()));
+    let mut follower = fleet.follow(0, &fleet.tenant.live, Feed::Inbox(address.clone()));
     follower.ready().await;
     fleet.deliver(0, &address, "to the first").await;
     fleet.deliver(1, &address, "to the second").await;
@@ -47,7 +47,7 @@ async fn follower_receives_each_mail_once_across_restarts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn follower_reports_a_rejection() {
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
-    let way = Way::Inbox(format!("fleet@{SYSTEM_DOMAIN}"));
+    let way = Feed::Inbox(format!("fleet@{SYSTEM_DOMAIN}"));
     let follower = Follower::start_at(fleet.http(0), "tm_live_0", way, Some("x"));
     assert_eq!(follower.refused().await, "invalid_token");
 }
@@ -71,7 +71,7 @@ async fn applies_settings_to_all_processes_or_one() {
     }
     let body = serde_json::json!({"address": format!("short@{SYSTEM_DOMAIN}"), "password": "8 octets"});
     let request = fleet.request(0, reqwest::Method::POST, "/api/accounts").json(&body);
-    request.send().await.is_api_error(400, "password_too_short");
+    request.send().await.assert_api_error(400, "password_too_short");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +80,7 @@ async fn committed_mail_survives_every_kind_of_postgres_restart() {
     let database = postgres.database().await;
     let fleet = Fleet::builder().apis(1).ingests(1).workers(1).database(database).start().await;
     let address = format!("fleet@{SYSTEM_DOMAIN}");
-    let follower = fleet.follow(0, &fleet.tenant.live, Way::Inbox(address.clone()));
+    let follower = fleet.follow(0, &fleet.tenant.live, Feed::Inbox(address.clone()));
     follower.ready().await;
     let mails: Vec<Mail> = (0..300).map(|number| mail(&address, number)).collect();
     let (sent, ()) = tokio::join!(fleet.load(4, Some(100)).send(&mails), async {
@@ -94,5 +94,5 @@ async fn committed_mail_survives_every_kind_of_postgres_restart() {
     assert_eq!(follower.received(), stored);
     let subjects: BTreeSet<String> = follower.receipts().into_iter().map(|it| it.subject).collect();
     assert_eq!(subjects, sent.iter().map(|it| it.subject.clone()).collect());
-    assert!(sent.iter().any(|it| it.attempts > 1), "Postgres was away");
+    assert!(sent.iter().any(|it| it.attempts > 1), "no mail was deferred");
 }

@@ -1,11 +1,11 @@
-//! The network that fails clients.
+//! The failing network.
 
 use tempmail_tests::Network;
 use tempmail_tests::wait::in_time;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that answers octets with themselves, behind a network.
+/// An echo server behind a network.
 async fn echo() -> Network {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -35,8 +35,8 @@ async fn drops_lost_bytes_and_delivers_held_ones_later() {
     network.restore();
     assert_eq!(read(&mut client).await, b'2');
     network.lose();
-    // More than the sockets on the way hold: all of it was taken.
-    in_time("the network takes it", client.write_all(&vec![b'3'; 64 << 20])).await.unwrap();
+    // More than the buffers of the sockets hold.
+    in_time("the network reads it", client.write_all(&vec![b'3'; 64 << 20])).await.unwrap();
     client.shutdown().await.unwrap();
     assert_eq!(in_time("the end", client.read(&mut [0; 1])).await.unwrap(), 0, "none of it came back");
 }
@@ -49,7 +49,7 @@ async fn stops_reading_while_it_holds_bytes() {
     let mut taken = 0;
     while let Ok(length) = client.try_write(&[b'4'; 65536]) {
         taken += length;
-        assert!(taken < 1 << 30, "somebody reads");
+        assert!(taken < 1 << 30, "the network still reads");
         tokio::task::yield_now().await;
     }
     network.cut();

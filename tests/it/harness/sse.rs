@@ -1,4 +1,4 @@
-//! The event stream format, by the examples of the HTML standard (9.2.6) and its corners.
+//! The event stream format: examples and corner cases of the HTML standard (9.2.6).
 
 use tempmail_tests::EventStream;
 use tempmail_tests::http::{self, Request};
@@ -79,6 +79,6 @@ async fn remembers_an_id_without_data_and_dispatches_no_event() {
     assert_eq!(stream.next().await, event("e", "two", "y"));
     assert_eq!(stream.try_next().await, None);
     assert_eq!(stream.last_event_id(), "two", "what has no empty line after it is not said");
-    assert!(stream.ended().await.is_whole);
+    assert!(stream.ended().await.is_complete);
     assert!(serve.await.unwrap().contains("last-event-id: zero"));
 }

@@ -1,4 +1,4 @@
-//! The WebSocket client, before a server that is not ours.
+//! The WebSocket client, with a server of another implementation.
 
 use std::net::SocketAddr;
 
@@ -51,7 +51,7 @@ async fn reports_messages_pings_and_the_close_as_sent() {
     client.auth("jwt").await;
     assert_eq!(client.next_frame().await, Frame::Ping);
     client.send_binary([7]).await;
-    client.is_refused("invalid_token").await;
+    client.assert_refused("invalid_token").await;
     in_time("the server is content", task).await.unwrap();
 }
 

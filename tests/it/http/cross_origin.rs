@@ -1,7 +1,7 @@
-//! Browsers may call from the site's own origin and from `http.cors_origins`, from no other.
+//! Cross-origin requests are allowed from `http.base_url` and `http.cors_origins` only.
 
 use reqwest::Method;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
 async fn app() -> App {
     App::builder()
@@ -13,7 +13,7 @@ async fn app() -> App {
         .await
 }
 
-async fn from_origin(app: &App, origin: &str) -> Answer {
+async fn from_origin(app: &App, origin: &str) -> Response {
     app.request(Method::GET, "/api/domains").header("origin", origin).send().await
 }
 
@@ -28,7 +28,7 @@ async fn allows_only_configured_origins() {
     }
     for other in ["https://evil.example", "http://mail.example", "https://app.example", "null"] {
         let answer = from_origin(&app, other).await;
-        assert_eq!(answer.status, 200, "{other}: a browser hides the answer, nobody else needs to");
+        assert_eq!(answer.status, 200, "{other}: only browsers hide the response");
         assert_eq!(answer.header("access-control-allow-origin"), "", "{other}");
         assert!(answer.header("vary").contains("origin"));
     }
@@ -47,6 +47,6 @@ async fn answers_preflights_of_allowed_origins() {
     assert!(known.header("access-control-allow-headers").contains("x-api-token"));
     assert!(known.header("access-control-allow-methods").contains("DELETE"));
     let other = preflight("https://evil.example").await;
-    other.is_v1_error(405, "method_not_allowed");
+    other.assert_v1_error(405, "method_not_allowed");
     assert_eq!(other.header("access-control-allow-origin"), "");
 }

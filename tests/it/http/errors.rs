@@ -1,18 +1,18 @@
-//! Bodies that are not taken, and Postgres away: told to the client, whatever it is doing.
+//! Errors of every surface: rejected bodies, and an outage of Postgres.
 
 use reqwest::Method;
 use tempmail_tests::proxy::Proxy;
 use tempmail_tests::wait::{eventually, in_time};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The form of the path's surface.
-fn is_error(path: &str, answer: &Answer, status: u16, code: &str) {
+/// Asserts an error in the format of the path's surface.
+fn assert_error(path: &str, answer: &Response, status: u16, code: &str) {
     if path.starts_with("/v1") {
-        answer.is_v1_error(status, code);
+        answer.assert_v1_error(status, code);
     } else {
-        answer.is_api_error(status, code);
+        answer.assert_api_error(status, code);
     }
 }
 
@@ -25,31 +25,31 @@ async fn returns_415_for_another_media_type() {
         ("/pro/api/session", "text/json"),
     ] {
         let answer = app.request(Method::POST, path).body(media_type, "{}").send().await;
-        is_error(path, &answer, 415, "unsupported_media_type");
+        assert_error(path, &answer, 415, "unsupported_media_type");
         let none = app.request(Method::POST, path).send().await;
-        is_error(path, &none, 415, "unsupported_media_type");
+        assert_error(path, &none, 415, "unsupported_media_type");
     }
     for path in ["/api/token", "/pro/api/session", "/v1/inbox/ship@inbox.localhost"] {
         let encoded = app.request(Method::POST, path).header("content-encoding", "gzip");
         let answer = encoded.body("application/json", "{}").send().await;
-        is_error(path, &answer, 415, "unsupported_media_type");
+        assert_error(path, &answer, 415, "unsupported_media_type");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_413_for_a_body_over_64_kib() {
     let app = App::start().await;
-    // The client is told so, however much it still sends.
+    // The client gets the error although it still sends.
     for length in [65 << 10, 900 << 10] {
         let large = format!("{{\"address\":\"{}\"}}", "x".repeat(length));
         for path in ["/api/accounts", "/pro/api/session", "/v1/inbox/ship@inbox.localhost"] {
             let request = app.request(Method::POST, path).body("application/json", large.clone());
-            is_error(path, &request.send().await, 413, "payload_too_large");
+            assert_error(path, &request.send().await, 413, "payload_too_large");
         }
     }
 }
 
-/// Without a length beforehand, what is too long shows in the body.
+/// Without a `Content-Length`, the body itself exceeds the limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_413_for_a_chunked_body_over_64_kib() {
     let app = App::start().await;
@@ -74,12 +74,12 @@ async fn returns_503_with_retry_after_while_postgres_is_down() {
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     proxy.cut();
     let answer = app.get("/v1/inbox/away@inbox.localhost").await;
-    answer.is_v1_error(503, "unavailable");
+    answer.assert_v1_error(503, "unavailable");
     assert!(!answer.header("retry-after").is_empty());
     let answer = app.get_mailbox(&mailbox, "/api/messages").await;
-    answer.is_api_error(503, "unavailable");
+    answer.assert_api_error(503, "unavailable");
     let answer = app.create_mailbox(None, "new@inbox.localhost", "pass123").await;
-    answer.is_api_error(503, "unavailable");
+    answer.assert_api_error(503, "unavailable");
     proxy.restore();
     eventually("reads work again", || async {
         (app.get_mailbox(&mailbox, "/api/messages").await.status == 200).then_some(())

@@ -1,4 +1,4 @@
-//! Every answer names its request.
+//! `x-request-id` of every response.
 
 use std::collections::HashSet;
 

@@ -46,7 +46,7 @@ async fn the_token_of_the_secret_acts_for_the_tenant_on_its_surface() {
     let id = shown["status"]["tokenId"].as_str().expect("an id");
     let path = format!("/pro/api/tokens/{id}");
     let revoked = world.request(Method::DELETE, &path).bearer(&pro).send().await;
-    revoked.is_api_error(409, "managed_by_kubernetes");
+    revoked.assert_api_error(409, "managed_by_kubernetes");
     assert_eq!(status_of(world, &live).await, 200);
 }
 
@@ -129,7 +129,7 @@ async fn a_token_ends_when_it_says_and_none_is_made_for_what_has_ended() {
     let shown = team.wait_for_reason("apitoken/ci", "Ready", "Expired").await;
     assert_eq!(condition(&shown, "Stalled").expect("Stalled")["status"], "True");
     let refused = world.request(Method::GET, "/v1/tokens").live(&token).send().await;
-    refused.is_v1_error(440, "session_expired");
+    refused.assert_v1_error(440, "session_expired");
 
     // Its row is forgotten.
     let deleted = sqlx::query("DELETE FROM api_token WHERE id = $1::uuid")

@@ -9,7 +9,7 @@ mod secret;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::World;
-use tempmail_tests::http::Answer;
+use tempmail_tests::http::Response;
 use tempmail_tests::kubernetes::{SharedWorld, Team};
 
 /// A team of the test's own, and a system domain.
@@ -70,7 +70,7 @@ impl Scene {
         self.team.kubectl(&["get", "secret", &secret, "-o", &template]).await.expect("the Secret is there")
     }
 
-    async fn try_to_sign_in(&self, name: &str, password: &str) -> Answer {
+    async fn try_to_sign_in(&self, name: &str, password: &str) -> Response {
         let credentials = json!({"address": self.address(name), "password": password});
         self.world.request(Method::POST, "/api/token").json(&credentials).send().await
     }
@@ -81,7 +81,7 @@ impl Scene {
         signed_in["token"].as_str().expect("a JWT").to_owned()
     }
 
-    async fn messages(&self, jwt: &str) -> Answer {
+    async fn messages(&self, jwt: &str) -> Response {
         self.world.request(Method::GET, "/api/messages").bearer(jwt).send().await
     }
 
@@ -94,7 +94,7 @@ impl Scene {
     }
 
     /// Makes a mailbox over HTTP: a free one, or with a Pro token its tenant's.
-    async fn create(&self, name: &str, pro: Option<&str>) -> Answer {
+    async fn create(&self, name: &str, pro: Option<&str>) -> Response {
         let request = self.world.request(Method::POST, "/api/accounts");
         let request = match pro {
             Some(token) => request.bearer(token),
@@ -133,8 +133,8 @@ async fn http_leaves_it_as_it_is() {
     let request = |method, path: &str, token: &str| scene.world.request(method, path).bearer(token);
     let password = json!({"password": "correct horse"});
     let reset = request(Method::PUT, &format!("{path}/reset-password"), &pro).json(&password).send().await;
-    reset.is_api_error(409, "managed_by_kubernetes");
-    request(Method::DELETE, &path, &pro).send().await.is_api_error(409, "managed_by_kubernetes");
-    request(Method::DELETE, "/api/me", &jwt).send().await.is_api_error(409, "managed_by_kubernetes");
+    reset.assert_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, &path, &pro).send().await.assert_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, "/api/me", &jwt).send().await.assert_api_error(409, "managed_by_kubernetes");
     scene.messages(&jwt).await.expect(200);
 }

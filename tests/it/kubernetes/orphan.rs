@@ -98,5 +98,5 @@ async fn a_row_is_kept_for_a_day_and_then_let_go_of_as_its_object_said() {
     assert_eq!(managed_by(&world, &team.domain("lives")).await.as_deref(), Some("kubernetes"));
     assert_eq!(managed_by(&world, &team.domain("later")).await.as_deref(), Some("kubernetes"));
     let domains = world.request(Method::GET, "/pro/api/domains").bearer(&pro).send().await;
-    domains.is_api_error(403, "account_disabled");
+    domains.assert_api_error(403, "account_disabled");
 }

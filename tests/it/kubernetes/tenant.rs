@@ -76,7 +76,7 @@ async fn one_that_is_made_again_inherits_nothing_unless_it_adopts() {
     let inbox = format!("/v1/inbox/{address}");
 
     team.delete(&object).await;
-    world.request(Method::GET, &inbox).live(&of_first).send().await.is_v1_error(403, "account_disabled");
+    world.request(Method::GET, &inbox).live(&of_first).send().await.assert_v1_error(403, "account_disabled");
     team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
     is_answered(world, &address, 550).await;
 
@@ -249,7 +249,7 @@ async fn suspension_limits_and_retention_reach_http() {
     team.wait_for_reason("customdomain/more", "Accepted", "QuotaExceeded").await;
     let add = json!({"domain": team.domain("http")});
     let refused = world.request(Method::POST, "/pro/api/domains").bearer(&pro).json(&add).send().await;
-    refused.is_api_error(403, "domain_limit_reached");
+    refused.assert_api_error(403, "domain_limit_reached");
     patch(json!({"limits": {"customDomains": 2}})).await;
     team.wait("customdomain/more", "Accepted").await;
 

@@ -80,9 +80,9 @@ async fn the_secret_of_the_secret_verifies_what_is_delivered() {
 
     let path = format!("/pro/api/webhooks/{}", shown["status"]["webhookId"].as_str().expect("an id"));
     let request = |method, path: &str| stage.world.request(method, path).bearer(&stage.pro).send();
-    request(Method::DELETE, &path).await.is_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, &path).await.assert_api_error(409, "managed_by_kubernetes");
     let rotated = request(Method::POST, &format!("{path}/rotate")).await;
-    rotated.is_api_error(409, "managed_by_kubernetes");
+    rotated.assert_api_error(409, "managed_by_kubernetes");
 
     stage.team.delete("webhook/hook").await;
     assert_eq!(rows(stage.world, &stage.team).await, (1, 0));

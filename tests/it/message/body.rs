@@ -1,8 +1,8 @@
-//! Texts: charsets, transfer encodings, and damage.
+//! Text bodies: charsets, transfer encodings, damage.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Expected, Reader};
+use super::reader::{ADA, Expected, Reader};
 
 /// A mail with one text.
 fn text(subject: &'static str, text: &'static str) -> Expected {
@@ -94,7 +94,7 @@ async fn keeps_long_lines_whole() {
     assert_eq!(shown.summary["preview_text"], "a".repeat(100));
 }
 
-/// U+0000 may be in a JSON text; only the database can't have it.
+/// U+0000 is allowed in JSON, but not in Postgres.
 #[tokio::test]
 async fn replaces_only_the_nul_in_a_body() {
     let shown = Reader::start().await.show(&fixture("nul-in-body")).await;
@@ -102,7 +102,7 @@ async fn replaces_only_the_nul_in_a_body() {
     assert_eq!(shown.summary["preview_text"], "before\u{fffd}after");
 }
 
-/// RFC 2045 6.4 makes it an attachment; many clients show it. It must be readable as it is.
+/// RFC 2045 6.4 makes it an attachment; many clients show it. Either way it is readable undecoded.
 #[tokio::test]
 async fn does_not_decode_an_unknown_transfer_encoding() {
     let reader = Reader::start().await;

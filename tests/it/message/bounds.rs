@@ -1,16 +1,16 @@
-//! The largest mails that are taken, what is shown of them, and those that are refused.
+//! The largest mails that are accepted, what is shown of them, and larger ones, which are rejected.
 
 use tempmail_tests::{SmtpClient, corpus};
 
-use super::shown::Reader;
+use super::reader::Reader;
 
-/// What `EHLO` announces as SIZE.
+/// SIZE as `EHLO` announces it.
 const MAX: usize = 26_214_400;
-/// Octets of a header section.
+/// Most bytes of a header section.
 const MAX_HEADER: usize = 256 << 10;
 
-/// Sends a mail that must be refused and asserts that nothing of it is kept.
-async fn is_refused(reader: &Reader, mail: &[u8], status: &str) {
+/// Asserts that a mail is rejected and not stored.
+async fn assert_rejected(reader: &Reader, mail: &[u8], status: &str) {
     let before = reader.app.count("SELECT seq FROM stream").await;
     let mut client = SmtpClient::hello(reader.app.smtp()).await;
     let reply = client.transact("bounce@sender.test", &[&reader.mailbox.address], mail).await;
@@ -24,7 +24,7 @@ async fn accepts_the_announced_size_and_rejects_one_byte_more() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::of_size(MAX)).await;
     assert_eq!(shown.text("subject"), "As large as asked for");
-    is_refused(&reader, &corpus::of_size(MAX + 1), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::of_size(MAX + 1), "552 5.3.4").await;
 }
 
 #[tokio::test]
@@ -32,11 +32,11 @@ async fn limits_size_and_fields_of_the_header_section() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::header_section(MAX_HEADER - 2)).await;
     assert_eq!(shown.text("subject"), "A long header section");
-    is_refused(&reader, &corpus::header_section(MAX_HEADER + 1), "552 5.3.4").await;
-    is_refused(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::header_section(MAX_HEADER + 1), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
     let shown = reader.show(&corpus::header_fields(1_000)).await;
     assert_eq!(shown.text("subject"), "Many fields");
-    is_refused(&reader, &corpus::header_fields(1_001), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::header_fields(1_001), "552 5.3.4").await;
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn truncates_oversized_header_values() {
     assert_eq!(shown.text("subject"), "Many readers");
 }
 
-/// MIME beyond 50 levels or 1,000 parts is one opaque attachment.
+/// MIME of more than 50 levels or 1,000 parts is one opaque attachment.
 #[tokio::test]
 async fn limits_mime_depth_and_parts() {
     let reader = Reader::start().await;
@@ -85,7 +85,7 @@ async fn shows_deeply_nested_messages_and_markup() {
     assert_eq!(shown.text("subject"), "Deep markup");
 }
 
-/// Whatever the fixture is, it is stored, listed, read in full and given back to the octet.
+/// Every fixture is stored, listed, read in full and returned byte by byte.
 #[tokio::test]
 async fn serves_every_fixture_on_every_surface() {
     let reader = Reader::start().await;

@@ -1,8 +1,8 @@
-//! Header fields: encoded words, charsets, folding, addresses, and what breaks the rules.
+//! Header fields: encoded words, charsets, folding, addresses, and violations of the rules.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Expected, Reader};
+use super::reader::{ADA, Expected, Reader};
 
 /// A mail whose body is `x`.
 fn x() -> Expected {
@@ -54,7 +54,7 @@ async fn decodes_encoded_words() {
     Reader::start().await.table(&table).await;
 }
 
-/// RFC 2047 6.2 lets a client show such a word as it is, or its octets.
+/// RFC 2047 6.2 lets a client show such a word as it is, or its bytes.
 #[tokio::test]
 async fn keeps_encoded_words_of_an_unknown_charset_readable() {
     let shown = Reader::start().await.show(&fixture("rfc2047-unknown-charset")).await;
@@ -62,8 +62,8 @@ async fn keeps_encoded_words_of_an_unknown_charset_readable() {
     assert!(subject.contains("take me to your reader"), "{subject}");
 }
 
-/// A character whose octets are split over two words breaks RFC 2047 5; it happens. Either it
-/// is joined or it is shown as damaged; what is around it is whole.
+/// A character whose bytes are split over two words violates RFC 2047 5, but occurs. It may
+/// be joined or shown as damaged; the rest is intact.
 #[tokio::test]
 async fn damages_only_a_character_split_over_two_encoded_words() {
     let shown = Reader::start().await.show(&fixture("rfc2047-split-character")).await;
@@ -148,7 +148,7 @@ async fn shows_every_author() {
     }
 }
 
-/// `to[]` is the To header, not the envelope; an empty group has nobody in it.
+/// `to[]` is the To header, not the envelope; an empty group has no address.
 #[tokio::test]
 async fn takes_to_from_the_header_instead_of_the_envelope() {
     let reader = Reader::start().await;
@@ -175,7 +175,7 @@ async fn damages_only_undecodable_characters_of_8_bit_headers() {
     assert_eq!(shown.email["from_email"], "joerg@sender.test");
 }
 
-/// Two Subjects break RFC 5322 3.6: one of them is shown, the same everywhere.
+/// Two Subjects violate RFC 5322 3.6: one of them is shown, the same on every surface.
 #[tokio::test]
 async fn shows_one_of_two_subjects_consistently() {
     let shown = Reader::start().await.show(&fixture("duplicate-subject")).await;

@@ -1,4 +1,4 @@
-//! `next_since`: opaque, and good for its tenant alone.
+//! `next_since`: opaque, and valid for its tenant only.
 
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
@@ -20,10 +20,10 @@ async fn rejects_an_altered_cursor() {
         let mut altered = cursor.clone().into_bytes();
         altered[i] = if altered[i] == b'A' { b'B' } else { b'A' };
         let altered = String::from_utf8(altered).unwrap();
-        app.get(&format!("{PATH}?since={altered}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("{PATH}?since={altered}")).await.assert_v1_error(400, "invalid_request");
     }
     let longer = format!("{cursor}AA");
-    app.get(&format!("{PATH}?since={longer}")).await.is_v1_error(400, "invalid_request");
+    app.get(&format!("{PATH}?since={longer}")).await.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,7 +32,7 @@ async fn rejects_a_cursor_of_another_tenant() {
     let cursor = cursor(&app).await;
     let other = app.another_tenant("lighthouse").await;
     let answer = app.get_as(&other.live, &format!("{PATH}?since={cursor}")).await;
-    answer.is_v1_error(400, "invalid_request");
+    answer.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +51,7 @@ async fn seals_equal_positions_into_different_cursors() {
     let app = App::start().await;
     let first = cursor(&app).await;
     let again = app.get(PATH).await.expect(200);
-    assert_ne!(again["next_since"].as_str().unwrap(), first, "a sealed position never looks the same");
+    assert_ne!(again["next_since"].as_str().unwrap(), first, "each sealed position is different");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempmail_tests::wait::eventually;
 
 use super::{deliveries, listed, webhook_to, with_receiver};
-use crate::pro_api::is_time;
+use crate::pro_api::assert_time;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_to_a_mailbox_is_told_signed_and_recorded() {
@@ -40,13 +40,13 @@ async fn a_mail_to_a_mailbox_is_told_signed_and_recorded() {
     assert_eq!(request.header("content-type"), "application/json");
     assert!(request.is_signed_by(&webhook.secret) && !request.is_signed_by("whsec_AAAA"));
     let attempt = eventually("it is recorded", || async { deliveries(&app, &webhook).await.pop() }).await;
-    is_time(&attempt["created_at"]);
+    assert_time(&attempt["created_at"]);
     assert_eq!(
         (&attempt["event_id"], &attempt["status_code"], &attempt["error"], &attempt["attempt"]),
         (&json!(id), &json!(204), &json!(null), &json!(1))
     );
     let listed = listed(&app, &webhook).await;
-    is_time(&listed["last_triggered_at"]);
+    assert_time(&listed["last_triggered_at"]);
     assert_eq!((&listed["status"], &listed["failure_count"]), (&json!("active"), &json!(0)));
     assert_eq!(app.count("SELECT count(*) FROM webhook_event").await, 0);
 }

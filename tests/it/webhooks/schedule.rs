@@ -9,7 +9,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
 use super::{Webhook, deliveries, has_failed, listed, nothing_waits, webhook_to, with_receiver};
-use crate::pro_api::is_time;
+use crate::pro_api::assert_time;
 
 /// Gaps after the first, second, … failure in a row, seconds; each is up to a fifth shorter or
 /// longer.
@@ -115,7 +115,7 @@ async fn nine_failures_and_a_success_leave_it_active() {
     }
     nothing_waits(&pair.app).await;
     let webhook = listed(&pair.app, &pair.webhook).await;
-    is_time(&webhook["last_triggered_at"]);
+    assert_time(&webhook["last_triggered_at"]);
     assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
 
     // Ten times the same event, and then once each what waited for it.

@@ -66,8 +66,8 @@ async fn what_the_tenant_made_over_http_is_taken_over_only_if_asked() {
     scene.messages(jwt).await.expect(200);
     let shown = scene.ready("box", ", adoptionPolicy: IfUnowned").await;
     assert_eq!(shown["status"]["mailboxId"], made["id"]);
-    scene.messages(jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", "correct horse").await.is_api_error(401, "invalid_credentials");
+    scene.messages(jwt).await.assert_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", "correct horse").await.assert_api_error(401, "invalid_credentials");
     scene.shows(&scene.sign_in("box").await, "before").await;
     // Another object does not get it.
     let spec = format!("address: {}, adoptionPolicy: IfUnowned", scene.address("box"));

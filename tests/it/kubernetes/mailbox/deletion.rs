@@ -12,9 +12,9 @@ async fn a_deleted_mailbox_goes_with_its_mail_and_its_address_is_held() {
     let (password, jwt) = (scene.told("box", "password").await, scene.sign_in("box").await);
     scene.world.app.deliver(&scene.address("box"), "hello", "").await;
     scene.team.delete("mailbox/box").await;
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", &password).await.is_api_error(401, "invalid_credentials");
-    scene.create("box", None).await.is_api_error(409, "address_taken");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", &password).await.assert_api_error(401, "invalid_credentials");
+    scene.create("box", None).await.assert_api_error(409, "address_taken");
     // Its tenant may have the address back, without the mail.
     scene.ready("box", "").await;
     let messages = scene.messages(&scene.sign_in("box").await).await.expect(200);
@@ -48,5 +48,5 @@ async fn what_waits_or_was_refused_goes_at_once() {
     // Deleted before anybody looked at it.
     scene.declare("early", "").await;
     scene.team.delete("mailbox/early").await;
-    scene.try_to_sign_in("early", "correct horse").await.is_api_error(401, "invalid_credentials");
+    scene.try_to_sign_in("early", "correct horse").await.assert_api_error(401, "invalid_credentials");
 }

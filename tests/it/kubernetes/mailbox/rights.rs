@@ -16,13 +16,13 @@ async fn a_lost_grant_ends_all_sign_ins_and_keeps_the_mail() {
     let patch = ["patch", &tenant, "--type=merge", "-p", r#"{"spec": {"allowedNamespaces": null}}"#];
     scene.world.cluster.kubectl(&patch).await.expect("the tenant is there");
     scene.refused("box", "TenantRefNotPermitted").await;
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
     scene.world.app.deliver(&scene.address("box"), "meanwhile", "").await;
     scene.team.declare_tenant("").await;
     scene.team.wait("mailbox/box", "Ready").await;
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
     scene.shows(&scene.sign_in("box").await, "meanwhile").await;
 }
 
@@ -32,11 +32,11 @@ async fn a_tenant_that_is_made_again_inherits_no_mailbox() {
     scene.ready("box", "").await;
     let (former, jwt) = (scene.told("box", "password").await, scene.sign_in("box").await);
     scene.team.delete(&format!("tenant/{}", scene.team.tenant)).await;
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
     scene.team.declare_tenant("").await;
     // The address is held, so that nobody reads what is still sent to it.
     scene.refused("box", "AddressTaken").await;
-    scene.try_to_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
+    scene.try_to_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,8 +50,8 @@ async fn a_mailbox_of_a_tenant_that_was_retained_is_not_the_next_ones() {
     assert_eq!(replaced["status"]["mailboxId"], shown["status"]["mailboxId"]);
     assert_eq!(condition(&replaced, "Accepted").expect("Accepted is told")["status"], "False");
     assert_eq!(scene.told("box", "password").await, former);
-    scene.try_to_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
     let pro = scene.pro(&scene.team).await;
     let list = scene.world.request(Method::GET, "/pro/api/accounts").bearer(&pro).send().await.expect(200);
     assert_eq!(list["accounts"], json!([]));
@@ -83,7 +83,7 @@ async fn a_mailbox_that_vanished_is_declared_anew() {
     })
     .await;
     scene.team.wait("mailbox/box", "Ready").await;
-    scene.messages(&jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
+    scene.messages(&jwt).await.assert_api_error(401, "invalid_token");
+    scene.try_to_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
     scene.messages(&scene.sign_in("box").await).await.expect(200);
 }

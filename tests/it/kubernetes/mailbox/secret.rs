@@ -23,8 +23,8 @@ async fn has_changed(scene: &Scene, name: &str, former: (&str, &str), password: 
     })
     .await;
     let (former, jwt) = former;
-    scene.try_to_sign_in(name, former).await.is_api_error(401, "invalid_credentials");
-    scene.messages(jwt).await.is_api_error(401, "invalid_token");
+    scene.try_to_sign_in(name, former).await.assert_api_error(401, "invalid_credentials");
+    scene.messages(jwt).await.assert_api_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +71,7 @@ async fn a_value_that_somebody_wrote_into_the_secret_is_never_a_password() {
     .await;
     let password = another_password(&scene, "box", &former).await;
     has_changed(&scene, "box", (&former, &jwt), &password).await;
-    scene.try_to_sign_in("box", "chosen by somebody").await.is_api_error(401, "invalid_credentials");
+    scene.try_to_sign_in("box", "chosen by somebody").await.assert_api_error(401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -147,7 +147,7 @@ async fn a_tenant_begins_at_once_and_inherits_nothing_unless_it_adopts() {
     let second = id(&team, &object, "tenantId").await;
     assert_ne!(second, first);
     let domains = world.request(Method::GET, "/pro/api/domains").bearer(&pro).send().await;
-    domains.is_api_error(403, "account_disabled");
+    domains.assert_api_error(403, "account_disabled");
     team.wait_for_reason("customdomain/ours", "Ready", "TenantReplaced").await;
 
     // What it asks to adopt is kept, although it said that it goes.

@@ -33,7 +33,7 @@ async fn returns_summaries_with_the_documented_fields() {
     );
     let id: Uuid = message["id"].as_str().unwrap().parse().unwrap();
     let created = message["created_at"].as_str().unwrap();
-    assert_eq!(format!("{:.3}", id_time(id).unwrap()), created, "the id tells its own time");
+    assert_eq!(format!("{:.3}", id_time(id).unwrap()), created, "the id contains its creation time");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +63,7 @@ async fn lists_newest_first_in_pages_of_30() {
     assert!(beyond["messages"].as_array().unwrap().is_empty());
     for page in ["0", "-1", "x", ""] {
         let answer = app.get_mailbox(&mailbox, &format!("/api/messages?page={page}")).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("page"));
     }
     for page in ["9999999999", "9223372036854775807"] {

@@ -1,4 +1,4 @@
-//! The first message, and what may be in it.
+//! The `auth` message.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -7,8 +7,8 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, WebSocket};
 
-/// Asserts that a token is refused with this code.
-async fn is_refused(app: &App, what: &str, token: &str, code: &str) {
+/// Asserts that a token is rejected with this code.
+async fn assert_rejected(app: &App, what: &str, token: &str, code: &str) {
     let mut socket = WebSocket::to(app.http()).connect().await;
     socket.auth(token).await;
     assert_eq!(socket.next_json().await, json!({ "error": code }), "{what}");
@@ -59,11 +59,11 @@ async fn rejects_a_malformed_auth_message() {
     ] {
         let mut socket = WebSocket::to(app.http()).connect().await;
         socket.send_text(text).await;
-        socket.is_refused("invalid_auth_message").await;
+        socket.assert_refused("invalid_auth_message").await;
     }
     let mut socket = WebSocket::to(app.http()).connect().await;
     socket.send_binary(json!({ "type": "auth", "token": jwt }).to_string()).await;
-    socket.is_refused("invalid_auth_message").await;
+    socket.assert_refused("invalid_auth_message").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,11 +84,11 @@ async fn rejects_any_token_but_a_mailbox_jwt() {
         ("another signature", &format!("{head}.{}", signature.chars().rev().collect::<String>())),
         ("as in a header", &format!("Bearer {jwt}")),
     ] {
-        is_refused(&app, what, token, "invalid_token").await;
+        assert_rejected(&app, what, token, "invalid_token").await;
     }
     let elsewhere = App::start().await;
     let foreign = elsewhere.mailbox(None, "mine@inbox.localhost").await.jwt;
-    is_refused(&app, "a JWT of another installation", &foreign, "invalid_token").await;
+    assert_rejected(&app, "a JWT of another installation", &foreign, "invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,22 +97,22 @@ async fn rejects_an_expired_or_revoked_jwt() {
     let pro = Some(app.tenant.pro.as_str());
     let expired = app.mailbox(pro, "expired@inbox.localhost").await;
     app.advance_hours(7 * 24);
-    is_refused(&app, "past its time", &expired.jwt, "invalid_token").await;
+    assert_rejected(&app, "past its time", &expired.jwt, "invalid_token").await;
 
     let reset = app.mailbox(pro, "reset@inbox.localhost").await;
     let path = format!("/pro/api/accounts/{}/reset-password", reset.id);
     let request = app.request(Method::PUT, &path).bearer(&app.tenant.pro);
     request.json(&json!({ "password": "another horse" })).send().await.expect(200);
-    is_refused(&app, "from before a reset", &reset.jwt, "invalid_token").await;
+    assert_rejected(&app, "from before a reset", &reset.jwt, "invalid_token").await;
 
     let deleted = app.mailbox(pro, "deleted@inbox.localhost").await;
     app.request(Method::DELETE, "/api/me").bearer(&deleted.jwt).send().await.expect(204);
-    is_refused(&app, "of a deleted mailbox", &deleted.jwt, "invalid_token").await;
+    assert_rejected(&app, "of a deleted mailbox", &deleted.jwt, "invalid_token").await;
 
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let lost = app.mailbox(pro, "lost@ships.example").await;
     app.end_verification(domain).await;
-    is_refused(&app, "under a domain that no longer serves", &lost.jwt, "invalid_token").await;
+    assert_rejected(&app, "under a domain that no longer serves", &lost.jwt, "invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,7 @@ async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "frozen@inbox.localhost").await;
     app.tempmail("tenant suspend acme").await.done();
-    is_refused(&app, "suspended", &mailbox.jwt, "account_disabled").await;
+    assert_rejected(&app, "suspended", &mailbox.jwt, "account_disabled").await;
     app.tempmail("tenant resume acme").await.done();
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
 }
@@ -133,7 +133,7 @@ async fn ignores_credentials_of_the_upgrade_request() {
     let bearer = format!("Bearer {}", mailbox.jwt);
     let mut socket = WebSocket::to(app.http()).header("authorization", &bearer).connect().await;
     socket.auth("nonsense").await;
-    socket.is_refused("invalid_token").await;
+    socket.assert_refused("invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,7 +142,7 @@ async fn records_a_connection_as_use_of_the_mailbox() {
     let mailbox = app.mailbox(None, "watched@inbox.localhost").await;
     app.clock.advance(SignedDuration::from_hours(5));
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
-    eventually("it is noted", || async {
+    eventually("the use is recorded", || async {
         let seen = app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at + interval '4 hours'");
         (seen.await == 1).then_some(())
     })

@@ -1,10 +1,10 @@
-//! Three sockets a mailbox.
+//! A mailbox may have three sockets.
 
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, WebSocket};
 
-use super::{subjects, watch};
+use super::{subjects, try_watch, watch};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_fourth_socket_of_a_mailbox() {
@@ -15,7 +15,7 @@ async fn rejects_a_fourth_socket_of_a_mailbox() {
     for _ in 0..2 {
         let mut fourth = WebSocket::to(app.http()).connect().await;
         fourth.auth(&mailbox.jwt).await;
-        fourth.is_refused("too_many_connections").await;
+        fourth.assert_refused("too_many_connections").await;
     }
     watch(&app, &other).await;
     app.deliver(&mailbox.address, "for all three", "").await;
@@ -50,11 +50,6 @@ async fn frees_the_slot_of_a_client_that_disconnects() {
     drop(three);
     let mut sockets = Vec::new();
     for _ in 0..3 {
-        let socket = eventually("a place is free", || async {
-            let mut socket = WebSocket::to(app.http()).connect().await;
-            socket.auth(&mailbox.jwt).await;
-            (socket.next_json().await["type"] == "auth_ok").then_some(socket)
-        });
-        sockets.push(socket.await);
+        sockets.push(eventually("a slot is free", || try_watch(&app, &mailbox)).await);
     }
 }

@@ -1,4 +1,4 @@
-//! New mail: what is pushed of it, to whom, in which order.
+//! Pushes of new mail: fields, recipients and order.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use tempmail_tests::app::Mailbox;
 use tempmail_tests::{App, Fleet, SmtpClient, WebSocket, send_mail, smtp};
 use uuid::Uuid;
 
-use super::{has_nothing_more, pushed, subjects, watch};
+use super::{assert_nothing_unread, pushed, subjects, watch};
 
-/// Ids of a mailbox's messages, in the order of the stream.
+/// Ids of a mailbox's messages, in stream order.
 async fn stored(app: &App, mailbox: &Mailbox) -> Vec<Uuid> {
     let ids = sqlx::query_scalar("SELECT id FROM message WHERE owner = $1 ORDER BY seq").bind(mailbox.id);
     ids.fetch_all(&app.pool).await.unwrap()
@@ -57,11 +57,11 @@ async fn pushes_only_mail_of_the_mailbox() {
     for address in
         [other.address.as_str(), "nobody@ships.example", "captain@inbox.localhost", "captains@ships.example"]
     {
-        app.deliver(address, "somebody else's", "").await;
+        app.deliver(address, "not its own", "").await;
     }
     app.deliver("captain+log@ships.example", "a tag of it", "").await;
     assert_eq!(subjects(&mut socket, 1).await, ["a tag of it"]);
-    has_nothing_more(&app, &mailbox, &mut socket).await;
+    assert_nothing_unread(&app, &mailbox, &mut socket).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +111,7 @@ async fn pushes_every_mail_once_in_stream_order() {
         assert_eq!(ids, stored(&app, mailbox).await);
     }
     for (mailbox, mut socket) in sockets.into_iter().step_by(2) {
-        has_nothing_more(&app, mailbox, &mut socket).await;
+        assert_nothing_unread(&app, mailbox, &mut socket).await;
     }
 }
 
@@ -134,7 +134,7 @@ async fn listing_after_auth_ok_and_pushes_cover_every_mail() {
                 }
             }
             known.extend(listed);
-            // A few of what follows, and then it connects anew.
+            // Reads a few pushes, then reconnects.
             let mut from_here = BTreeSet::new();
             for _ in 0..7 {
                 if known.len() >= 200 {
@@ -153,7 +153,7 @@ async fn listing_after_auth_ok_and_pushes_cover_every_mail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pushes_mail_without_a_bus_hint() {
-    // Processes without a Redis share no bus: what one takes the other finds in the store.
+    // Processes without Redis share no bus: the API process finds the mail in Postgres.
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let mailbox = fleet.mailbox(None, "silent@inbox.localhost").await;
     let mut socket = WebSocket::authenticated(fleet.http(0), &mailbox.jwt).await;

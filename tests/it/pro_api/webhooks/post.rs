@@ -2,20 +2,21 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows::{self, TenantLimit};
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro, refuses_bad_bodies};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_rejects_bad_bodies, assert_time, id_of, pro};
 
 const PATH: &str = "/pro/api/webhooks";
 const URL: &str = "https://hooks.example/in";
 
-async fn create(app: &App, body: Value) -> Answer {
+async fn create(app: &App, body: Value) -> Response {
     pro(app, Method::POST, PATH).json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_valid_pro_tokens() {
-    is_for_pro_alone(Method::POST, PATH).await;
+    assert_accepts_only_pro_tokens(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +24,7 @@ async fn creates_an_active_webhook_and_returns_its_secret_once() {
     let app = App::start().await;
     let body = json!({ "url": URL, "events": ["email.received", "email.received"], "colour": "red" });
     let created = create(&app, body).await.expect(201);
-    is_time(&created["created_at"]);
+    assert_time(&created["created_at"]);
     let secret = created["secret"].as_str().unwrap();
     let expected = json!({
         "id": id_of(&created),
@@ -35,7 +36,7 @@ async fn creates_an_active_webhook_and_returns_its_secret_once() {
     });
     assert_eq!(created, expected);
     let random = secret.strip_prefix("whsec_").unwrap();
-    assert!(random.len() == 44 && random.ends_with('='), "the Base64 of 32 octets");
+    assert!(random.len() == 44 && random.ends_with('='), "Base64 of 32 bytes");
     let listed = pro(&app, Method::GET, PATH).send().await;
     assert!(!listed.text().contains("whsec_") && !listed.text().contains(random));
 }
@@ -51,9 +52,9 @@ async fn stores_the_secret_encrypted() {
         .await
         .unwrap();
     for clear in [secret.as_bytes(), b"whsec_"] {
-        assert!(!stored.windows(clear.len()).any(|octets| octets == clear));
+        assert!(!stored.windows(clear.len()).any(|bytes| bytes == clear));
     }
-    // Key id, nonce and tag besides.
+    // Plus key id, nonce and tag.
     assert_eq!(stored.len(), 4 + 12 + secret.len() + 16);
 }
 
@@ -97,13 +98,13 @@ async fn accepts_only_https_urls_with_a_host_name() {
     ] {
         let answer = create(&app, json!({ "url": url, "events": ["email.received"] })).await;
         assert_eq!(answer.status, 400, "{url:?}: {}", answer.text());
-        answer.is_api_error(400, "invalid_url");
+        answer.assert_api_error(400, "invalid_url");
     }
-    sqlx::query("UPDATE tenant SET webhook_limit = 10").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 10).await;
     for url in ["https://localhost:9443/x", "HTTPS://Hooks.Example?a=b", "https://receiver:1", &long[..2048]]
     {
         let created = create(&app, json!({ "url": url, "events": ["email.received"] })).await.expect(201);
-        assert_eq!(created["url"], url, "as it was given");
+        assert_eq!(created["url"], url, "unchanged");
     }
 }
 
@@ -123,14 +124,14 @@ async fn accepts_only_email_received_as_event() {
     ] {
         let answer = create(&app, json!({ "url": URL, "events": events })).await;
         assert_eq!(answer.status, 400, "{events}: {}", answer.text());
-        answer.is_api_error(400, "invalid_events");
+        answer.assert_api_error(400, "invalid_events");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
-    refuses_bad_bodies(&app, Method::POST, PATH).await;
+    assert_rejects_bad_bodies(&app, Method::POST, PATH).await;
     for (field, body) in [
         ("url", json!({ "events": ["email.received"] })),
         ("url", json!({ "url": null, "events": ["email.received"] })),
@@ -138,7 +139,7 @@ async fn rejects_a_malformed_body_and_names_the_field() {
         ("events", json!({ "url": URL })),
     ] {
         let answer = create(&app, body).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
     }
 }
@@ -148,13 +149,13 @@ async fn checks_body_url_events_and_limit_in_this_order() {
     let app = App::start().await;
     assert_eq!(create(&app, json!({ "url": URL, "events": ["email.received"] })).await.status, 201);
     let answer = create(&app, json!({ "url": "http://hooks.example/" })).await;
-    answer.is_api_error(400, "invalid_request");
+    answer.assert_api_error(400, "invalid_request");
     let answer = create(&app, json!({ "url": "http://hooks.example/", "events": [] })).await;
-    answer.is_api_error(400, "invalid_url");
+    answer.assert_api_error(400, "invalid_url");
     let answer = create(&app, json!({ "url": URL, "events": [] })).await;
-    answer.is_api_error(400, "invalid_events");
+    answer.assert_api_error(400, "invalid_events");
     let answer = create(&app, json!({ "url": URL, "events": ["email.received"] })).await;
-    answer.is_api_error(403, "webhook_limit_reached");
+    answer.assert_api_error(403, "webhook_limit_reached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,7 +165,7 @@ async fn counts_a_disabled_webhook_towards_the_limit() {
     let body = json!({ "url": URL, "events": ["email.received"] });
     let created = create(&app, body.clone()).await.expect(201);
     sqlx::query("UPDATE webhook SET status = 'disabled'").execute(&app.pool).await.unwrap();
-    create(&app, body.clone()).await.is_api_error(403, "webhook_limit_reached");
+    create(&app, body.clone()).await.assert_api_error(403, "webhook_limit_reached");
     let theirs = app.request(Method::POST, PATH).bearer(&other.pro).json(&body).send().await;
     assert_eq!(theirs.status, 201, "another tenant has a limit of its own");
     let path = format!("{PATH}/{}", id_of(&created));

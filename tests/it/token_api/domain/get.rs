@@ -47,7 +47,7 @@ async fn wakes_only_for_mail_of_the_domain() {
     }
     let answer = in_time("two of the domain", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@ours.example", "a@ours.example"]);
-    // Its cursor is behind what was passed over.
+    // Its cursor is before the mail of the other domain.
     app.deliver("c@other.example", "later", "").await;
     let since = answer["next_since"].as_str().unwrap();
     let me = app.get(&format!("/v1/me?since={since}")).await.expect(200);
@@ -64,13 +64,13 @@ async fn answers_a_foreign_or_unverified_domain_like_an_unknown_one() {
     app.domain(&app.tenant, "pending.example").await;
     app.domain(&app.tenant, "theirs.example").await;
     let nothing = app.get("/v1/domain/nothing.example").await;
-    nothing.is_v1_error(404, "not_found");
+    nothing.assert_v1_error(404, "not_found");
     for name in ["theirs.example", "lost.example", "pending.example", "inbox.localhost", "localhost"] {
         let answer = app.get(&format!("/v1/domain/{name}")).await;
         assert_eq!(answer.appearance(), nothing.appearance(), "{name}");
     }
     for name in ["a@b.example", "a..example", "-a.example", "%00", "%FF", "a%20b.example"] {
-        app.get(&format!("/v1/domain/{name}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("/v1/domain/{name}")).await.assert_v1_error(400, "invalid_request");
     }
 }
 
@@ -89,10 +89,10 @@ async fn ends_with_404_when_the_domain_is_lost_or_deleted() {
     app.end_verification(lost).await;
     assert_eq!(app.delete(&format!("/v1/domains/{deleted}")).await.status, 204);
     for wait in waits {
-        in_time("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+        in_time("the wait ends", wait).await.unwrap().assert_v1_error(404, "not_found");
     }
     app.custom_domain(&app.tenant, "kept.example").await;
-    app.deliver("a@kept.example", "goes on", "").await;
-    let answer = in_time("the wait on all of it goes on", me).await.unwrap().expect(200);
-    assert_eq!(subjects(&answer["emails"]), ["goes on"]);
+    app.deliver("a@kept.example", "continues", "").await;
+    let answer = in_time("the wait on `/v1/me` continues", me).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["continues"]);
 }

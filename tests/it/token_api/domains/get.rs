@@ -3,12 +3,12 @@
 use reqwest::Method;
 use tempmail_tests::App;
 
-use super::{create, list, takes_live_tokens_only};
+use super::{create, list};
+use crate::token_api::assert_accepts_only_live_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_live_tokens() {
-    let app = App::start().await;
-    takes_live_tokens_only(&app, Method::GET, "/v1/domains").await;
+    assert_accepts_only_live_tokens(Method::GET, "/v1/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,5 +28,5 @@ async fn counts_pages_from_one() {
     let app = App::start().await;
     create(&app, &app.tenant, "first.test").await.expect(201);
     assert!(app.get("/v1/domains?page=2").await.expect(200)["domains"].as_array().unwrap().is_empty());
-    app.get("/v1/domains?page=0").await.is_v1_error(400, "invalid_request");
+    app.get("/v1/domains?page=0").await.assert_v1_error(400, "invalid_request");
 }

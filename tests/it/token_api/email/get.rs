@@ -73,13 +73,13 @@ async fn returns_410_for_an_expired_email_whose_row_still_exists() {
 
     app.clock.advance(SignedDuration::from_mins(61));
     for rest in ["", "/raw", "/attachments/0"] {
-        app.get(&format!("/v1/email/{short}{rest}")).await.is_v1_error(410, "email_expired");
+        app.get(&format!("/v1/email/{short}{rest}")).await.assert_v1_error(410, "email_expired");
     }
-    app.delete(&format!("/v1/email/{short}")).await.is_v1_error(410, "email_expired");
+    app.delete(&format!("/v1/email/{short}")).await.assert_v1_error(410, "email_expired");
     app.is_empty(ADDRESS).await;
     assert_eq!(app.get(&format!("/v1/email/{long}")).await.status, 200);
     app.advance_hours(72);
-    app.get(&format!("/v1/email/{long}")).await.is_v1_error(410, "email_expired");
+    app.get(&format!("/v1/email/{long}")).await.assert_v1_error(410, "email_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,14 +91,14 @@ async fn returns_410_or_404_by_the_age_of_an_unknown_id() {
     let future = new_id(now + SignedDuration::from_hours(48));
     let random = Uuid::new_v4();
     for rest in ["", "/raw", "/attachments/0"] {
-        app.get(&format!("/v1/email/{old}{rest}")).await.is_v1_error(410, "email_expired");
+        app.get(&format!("/v1/email/{old}{rest}")).await.assert_v1_error(410, "email_expired");
         for id in [fresh, future, random, Uuid::nil(), Uuid::max()] {
-            app.get(&format!("/v1/email/{id}{rest}")).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/email/{id}{rest}")).await.assert_v1_error(404, "not_found");
         }
-        app.get(&format!("/v1/email/no-uuid{rest}")).await.is_v1_error(404, "not_found");
+        app.get(&format!("/v1/email/no-uuid{rest}")).await.assert_v1_error(404, "not_found");
     }
-    app.delete(&format!("/v1/email/{old}")).await.is_v1_error(410, "email_expired");
-    app.delete(&format!("/v1/email/{fresh}")).await.is_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{old}")).await.assert_v1_error(410, "email_expired");
+    app.delete(&format!("/v1/email/{fresh}")).await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,5 +108,5 @@ async fn rejects_a_mailbox_jwt() {
     app.deliver("box@inbox.localhost", "mine", "").await;
     let id = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
     let answer = app.request(Method::GET, &format!("/v1/email/{id}")).bearer(&mailbox.jwt).send().await;
-    answer.is_v1_error(401, "authentication_required");
+    answer.assert_v1_error(401, "authentication_required");
 }

@@ -12,9 +12,9 @@ async fn empties_only_this_inbox_at_once() {
     let id = app.emails("ship@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
 
     assert_eq!(app.delete("/v1/inbox/ship@inbox.localhost").await.status, 204);
-    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
-    app.get(&format!("/v1/email/{id}/raw")).await.is_v1_error(404, "not_found");
-    app.delete(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}/raw")).await.assert_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
     app.is_empty("ship@inbox.localhost").await;
     assert_eq!(app.emails("boat@inbox.localhost").await[0]["subject"], "stays");
 }
@@ -24,8 +24,8 @@ async fn accepts_an_empty_inbox() {
     let app = App::start().await;
     assert_eq!(app.delete("/v1/inbox/never@inbox.localhost").await.status, 204);
     assert_eq!(app.delete("/v1/inbox/never@inbox.localhost").await.status, 204);
-    app.delete("/v1/inbox/a@elsewhere.example").await.is_v1_error(404, "not_found");
-    app.delete("/v1/inbox/malformed").await.is_v1_error(400, "invalid_request");
+    app.delete("/v1/inbox/a@elsewhere.example").await.assert_v1_error(404, "not_found");
+    app.delete("/v1/inbox/malformed").await.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]

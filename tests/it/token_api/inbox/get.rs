@@ -5,9 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
-use tokio::time::Instant;
+use tempmail_tests::time::jump;
+use tokio::task::JoinHandle;
 
 use super::super::subjects;
+
+/// Longest time for which a request waits.
+const HOLD: Duration = Duration::from_secs(25);
 
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 const ADDRESS: &str = "ship@inbox.localhost";
@@ -143,46 +147,38 @@ async fn skips_mail_that_does_not_match_the_filter() {
     assert_eq!(subjects(&app.get(&path).await.expect(200)["emails"]), ["later"]);
 }
 
-/// The one test that sits the hold out, with all that ends there in it.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn returns_after_25_s_with_the_mail_collected_so_far() {
     let app = App::start().await;
-    let (nothing, partly, filtered) = (
-        app.token(&app.tenant, TokenKind::Live).await,
-        app.token(&app.tenant, TokenKind::Live).await,
-        app.token(&app.tenant, TokenKind::Live).await,
-    );
-    let started = Instant::now();
-    let nothing = app.block(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
-    let partly = app.block(&partly, &format!("{PATH}?count=2")).await;
-    let filtered = app.block(&filtered, &format!("{PATH}?subject=absent")).await;
     app.custom_domain(&app.tenant, "quiet.example").await;
-    let mut owned = Vec::new();
-    for path in ["/v1/me", "/v1/domain/quiet.example"] {
-        let token = app.token(&app.tenant, TokenKind::Live).await;
-        owned.push(app.block(&token, path).await);
+    let token = || app.token(&app.tenant, TokenKind::Live);
+    let incomplete = app.block(&token().await, &format!("{PATH}?count=2")).await;
+    let mut empty = Vec::new();
+    for path in [
+        "/v1/inbox/quiet@inbox.localhost?wait=1",
+        &format!("{PATH}?subject=absent"),
+        "/v1/me",
+        "/v1/domain/quiet.example",
+    ] {
+        empty.push(app.block(&token().await, path).await);
     }
     app.deliver(ADDRESS, "only one", "").await;
+    jump(HOLD - Duration::from_secs(15)).await;
+    assert!(!incomplete.is_finished() && !empty.iter().any(JoinHandle::is_finished), "`wait` is ignored");
 
-    let partly = partly.await.unwrap().expect(200);
-    assert_eq!(subjects(&partly["emails"]), ["only one"]);
-    let nothing = nothing.await.unwrap();
-    assert_eq!(nothing.status, 204);
-    assert!(started.elapsed() >= Duration::from_secs(25), "{:?}", started.elapsed());
-    let filtered = filtered.await.unwrap();
-    assert_eq!(filtered.status, 204);
-
-    let mut ended = vec![nothing, filtered];
-    for wait in owned {
+    jump(Duration::from_secs(15)).await;
+    let incomplete = incomplete.await.unwrap().expect(200);
+    assert_eq!(subjects(&incomplete["emails"]), ["only one"]);
+    let mut ended = Vec::new();
+    for wait in empty {
         ended.push(wait.await.unwrap());
         assert_eq!(ended.last().unwrap().status, 204);
     }
-
-    // All positions are good cursors, and stand behind what was passed over.
+    // All positions are valid cursors after the scanned mail.
     app.deliver(ADDRESS, "next", "").await;
-    for answer in ended {
-        let since = answer.header("x-next-since");
-        assert!(!since.is_empty(), "a 204 tells the position it reached");
+    for response in ended {
+        let since = response.header("x-next-since");
+        assert!(!since.is_empty(), "a 204 carries its position");
         let next = app.get(&format!("{PATH}?since={since}")).await.expect(200);
         assert!(subjects(&next["emails"]).starts_with(&["next"]));
     }
@@ -219,7 +215,7 @@ async fn rejects_invalid_parameters_and_ignores_unknown_ones() {
         "since=nonsense",
         "since=%00",
     ] {
-        app.get(&format!("{PATH}?{query}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("{PATH}?{query}")).await.assert_v1_error(400, "invalid_request");
     }
     let answer = app.get(&format!("{PATH}?unknown=1&page=0")).await.expect(200);
     assert_eq!(subjects(&answer["emails"]), ["here"]);
@@ -229,7 +225,7 @@ async fn rejects_invalid_parameters_and_ignores_unknown_ones() {
 async fn returns_404_for_an_unserved_address_and_400_for_a_malformed_one() {
     let app = App::start().await;
     for address in ["a@elsewhere.example", "a@sub.inbox.localhost", "a@localhost", "a@%5B127.0.0.1%5D"] {
-        app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+        app.get(&format!("/v1/inbox/{address}")).await.assert_v1_error(404, "not_found");
     }
     for address in [
         "nobody",
@@ -245,7 +241,7 @@ async fn returns_404_for_an_unserved_address_and_400_for_a_malformed_one() {
     ] {
         let answer = app.get(&format!("/v1/inbox/{address}")).await;
         assert_eq!(answer.status, 400, "{address}");
-        answer.is_v1_error(400, "invalid_request");
+        answer.assert_v1_error(400, "invalid_request");
     }
 }
 

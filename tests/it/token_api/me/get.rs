@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
+use tempmail_tests::rows;
 use tempmail_tests::wait::in_time;
 use tempmail_tests::{App, Tenant};
 
@@ -10,7 +11,7 @@ use super::super::subjects;
 const PATH: &str = "/v1/me";
 const BOX: &str = "box@inbox.localhost";
 
-/// A tenant with a mailbox and a domain, among others that have the same.
+/// A tenant with a mailbox and a domain, beside other tenants with the same.
 async fn owned() -> (App, Tenant) {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
@@ -76,7 +77,7 @@ async fn accepts_a_cursor_in_every_scope_of_its_tenant() {
             assert_eq!(subjects(&answer["emails"]), ["new"], "{from} to {to}");
         }
         let foreign = app.get_as(&other.live, &format!("{PATH}?since={since}")).await;
-        foreign.is_v1_error(400, "invalid_request");
+        foreign.assert_v1_error(400, "invalid_request");
     }
 }
 
@@ -108,7 +109,7 @@ async fn rejects_invalid_parameters() {
     app.deliver(BOX, "here", "").await;
     for path in [PATH, "/v1/domain/ours.example"] {
         for query in ["count=0", "count=x", "limit=0", "limit=-1", "since=x", "since=", "count=1&count=1"] {
-            app.get(&format!("{path}?{query}")).await.is_v1_error(400, "invalid_request");
+            app.get(&format!("{path}?{query}")).await.assert_v1_error(400, "invalid_request");
         }
     }
     let many = app.get(&format!("{PATH}?limit=1000&unknown=1")).await.expect(200);
@@ -121,14 +122,14 @@ async fn wakes_for_mailboxes_and_domains_created_while_waiting() {
     let wait = app.block(&app.tenant.live, PATH).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     app.deliver("late@inbox.localhost", "to the mailbox", "").await;
-    let answer = in_time("the mailbox is heard", wait).await.unwrap().expect(200);
+    let answer = in_time("the wait returns", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the mailbox"]);
 
     let since = answer["next_since"].as_str().unwrap();
     let wait = app.block(&app.tenant.live, &format!("{PATH}?since={since}")).await;
     app.custom_domain(&app.tenant, "late.example").await;
     app.deliver("any@late.example", "to the domain", "").await;
-    let answer = in_time("the domain is heard", wait).await.unwrap().expect(200);
+    let answer = in_time("the wait returns", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the domain"]);
 }
 
@@ -148,7 +149,7 @@ async fn omits_deleted_mail_mailboxes_and_domains() {
     assert_eq!(app.delete("/v1/inbox/a@kept.example").await.status, 204);
     let answer = app.get(PATH).await.expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@kept.example", BOX]);
-    // In neither direction, and not while the worker has yet to carry it out.
+    // Neither before nor after the worker purges it.
     let wait = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
     let id = answer["emails"][0]["id"].as_str().unwrap();
     assert_eq!(app.delete(&format!("/v1/email/{id}")).await.status, 204);
@@ -168,7 +169,7 @@ async fn limits_a_token_to_one_wait_of_any_kind_without_an_address_limit() {
         let wait = app.block(&token, held).await;
         for other in kinds {
             let busy = app.get_as(&token, other).await;
-            busy.is_v1_error(429, "token_busy");
+            busy.assert_v1_error(429, "token_busy");
             assert!(!busy.header("retry-after").is_empty());
         }
         wait.abort();
@@ -195,11 +196,10 @@ async fn ends_with_403_when_the_tenant_is_suspended() {
         app.block(&app.token(&app.tenant, TokenKind::Live).await, "/v1/domain/ours.example").await,
     ];
     let theirs = app.block(&other.live, PATH).await;
-    let suspend = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
-    suspend.execute(&app.pool).await.unwrap();
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
     for wait in waits {
-        in_time("the wait ends", wait).await.unwrap().is_v1_error(403, "account_disabled");
+        in_time("the wait ends", wait).await.unwrap().assert_v1_error(403, "account_disabled");
     }
-    app.deliver("theirs@inbox.localhost", "goes on", "").await;
-    assert_eq!(in_time("the other goes on", theirs).await.unwrap().status, 200);
+    app.deliver("theirs@inbox.localhost", "continues", "").await;
+    assert_eq!(in_time("the other wait continues", theirs).await.unwrap().status, 200);
 }

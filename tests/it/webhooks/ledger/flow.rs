@@ -8,7 +8,7 @@ use tempmail_tests::receiver::Received;
 use tempmail_tests::{Fleet, RedisServer};
 
 use super::{Line, book};
-use crate::realtime::senders::{Flow, Senders};
+use crate::realtime::senders::{LoadProfile, Senders};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
@@ -20,14 +20,14 @@ async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
         lines.push(Line::of(&fleet, &tenant, &format!("box-{nth}@inbox.localhost")).await);
     }
     // So many that they often come just when their webhook was let go of.
-    let flow = Flow {
+    let flow = LoadProfile {
         servers: vec![fleet.smtp(0), fleet.smtp(1)],
         recipients: lines.iter().map(|line| line.address.clone()).collect(),
         connections: 8,
-        pace: Some(Duration::from_millis(27)),
-        each: Some(250),
+        interval: Some(Duration::from_millis(27)),
+        mails_per_connection: Some(250),
     };
-    let accepted = Senders::start(&flow).done().await;
+    let accepted = Senders::start(&flow).finish().await;
     let sums = book::balance(&fleet, &lines, &accepted).await;
     assert_eq!((sums.accepted, sums.stored, sums.requests, sums.duplicates), (2_000, 2_000, 2_000, 0));
     let told: HashMap<String, Instant> = lines

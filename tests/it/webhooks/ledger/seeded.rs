@@ -17,7 +17,7 @@ use tempmail_tests::{Fleet, RedisProxy, RedisServer};
 use tokio::time::sleep;
 
 use super::{Line, book};
-use crate::realtime::senders::{Flow, Senders};
+use crate::realtime::senders::{LoadProfile, Senders};
 
 /// Tenants, each with a webhook. A worker may have all of them in hand.
 const LINES: usize = 4;
@@ -77,7 +77,7 @@ async fn run(seed: u64) {
     let senders = Senders::start(&stage.flow());
     let begun = Instant::now();
     let interruptions = stage.faults(&mut random, &senders).await;
-    senders.go_on_for(SOME).await;
+    senders.wait_for_accepted(SOME).await;
     let accepted = senders.stop().await;
     let stopped = begun.elapsed();
     let sums = book::balance(&stage.fleet, &stage.lines, &accepted).await;
@@ -115,13 +115,13 @@ impl Stage {
     }
 
     /// Mail to all lines: some 60 a second.
-    fn flow(&self) -> Flow {
-        Flow {
+    fn flow(&self) -> LoadProfile {
+        LoadProfile {
             servers: vec![self.fleet.smtp(0), self.fleet.smtp(1)],
             recipients: self.lines.iter().map(|line| line.address.clone()).collect(),
             connections: 6,
-            pace: Some(Duration::from_millis(100)),
-            each: None,
+            interval: Some(Duration::from_millis(100)),
+            mails_per_connection: None,
         }
     }
 
@@ -146,7 +146,7 @@ impl Stage {
         let (still, after) = (random.random_range(0..2), random.random_range(1..3 * SOME));
         let Self { fleet, redis, proxy, postgres, .. } = self;
         let stands_still = async {
-            senders.go_on_for(after).await;
+            senders.wait_for_accepted(after).await;
             say(&format!("worker {still} stands still"));
             fleet.worker(still).signal(Signal::SIGSTOP);
             sleep(STILL).await;
@@ -160,7 +160,7 @@ impl Stage {
                 match fault {
                     Fault::RedisStops => {
                         redis.stop();
-                        senders.go_on_for(SOME).await;
+                        senders.wait_for_accepted(SOME).await;
                         redis.start();
                     }
                     Fault::RedisForgets => redis.flush(),
@@ -175,18 +175,18 @@ impl Stage {
                     Fault::ApiIsKilled => fleet.api(0).restart().await,
                     Fault::IngestIsKilled(index) => {
                         fleet.ingest(index).kill().await;
-                        senders.go_on_for(random.random_range(1..SOME)).await;
+                        senders.wait_for_accepted(random.random_range(1..SOME)).await;
                         fleet.ingest(index).restart().await;
                     }
                     Fault::WorkerIsKilled => {
                         fleet.worker(1 - still).kill().await;
-                        senders.go_on_for(random.random_range(1..SOME)).await;
+                        senders.wait_for_accepted(random.random_range(1..SOME)).await;
                         fleet.worker(1 - still).restart().await;
                         interruptions += 1;
                     }
                 }
                 // It is not waited for what heals by itself: the next fault comes on top.
-                senders.go_on_for(random.random_range(1..SOME)).await;
+                senders.wait_for_accepted(random.random_range(1..SOME)).await;
             }
             interruptions
         };

@@ -22,10 +22,10 @@ async fn returns_404_for_an_unknown_index_and_400_for_a_non_integer() {
     let (mailbox, path) = with_a_file(&app).await;
     for index in ["1", "4294967296", "99999999999999999999"] {
         let answer = app.get_mailbox(&mailbox, &format!("{path}/attachments/{index}")).await;
-        answer.is_api_error(404, "not_found");
+        answer.assert_api_error(404, "not_found");
     }
     for index in ["x", "-1", "1.0", "%20", "%FF"] {
         let answer = app.get_mailbox(&mailbox, &format!("{path}/attachments/{index}")).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
     }
 }

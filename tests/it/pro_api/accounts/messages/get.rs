@@ -2,17 +2,23 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App, SmtpClient};
+use tempmail_tests::{App, Response, SmtpClient};
 
-use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{
+    assert_accepts_only_pro_tokens, assert_indistinguishable, assert_time, pro, unknown_ids,
+};
 
-async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
+async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Response {
     pro(app, Method::GET, &format!("/pro/api/accounts/{id}/messages{query}")).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_valid_pro_tokens() {
-    is_for_pro_alone(Method::GET, "/pro/api/accounts/019a0000-0000-7000-8000-000000000000/messages").await;
+    assert_accepts_only_pro_tokens(
+        Method::GET,
+        "/pro/api/accounts/019a0000-0000-7000-8000-000000000000/messages",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -23,7 +29,7 @@ async fn returns_messages_with_the_documented_fields() {
     app.deliver("name@inbox.localhost", "Hello", "line one\r\n  line   two").await;
     let answer = list(&app, mailbox.id, "").await.expect(200);
     let message = &answer["messages"][0];
-    is_time(&message["created_at"]);
+    assert_time(&message["created_at"]);
     let expected = json!({
         "id": message["id"],
         "sender": "ada@client.example",
@@ -61,7 +67,7 @@ async fn lists_newest_first_in_pages_of_30() {
         assert_eq!((subjects, &body["page"]), (expected.iter().map(String::as_str).collect(), &json!(page)));
     }
     for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
-        list(&app, mailbox.id, query).await.is_api_error(400, "invalid_request");
+        list(&app, mailbox.id, query).await.assert_api_error(400, "invalid_request");
     }
 }
 
@@ -85,11 +91,11 @@ async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     for address in ["theirs@inbox.localhost", "free@inbox.localhost"] {
         app.deliver(address, "not yours", "").await;
     }
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.extend([theirs.id.to_string(), free.id.to_string()]);
     let first = list(&app, &ids[0], "").await;
-    first.is_api_error(404, "not_found");
+    first.assert_api_error(404, "not_found");
     for id in ids {
-        is_alike(&list(&app, id, "").await, &first);
+        assert_indistinguishable(&list(&app, id, "").await, &first);
     }
 }

@@ -3,27 +3,30 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::app::Mailbox;
+use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::wait::in_time;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, manage, pro, refuses_bad_bodies};
+use crate::pro_api::{
+    assert_accepts_only_pro_tokens, assert_indistinguishable, assert_rejects_bad_bodies, pro, unknown_ids,
+};
 
 fn path(id: impl std::fmt::Display) -> String {
     format!("/pro/api/accounts/{id}/reset-password")
 }
 
-async fn reset(app: &App, id: impl std::fmt::Display, password: Value) -> Answer {
+async fn reset(app: &App, id: impl std::fmt::Display, password: Value) -> Response {
     pro(app, Method::PUT, &path(id)).json(&json!({ "password": password })).send().await
 }
 
-async fn sign_in(app: &App, mailbox: &Mailbox, password: &str) -> Answer {
+async fn sign_in(app: &App, mailbox: &Mailbox, password: &str) -> Response {
     let body = json!({ "address": mailbox.address, "password": password });
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_valid_pro_tokens() {
-    is_for_pro_alone(Method::PUT, &path("019a0000-0000-7000-8000-000000000000")).await;
+    assert_accepts_only_pro_tokens(Method::PUT, &path("019a0000-0000-7000-8000-000000000000")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,7 +36,7 @@ async fn replaces_the_password() {
     app.deliver("name@inbox.localhost", "stays", "").await;
     let answer = reset(&app, mailbox.id, json!("another pass")).await;
     assert_eq!(answer.expect(200), json!({ "message": "password_reset" }));
-    sign_in(&app, &mailbox, &mailbox.password).await.is_api_error(401, "invalid_credentials");
+    sign_in(&app, &mailbox, &mailbox.password).await.assert_api_error(401, "invalid_credentials");
     let signed_in = sign_in(&app, &mailbox, "another pass").await.expect(200);
     assert_eq!(signed_in["id"], mailbox.id.to_string());
     let jwt = signed_in["token"].as_str().unwrap();
@@ -51,7 +54,7 @@ async fn invalidates_older_jwts_at_once() {
         for jwt in &jwts {
             for path in ["/api/me", "/api/messages"] {
                 let answer = app.request(Method::GET, path).bearer(jwt).send().await;
-                answer.is_api_error(401, "invalid_token");
+                answer.assert_api_error(401, "invalid_token");
             }
         }
         let signed_in = sign_in(&app, &mailbox, password).await.expect(200);
@@ -70,7 +73,7 @@ async fn rejects_concurrent_readers_after_the_reset() {
         loop {
             let answer = app.get_mailbox(&mailbox, "/api/messages").await;
             if answer.status != 200 {
-                answer.is_api_error(401, "invalid_token");
+                answer.assert_api_error(401, "invalid_token");
                 break reads;
             }
             reads += 1;
@@ -87,9 +90,9 @@ async fn requires_a_password_of_6_to_128_characters() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     for short in ["", "12345", "ééééé"] {
-        reset(&app, mailbox.id, json!(short)).await.is_api_error(400, "password_too_short");
+        reset(&app, mailbox.id, json!(short)).await.assert_api_error(400, "password_too_short");
     }
-    reset(&app, mailbox.id, json!("x".repeat(129))).await.is_api_error(400, "password_too_long");
+    reset(&app, mailbox.id, json!("x".repeat(129))).await.assert_api_error(400, "password_too_long");
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200, "nothing was changed");
     assert_eq!(reset(&app, mailbox.id, json!("é".repeat(128))).await.status, 200);
     assert_eq!(reset(&app, mailbox.id, json!("123456")).await.status, 200);
@@ -99,10 +102,10 @@ async fn requires_a_password_of_6_to_128_characters() {
 async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
-    refuses_bad_bodies(&app, Method::PUT, &path(mailbox.id)).await;
+    assert_rejects_bad_bodies(&app, Method::PUT, &path(mailbox.id)).await;
     for body in [json!({}), json!({ "password": null }), json!({ "password": 123_456 })] {
         let answer = pro(&app, Method::PUT, &path(mailbox.id)).json(&body).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("password"));
     }
 }
@@ -116,12 +119,12 @@ async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
     let deleted = app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await;
     assert_eq!(deleted.status, 204);
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.extend([&theirs, &free, &removed].map(|mailbox| mailbox.id.to_string()));
     let first = reset(&app, &ids[0], json!("another pass")).await;
-    first.is_api_error(404, "not_found");
+    first.assert_api_error(404, "not_found");
     for id in ids {
-        is_alike(&reset(&app, id, json!("another pass")).await, &first);
+        assert_indistinguishable(&reset(&app, id, json!("another pass")).await, &first);
     }
     for mailbox in [theirs, free] {
         assert_eq!(sign_in(&app, &mailbox, &mailbox.password).await.status, 200);
@@ -132,9 +135,9 @@ async fn answers_a_foreign_mailbox_like_an_unknown_one() {
 async fn rejects_the_reset_of_a_mailbox_managed_by_kubernetes() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
-    manage(&app, "UPDATE mailbox SET managed_by = 'kubernetes' WHERE id = $1", mailbox.id).await;
+    rows::manage_by_kubernetes(&app.pool, ManagedKind::Mailbox, mailbox.id).await;
     let answer = reset(&app, mailbox.id, json!("another pass")).await;
-    answer.is_api_error(409, "managed_by_kubernetes");
+    answer.assert_api_error(409, "managed_by_kubernetes");
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
     assert_eq!(sign_in(&app, &mailbox, &mailbox.password).await.status, 200);
 }

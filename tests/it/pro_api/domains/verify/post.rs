@@ -5,20 +5,25 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::dns::Fault;
+use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::{App, DnsWorld};
 
-use super::super::{hand_to_kubernetes, knows_own_ids_only};
-use crate::pro_api::is_for_pro_alone;
+use super::super::assert_knows_own_ids_only;
+use crate::pro_api::assert_accepts_only_pro_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_valid_pro_tokens() {
-    is_for_pro_alone(Method::POST, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify").await;
+    assert_accepts_only_pro_tokens(
+        Method::POST,
+        "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_404_for_unknown_and_foreign_domains() {
     let app = App::start().await;
-    knows_own_ids_only(&app, Method::POST, "/verify").await;
+    assert_knows_own_ids_only(&app, Method::POST, "/verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +107,7 @@ async fn checks_a_domain_at_most_once_in_10_s() {
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.check_domain(&app.tenant, &domain.id).await.expect(200);
     let refused = app.check_domain(&app.tenant, &domain.id).await;
-    refused.is_api_error(429, "rate_limit_exceeded");
+    refused.assert_api_error(429, "rate_limit_exceeded");
     let wait: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=10).contains(&wait), "{wait}");
     // Another domain has a count of its own.
@@ -120,7 +125,7 @@ async fn checks_once_under_concurrent_requests() {
     let (checked, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!((checked.len(), refused.len()), (1, 19));
     for answer in refused {
-        answer.is_api_error(429, "rate_limit_exceeded");
+        answer.assert_api_error(429, "rate_limit_exceeded");
         assert!(!answer.header("retry-after").is_empty());
     }
 }
@@ -129,7 +134,7 @@ async fn checks_once_under_concurrent_requests() {
 async fn checks_a_domain_managed_by_kubernetes() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
-    hand_to_kubernetes(&app, &domain.id).await;
+    rows::manage_by_kubernetes(&app.pool, ManagedKind::Domain, domain.id.parse().unwrap()).await;
     let checked = app.check_domain(&app.tenant, &domain.id).await.expect(200);
     assert_eq!(checked["managed_by"], "kubernetes");
 }
@@ -143,14 +148,8 @@ async fn rejects_a_name_that_overlaps_a_newer_system_domain() {
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&domain]).await;
-    sqlx::query(
-        "UPDATE domain SET verify_status = 'failed', failure_reason = 'records_lost' WHERE id = $1::uuid",
-    )
-    .bind(&domain.id)
-    .execute(&app.pool)
-    .await
-    .unwrap();
+    app.end_verification(domain.id.parse().unwrap()).await;
     app.system_domain("mail.ships.test", true).await;
-    app.check_domain(&app.tenant, &domain.id).await.is_api_error(400, "invalid_domain");
+    app.check_domain(&app.tenant, &domain.id).await.assert_api_error(400, "invalid_domain");
     assert_eq!(app.domain_state(&app.tenant, &domain.id).await.0, "failed");
 }

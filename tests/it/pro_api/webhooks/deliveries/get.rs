@@ -6,13 +6,15 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::{id_time, new_id};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 use uuid::Uuid;
 
 use crate::pro_api::webhooks::webhook;
-use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{
+    assert_accepts_only_pro_tokens, assert_indistinguishable, assert_time, id_of, pro, unknown_ids,
+};
 
-async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
+async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Response {
     pro(app, Method::GET, &format!("/pro/api/webhooks/{id}/deliveries{query}")).send().await
 }
 
@@ -45,7 +47,11 @@ pub(in crate::pro_api::webhooks) async fn attempt(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepts_only_valid_pro_tokens() {
-    is_for_pro_alone(Method::GET, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries").await;
+    assert_accepts_only_pro_tokens(
+        Method::GET,
+        "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +78,7 @@ async fn lists_attempts_newest_first_with_the_documented_fields() {
         );
         app.clock.advance(SignedDuration::from_secs(5));
     }
-    is_time(&expected[0]["created_at"]);
+    assert_time(&expected[0]["created_at"]);
     assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": expected }));
 }
 
@@ -98,7 +104,7 @@ async fn lists_50_attempts_or_up_to_a_limit_of_100() {
     }
     for query in ["?limit=0", "?limit=-1", "?limit=x", "?limit=", "?limit=1.5", "?limit=1&limit=1"] {
         let answer = list(&app, webhook, query).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("limit"));
     }
 }
@@ -124,12 +130,12 @@ async fn answers_a_foreign_webhook_like_an_unknown_one() {
     attempt(&app, theirs, 200, None, 1).await;
     let own = id_of(&webhook(&app, &app.tenant.pro).await);
     assert_eq!(list(&app, own, "").await.expect(200), json!({ "deliveries": [] }), "none of another webhook");
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.push(theirs.to_string());
     let first = list(&app, &ids[0], "").await;
-    first.is_api_error(404, "not_found");
+    first.assert_api_error(404, "not_found");
     for id in ids {
-        is_alike(&list(&app, id, "").await, &first);
+        assert_indistinguishable(&list(&app, id, "").await, &first);
     }
-    list(&app, "%FF", "").await.is_api_error(400, "invalid_request");
+    list(&app, "%FF", "").await.assert_api_error(400, "invalid_request");
 }

@@ -3,7 +3,9 @@
 use serde_json::Value;
 use tempmail_tests::App;
 
-use super::super::{ADDR, ADDRESS, begun, is_next, open, refused, subject, subjects};
+use super::super::{
+    ADDR, ADDRESS, assert_nothing_unread, open, open_and_read_cursor, refused, subject, subjects,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_its_cursor_first_and_then_each_mail() {
@@ -38,15 +40,15 @@ async fn reads_a_space_in_the_address_as_a_plus() {
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     let mut streams = Vec::new();
     for address in ["ship+tag@inbox.localhost", "ship%2Btag@inbox.localhost", "SHIP%20tag@Inbox.localhost."] {
-        streams.push(begun(&app, &format!("/v1/sse/addr?address={address}")).await);
+        streams.push(open_and_read_cursor(&app, &format!("/v1/sse/addr?address={address}")).await);
     }
-    let mut whole = begun(&app, ADDR).await;
+    let mut whole = open_and_read_cursor(&app, ADDR).await;
     app.deliver("ship+other@inbox.localhost", "other", "").await;
     app.deliver("ship+tag@inbox.localhost", "tagged", "").await;
     app.deliver(ADDRESS, "plain", "").await;
     for stream in &mut streams {
         assert_eq!(subject(&stream.next().await), "tagged");
-        is_next(&app, stream, "ship+tag@inbox.localhost").await;
+        assert_nothing_unread(&app, stream, "ship+tag@inbox.localhost").await;
         subjects(&mut whole, 1).await;
     }
     drop(whole);
@@ -56,7 +58,7 @@ async fn reads_a_space_in_the_address_as_a_plus() {
 async fn sends_all_tags_of_a_mailbox_in_arrival_order() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
-    let mut stream = begun(&app, ADDR).await;
+    let mut stream = open_and_read_cursor(&app, ADDR).await;
     for (address, subject) in
         [("ship+a@inbox.localhost", "1"), (ADDRESS, "2"), ("boat@inbox.localhost", "x"), (ADDRESS, "3")]
     {
@@ -77,7 +79,7 @@ async fn returns_400_for_a_missing_malformed_or_repeated_address() {
         "?address=%00@inbox.localhost",
         "?address=a@inbox.localhost&address=b@inbox.localhost",
     ] {
-        refused(&app, &format!("/v1/sse/addr{query}")).await.is_v1_error(400, "invalid_request");
+        refused(&app, &format!("/v1/sse/addr{query}")).await.assert_v1_error(400, "invalid_request");
     }
 }
 
@@ -92,7 +94,7 @@ async fn answers_an_unreadable_address_like_an_unknown_one() {
     app.end_verification(lost).await;
     app.system_domain("closed.localhost", false).await;
     let unserved = refused(&app, "/v1/sse/addr?address=a@elsewhere.example").await;
-    unserved.is_v1_error(404, "not_found");
+    unserved.assert_v1_error(404, "not_found");
     for address in [
         "theirs@inbox.localhost",
         "theirs%2Btag@inbox.localhost",

@@ -2,7 +2,7 @@
 
 use tempmail_tests::App;
 
-use super::super::{USER, begun, is_next, subjects};
+use super::super::{USER, assert_nothing_unread, open_and_read_cursor, subjects};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_mail_of_mailboxes_and_verified_domains_only() {
@@ -14,7 +14,7 @@ async fn sends_mail_of_mailboxes_and_verified_domains_only() {
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
     app.custom_domain(&other, "theirs.example").await;
     app.mailbox(None, "free@inbox.localhost").await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     for (address, subject) in [
         ("ours@inbox.localhost", "1"),
         ("theirs@inbox.localhost", "x"),
@@ -34,7 +34,7 @@ async fn sends_mail_of_mailboxes_and_verified_domains_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_mail_of_mailboxes_and_domains_created_while_open() {
     let app = App::start().await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     app.deliver("late@inbox.localhost", "to the mailbox", "").await;
     app.custom_domain(&app.tenant, "late.example").await;
@@ -47,13 +47,13 @@ async fn drops_a_lost_domain_and_stays_open() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
     let domain = app.custom_domain(&app.tenant, "ours.example").await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     let cursor = stream.last_event_id().to_owned();
     app.deliver("a@ours.example", "while it was ours", "").await;
     assert_eq!(subjects(&mut stream, 1).await, ["while it was ours"]);
     app.end_verification(domain).await;
-    is_next(&app, &mut stream, "ours@inbox.localhost").await;
+    assert_nothing_unread(&app, &mut stream, "ours@inbox.localhost").await;
     // Whoever resumes from before is not shown it any more.
-    let mut resumed = begun(&app, &format!("{USER}?since={cursor}")).await;
+    let mut resumed = open_and_read_cursor(&app, &format!("{USER}?since={cursor}")).await;
     assert_eq!(subjects(&mut resumed, 1).await, ["a mail to be next"]);
 }
