@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tempmail_bus::{InProcess, OverRedis, SharedBus};
+use tempmail_bus::{LocalBus, RedisBus, SharedBus};
 use tempmail_runtime::config::Config;
 use tempmail_store::Store;
 
@@ -11,8 +11,8 @@ use tempmail_store::Store;
 pub async fn connect(config: &Config, store: &Store) -> anyhow::Result<SharedBus> {
     let url = &config.redis.url;
     if url.is_empty() {
-        return Ok(Arc::new(InProcess::new()));
+        return Ok(Arc::new(LocalBus::new()));
     }
-    let bus = OverRedis::connect(url.expose(), store.stream_id().await?).await;
+    let bus = RedisBus::connect(url.expose(), store.stream_id().await?).await;
     Ok(Arc::new(bus.context("`redis.url`")?))
 }

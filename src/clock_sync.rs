@@ -39,8 +39,8 @@ pub async fn run(store: Store, clock: Arc<SystemClock>, readiness: Readiness, st
 
 /// Measures once and sets the clock.
 pub async fn measure(store: &Store, clock: &SystemClock, readiness: &Readiness) -> Result<(), StoreError> {
-    let measured = store.clock_offset(|| clock.local()).await;
-    let unread = |_: &StoreError| readiness.missing(COMPONENT, "Postgres does not tell its time");
+    let measured = store.clock_offset(|| clock.local_now()).await;
+    let unread = |_: &StoreError| readiness.set_not_ready(COMPONENT, "Postgres does not tell its time");
     let (offset, round_trip) = measured.inspect_err(unread)?;
     if round_trip > ROUND_TRIP_MAX {
         return Ok(());
@@ -48,9 +48,9 @@ pub async fn measure(store: &Store, clock: &SystemClock, readiness: &Readiness) 
     clock.set_offset(offset);
     if offset.abs() > TOLERATED {
         let why = format!("this machine's clock differs from Postgres' by {} s", offset.abs().as_secs());
-        readiness.missing(COMPONENT, why);
+        readiness.set_not_ready(COMPONENT, why);
     } else {
-        readiness.ready(COMPONENT);
+        readiness.set_ready(COMPONENT);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TokenKind, is_token_name};
-use tempmail_store::{Creation, ListedToken, NewToken, StoreError};
+use tempmail_store::{CreateOutcome, ListedToken, NewToken, StoreError};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -198,9 +198,9 @@ pub(crate) async fn create(
     let created_by = by.to_string();
     let new = NewToken { tenant, kind, name: &name, token: &token, created_by: &created_by, expires_at };
     match state.store.create_token(id, new, now).await? {
-        Creation::Created => {}
-        Creation::LimitReached => return Err(TokenError::LimitReached),
-        Creation::TenantDisabled => return Err(TokenError::AccountDisabled),
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => return Err(TokenError::LimitReached),
+        CreateOutcome::TenantDisabled => return Err(TokenError::AccountDisabled),
     }
     let record = TokenRecord {
         id,

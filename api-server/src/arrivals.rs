@@ -15,7 +15,7 @@ mod timer;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-use tempmail_bus::Hints;
+use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -42,7 +42,7 @@ impl Arrivals {
     /// dropped. What it can't see is said in `readiness` ("arrivals").
     pub fn start(
         store: Store,
-        hints: Hints,
+        hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         shutdown: &Shutdown,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
-use tempmail_store::{CheckPermit, DomainCreation, ManagedBy, NewCustomDomain, Refused, StoreError};
-use tempmail_verification::{NameError, Outcome, custom_domain_name};
+use tempmail_store::{ChangeError, CheckRequest, DomainCreation, ManagedBy, NewCustomDomain, StoreError};
+use tempmail_verification::{CheckOutcome, NameError, custom_domain_name};
 use uuid::Uuid;
 
 use crate::error::{ApiError, V1Error};
@@ -30,7 +30,7 @@ pub(crate) enum DomainError {
     AlreadyExists,
     LimitReached,
     AccountDisabled,
-    Refused(Refused),
+    Refused(ChangeError),
     TooSoon(Duration),
     Store(StoreError),
 }
@@ -47,8 +47,8 @@ impl From<NameError> for DomainError {
     }
 }
 
-impl From<Refused> for DomainError {
-    fn from(refused: Refused) -> Self {
+impl From<ChangeError> for DomainError {
+    fn from(refused: ChangeError) -> Self {
         Self::Refused(refused)
     }
 }
@@ -129,9 +129,9 @@ pub(crate) async fn create(
         id: new_id(now),
         tenant,
         name: &name,
-        token: &state.verify_tokens.of(tenant, &name),
+        token: &state.verify_tokens.token_for(tenant, &name),
         managed_by: ManagedBy::Api,
-        own_names: &rules.own_names,
+        installation_names: &rules.installation_names,
         deadline: now + rules.pending,
         next_check_at: now + rules.interval.min(rules.pending),
     };
@@ -139,20 +139,20 @@ pub(crate) async fn create(
         DomainCreation::Created => find(state, tenant, new.id).await,
         DomainCreation::AlreadyExists => Err(DomainError::AlreadyExists),
         DomainCreation::LimitReached => Err(DomainError::LimitReached),
-        DomainCreation::SystemDomain => Err(DomainError::SystemDomain),
+        DomainCreation::OverlapsSystemDomain => Err(DomainError::SystemDomain),
         DomainCreation::TenantDisabled => Err(DomainError::AccountDisabled),
     }
 }
 
 /// Checks the records of a domain now, whatever its state.
 pub(crate) async fn check(state: &AppState, tenant: Uuid, id: Uuid) -> Result<CheckedDomain, DomainError> {
-    match state.store.begin_domain_check(tenant, id, CHECK_PAUSE, state.clock.now()).await? {
-        CheckPermit::Granted => {}
-        CheckPermit::TooSoon { retry_after } => return Err(DomainError::TooSoon(retry_after)),
-        CheckPermit::NotFound => return Err(Refused::NotFound.into()),
+    match state.store.request_domain_check(tenant, id, CHECK_PAUSE, state.clock.now()).await? {
+        CheckRequest::Accepted => {}
+        CheckRequest::TooSoon { retry_after } => return Err(DomainError::TooSoon(retry_after)),
+        CheckRequest::NotFound => return Err(ChangeError::NotFound.into()),
     }
-    let checked = state.verifier.check(id).await?.ok_or(Refused::NotFound)?;
-    if checked.outcome == Outcome::SystemDomain {
+    let checked = state.verifier.check(id).await?.ok_or(ChangeError::NotFound)?;
+    if checked.outcome == CheckOutcome::OverlapsSystemDomain {
         return Err(DomainError::SystemDomain);
     }
     Ok(CheckedDomain::new(find(state, tenant, id).await?, checked))
@@ -164,6 +164,6 @@ pub(crate) async fn remove(state: &AppState, tenant: Uuid, id: Uuid) -> Result<(
 }
 
 async fn find(state: &AppState, tenant: Uuid, id: Uuid) -> Result<DomainRecord, DomainError> {
-    let domain = state.store.find_custom_domain(tenant, id).await?.ok_or(Refused::NotFound)?;
+    let domain = state.store.find_custom_domain(tenant, id).await?.ok_or(ChangeError::NotFound)?;
     Ok(DomainRecord::new(domain, &state.verifier.rules().mx_host))
 }

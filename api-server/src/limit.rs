@@ -49,12 +49,12 @@ impl RequestLimits {
 
     /// Counts a request of a live token.
     pub(crate) async fn of_token(&self, token: Uuid) -> RateDecision {
-        self.bus.count(&self.tokens, token.into()).await
+        self.bus.check_rate(&self.tokens, token.into()).await
     }
 
     /// Counts a request of a Pro token on `/pro/api`, or of a session that stands for it.
     pub(crate) async fn of_pro_token(&self, token: Uuid) -> RateDecision {
-        self.bus.count(&self.pro_tokens, token.into()).await
+        self.bus.check_rate(&self.pro_tokens, token.into()).await
     }
 
     /// Counts an attempt to create a mailbox without a Pro token.
@@ -66,7 +66,7 @@ impl RequestLimits {
         if client.unlimited {
             return None;
         }
-        Some(self.bus.count(limit, client.key.into()).await)
+        Some(self.bus.check_rate(limit, client.key.into()).await)
     }
 
     /// Begins a sign-in, which counts as failed until [`SignIn::succeeded`]: so attempts side
@@ -78,13 +78,14 @@ impl RequestLimits {
         if client.unlimited {
             return Ok(SignIn { of_client: None, of_address: None });
         }
-        let of_client = self.bus.attempt(&self.sign_in_client, client.key.into()).await?;
-        let with_address = RateKey::of(&[address.as_bytes(), RateKey::from(client.key).as_uuid().as_bytes()]);
-        match self.bus.attempt(&self.sign_in, with_address).await {
+        let of_client = self.bus.begin_attempt(&self.sign_in_client, client.key.into()).await?;
+        let with_address =
+            RateKey::from_parts(&[address.as_bytes(), RateKey::from(client.key).as_uuid().as_bytes()]);
+        match self.bus.begin_attempt(&self.sign_in, with_address).await {
             Ok(of_address) => Ok(SignIn { of_client: Some(of_client), of_address: Some(of_address) }),
             Err(wait) => {
                 // Refused before any look at the password: only the address is used up.
-                of_client.succeeded().await;
+                of_client.record_success().await;
                 Err(wait)
             }
         }
@@ -99,9 +100,9 @@ pub(crate) struct SignIn<'a> {
 
 impl SignIn<'_> {
     /// It did not fail: it is not counted.
-    pub(crate) async fn succeeded(self) {
+    pub(crate) async fn record_success(self) {
         for attempt in self.of_client.into_iter().chain(self.of_address) {
-            attempt.succeeded().await;
+            attempt.record_success().await;
         }
     }
 }
@@ -112,7 +113,7 @@ mod tests {
     use std::sync::Arc;
 
     use axum::http::HeaderMap;
-    use tempmail_bus::InProcess;
+    use tempmail_bus::LocalBus;
     use tempmail_runtime::config::Http;
 
     use super::*;
@@ -129,7 +130,7 @@ mod tests {
     }
 
     fn limits() -> RequestLimits {
-        RequestLimits::new(Arc::new(InProcess::new()), &Limits::default())
+        RequestLimits::new(Arc::new(LocalBus::new()), &Limits::default())
     }
 
     #[tokio::test]
@@ -148,7 +149,7 @@ mod tests {
     async fn successes_are_not_counted_and_unlimited_clients_never() {
         let limits = limits();
         for _ in 0..300 {
-            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().succeeded().await;
+            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().record_success().await;
             assert!(limits.begin_sign_in("a@b.example", client("127.0.0.1")).await.is_ok());
             assert!(limits.of_client(client("127.0.0.1")).await.is_none());
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tempmail_model::address::RecipientAddress;
-use tempmail_store::{InboxAccess, InboxQuestion, MessageRow, ScanRange};
+use tempmail_store::{InboxAccess, InboxQuery, MessageRow, ScanRange};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -139,8 +139,8 @@ impl Listener {
         let (tenant, now) = (self.caller.tenant, state.clock.now());
         let domain = match &self.scope {
             Scope::Address(address) => {
-                let reserved = state.reserved.of(address.base_local_part());
-                let question = InboxQuestion { tenant, address, reserved };
+                let reserved = state.reserved.reservation_of(address.base_local_part());
+                let question = InboxQuery { tenant, address, reserved };
                 let scan = state.store.scan_inbox(question, range, limit, now).await?;
                 let scan = scan.ok_or(V1Error::NotFound)?;
                 return Ok((Access::Inbox(scan.access), scan.rows, scan.position));

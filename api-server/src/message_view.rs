@@ -19,9 +19,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use serde::Serialize;
-use tempmail_mime::{Decoder, Structure};
+use tempmail_mime::{Structure, TransferDecoder};
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{MessageRow, RawStart, StoreError, StoredMessage};
+use tempmail_store::{MessageRow, RawHead, StoreError, StoredMessage};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -175,7 +175,7 @@ pub async fn attachment(
         let permit = state.parsing.take(row.size).await?;
         let raw = read_whole(state, &row, start.clone()).await?;
         let found = off_thread(move || {
-            let attachment = Structure::of(&raw).attachments(&raw).into_iter().nth(index?);
+            let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?);
             drop((raw, permit));
             attachment
         });
@@ -184,7 +184,7 @@ pub async fn attachment(
     let name = found.download_name();
     let content_type = found.content_type_with_charset();
     let state_of_stream =
-        (open(state, &row, start)?, 0_usize, found.leaf.body, Decoder::new(found.leaf.encoding));
+        (open(state, &row, start)?, 0_usize, found.leaf.body, TransferDecoder::new(found.leaf.encoding));
     let chunks = stream::try_unfold(Some(state_of_stream), |state| async move {
         let Some((mut reader, mut at, body, mut decoder)) = state else { return Ok(None) };
         let mut decoded = Vec::new();
@@ -216,18 +216,18 @@ fn parse_index(text: &str) -> Result<Option<usize>, ViewError> {
 }
 
 /// The message and where its raw data begins.
-fn split(state: &AppState, message: StoredMessage) -> Result<(Arc<MessageRow>, RawStart), ViewError> {
+fn split(state: &AppState, message: StoredMessage) -> Result<(Arc<MessageRow>, RawHead), ViewError> {
     let StoredMessage { row, raw } = message;
     let start = raw.ok_or_else(|| ViewError::Absent(Absence::of(row.id, state.clock.now())))?;
     Ok((Arc::new(row), start))
 }
 
-fn open(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<RawReader, ViewError> {
+fn open(state: &AppState, row: &Arc<MessageRow>, start: RawHead) -> Result<RawReader, ViewError> {
     RawReader::new(state.store.clone(), Arc::clone(row), start).map_err(ViewError::Store)
 }
 
 /// All of what `/raw` answers, within a budget that the caller holds.
-async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawStart) -> Result<Vec<u8>, ViewError> {
+async fn read_whole(state: &AppState, row: &Arc<MessageRow>, start: RawHead) -> Result<Vec<u8>, ViewError> {
     let mut reader = open(state, row, start)?;
     let mut whole = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
     loop {

@@ -4,14 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, available_parallelism};
 
-use tempmail_model::password::Hasher;
+use tempmail_model::password::PasswordHasher;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::error::ApiError;
 
 /// Hashes that may wait for a core.
 const WAITING: usize = 64;
-type Work = Box<dyn FnOnce(&mut Hasher) + Send>;
+type Work = Box<dyn FnOnce(&mut PasswordHasher) + Send>;
 
 /// Hashes and verifies passwords with bounded work, on threads of its own.
 pub(crate) struct PasswordPool {
@@ -28,7 +28,7 @@ impl PasswordPool {
     }
 
     fn with_places(cores: usize, waiting: usize) -> Self {
-        let nobody = Hasher::default().hash_with_salt(b"", b"nobody-has-this!");
+        let nobody = PasswordHasher::default().hash_with_salt(b"", b"nobody-has-this!");
         Self {
             admitted: Arc::new(Semaphore::new(cores + waiting)),
             threads: start_threads(cores),
@@ -55,19 +55,19 @@ impl PasswordPool {
     pub(crate) async fn verify(&self, password: String, hash: Option<String>) -> Result<bool, ApiError> {
         let somebody = hash.is_some();
         let hash = hash.unwrap_or_else(|| self.nobody.to_string());
-        let matches = self.run(move |hasher| hasher.matches(password.as_bytes(), &hash)).await?;
+        let matches = self.run(move |hasher| hasher.verify(password.as_bytes(), &hash)).await?;
         Ok(matches && somebody)
     }
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Hasher) -> T + Send + 'static,
+        work: impl FnOnce(&mut PasswordHasher) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let place: OwnedSemaphorePermit =
             self.admitted.clone().try_acquire_owned().map_err(|_full| ApiError::Unavailable)?;
         let (done, result) = oneshot::channel();
         // The work goes on if the client leaves: so does its place.
-        let work = Box::new(move |hasher: &mut Hasher| {
+        let work = Box::new(move |hasher: &mut PasswordHasher| {
             let result = work(hasher);
             drop(place);
             let _ = done.send(result);
@@ -84,7 +84,7 @@ fn start_threads(count: usize) -> mpsc::Sender<Work> {
     for _ in 0..count {
         let take = Arc::clone(&take);
         thread::spawn(move || {
-            let mut hasher = Hasher::default();
+            let mut hasher = PasswordHasher::default();
             loop {
                 let work = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(work) = work else { return };

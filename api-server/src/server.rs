@@ -79,7 +79,7 @@ impl ApiServer {
         let listener = listen(config.http.listen).map_err(|error| {
             anyhow::anyhow!("can't listen on http.listen {}: {error}", config.http.listen)
         })?;
-        readiness.missing(COMPONENT, "not serving yet");
+        readiness.set_not_ready(COMPONENT, "not serving yet");
         Ok(Self { listener, config, store, bus, clock, keys, readiness })
     }
 
@@ -105,7 +105,7 @@ impl ApiServer {
         let all = Arc::new(Semaphore::new(config.http.connections));
         let connections = TaskTracker::new();
         let head = Duration::from_secs(config.http.header_seconds);
-        readiness.ready(COMPONENT);
+        readiness.set_ready(COMPONENT);
         loop {
             let accepted = async {
                 let place = all.clone().acquire_owned().await.ok();
@@ -127,7 +127,7 @@ impl ApiServer {
             tokio::spawn(serve);
         }
         drop(listener);
-        readiness.missing(COMPONENT, "draining");
+        readiness.set_not_ready(COMPONENT, "draining");
         connections.close();
         tokio::select! {
             () = connections.wait() => {}

@@ -14,7 +14,7 @@ use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, once, unfold};
-use tempmail_bus::SlotKey;
+use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
 
 pub(crate) use place::Streams;
@@ -43,8 +43,8 @@ pub(crate) async fn open(
         return Err(V1Error::SseUnavailable);
     }
     let of_process = state.streams.take().ok_or(V1Error::SseUnavailable)?;
-    let of_token = SlotKey::TokenStreams(caller.token);
-    let of_token = state.bus.take(of_token, STREAMS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
+    let of_token = PermitKey::TokenStreams(caller.token);
+    let of_token = state.bus.acquire(of_token, STREAMS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
     let listener = Listener::new(state, caller, scope);
     let (stream, first) = EventStream::begin(state.clone(), listener, since, (of_process, of_token)).await?;
     let first = once(ready(Ok::<_, Infallible>(first)));

@@ -7,8 +7,8 @@ use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
-use tempmail_model::sealed::SecretSealer;
-use tempmail_model::verify_token::VerifyTokens;
+use tempmail_model::verify_token::VerifyTokenKey;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -43,9 +43,9 @@ pub struct App {
     /// Seals and opens `next_since`.
     pub cursors: CursorSealer,
     /// Seals the secrets of webhooks.
-    pub webhook_secrets: SecretSealer,
+    pub webhook_secrets: WebhookSecretSealer,
     /// Makes what the TXT records of custom domains carry.
-    pub verify_tokens: VerifyTokens,
+    pub verify_tokens: VerifyTokenKey,
     /// Looks at the records of custom domains.
     pub verifier: Verifier,
     /// Local parts that nobody may have on system domains.
@@ -80,13 +80,13 @@ impl AppState {
     ) -> Self {
         Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
-            webhook_secrets: SecretSealer::new(&keys.secrets),
-            verify_tokens: VerifyTokens::new(&keys.secrets[0]),
+            webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
+            verify_tokens: VerifyTokenKey::new(&keys.secrets[0]),
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
                 // Followed over a connection of its own: new mail is seen however many ask.
-                store.beside(1),
+                store.with_own_pool(1),
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,

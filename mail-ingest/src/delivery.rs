@@ -17,7 +17,7 @@ use tempmail_model::address::{RecipientAddress, ReservedLocalParts};
 use tempmail_model::clock::Clock;
 pub use tempmail_model::trace::Protocol;
 use tempmail_runtime::config::Config;
-use tempmail_store::{DeliveryRules, NewMail, Store};
+use tempmail_store::{DeliveryLimits, NewMail, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -95,7 +95,7 @@ impl Delivery {
         clock: Arc<dyn Clock>,
     ) -> (Self, JoinHandle<()>) {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let rules = DeliveryRules {
+        let rules = DeliveryLimits {
             free_class: config.retention.free_hours,
             inbox_bytes: i64::try_from(config.limits.inbox_bytes).unwrap_or(i64::MAX),
         };

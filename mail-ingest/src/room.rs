@@ -56,9 +56,9 @@ impl StorageRoom {
                 Err(_) => Some("Postgres does not answer".to_owned()),
             };
             match &problem {
-                None => readiness.ready("postgres"),
+                None => readiness.set_ready("postgres"),
                 Some(problem) => {
-                    readiness.missing("postgres", "does not answer");
+                    readiness.set_not_ready("postgres", "does not answer");
                     if !away {
                         tracing::warn!(%problem, "mail is deferred: the room in the store is not known");
                     }
@@ -71,7 +71,7 @@ impl StorageRoom {
     async fn look(&self, store: &Store, clock: &dyn Clock, limits: &Limits) -> Result<(), StoreError> {
         let usage = store.store_usage(clock.now()).await?;
         self.0.shared_full.store(usage.shared >= limits.shared_bytes, Ordering::Relaxed);
-        self.0.full.store(usage.whole >= limits.store_bytes, Ordering::Relaxed);
+        self.0.full.store(usage.total >= limits.store_bytes, Ordering::Relaxed);
         let postmaster = store
             .default_system_domain()
             .await?

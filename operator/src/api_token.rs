@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{ApiToken, ApiTokenStatus, TokenType, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::token::{PlainToken, TOKEN_NAME_MAX, TokenKind};
-use tempmail_store::TokenToDeclare;
+use tempmail_store::TokenDeclaration;
 
 use self::plan::{Next, Step, World, plan};
 use crate::context::Context;
@@ -59,11 +59,11 @@ impl Kind for ApiToken {
 /// All that decides about an object, and its Secret.
 async fn observe(object: &ApiToken, context: &Context) -> Result<(World, Found), Failure> {
     let resource = noted(object, context).await?;
-    let token = context.store.find_declared_token(uid(object)).await?;
+    let token = context.store.find_managed_token(uid(object)).await?;
     let found = secret::find(object, &secret_name(object), context).await?;
     let presented = found
         .value(KEY)
-        .and_then(|value| tempmail_model::token::TokenHash::of_presented(kind(object), value));
+        .and_then(|value| tempmail_model::token::TokenHash::from_presented(kind(object), value));
     let held = match (&found, &token, presented) {
         (Found::Foreign, ..) => plan::Held::Conflict,
         (_, Some(token), Some(hash)) if token.hash == hash.as_bytes() => plan::Held::Token,
@@ -94,7 +94,7 @@ async fn act(
 ) -> Result<(), Obstacle> {
     let (store, epoch, uid) = (&context.store, context.epoch, uid(object));
     match step {
-        Step::Withdraw => store.withdraw_token(epoch, uid, world.now).await?,
+        Step::Withdraw => store.revoke_managed_token(epoch, uid, world.now).await?,
         Step::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
         Step::Make { tenant } => {
             orphan::succeed(object, Some(tenant), None, context).await?;
@@ -103,14 +103,14 @@ async fn act(
             let takes_its_place = world.token.as_ref().is_some_and(|former| former.active);
             secret::check(object, &name, found, &values, takes_its_place, context).await?;
             let id = new_id(world.now);
-            let new = TokenToDeclare {
+            let new = TokenDeclaration {
                 id,
                 tenant,
                 kind: kind(object),
                 name: &token_name(object),
                 token: &token,
                 expires_at: expires_at(object),
-                asked: world.asked.as_deref(),
+                rotate_requested: world.asked.as_deref(),
             };
             store.declare_token(epoch, uid, new, world.now).await??;
             secret::write(object, &name, found, &values, context).await?;

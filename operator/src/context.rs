@@ -11,8 +11,8 @@ use kube::runtime::reflector;
 use kube::{Api, Client, ResourceExt as _};
 use tempmail_crds::Tenant;
 use tempmail_model::clock::Clock;
-use tempmail_model::sealed::SecretSealer;
-use tempmail_model::verify_token::VerifyTokens;
+use tempmail_model::verify_token::VerifyTokenKey;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_store::{Epoch, ResourceKind, Snapshot, Store};
 use tempmail_verification::Verifier;
@@ -41,8 +41,8 @@ pub(crate) struct Context {
     pub cluster: Uuid,
     pub clock: Arc<dyn Clock>,
     pub verifier: Verifier,
-    pub verify_tokens: VerifyTokens,
-    pub sealer: SecretSealer,
+    pub verify_tokens: VerifyTokenKey,
+    pub sealer: WebhookSecretSealer,
     /// Who tells of events.
     pub reporter: Reporter,
     pub backoff: Backoff,
@@ -78,8 +78,8 @@ impl Context {
     /// Begins to lead.
     pub(crate) async fn begin(operator: Operator) -> anyhow::Result<(Self, Writers)> {
         let Operator { config, store, clock, keys, client, readiness: _ } = operator;
-        let epoch = store.take_epoch().await.context("the epoch of the leader")?;
-        let (_, seen) = store.changed_resources(None).await.context("the changes of rows")?;
+        let epoch = store.acquire_epoch().await.context("the epoch of the leader")?;
+        let (_, seen) = store.list_changed_resources(None).await.context("the changes of rows")?;
         let system: Api<Namespace> = Api::all(client.clone());
         let system = system.get_metadata("kube-system").await.context("the namespace kube-system")?;
         let cluster = system.uid().and_then(|uid| uid.parse().ok()).context("kube-system has no uid")?;
@@ -88,8 +88,8 @@ impl Context {
         let (namespaces, namespaces_writer) = reflector::store();
         let context = Self {
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
-            verify_tokens: VerifyTokens::new(keys.first().context("`secrets.keys` is empty")?),
-            sealer: SecretSealer::new(&keys),
+            verify_tokens: VerifyTokenKey::new(keys.first().context("`secrets.keys` is empty")?),
+            sealer: WebhookSecretSealer::new(&keys),
             reporter: Reporter { controller: CONTROLLER.to_owned(), instance: None },
             backoff: Backoff::default(),
             known: ResourceKind::ALL.into_iter().map(|kind| (kind, CancellationToken::new())).collect(),

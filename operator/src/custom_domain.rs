@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{
     AdoptionPolicy, CustomDomain, CustomDomainStatus, DeletionPolicy, VerificationState, annotation,
 };
-use tempmail_store::{DeclaredDomain, NotDeclared};
+use tempmail_store::{CustomDomainDeclaration, DeclareError};
 use tempmail_verification::custom_domain_name;
 
 use self::plan::{Next, Step, World, plan};
@@ -77,7 +77,7 @@ async fn observe(object: &CustomDomain, context: &Context) -> Result<World, Fail
     Ok(World {
         tenancy: tenancy::resolve(object, context).await?,
         name: custom_domain_name(&object.spec.domain).ok(),
-        domain: context.store.find_declared_domain(uid(object)).await?,
+        domain: context.store.find_managed_custom_domain(uid(object)).await?,
         asked: object
             .annotations()
             .get(annotation::VERIFY)
@@ -92,19 +92,19 @@ async fn act(
     object: &CustomDomain,
     step: Step<'_>,
     context: &Context,
-) -> Result<Result<(), NotDeclared>, Failure> {
+) -> Result<Result<(), DeclareError>, Failure> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     let rules = context.verifier.rules();
     match step {
-        Step::Withhold => store.withhold_custom_domain(epoch, uid).await?,
+        Step::Withhold => store.deactivate_custom_domain(epoch, uid).await?,
         Step::Declare { tenant, name } => {
             orphan::succeed(object, Some(tenant), None, context).await?;
-            let domain = DeclaredDomain {
+            let domain = CustomDomainDeclaration {
                 tenant,
                 name,
-                token: &context.verify_tokens.of(tenant, name),
+                token: &context.verify_tokens.token_for(tenant, name),
                 adopt: object.spec.adoption_policy == AdoptionPolicy::IfUnowned,
-                own_names: &rules.own_names,
+                installation_names: &rules.installation_names,
                 deadline: now + rules.pending,
                 next_check_at: now,
             };
@@ -113,7 +113,7 @@ async fn act(
             }
         }
         Step::Check { domain, asked } => {
-            store.restart_custom_domain(epoch, uid, asked, now + rules.pending, now).await?;
+            store.restart_domain_verification(epoch, uid, asked, now + rules.pending, now).await?;
             context.verifier.check(domain).await?;
         }
     }

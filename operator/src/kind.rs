@@ -120,13 +120,13 @@ pub(crate) async fn wait_for_definitions(client: &Client, readiness: &Readiness)
         metrics::gauge!("tempmail_operator_crd_missing")
             .set(u32::try_from(missing.len()).unwrap_or(u32::MAX));
         if missing.is_empty() {
-            readiness.ready(COMPONENT);
+            readiness.set_ready(COMPONENT);
             return;
         }
         let why =
             format!("the API server does not serve {}: install the chart tempmail-crds", missing.join(", "));
         tracing::warn!("{why}");
-        readiness.missing(COMPONENT, why);
+        readiness.set_not_ready(COMPONENT, why);
         tokio::time::sleep(RETRY).await;
     }
 }

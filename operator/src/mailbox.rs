@@ -5,8 +5,8 @@ mod plan;
 
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
-use tempmail_model::address::{MailboxAddress, Reserved, ReservedLocalParts};
-use tempmail_store::{DeclaredMailbox, MailboxOfObject};
+use tempmail_model::address::{MailboxAddress, Reservation, ReservedLocalParts};
+use tempmail_store::{MailboxDeclaration, ManagedMailbox};
 
 pub(crate) use self::password::Fits;
 use self::plan::{Next, Step, World, plan};
@@ -71,7 +71,7 @@ fn secret_name(object: &Mailbox) -> String {
 async fn observe(object: &Mailbox, secret_name: &str, context: &Context) -> Result<World, Failure> {
     let resource = noted(object, context).await?;
     let tenancy = tenancy::resolve(object, context).await?;
-    let mailbox = context.store.find_declared_mailbox(uid(object)).await?;
+    let mailbox = context.store.find_managed_mailbox(uid(object)).await?;
     let address = MailboxAddress::parse(&object.spec.address).ok();
     let service = match &address {
         Some(address) => service(address, tenancy, context).await?,
@@ -110,7 +110,10 @@ async fn service(address: &MailboxAddress, tenancy: Tenancy, context: &Context) 
         Some(Some(owner)) => Service { serves: tenancy == Tenancy::Permitted(owner), is_reserved: false },
         Some(None) => {
             let reserved = ReservedLocalParts::new(&context.config.addresses.reserved);
-            Service { serves: true, is_reserved: reserved.of(address.local_part()) != Reserved::No }
+            Service {
+                serves: true,
+                is_reserved: reserved.reservation_of(address.local_part()) != Reservation::None,
+            }
         }
     })
 }
@@ -119,7 +122,7 @@ async fn service(address: &MailboxAddress, tenancy: Tenancy, context: &Context) 
 async fn is_told(
     object: &Mailbox,
     found: &Found,
-    mailbox: Option<&MailboxOfObject>,
+    mailbox: Option<&ManagedMailbox>,
     context: &Context,
 ) -> Result<bool, Failure> {
     match (found, found.value(PASSWORD), mailbox) {
@@ -136,7 +139,7 @@ async fn is_told(
 async fn act(object: &Mailbox, step: Step<'_>, secret_name: &str, context: &Context) -> Result<(), Obstacle> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
-        Step::Withhold => store.withhold_mailbox(epoch, uid).await?,
+        Step::Withhold => store.deactivate_mailbox(epoch, uid).await?,
         // Who ends in between leaves a mailbox that is inactive, so the step is done again.
         Step::NewPassword { tenant, address, secret, works } => {
             orphan::succeed(object, Some(tenant), None, context).await?;
@@ -144,13 +147,13 @@ async fn act(object: &Mailbox, step: Step<'_>, secret_name: &str, context: &Cont
             let values = [(ADDRESS, object.spec.address.as_str()), (PASSWORD, &password)];
             secret::check(object, secret_name, secret, &values, works, context).await?;
             let hash = password::hash(&password).await?;
-            let mailbox = DeclaredMailbox {
+            let mailbox = MailboxDeclaration {
                 tenant,
                 domain: address.domain(),
                 local_part: address.local_part(),
                 password_hash: &hash,
                 adopt: object.spec.adoption_policy == AdoptionPolicy::IfUnowned,
-                asked: object.annotations().get(annotation::ROTATE).map(String::as_str),
+                rotate_requested: object.annotations().get(annotation::ROTATE).map(String::as_str),
             };
             store.declare_mailbox(epoch, uid, mailbox, now).await??;
             secret::write(object, secret_name, secret, &values, context).await?;

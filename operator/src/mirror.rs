@@ -18,7 +18,7 @@ const VERIFY: Duration = Duration::from_secs(5);
 /// look in turn.
 pub(crate) async fn follow_rows(mut last: Snapshot, context: Arc<Context>, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
-        match context.store.changed_resources(Some(&last)).await {
+        match context.store.list_changed_resources(Some(&last)).await {
             Ok((changed, snapshot)) => {
                 last = snapshot;
                 for resource in changed {

@@ -39,11 +39,11 @@ pub(crate) async fn release(
         ResourceKind::Tenant => store.release_tenant(epoch, uid, retained, now, hold_days).await?,
         ResourceKind::SystemDomain => {
             let removal = store.release_system_domain(epoch, uid, now).await?;
-            return Ok(matches!(removal, SystemDomainRemoval::Removed | SystemDomainRemoval::Unknown));
+            return Ok(matches!(removal, SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound));
         }
         ResourceKind::CustomDomain => store.release_custom_domain(epoch, uid, retained, now).await?,
-        ResourceKind::Webhook => store.release_declared_webhook(epoch, uid).await?,
-        ResourceKind::ApiToken => store.release_declared_token(epoch, uid, now).await?,
+        ResourceKind::Webhook => store.release_webhook(epoch, uid).await?,
+        ResourceKind::ApiToken => store.release_token(epoch, uid, now).await?,
         ResourceKind::Mailbox => {
             store.release_mailbox(epoch, uid, retained, now, hold_days).await?;
             context.fits.forget(uid);
@@ -113,7 +113,7 @@ async fn pass<K: Kind>(
     for resource in noted {
         if present.contains(&resource.identity.uid) {
             if resource.missing_since.is_some() {
-                context.store.record_missing_resource(context.epoch, resource.identity.uid, None).await?;
+                context.store.record_missing_since(context.epoch, resource.identity.uid, None).await?;
             }
         } else if !is_released(&resource, context).await? {
             orphans = orphans.saturating_add(1);
@@ -130,7 +130,7 @@ async fn is_released(resource: &Resource, context: &Context) -> Result<bool, Fai
     let (kind, uid) = (identity.kind.as_str(), identity.uid);
     match resource.missing_since {
         None => {
-            context.store.record_missing_resource(context.epoch, uid, Some(now)).await?;
+            context.store.record_missing_since(context.epoch, uid, Some(now)).await?;
             tracing::warn!(kind, %uid, "an object is gone, and nobody let go of its row: it is kept for a day");
         }
         Some(since) if now.duration_since(since) >= GIVEN_UP => {

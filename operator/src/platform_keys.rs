@@ -43,12 +43,12 @@ pub async fn platform_keys(
             Ok(secret) => break secret,
             Err(error) => {
                 tracing::warn!(%error, secret = name, "the keys can't be read");
-                readiness.missing(COMPONENT, format!("the Secret {name} can't be read"));
+                readiness.set_not_ready(COMPONENT, format!("the Secret {name} can't be read"));
                 tokio::time::sleep(RETRY).await;
             }
         }
     };
-    readiness.ready(COMPONENT);
+    readiness.set_ready(COMPONENT);
     let config = Config { jwt: ring(&secret, JWT)?, secrets: ring(&secret, SECRETS)?, ..Config::default() };
     let keys = Keys::from_config(&config).with_context(|| format!("the Secret {name}"))?;
     Ok(keys.secrets)

@@ -10,7 +10,7 @@ use kube::api::PostParams;
 use kube::core::{ObjectMeta, Status};
 use kube::{Api, ResourceExt as _};
 use tempmail_crds::SecretTarget;
-use tempmail_store::NotDeclared;
+use tempmail_store::DeclareError;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -87,15 +87,15 @@ pub(crate) async fn find<K: Kind>(object: &K, name: &str, context: &Context) -> 
 #[derive(Debug)]
 pub(crate) enum Obstacle {
     /// There can be no such row.
-    Row(NotDeclared),
+    Row(DeclareError),
     /// The Secret can't be written.
     Secret(Refusal),
     /// It is tried again.
     Failure(Failure),
 }
 
-impl From<NotDeclared> for Obstacle {
-    fn from(refused: NotDeclared) -> Self {
+impl From<DeclareError> for Obstacle {
+    fn from(refused: DeclareError) -> Self {
         Self::Row(refused)
     }
 }

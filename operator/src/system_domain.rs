@@ -7,8 +7,8 @@ use kube::api::ListParams;
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt as _};
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
-use tempmail_model::address::normal_domain;
-use tempmail_store::{DeclaredSystemDomain, NotDeclared, SystemDomainRemoval};
+use tempmail_model::address::normalize_domain;
+use tempmail_store::{DeclareError, SystemDomainDeclaration, SystemDomainRemoval};
 
 use self::plan::{Claim, Next, Step, World, plan};
 use crate::context::Context;
@@ -51,10 +51,10 @@ impl Kind for SystemDomain {
         let now = context.clock.now();
         let removal = context.store.release_system_domain(context.epoch, uid(self), now).await?;
         let (reason, mailboxes) = match removal {
-            SystemDomainRemoval::Removed | SystemDomainRemoval::Unknown => return Ok(None),
-            SystemDomainRemoval::Only => (Reason::IsOnly, 0),
-            SystemDomainRemoval::Default => (Reason::IsDefault, 0),
-            SystemDomainRemoval::Used(mailboxes) => (Reason::InUse, mailboxes),
+            SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound => return Ok(None),
+            SystemDomainRemoval::LastOne => (Reason::IsOnly, 0),
+            SystemDomainRemoval::IsDefault => (Reason::IsDefault, 0),
+            SystemDomainRemoval::InUse(mailboxes) => (Reason::InUse, mailboxes),
         };
         let status = SystemDomainStatus {
             domain_id: self.status.as_ref().and_then(|status| status.domain_id.clone()),
@@ -73,8 +73,8 @@ impl Kind for SystemDomain {
 async fn observe(object: &SystemDomain, context: &Context) -> Result<World, Failure> {
     noted(object, context).await?;
     Ok(World {
-        name: normal_domain(&object.spec.domain).ok(),
-        domain: context.store.find_declared_system_domain(uid(object)).await?,
+        name: normalize_domain(&object.spec.domain).ok(),
+        domain: context.store.find_managed_system_domain(uid(object)).await?,
         claim: claim(object, context).await?,
     })
 }
@@ -116,9 +116,9 @@ async fn act(
     object: &SystemDomain,
     step: Step<'_>,
     context: &Context,
-) -> Result<Result<(), NotDeclared>, Failure> {
+) -> Result<Result<(), DeclareError>, Failure> {
     let Step::Declare { name, default } = step;
-    let domain = DeclaredSystemDomain {
+    let domain = SystemDomainDeclaration {
         name,
         shared_inboxes: object.spec.shared_inboxes,
         sort_order: object.spec.sort_order,

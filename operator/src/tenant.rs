@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus, TenantUsage, annotation};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{Declared, DeclaredTenant, NotDeclared, Share};
+use tempmail_store::{DeclareError, DeclareOutcome, LimitUsage, TenantDeclaration};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -47,10 +47,10 @@ impl Kind for Tenant {
             orphan::succeed(self, None, declared.adopt, context).await?;
         }
         let is_new = match context.store.declare_tenant(context.epoch, uid(self), declared, now).await? {
-            Ok(declared) => declared != Declared::Kept,
+            Ok(declared) => declared != DeclareOutcome::Existing,
             Err(refused) => {
                 let reason = match refused {
-                    NotDeclared::NotAdoptable => Reason::TenantNotAdoptable,
+                    DeclareError::NotAdoptable => Reason::TenantNotAdoptable,
                     _ => Reason::TenantNameTaken,
                 };
                 return Ok(Standing::refused(TenantStatus::default(), reason, Outlook::Stuck));
@@ -81,10 +81,10 @@ impl Kind for Tenant {
 }
 
 /// What an object says of its tenant.
-fn declared(object: &Tenant) -> Result<DeclaredTenant<'_>, uuid::Error> {
+fn declared(object: &Tenant) -> Result<TenantDeclaration<'_>, uuid::Error> {
     let (spec, limits) = (&object.spec, &object.spec.limits);
     let adopt = object.annotations().get(annotation::ADOPT_TENANT);
-    Ok(DeclaredTenant {
+    Ok(TenantDeclaration {
         name: object.metadata.name.as_deref().unwrap_or_default(),
         adopt: adopt.map(|id| id.parse()).transpose()?,
         suspended: spec.suspended,
@@ -122,7 +122,7 @@ async fn standing(id: Uuid, context: &Context) -> Result<Standing<TenantStatus>,
     };
     let status =
         TenantStatus { tenant_id: Some(id.to_string()), usage: Some(usage), ..TenantStatus::default() };
-    let is_over = |share: Share| share.used > i64::from(share.limit);
+    let is_over = |share: LimitUsage| share.used > i64::from(share.limit);
     let standing = Standing::ready(status);
     if [tenant.mailboxes, tenant.domains, tenant.webhooks, tenant.tokens].into_iter().any(is_over) {
         return Ok(standing.with(Verdict::new(

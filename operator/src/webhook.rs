@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{Webhook, WebhookStatus, annotation};
 use tempmail_model::id::new_id;
 use tempmail_model::webhook::{WebhookSecret, WebhookUrl};
-use tempmail_store::{NewWebhook, WebhookAsked};
+use tempmail_store::{NewWebhook, WebhookDeclaration};
 
 use self::plan::{Held, Next, Step, World, plan};
 use crate::context::Context;
@@ -58,7 +58,7 @@ impl Kind for Webhook {
 /// All that decides about an object, and its Secret.
 async fn observe(object: &Webhook, context: &Context) -> Result<(World, Found), Failure> {
     let resource = noted(object, context).await?;
-    let webhook = context.store.find_declared_webhook(uid(object)).await?;
+    let webhook = context.store.find_managed_webhook(uid(object)).await?;
     let found = secret::find(object, &secret_name(object), context).await?;
     let secret = webhook.as_ref().and_then(|webhook| context.sealer.open(webhook.id, &webhook.secret).ok());
     let held = match (&found, secret) {
@@ -92,7 +92,7 @@ async fn act(
 ) -> Result<(), Obstacle> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
     match step {
-        Step::Withdraw => store.withdraw_webhook(epoch, uid).await?,
+        Step::Withdraw => store.remove_managed_webhook(epoch, uid).await?,
         Step::Declare { tenant, url } => {
             orphan::succeed(object, Some(tenant), None, context).await?;
             let id = new_id(now);
@@ -100,20 +100,23 @@ async fn act(
             let secret = generated()?;
             check(object, world, found, &secret, context).await?;
             let secret = context.sealer.seal(id, secret.expose());
-            let new = NewWebhook { id, tenant, url, events: &events, secret: &secret };
-            let asked = WebhookAsked { rotate: world.rotate.as_deref(), reenable: world.reenable.as_deref() };
-            store.declare_webhook(epoch, uid, new, asked, now).await??;
+            let declaration = WebhookDeclaration {
+                webhook: NewWebhook { id, tenant, url, events: &events, secret: &secret },
+                rotate_requested: world.rotate.as_deref(),
+                reenable_requested: world.reenable.as_deref(),
+            };
+            store.declare_webhook(epoch, uid, declaration, now).await??;
             if world.webhook.as_ref().is_some_and(|former| former.disabled) {
                 context.tell(object, Reason::WebhookReenabled).await;
             }
         }
-        Step::DisregardReenable(asked) => store.disregard_reenable(epoch, uid, asked).await?,
+        Step::DisregardReenable(asked) => store.record_reenable_handled(epoch, uid, asked).await?,
         Step::SetUrl(url) => store.set_webhook_url(epoch, uid, url).await?,
         Step::Rotate { webhook, asked } => {
             let secret = generated()?;
             check(object, world, found, &secret, context).await?;
             let secret = context.sealer.seal(webhook, secret.expose());
-            store.rotate_declared_webhook(epoch, uid, &secret, asked, now).await?;
+            store.rotate_managed_webhook(epoch, uid, &secret, asked, now).await?;
         }
         Step::WriteSecret(webhook) => {
             let secret =

@@ -64,7 +64,7 @@ impl Place {
             error => anyhow::anyhow!("{error}"),
         })?;
         let clock = SystemClock::default();
-        let (offset, _) = store.clock_offset(|| clock.local()).await.map_err(explain)?;
+        let (offset, _) = store.clock_offset(|| clock.local_now()).await.map_err(explain)?;
         clock.set_offset(offset);
         Ok(Database { store, config, now: clock.now() })
     }

@@ -9,7 +9,7 @@ use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
 use tempmail_operator::{Operator, platform_keys};
-use tempmail_runtime::admin::Admin;
+use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -66,9 +66,9 @@ impl RoleKeys {
         Ok(match role {
             Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
             Role::Ingest => Self::Ingest,
-            Role::Worker => Self::Worker(Keys::of_secrets(config).context("`secrets.keys`")?),
+            Role::Worker => Self::Worker(Keys::secrets_from_config(config).context("`secrets.keys`")?),
             Role::Operator if config.operator.keys_secret.is_empty() => {
-                Self::Operator(Some(Keys::of_secrets(config).context("`secrets.keys`")?))
+                Self::Operator(Some(Keys::secrets_from_config(config).context("`secrets.keys`")?))
             }
             Role::Operator => Self::Operator(None),
         })
@@ -81,10 +81,10 @@ pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     open_files::bound_connections(&mut config);
     let keys = RoleKeys::of(role, &config)?;
     let readiness = Readiness::default();
-    readiness.missing(START, "it has not begun");
-    readiness.missing("postgres", "the schema was not checked yet");
+    readiness.set_not_ready(START, "it has not begun");
+    readiness.set_not_ready("postgres", "the schema was not checked yet");
     let shutdown = Shutdown::on_signals()?;
-    let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
+    let admin = AdminServer::bind(&config.admin, readiness.clone(), telemetry::metrics_handle()?).await?;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
@@ -103,11 +103,11 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
     loop {
         match store.check_schema().await {
             Ok(()) => {
-                readiness.ready("postgres");
+                readiness.set_ready("postgres");
                 return Ok(());
             }
             Err(SchemaError::Store(error)) if error.is_unavailable() => {
-                readiness.missing("postgres", "it does not answer");
+                readiness.set_not_ready("postgres", "it does not answer");
                 tracing::warn!(%error, "waiting for Postgres");
                 tokio::time::sleep(RETRY).await;
             }
@@ -144,7 +144,7 @@ async fn work(
                 // It was told to stop.
                 None => Ok(()),
                 Some(secrets) => {
-                    readiness.ready(START);
+                    readiness.set_ready(START);
                     let operator = Operator::new(config, store, clock, secrets, client);
                     operator.with_readiness(readiness).run(shutdown).await
                 }
@@ -154,21 +154,21 @@ async fn work(
             let worker = Worker::new(config, store, clock)
                 .with_webhooks(bus.clone(), &secrets)?
                 .with_readiness(readiness.clone());
-            readiness.ready(START);
+            readiness.set_ready(START);
             worker.run(shutdown).await
         }
         RoleKeys::Ingest => {
             let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness.clone()).await?;
-            readiness.ready(START);
+            readiness.set_ready(START);
             ingest.run(shutdown).await
         }
         RoleKeys::Api(keys) => {
             let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness.clone()).await?;
-            readiness.ready(START);
+            readiness.set_ready(START);
             tracing::info!(listen = %server.local_addr(), "answering HTTP");
             server.run(shutdown).await
         }
     };
-    bus.leave().await;
+    bus.close().await;
     ran
 }

@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
+use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -66,8 +66,8 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
             let added = store.add_system_domain(&domain, shared, sort_order, database.now).await;
             match added.map_err(explain)? {
                 SystemDomainAddition::Added => done("added", &database, &domain, json).await,
-                SystemDomainAddition::Serves => anyhow::bail!("{domain} is a system domain already"),
-                SystemDomainAddition::Meets(custom) => Err(meets(&domain, &custom)),
+                SystemDomainAddition::AlreadyServes => anyhow::bail!("{domain} is a system domain already"),
+                SystemDomainAddition::Overlaps(custom) => Err(meets(&domain, &custom)),
             }
         }
         Action::Set { domain, shared_inboxes, sort_order } => {
@@ -104,8 +104,8 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
 
 /// Refuses to change what its object would change back.
 async fn leave_to_kubernetes(database: &Database, domain: &str) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
-    let is_managed = |it: &SystemDomainUse| it.name == domain && it.managed_by == ManagedBy::Kubernetes;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
+    let is_managed = |it: &SystemDomainUsage| it.name == domain && it.managed_by == ManagedBy::Kubernetes;
     anyhow::ensure!(
         !domains.iter().any(is_managed),
         "{domain} is managed by Kubernetes: change or delete its SystemDomain"
@@ -115,9 +115,9 @@ async fn leave_to_kubernetes(database: &Database, domain: &str) -> anyhow::Resul
 
 /// Refuses to make another domain the default one where an object may say which one is.
 async fn leave_default_to_kubernetes(database: &Database) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     let managed = domains.iter().find(|it| it.is_default && it.managed_by == ManagedBy::Kubernetes);
-    if let Some(SystemDomainUse { name, .. }) = managed {
+    if let Some(SystemDomainUsage { name, .. }) = managed {
         anyhow::bail!(
             "the default one, {name}, is managed by Kubernetes: make another one that by a SystemDomain"
         );
@@ -137,14 +137,14 @@ pub fn meets(domain: &str, custom: &str) -> anyhow::Error {
 fn refuse(domain: &str, removal: SystemDomainRemoval) -> anyhow::Result<()> {
     match removal {
         SystemDomainRemoval::Removed => Ok(()),
-        SystemDomainRemoval::Unknown => anyhow::bail!("there is no system domain {domain}"),
-        SystemDomainRemoval::Only => {
+        SystemDomainRemoval::NotFound => anyhow::bail!("there is no system domain {domain}"),
+        SystemDomainRemoval::LastOne => {
             anyhow::bail!("{domain} is the only system domain: add another one first")
         }
-        SystemDomainRemoval::Default => anyhow::bail!(
+        SystemDomainRemoval::IsDefault => anyhow::bail!(
             "{domain} is the default one: make another one that first (`tempmail system-domain default`)"
         ),
-        SystemDomainRemoval::Used(count) => anyhow::bail!(
+        SystemDomainRemoval::InUse(count) => anyhow::bail!(
             "{domain} is used by {count} {}: --delete-mailboxes deletes them with their mail",
             if count == 1 { "mailbox" } else { "mailboxes" }
         ),
@@ -152,7 +152,7 @@ fn refuse(domain: &str, removal: SystemDomainRemoval) -> anyhow::Result<()> {
 }
 
 async fn list(database: &Database, json: bool) -> anyhow::Result<()> {
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     if json {
         return output::json(&json!({"system_domains": domains.iter().map(record).collect::<Vec<_>>()}));
     }
@@ -177,12 +177,12 @@ async fn done(what: &str, database: &Database, domain: &str, json: bool) -> anyh
     if !json {
         return output::line(&format!("{what} {domain}"));
     }
-    let domains = database.store.list_system_domain_uses().await.map_err(explain)?;
+    let domains = database.store.list_system_domain_usage().await.map_err(explain)?;
     let found = domains.iter().find(|found| found.name == domain);
     output::json(&record(found.with_context(|| format!("there is no system domain {domain}"))?))
 }
 
-fn record(domain: &SystemDomainUse) -> Value {
+fn record(domain: &SystemDomainUsage) -> Value {
     json!({
         "id": domain.id,
         "domain": domain.name,
@@ -195,5 +195,5 @@ fn record(domain: &SystemDomainUse) -> Value {
 }
 
 fn domain_name(text: &str) -> Result<String, &'static str> {
-    normal_domain(text).map_err(|_malformed| "this is not a host name")
+    normalize_domain(text).map_err(|_malformed| "this is not a host name")
 }

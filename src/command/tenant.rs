@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{ManagedBy, Share, Tenant, TenantChange, TenantDefaults};
+use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantDefaults};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -157,7 +157,7 @@ async fn suspend(database: &Database, name: &str, suspended: bool, json: bool) -
         tenant.id != PLATFORM_TENANT || !suspended,
         "the tenant platform can't be suspended: it has the mail to postmaster and abuse"
     );
-    let changed = database.store.suspend_tenant(tenant.id, suspended).await.map_err(explain)?;
+    let changed = database.store.set_tenant_suspended(tenant.id, suspended).await.map_err(explain)?;
     anyhow::ensure!(changed, "there is no tenant {name}");
     done(if suspended { "suspended" } else { "resumed" }, database, name, json).await
 }
@@ -234,7 +234,7 @@ async fn done(what: &str, database: &Database, name: &str, json: bool) -> anyhow
 }
 
 fn record(tenant: &Tenant) -> Value {
-    let share = |share: Share| json!({"used": share.used, "limit": share.limit});
+    let share = |share: LimitUsage| json!({"used": share.used, "limit": share.limit});
     json!({
         "id": tenant.id,
         "name": tenant.name,
@@ -254,11 +254,11 @@ fn state(tenant: &Tenant) -> &'static str {
     if tenant.suspended { "suspended" } else { "active" }
 }
 
-fn of(share: Share) -> String {
+fn of(share: LimitUsage) -> String {
     format!("{} of {}", share.used, share.limit)
 }
 
-fn count(share: Share, one: &str, many: &str) -> String {
+fn count(share: LimitUsage, one: &str, many: &str) -> String {
     format!("{} {}", share.used, if share.used == 1 { one } else { many })
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
-use tempmail_store::{Creation, ListedToken, NewToken, Refused, Tenant};
+use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, Tenant};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -97,13 +97,13 @@ async fn create(
     let new =
         NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: COMMAND, expires_at };
     match database.store.create_token(id, new, now).await.map_err(explain)? {
-        Creation::Created => {}
-        Creation::LimitReached => anyhow::bail!(
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => anyhow::bail!(
             "the tenant {} has the {} tokens that it may have: revoke one, or set --tokens of the tenant",
             tenant.name,
             tenant.tokens.limit
         ),
-        Creation::TenantDisabled => {
+        CreateOutcome::TenantDisabled => {
             anyhow::bail!("the tenant {} is suspended: resume it first", tenant.name)
         }
     }
@@ -140,8 +140,8 @@ async fn revoke(database: &Database, tenant: &Tenant, named: &str, json: bool) -
     };
     match database.store.revoke_token(tenant.id, token.id, None, database.now).await.map_err(explain)? {
         Ok(()) => {}
-        Err(Refused::NotFound) => anyhow::bail!("the tenant {name} has no token {named}"),
-        Err(Refused::ManagedByKubernetes) => {
+        Err(ChangeError::NotFound) => anyhow::bail!("the tenant {name} has no token {named}"),
+        Err(ChangeError::ManagedByKubernetes) => {
             anyhow::bail!("Kubernetes manages the token {named}: delete its ApiToken")
         }
     }

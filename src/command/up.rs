@@ -97,7 +97,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 async fn start_postgres(options: &Options, directory: &DataDirectory) -> anyhow::Result<EmbeddedPostgres> {
     let server = PostgresOptions {
         downloads: directory.path().to_owned(),
-        only_downloaded: options.download_postgres,
+        skip_installed: options.download_postgres,
         progress: welcome::progress,
         ..PostgresOptions::new(directory.path().join("postgres"))
     };
@@ -108,7 +108,7 @@ async fn start_postgres(options: &Options, directory: &DataDirectory) -> anyhow:
 async fn ended(postgres: Option<&mut EmbeddedPostgres>) -> anyhow::Error {
     match postgres {
         None => std::future::pending().await,
-        Some(server) => match server.exited().await {
+        Some(server) => match server.wait().await {
             Ok(status) => anyhow::anyhow!("Postgres ended by itself ({status})"),
             Err(error) => anyhow::Error::new(error).context("Postgres can't be watched"),
         },

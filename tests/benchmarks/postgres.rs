@@ -11,11 +11,11 @@ use clap::Args;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMail, NewMessage, Outcome, RawData, Store};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMail, NewMessage, RawData, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -149,15 +149,15 @@ impl Alone {
                 clock.now() + RetentionClass::FREE.partition_width(),
             )
             .await?;
-        let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 52_428_800 };
+        let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 52_428_800 };
         let data = self.data();
-        let mut writer = store.writer().await?;
+        let mut writer = store.mail_writer().await?;
         let (mut stored, started) = (0, Instant::now());
         while started.elapsed() < Duration::from_secs(self.seconds) {
             let mails = (stored..stored + batch).map(|number| mail(&clock, &data, number));
             let mails = mails.collect::<anyhow::Result<Vec<_>>>()?;
             let outcomes = writer.accept_mail(rules, clock.now(), &mails).await?;
-            let all = outcomes.iter().all(|outcome| matches!(outcome, Outcome::Stored(_)));
+            let all = outcomes.iter().all(|outcome| matches!(outcome, AcceptOutcome::Stored(_)));
             anyhow::ensure!(all, "a mail was not stored");
             stored += batch;
         }
@@ -176,7 +176,7 @@ fn mail(clock: &SystemClock, data: &[u8], number: usize) -> anyhow::Result<NewMa
     let address = RecipientAddress::parse(&format!("{number}alone@{DOMAIN}")).context("a good address")?;
     Ok(NewMail {
         id: new_id(now),
-        raw: RawData::WithMessages(data.to_vec()),
+        raw: RawData::Inline(data.to_vec()),
         for_clause_offset: 100,
         sender: "sender@bench.example".into(),
         from_text: "Load Generator <sender@bench.example>".into(),
@@ -185,6 +185,6 @@ fn mail(clock: &SystemClock, data: &[u8], number: usize) -> anyhow::Result<NewMa
         preview:
             "One hundred characters, as most mails have them at their beginning, without any line break."
                 .into(),
-        recipients: vec![NewMessage { id: new_id(now), address, reserved: Reserved::No, size: 3_300 }],
+        recipients: vec![NewMessage { id: new_id(now), address, reserved: Reservation::None, size: 3_300 }],
     })
 }

@@ -10,10 +10,10 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
+use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_mail_ingest::Ingest;
-use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_runtime::config::Config;
@@ -94,7 +94,7 @@ pub struct Stack {
     /// A `tm_live_` token.
     pub token: String,
     /// Business time of it all.
-    pub clock: MovableClock,
+    pub clock: TestClock,
     /// The database.
     pub store: Store,
     worker: Worker,
@@ -112,16 +112,16 @@ impl Stack {
         let store = Store::connect(url, config.postgres.pool, "tempmail bench")?;
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
-        let bus: SharedBus = Arc::new(InProcess::new());
+        let bus: SharedBus = Arc::new(LocalBus::new());
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let worker = Worker::new(Arc::clone(&config), store.clone(), Arc::clone(&business_clock));
-        worker.pass().await?;
+        worker.run_once().await?;
         let ingest = Ingest::bind(
             Arc::clone(&config),
             store.clone(),
@@ -180,7 +180,7 @@ impl Stack {
     /// # Errors
     /// A loop fails.
     pub async fn work(&self) -> anyhow::Result<()> {
-        self.worker.pass().await
+        self.worker.run_once().await
     }
 
     /// Messages that are in the tables, expired ones too.

@@ -13,9 +13,9 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
 use tempmail_api_server::ApiServer;
-use tempmail_bus::{InProcess, SharedBus};
+use tempmail_bus::{LocalBus, SharedBus};
 use tempmail_mail_ingest::Ingest;
-use tempmail_model::clock::{Clock, MovableClock};
+use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
 use tempmail_operator::Operator;
@@ -117,7 +117,7 @@ impl AppBuilder {
             None => database.url(),
         };
         let pool = database.pool();
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let running = Running::start(self.config, &url, &clock, self.ingests).await;
@@ -150,13 +150,13 @@ struct WorkerParts {
 }
 
 impl Running {
-    async fn start(config: Config, url: &str, clock: &MovableClock, ingests: usize) -> Self {
+    async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
         let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
         let keys = Keys::from_config(&config).expect("the harness makes good keys");
         let secrets = keys.secrets.clone();
         store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
         let config = Arc::new(config);
-        let bus: SharedBus = Arc::new(InProcess::new());
+        let bus: SharedBus = Arc::new(LocalBus::new());
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
         let mut tasks = JoinSet::new();
@@ -221,7 +221,7 @@ pub struct App {
     /// The tenant of the test.
     pub tenant: Tenant,
     /// Business time of all roles.
-    pub clock: MovableClock,
+    pub clock: TestClock,
     /// The database, to look into and to prepare.
     pub pool: PgPool,
     database: Database,
@@ -382,7 +382,7 @@ impl App {
         let parts = &self.running.worker;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
         Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
-            .pass()
+            .run_once()
             .await
             .expect("the worker's pass succeeds");
         eventually("every deletion is carried out", || async {

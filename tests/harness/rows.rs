@@ -191,7 +191,7 @@ pub async fn delete_token(pool: &PgPool, token: &str) {
 
 fn token_hash(token: &str) -> Vec<u8> {
     let kind = if token.starts_with(TokenKind::Pro.prefix()) { TokenKind::Pro } else { TokenKind::Live };
-    TokenHash::of_presented(kind, token).expect("a token of the tests").as_bytes().to_vec()
+    TokenHash::from_presented(kind, token).expect("a token of the tests").as_bytes().to_vec()
 }
 
 /// Invalidates all JWTs of a mailbox, as a password reset does.

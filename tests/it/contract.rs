@@ -84,7 +84,7 @@ fn is_long_poll(operation: &Operation) -> bool {
 /// The path of an operation with parameters that name nothing, and its required query.
 fn unknown_path(operation: &Operation) -> String {
     let path = operation.path_with(|name| match name {
-        "id" => new_id(SystemClock::default().local()).to_string(),
+        "id" => new_id(SystemClock::default().local_now()).to_string(),
         "index" => "0".to_owned(),
         "address" if operation.method == Method::GET => FULL.to_owned(),
         "address" => "empty@inbox.localhost".to_owned(),

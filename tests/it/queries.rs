@@ -17,7 +17,7 @@ use serde_json::json;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{Attempt, Recorded as RecordedAttempts, ScanRange, Store, WaitingEvent};
+use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, ScanRange, Store};
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::{SmtpClient, smtp};
 use tokio::sync::OnceCell;
@@ -107,7 +107,7 @@ const HOT: &[Hot] = &[
         indexes: &["message_seq_idx", "message_pkey", "message_inbox_seq_idx"],
         rows: 10_000,
     },
-    Hot { name: "list_arrived", indexes: &["message_pkey", PURGE], rows: 100 },
+    Hot { name: "list_messages_by_id", indexes: &["message_pkey", PURGE], rows: 100 },
     Hot { name: "poll_stream", indexes: &["stream_pkey", "change_xid"], rows: 100 },
     Hot {
         name: "scan_mailbox",
@@ -166,7 +166,7 @@ const HOT: &[Hot] = &[
         rows: 4 * WAITING_LANES,
     },
     Hot {
-        name: "list_waiting_events",
+        name: "list_pending_events",
         indexes: &[
             "webhook_pkey",
             "tenant_pkey",
@@ -179,8 +179,8 @@ const HOT: &[Hot] = &[
         rows: 100,
     },
     Hot { name: "record_deliveries", indexes: &["webhook_pkey", "webhook_event_pkey"], rows: 40 },
-    Hot { name: "hold_webhooks", indexes: &["webhook_pkey"], rows: 1 },
-    Hot { name: "release_webhook", indexes: &["webhook_pkey"], rows: 1 },
+    Hot { name: "renew_webhook_leases", indexes: &["webhook_pkey"], rows: 1 },
+    Hot { name: "release_webhook_lease", indexes: &["webhook_pkey"], rows: 1 },
     Hot { name: "webhook_backlog", indexes: &["webhook_event_pkey"], rows: WAITING_LANES },
 ];
 
@@ -204,14 +204,14 @@ const DELETION: &[&str] = &["message_pkey", "raw_pkey", "usage_pkey", "message_p
 
 /// Statements of upkeep, of starts, and of what a client does now and then.
 const COLD: &[&str] = &[
-    "take_epoch",
+    "acquire_epoch",
     "check_epoch",
     "find_resource",
     "record_resource",
-    "changed_resources",
+    "list_changed_resources",
     "list_resources",
     "list_predecessors",
-    "record_missing_resource",
+    "record_missing_since",
     "find_tenant_by_id",
     "declare_tenant",
     "release_tenant",
@@ -219,33 +219,33 @@ const COLD: &[&str] = &[
     "activate_webhook",
     "declare_token",
     "declare_webhook",
-    "disregard_reenable",
-    "find_declared_token",
-    "find_declared_webhook",
-    "release_declared_token",
-    "release_declared_webhook",
-    "rotate_declared_webhook",
+    "record_reenable_handled",
+    "find_managed_token",
+    "find_managed_webhook",
+    "release_token",
+    "release_webhook",
+    "rotate_managed_webhook",
     "set_token_expiry",
     "set_webhook_url",
-    "withdraw_token",
-    "withdraw_webhook",
-    "find_declared_domain",
+    "revoke_managed_token",
+    "remove_managed_webhook",
+    "find_managed_custom_domain",
     "declare_custom_domain",
-    "restart_custom_domain",
-    "withhold_custom_domain",
+    "restart_domain_verification",
+    "deactivate_custom_domain",
     "release_custom_domain",
-    "look_ahead",
+    "preflight_delivery",
     "store_raw",
     "discard_raw",
     "expire_usage",
-    "drop_events",
-    "release_webhooks",
-    "forget_events",
-    "ensure_delivery_day",
-    "drop_delivery_days",
+    "delete_events",
+    "release_webhook_leases",
+    "delete_stale_events",
+    "ensure_delivery_partition",
+    "drop_delivery_partitions",
     "activate_mailbox",
     "add_system_domain",
-    "begin_domain_check",
+    "request_domain_check",
     "change_system_domain",
     "change_tenant",
     "claim_due_domains",
@@ -264,7 +264,7 @@ const COLD: &[&str] = &[
     "delete_released_mailboxes",
     "delete_removed_domains",
     "delete_removed_tenants",
-    "forget_changes",
+    "delete_old_changes",
     "delete_webhook",
     "detach_message_partition",
     "drop_detached_partitions",
@@ -273,27 +273,27 @@ const COLD: &[&str] = &[
     "fail_custom_domain",
     "find_custom_domain",
     "find_domain_to_check",
-    "find_declared_mailbox",
-    "find_declared_system_domain",
+    "find_managed_mailbox",
+    "find_managed_system_domain",
     "find_serving_domain",
     "find_tenant",
     "find_tenant_mailbox",
-    "forget_usage",
+    "delete_expired_usage",
     "insert_token",
     "list_custom_domains",
     "list_expired_partitions",
     "list_mailbox_addresses",
     "list_missing_partitions",
     "list_purges",
-    "list_remaining",
+    "filter_visible_messages",
     "list_shared_domains",
-    "list_system_domain_uses",
+    "list_system_domain_usage",
     "list_system_domains",
     "list_tenants",
     "list_tokens",
     "list_webhook_deliveries",
     "list_webhooks",
-    "live_classes",
+    "list_active_classes",
     "mark_message_read",
     "migrate",
     "purge_batch",
@@ -314,11 +314,11 @@ const COLD: &[&str] = &[
     "shared_inbox_usage",
     "store_usage",
     "stream_id",
-    "suspend_tenant",
+    "set_tenant_suspended",
     "touch_mailbox",
     "touch_token",
     "verify_custom_domain",
-    "withhold_mailbox",
+    "deactivate_mailbox",
 ];
 
 /// Tables of so few rows that there is nothing to look for in them.
@@ -327,13 +327,13 @@ const TINY: &[&str] = &["free_class", "stream", "message_partition"];
 /// What loops send while requests are made, and what is written off a request's path.
 const BESIDE: &[&str] = &[
     "claim_webhooks",
-    "drop_delivery_days",
-    "ensure_delivery_day",
-    "forget_events",
-    "hold_webhooks",
-    "list_waiting_events",
+    "drop_delivery_partitions",
+    "ensure_delivery_partition",
+    "delete_stale_events",
+    "renew_webhook_leases",
+    "list_pending_events",
     "record_deliveries",
-    "release_webhook",
+    "release_webhook_lease",
     "webhook_backlog",
     "count_partitions",
     "default_system_domain",
@@ -343,7 +343,7 @@ const BESIDE: &[&str] = &[
     "list_missing_partitions",
     "list_purges",
     "list_shared_domains",
-    "live_classes",
+    "list_active_classes",
     "purge_batch",
     "remove_idle_mailboxes",
     "delete_released_mailboxes",
@@ -681,8 +681,8 @@ async fn record_loops(filled: &Filled, session: &mut Session<'_>) {
     let class = arrivals[0].class;
     let ids: Vec<Uuid> = arrivals.iter().filter(|one| one.class == class).map(|one| one.id).collect();
     session
-        .record("arrivals that somebody waits for", &["list_arrived"], |_| async {
-            assert_eq!(store.list_arrived(class, &ids).await.unwrap().len(), ids.len());
+        .record("arrivals that somebody waits for", &["list_messages_by_id"], |_| async {
+            assert_eq!(store.list_messages_by_id(class, &ids).await.unwrap().len(), ids.len());
         })
         .await;
     session
@@ -729,14 +729,14 @@ async fn record_webhooks(filled: &Filled, session: &mut Session<'_>) {
         })
         .await;
     let (webhook, store) = (filled.webhook, &store);
-    let waiting = store.list_waiting_events(webhook, HOLDER, 0, 1_000, now).await.unwrap().unwrap();
+    let waiting = store.list_pending_events(webhook, HOLDER, 0, 1_000, now).await.unwrap().unwrap();
     let events: Vec<_> = waiting.events.chunks(3).collect();
     assert!(events.len() >= usize::from(REPEATED), "{} events wait", waiting.events.len());
     session
-        .record("a webhook's next events", &["list_waiting_events"], |number| {
+        .record("a webhook's next events", &["list_pending_events"], |number| {
             let after = events[number % 20][0].seq;
             async move {
-                let waiting = store.list_waiting_events(webhook, HOLDER, after, 16, now).await.unwrap();
+                let waiting = store.list_pending_events(webhook, HOLDER, after, 16, now).await.unwrap();
                 assert!(!waiting.unwrap().events.is_empty());
             }
         })
@@ -744,12 +744,12 @@ async fn record_webhooks(filled: &Filled, session: &mut Session<'_>) {
     session
         .record("a webhook's attempts", &["record_deliveries"], |number| {
             let failed = |index: usize| (number % 4 == 0 && index == 2).then_some("http_status");
-            let attempt = |(index, event): (usize, &WaitingEvent)| Attempt {
+            let attempt = |(index, event): (usize, &PendingEvent)| DeliveryAttempt {
                 id: new_id(now),
                 event: event.id,
                 seq: event.seq,
                 number: 1,
-                began: now,
+                started_at: now,
                 status_code: 204,
                 error: failed(index),
                 duration_ms: 12,
@@ -759,18 +759,18 @@ async fn record_webhooks(filled: &Filled, session: &mut Session<'_>) {
             async move {
                 let gaps = [SignedDuration::from_secs(5); 9];
                 let recorded = store.record_deliveries(webhook, HOLDER, &attempts, &gaps, now).await;
-                assert_eq!(recorded.unwrap(), RecordedAttempts::Active);
+                assert_eq!(recorded.unwrap(), RecordOutcome::Active);
             }
         })
         .await;
     session
-        .record("a renewal of what is in hand", &["hold_webhooks"], |_| async {
-            store.hold_webhooks(HOLDER, &[webhook]).await.unwrap();
+        .record("a renewal of what is in hand", &["renew_webhook_leases"], |_| async {
+            store.renew_webhook_leases(HOLDER, &[webhook]).await.unwrap();
         })
         .await;
     session
-        .record("the end of a webhook's turn", &["release_webhook"], |_| async {
-            store.release_webhook(webhook, HOLDER, None).await.unwrap();
+        .record("the end of a webhook's turn", &["release_webhook_lease"], |_| async {
+            store.release_webhook_lease(webhook, HOLDER, None).await.unwrap();
         })
         .await;
     session

@@ -12,9 +12,10 @@ mod transport;
 mod vote;
 mod walk;
 
+use tempmail_model::verification::Finding;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
-use tempmail_verification::{Finding, Findings, Question, Resolver, Transport};
+use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport};
 
 const DOMAIN: &str = "acme.test";
 const TXT_NAME: &str = "_tempmail.acme.test";
@@ -24,42 +25,42 @@ const HOLDER_TOKEN: &str = "holder";
 const HOLDER_TXT: &str = "tempmail-verify=holder";
 const MX_HOST: &str = "mx.inbox.example";
 
-fn question() -> Question<'static> {
-    Question { domain: DOMAIN, token: TOKEN, holder_token: None, mx_host: MX_HOST }
+fn question() -> ExpectedRecords<'static> {
+    ExpectedRecords { domain: DOMAIN, token: TOKEN, incumbent_token: None, mx_host: MX_HOST }
 }
 
 fn resolver(world: &DnsWorld) -> Resolver {
     Resolver::new(&world.settings(DnsMode::Authoritative)).unwrap()
 }
 
-async fn find(world: &DnsWorld) -> Findings {
+async fn find(world: &DnsWorld) -> DomainFindings {
     resolver(world).find(&question(), Transport::UdpFirst).await
 }
 
-async fn find_over_tcp(world: &DnsWorld) -> Findings {
+async fn find_over_tcp(world: &DnsWorld) -> DomainFindings {
     resolver(world).find(&question(), Transport::TcpOnly).await
 }
 
-async fn find_with_holder(world: &DnsWorld) -> Findings {
-    let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
+async fn find_with_holder(world: &DnsWorld) -> DomainFindings {
+    let question = ExpectedRecords { incumbent_token: Some(HOLDER_TOKEN), ..question() };
     resolver(world).find(&question, Transport::UdpFirst).await
 }
 
-/// Findings, whatever was seen.
+/// DomainFindings, whatever was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Verdict {
     txt: Finding,
     mx: Finding,
-    holder_txt: Finding,
+    incumbent_txt: Finding,
 }
 
-impl PartialEq<Verdict> for Findings {
+impl PartialEq<Verdict> for DomainFindings {
     fn eq(&self, other: &Verdict) -> bool {
-        (self.txt.finding, self.mx.finding, self.holder_txt) == (other.txt, other.mx, other.holder_txt)
+        (self.txt.finding, self.mx.finding, self.incumbent_txt) == (other.txt, other.mx, other.incumbent_txt)
     }
 }
 
-/// Findings of a question in which nobody holds the domain.
+/// DomainFindings of a question in which nobody holds the domain.
 fn found(txt: Finding, mx: Finding) -> Verdict {
-    Verdict { txt, mx, holder_txt: Finding::Unknown }
+    Verdict { txt, mx, incumbent_txt: Finding::Unknown }
 }

@@ -23,7 +23,7 @@ impl Worker {
     /// attempts at delivery of today and tomorrow.
     pub(crate) async fn create_partitions_ahead(&self) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let mut classes = self.store.live_classes().await?;
+        let mut classes = self.store.list_active_classes().await?;
         if !classes.contains(&self.config.retention.free_hours) {
             classes.push(self.config.retention.free_hours);
         }
@@ -33,7 +33,7 @@ impl Worker {
             self.store.ensure_message_partition(partition.class, partition.starts).await?;
         }
         for ahead in 0..=1 {
-            self.store.ensure_delivery_day(now + SignedDuration::from_hours(24 * ahead)).await?;
+            self.store.ensure_delivery_partition(now + SignedDuration::from_hours(24 * ahead)).await?;
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge of some hundreds")]
         metrics::gauge!("tempmail_message_partitions").set(self.store.count_partitions().await? as f64);
@@ -64,7 +64,7 @@ impl Worker {
     /// Whether the partition is detached now. Between tries mail flows for longer than it waited.
     async fn detach(&self, partition: PartitionRange) -> anyhow::Result<bool> {
         // Before, not with it: while the partition is being detached all mail waits.
-        while self.store.forget_usage(partition).await? == USAGE_BATCH {}
+        while self.store.delete_expired_usage(partition).await? == USAGE_BATCH {}
         for attempt in 1..=DETACH_TRIES {
             if self.store.detach_message_partition(partition).await? {
                 return Ok(true);

@@ -1,7 +1,7 @@
 //! Things that end by themselves.
 
 use jiff::SignedDuration;
-use tempmail_store::UPKEEP_BATCH;
+use tempmail_store::CLEANUP_BATCH;
 
 use crate::Worker;
 
@@ -16,14 +16,14 @@ impl Worker {
         let now = self.clock.now();
         let idle_since = now - SignedDuration::from_hours(24 * i64::from(limits.idle_mailbox_days));
         while self.store.remove_idle_mailboxes(idle_since, now, limits.address_hold_days).await? > 0 {}
-        let full = UPKEEP_BATCH.unsigned_abs();
+        let full = CLEANUP_BATCH.unsigned_abs();
         while self.store.delete_released_mailboxes(now).await? == full {}
         self.store.delete_removed_domains().await?;
         self.store.delete_ended_tokens(now).await?;
         self.store.delete_removed_tenants().await?;
-        self.store.forget_changes().await?;
-        self.store.forget_events(now).await?;
-        self.store.drop_delivery_days(now).await?;
+        self.store.delete_old_changes().await?;
+        self.store.delete_stale_events(now).await?;
+        self.store.drop_delivery_partitions(now).await?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use super::signal::{Signal, Wake, Woken};
 use super::timer::{Timers, drained_per_tick};
 
 /// How long a request may take from a look at its rights to listening for their changes.
-const CHANGES_KEPT: Duration = Duration::from_secs(10);
+const CHANGE_RETENTION: Duration = Duration::from_secs(10);
 
 /// What a waiter is woken by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +56,7 @@ impl Waiting {
     /// Whether a subject changed after a request may have looked at its rights.
     fn just_changed(&self, subject: Uuid) -> bool {
         let changed = self.changed.get(&subject).into_iter().chain(&self.all_changed);
-        changed.max().is_some_and(|at| at.elapsed() <= CHANGES_KEPT)
+        changed.max().is_some_and(|at| at.elapsed() <= CHANGE_RETENTION)
     }
 }
 
@@ -118,7 +118,7 @@ impl Registry {
     /// Has those look again who rest on any of these, or are about to.
     pub(super) fn changed(&self, subjects: &[Uuid]) {
         let mut waiting = lock(&self.waiting);
-        waiting.changed.retain(|_, at| at.elapsed() <= CHANGES_KEPT);
+        waiting.changed.retain(|_, at| at.elapsed() <= CHANGE_RETENTION);
         let now = Instant::now();
         waiting.changed.extend(subjects.iter().map(|subject| (*subject, now)));
         for signal in subjects.iter().flat_map(|subject| waiting.of(Topic::Rights(*subject))) {

@@ -7,12 +7,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_bus::Hints;
+use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{CHANGES_KEPT, MessageRow, Snapshot, Store, StoreError};
+use tempmail_store::{CHANGE_RETENTION, MessageRow, Snapshot, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -40,7 +40,7 @@ const COMPONENT: &str = "arrivals";
 /// See the module.
 pub(super) struct Tailer {
     store: Store,
-    hints: Hints,
+    hints: ArrivalReceiver,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
     blind: Arc<AtomicBool>,
@@ -61,13 +61,13 @@ pub(super) struct Tailer {
 impl Tailer {
     pub(super) fn new(
         store: Store,
-        hints: Hints,
+        hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         blind: Arc<AtomicBool>,
         registry: Weak<Registry>,
     ) -> Self {
-        readiness.missing(COMPONENT, "the stream was not read yet");
+        readiness.set_not_ready(COMPONENT, "the stream was not read yet");
         let (seen, seen_at) = (clock.now(), Instant::now());
         Self {
             store,
@@ -150,13 +150,14 @@ impl Tailer {
             Ok(()) => {
                 self.seen_at = Instant::now();
                 if self.blind.swap(false, Ordering::Relaxed) {
-                    self.readiness.ready(COMPONENT);
+                    self.readiness.set_ready(COMPONENT);
                 }
             }
             Err(error) => {
                 if self.seen_at.elapsed() > BLIND_AFTER && !self.blind.swap(true, Ordering::Relaxed) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
-                    self.readiness.missing(COMPONENT, "the stream can't be read: Postgres does not answer");
+                    self.readiness
+                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not answer");
                 }
             }
         }
@@ -166,7 +167,7 @@ impl Tailer {
     async fn follow(&mut self, registry: &Registry) -> Result<(), StoreError> {
         let now = self.clock.now();
         // Rows of the feed may be forgotten by now: then nobody knows what changed.
-        let forgotten = self.seen_at.elapsed() > CHANGES_KEPT / 2;
+        let forgotten = self.seen_at.elapsed() > CHANGE_RETENTION / 2;
         let last = if forgotten { None } else { self.snapshot.as_ref() };
         let head = self.store.poll_stream(last).await?;
         self.snapshot = Some(head.snapshot);
@@ -228,7 +229,7 @@ impl Tailer {
         }
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
         for (class, ids) in awaited {
-            match self.store.list_arrived(class, &ids).await {
+            match self.store.list_messages_by_id(class, &ids).await {
                 Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
                 // Each waiter asks for itself, and says what it is told.
                 Err(error) => {

@@ -67,7 +67,7 @@ impl FromRequestParts<AppState> for StreamCaller {
 }
 
 async fn of_token(presented: &str, parts: &Parts, state: &AppState) -> Result<LiveCaller, V1Error> {
-    let hash = TokenHash::of_presented(TokenKind::Live, presented).ok_or(V1Error::InvalidToken)?;
+    let hash = TokenHash::from_presented(TokenKind::Live, presented).ok_or(V1Error::InvalidToken)?;
     let token = find(hash, state).await?;
     let decision = state.limits.of_token(token.id).await;
     RateReport::put(&parts.extensions, "token", decision);

@@ -35,7 +35,7 @@ pub struct ProCaller {
 /// # Errors
 /// 401, 403 or 440.
 pub async fn find_pro_token(presented: &str, state: &AppState) -> Result<ApiToken, ApiError> {
-    let hash = TokenHash::of_presented(TokenKind::Pro, presented).ok_or(ApiError::InvalidToken)?;
+    let hash = TokenHash::from_presented(TokenKind::Pro, presented).ok_or(ApiError::InvalidToken)?;
     let token = state.store.find_token(TokenKind::Pro, hash).await?.ok_or(ApiError::InvalidToken)?;
     admit(token, state)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tempmail_model::verify_token::{txt_host, txt_value};
 use tempmail_store::CustomDomain;
-use tempmail_verification::Checked;
+use tempmail_verification::CheckResult;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -107,7 +107,7 @@ impl DomainList {
 }
 
 impl CheckedDomain {
-    pub(crate) fn new(record: DomainRecord, checked: Checked) -> Self {
-        Self { record, txt_record: checked.txt_right, mx_record: checked.mx_right }
+    pub(crate) fn new(record: DomainRecord, checked: CheckResult) -> Self {
+        Self { record, txt_record: checked.txt_found, mx_record: checked.mx_found }
     }
 }

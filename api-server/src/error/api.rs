@@ -7,7 +7,7 @@ use axum::http::HeaderName;
 use axum::http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 use axum::response::{IntoResponse, Response};
 use tempmail_model::webhook::WebhookUrlError;
-use tempmail_store::{Refused, StoreError};
+use tempmail_store::{ChangeError, StoreError};
 
 use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
@@ -170,11 +170,11 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<Refused> for ApiError {
-    fn from(refused: Refused) -> Self {
+impl From<ChangeError> for ApiError {
+    fn from(refused: ChangeError) -> Self {
         match refused {
-            Refused::NotFound => Self::NotFound,
-            Refused::ManagedByKubernetes => Self::ManagedByKubernetes,
+            ChangeError::NotFound => Self::NotFound,
+            ChangeError::ManagedByKubernetes => Self::ManagedByKubernetes,
         }
     }
 }

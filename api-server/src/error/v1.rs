@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
-use tempmail_store::{Refused, StoreError};
+use tempmail_store::{ChangeError, StoreError};
 
 use super::code::{self, Code};
 use super::surface::{Surface, with_retry_after};
@@ -111,11 +111,11 @@ impl From<StoreError> for V1Error {
     }
 }
 
-impl From<Refused> for V1Error {
-    fn from(refused: Refused) -> Self {
+impl From<ChangeError> for V1Error {
+    fn from(refused: ChangeError) -> Self {
         match refused {
-            Refused::NotFound => Self::NotFound,
-            Refused::ManagedByKubernetes => Self::ManagedByKubernetes,
+            ChangeError::NotFound => Self::NotFound,
+            ChangeError::ManagedByKubernetes => Self::ManagedByKubernetes,
         }
     }
 }

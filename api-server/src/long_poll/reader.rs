@@ -1,6 +1,6 @@
 //! Reads on behalf of one long-poll, from where it stands.
 
-use tempmail_model::limits::SCAN_MAX;
+use tempmail_model::limits::LONG_POLL_SCAN_MAX;
 use tempmail_store::{MessageRow, ScanRange};
 
 use super::Outcome;
@@ -42,7 +42,7 @@ impl Reader {
             filter: query.filter,
             collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
             backwards: since.is_none(),
-            rows_left: SCAN_MAX,
+            rows_left: LONG_POLL_SCAN_MAX,
         }
     }
 
@@ -142,7 +142,8 @@ impl Reader {
     /// Postgres is away.
     pub(super) async fn forget_gone(&mut self, state: &AppState) -> Result<(), V1Error> {
         if !self.collected.is_empty() {
-            let remaining = state.store.list_remaining(self.collected.messages(), state.clock.now()).await?;
+            let remaining =
+                state.store.filter_visible_messages(self.collected.messages(), state.clock.now()).await?;
             self.collected.keep(&remaining);
         }
         Ok(())

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tempmail_model::address::{MailboxAddress, Reserved};
+use tempmail_model::address::{MailboxAddress, Reservation};
 use tempmail_model::id::new_id;
 use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
@@ -168,7 +168,7 @@ async fn usable_domain(
 ) -> Result<ServingDomain, ApiError> {
     let domain = state.store.find_serving_domain(address.domain()).await?.ok_or(NOT_SERVED)?;
     match domain.tenant {
-        None if state.reserved.of(address.local_part()) != Reserved::No => {
+        None if state.reserved.reservation_of(address.local_part()) != Reservation::None => {
             Err(ApiError::InvalidAddress("This name is reserved; choose another one for `address`."))
         }
         Some(owner) if Some(owner) != tenant => Err(NOT_SERVED),

@@ -33,7 +33,7 @@ pub(super) async fn create_token(
     let (mailbox, hash) = found.unzip();
     let matches = state.passwords.verify(password, hash).await?;
     let Some(mailbox) = mailbox.filter(|_| matches) else { return Err(ApiError::InvalidCredentials) };
-    attempt.succeeded().await;
+    attempt.record_success().await;
     if mailbox.suspended {
         return Err(ApiError::AccountDisabled);
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tempmail_model::trace;
-use tempmail_store::{MessageRow, RawStart, Store, StoreError};
+use tempmail_store::{MessageRow, RawHead, Store, StoreError};
 use zstd::stream::raw::{Decoder, InBuffer, Operation as _, OutBuffer};
 
 /// Compressed octets that are read with the message: most mails, whole.
@@ -40,15 +40,15 @@ pub(super) struct RawReader {
 
 impl RawReader {
     /// Goes on from what was read with the message.
-    pub(super) fn new(store: Store, row: Arc<MessageRow>, start: RawStart) -> Result<Self, StoreError> {
+    pub(super) fn new(store: Store, row: Arc<MessageRow>, start: RawHead) -> Result<Self, StoreError> {
         let decoder = Decoder::new().map_err(|_| StoreError::Inconsistent {
             table: "raw",
             column: "data",
             id: row.mail,
         })?;
         let inserts = Inserts::new(&row, start.for_clause_offset);
-        let fetched_to = i64::try_from(start.octets.len()).unwrap_or(i64::MAX);
-        let (stored_len, input) = (start.stored_len, start.octets);
+        let fetched_to = i64::try_from(start.bytes.len()).unwrap_or(i64::MAX);
+        let (stored_len, input) = (start.stored_len, start.bytes);
         Ok(Self { store, row, stored_len, fetched_to, input, input_at: 0, decoder, inserts })
     }
 

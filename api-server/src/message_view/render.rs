@@ -1,7 +1,7 @@
 //! The full message.
 
 use serde::Serialize;
-use tempmail_mime::{Attachment, Role, Structure, addresses, fields, shown};
+use tempmail_mime::{Attachment, Role, Structure, decode_header, header_fields, parse_addresses};
 use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -60,12 +60,13 @@ struct AttachmentElement<'a> {
 
 /// The full message as JSON, from what `/raw` answers.
 pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Vec<u8> {
-    let structure = Structure::of(raw);
+    let structure = Structure::parse(raw);
     let section = &raw[structure.header.clone()];
-    let to = fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
-    let to = to.flat_map(|field| addresses(field.value)).map(|address| address.to_string()).collect();
-    let headers =
-        fields(section).map(|field| HeaderField { name: field.name, value: shown(field.value) }).collect();
+    let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
+    let to = to.flat_map(|field| parse_addresses(field.value)).map(|address| address.to_string()).collect();
+    let headers = header_fields(section)
+        .map(|field| HeaderField { name: field.name, value: decode_header(field.value) })
+        .collect();
     let text_body = body(&structure, raw, Role::Text);
     let html_body = body(&structure, raw, Role::Html);
     let attachments = structure.attachments(raw);

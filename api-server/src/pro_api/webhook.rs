@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
 use tempmail_model::webhook::{EMAIL_RECEIVED, URL_MAX, WebhookSecret, WebhookUrl};
-use tempmail_store::{Creation, NewWebhook, Webhook, WebhookDelivery};
+use tempmail_store::{CreateOutcome, NewWebhook, Webhook, WebhookDelivery};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -206,9 +206,9 @@ async fn create_webhook(
     let sealed = state.webhook_secrets.seal(id, secret.expose());
     let new = NewWebhook { id, tenant: caller.tenant, url: url.as_str(), events: &events, secret: &sealed };
     match state.store.create_webhook(new, now).await? {
-        Creation::Created => {}
-        Creation::LimitReached => return Err(ApiError::WebhookLimitReached),
-        Creation::TenantDisabled => return Err(ApiError::AccountDisabled),
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => return Err(ApiError::WebhookLimitReached),
+        CreateOutcome::TenantDisabled => return Err(ApiError::AccountDisabled),
     }
     let created = CreatedWebhook {
         id,

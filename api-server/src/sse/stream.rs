@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use futures_util::FutureExt as _;
-use tempmail_bus::Slot;
+use tempmail_bus::Permit;
 use tempmail_store::{MessageRow, ScanRange};
 use tokio::time::Instant;
 
@@ -44,7 +44,7 @@ pub(super) struct EventStream {
     ping_at: Instant,
     /// When something was last handed out to be sent.
     handed_at: Instant,
-    _places: (Place, Slot),
+    _places: (Place, Permit),
 }
 
 /// What to do next.
@@ -70,7 +70,7 @@ impl EventStream {
         state: AppState,
         mut listener: Listener,
         since: Option<i64>,
-        places: (Place, Slot),
+        places: (Place, Permit),
     ) -> Result<(Self, Bytes), V1Error> {
         // Nothing is after the end of the stream: what is read is where it stands.
         let (after, limit) = since.map_or((i64::MAX, 1), |since| (since, PAGE));

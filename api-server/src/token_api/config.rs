@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderName, HeaderValue};
 use serde::Serialize;
-use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PATTERN};
+use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PART_PATTERN};
 use tempmail_model::limits::LONG_POLL_SECONDS;
 use utoipa::ToSchema;
 
@@ -53,7 +53,7 @@ pub(super) async fn get_config(
         local_part_rules: LocalPartRules {
             min_length: 1,
             max_length: LOCAL_PART_MAX,
-            pattern: MAILBOX_LOCAL_PATTERN,
+            pattern: MAILBOX_LOCAL_PART_PATTERN,
             reserved: state.reserved.sorted().into_iter().map(str::to_owned).collect(),
         },
         ttl_seconds: state.config.retention.free_hours.duration().unsigned_abs().as_secs(),

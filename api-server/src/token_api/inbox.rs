@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use tempmail_model::address::{AddressError, RecipientAddress};
-use tempmail_store::InboxQuestion;
+use tempmail_store::InboxQuery;
 
 use super::wait::wait;
 use crate::auth::LiveCaller;
@@ -33,10 +33,10 @@ pub(super) async fn clear_inbox(
     address: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, V1Error> {
     let address = read_address(address)?;
-    let question = InboxQuestion {
+    let question = InboxQuery {
         tenant: caller.tenant,
         address: &address,
-        reserved: state.reserved.of(address.base_local_part()),
+        reserved: state.reserved.reservation_of(address.base_local_part()),
     };
     if state.store.clear_inbox(question, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)

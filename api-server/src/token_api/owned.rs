@@ -4,7 +4,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 
 use super::wait::wait;
 use crate::auth::LiveCaller;
@@ -29,6 +29,6 @@ pub(super) async fn wait_on_domain(
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let Path(domain) = domain.map_err(|_no_utf8| V1Error::InvalidRequest)?;
-    let domain = normal_domain(&domain).map_err(|_malformed| V1Error::InvalidRequest)?;
+    let domain = normalize_domain(&domain).map_err(|_malformed| V1Error::InvalidRequest)?;
     wait(&state, caller, Scope::Domain(domain), uri).await
 }

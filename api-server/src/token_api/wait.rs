@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use tempmail_bus::{Slot, SlotKey};
-use tempmail_model::limits::{WAITS_PER_ADDRESS, WAITS_PER_TOKEN};
+use tempmail_bus::{Permit, PermitKey};
+use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
 use super::summary::EmailSummary;
@@ -45,7 +45,7 @@ pub(super) async fn wait(
     let waited = long_poll::wait(state, Listener::new(state, caller, scope), query, since).await;
     // Given back before the answer is written: a client that asks again at once, wherever it is
     // sent, never meets its own place.
-    places.give_back().await;
+    places.release().await;
     Ok(match waited? {
         Outcome::Mail { messages, position } => Json(NewEmails {
             emails: messages.iter().map(EmailSummary::from).collect(),
@@ -62,30 +62,30 @@ pub(super) async fn wait(
 
 /// The places that a wait takes.
 struct Places {
-    of_token: Slot,
-    of_address: Option<Slot>,
+    of_token: Permit,
+    of_address: Option<Permit>,
 }
 
 impl Places {
     async fn take(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, V1Error> {
-        let of_token = SlotKey::TokenWaits(caller.token);
-        let of_token = state.bus.take(of_token, WAITS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
+        let of_token = PermitKey::TokenWaits(caller.token);
+        let of_token = state.bus.acquire(of_token, LONG_POLLS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
         let mut of_address = None;
         if let Scope::Address(address) = scope {
-            let key = SlotKey::AddressWaits { tenant: caller.tenant, address: address.inbox_key() };
-            of_address = state.bus.take(key, WAITS_PER_ADDRESS).await;
+            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: address.inbox_key() };
+            of_address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
             if of_address.is_none() {
-                of_token.give_back().await;
+                of_token.release().await;
                 return Err(V1Error::AddrBusy);
             }
         }
         Ok(Self { of_token, of_address })
     }
 
-    async fn give_back(self) {
+    async fn release(self) {
         if let Some(of_address) = self.of_address {
-            of_address.give_back().await;
+            of_address.release().await;
         }
-        self.of_token.give_back().await;
+        self.of_token.release().await;
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tempmail_bus::{Slot, SlotKey};
+use tempmail_bus::{Permit, PermitKey};
 use tempmail_model::limits::SOCKETS_PER_MAILBOX;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -23,7 +23,7 @@ pub(super) struct Authenticated {
     /// The mailbox that it watches, and until when.
     pub(super) claim: MailboxClaim,
     /// Its place among the sockets of the mailbox.
-    pub(super) slot: Slot,
+    pub(super) slot: Permit,
     /// Where the stream stood: everything after it is pushed.
     pub(super) position: i64,
 }
@@ -60,7 +60,7 @@ async fn watch(state: &AppState, waiter: &mut Waiter, claim: MailboxClaim) -> Re
     let now = state.clock.now();
     let mailbox = state.store.find_mailbox(claim.mailbox).await?.ok_or(Refusal::InvalidToken)?;
     check(&claim, mailbox.password_epoch, mailbox.suspended, now)?;
-    let slot = state.bus.take(SlotKey::MailboxSockets(mailbox.id), SOCKETS_PER_MAILBOX).await;
+    let slot = state.bus.acquire(PermitKey::MailboxSockets(mailbox.id), SOCKETS_PER_MAILBOX).await;
     let slot = slot.ok_or(Refusal::TooManyConnections)?;
     let mut topics = vec![Topic::Inbox(mailbox.id), Topic::Rights(mailbox.id), Topic::Rights(mailbox.domain)];
     topics.extend(mailbox.tenant.map(Topic::Rights));

@@ -40,7 +40,7 @@ pub(super) async fn run(
     let Err(end) = push.run().await;
     // Given back before the client is told: wherever it connects to then, it does not meet its own
     // place.
-    slot.give_back().await;
+    slot.release().await;
     end
 }
 

@@ -106,7 +106,7 @@ CREATE TABLE domain (
     deadline       timestamptz,
     verified_at    timestamptz,
     failure_reason text CHECK (failure_reason IN ('verification_timed_out', 'records_lost', 'claimed_by_another')),
-    lost_days      smallint NOT NULL DEFAULT 0,
+    failed_checks      smallint NOT NULL DEFAULT 0,
     txt_ok         boolean NOT NULL DEFAULT false,
     txt_result     text CHECK (txt_result IN ('found', 'missing', 'mismatch', 'unknown')),
     txt_seen       text[] NOT NULL DEFAULT '{}' CHECK (cardinality(txt_seen) <= 5),
@@ -137,7 +137,7 @@ COMMENT ON COLUMN domain.active IS
 COMMENT ON COLUMN domain.verify_token IS
     'expected value of the TXT record; public, and the same when the tenant adds the domain again';
 COMMENT ON COLUMN domain.deadline IS 'a pending domain fails then';
-COMMENT ON COLUMN domain.lost_days IS 'consecutive daily checks that found a record missing or different';
+COMMENT ON COLUMN domain.failed_checks IS 'consecutive daily checks that found a record missing or different';
 COMMENT ON COLUMN domain.txt_ok IS 'the TXT record was found when name servers last answered';
 COMMENT ON COLUMN domain.txt_result IS
     'result of the last check of the TXT record; unknown: no name server answered; null: never checked';

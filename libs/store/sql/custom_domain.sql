@@ -16,7 +16,7 @@ BEGIN
     END IF;
     PERFORM lock_domain_names();
     IF overlaps_system_domain(p_name, p_own_names) THEN
-        RETURN 'system_domain';
+        RETURN 'overlaps_system_domain';
     END IF;
     -- A statement of its own: its snapshot is younger than the tenant's lock.
     IF (SELECT count(*) FROM domain d WHERE d.tenant = p_tenant AND d.removed_at IS NULL) >= v_limit THEN
@@ -47,10 +47,10 @@ BEGIN
     SELECT d.name, d.verify_token INTO v_name, v_token FROM domain d
      WHERE d.id = p_id AND d.tenant IS NOT NULL AND d.removed_at IS NULL AND d.active;
     IF NOT FOUND THEN
-        RETURN 'gone';
+        RETURN 'removed';
     END IF;
     IF overlaps_system_domain(v_name, p_own_names) THEN
-        RETURN 'system_domain';
+        RETURN 'overlaps_system_domain';
     END IF;
     -- Every former holder of the name loses what is left under it: no mail to it may be in flight.
     IF EXISTS (SELECT FROM domain d WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
@@ -61,13 +61,13 @@ BEGIN
       ORDER BY d.id FOR NO KEY UPDATE;
     SELECT d.verify_status INTO v_status FROM domain d WHERE d.id = p_id AND d.removed_at IS NULL;
     IF NOT FOUND THEN
-        RETURN 'gone';
+        RETURN 'removed';
     ELSIF v_status = 'verified' THEN
         RETURN 'verified';
     END IF;
     SELECT d.id INTO v_holder FROM domain d WHERE d.name = v_name AND d.serves;
     IF v_holder IS NOT NULL AND v_holder IS DISTINCT FROM p_absent THEN
-        RETURN 'held';
+        RETURN 'held_by_incumbent';
     END IF;
 
     UPDATE domain d
@@ -88,9 +88,9 @@ BEGIN
     UPDATE domain d
        SET verify_status = 'verified', failure_reason = NULL, serves = true, verified_at = p_now,
            txt_ok = true, txt_result = 'found', txt_seen = '{}', mx_ok = true, mx_result = 'found', mx_seen = '{}',
-           lost_days = 0, next_check_at = p_next_check_at, claimed_until = NULL
+           failed_checks = 0, next_check_at = p_next_check_at, claimed_until = NULL
      WHERE d.id = p_id;
-    RETURN CASE WHEN v_holder IS NULL THEN 'verified' ELSE 'handed_over' END;
+    RETURN CASE WHEN v_holder IS NULL THEN 'verified' ELSE 'transferred' END;
 END $$;
 
 -- Removes a custom domain that p_managed_by manages: hidden, refused and empty at once. The row stays

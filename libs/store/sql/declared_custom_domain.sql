@@ -17,11 +17,11 @@ BEGIN
      WHERE r.uid = p_uid AND d.removed_at IS NULL;
     IF FOUND THEN
         IF v_domain.tenant <> p_tenant THEN
-            RETURN 'tenant_replaced';
+            RETURN 'tenant_changed';
         ELSIF v_domain.active THEN
-            RETURN 'kept';
+            RETURN 'existing';
         END IF;
-        UPDATE domain SET active = true, verify_status = 'pending', failure_reason = NULL, lost_days = 0,
+        UPDATE domain SET active = true, verify_status = 'pending', failure_reason = NULL, failed_checks = 0,
                           deadline = p_deadline, next_check_at = p_now
          WHERE id = v_domain.id;
         RETURN 'restored';
@@ -30,9 +30,9 @@ BEGIN
      WHERE d.tenant = p_tenant AND d.name = p_name AND d.removed_at IS NULL FOR NO KEY UPDATE;
     IF FOUND THEN
         IF EXISTS (SELECT FROM resource WHERE row_id = v_domain.id) THEN
-            RETURN 'taken';
+            RETURN 'managed_by_another';
         ELSIF NOT p_adopt THEN
-            RETURN 'exists';
+            RETURN 'not_adopted';
         END IF;
         UPDATE domain SET managed_by = 'kubernetes' WHERE id = v_domain.id;
         UPDATE resource SET row_id = v_domain.id WHERE uid = p_uid;

@@ -13,13 +13,13 @@ CREATE OR REPLACE FUNCTION declare_mailbox(
 DECLARE
     v_mailbox mailbox;
     v_domain  uuid;
-    v_answer  text := 'kept';
+    v_answer  text := 'existing';
 BEGIN
     PERFORM hold_epoch(p_epoch);
     SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
      WHERE r.uid = p_uid AND b.removed_at IS NULL;
     IF FOUND AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN
-        RETURN 'tenant_replaced';
+        RETURN 'tenant_changed';
     ELSIF NOT FOUND THEN
         SELECT d.id INTO v_domain FROM domain d
          WHERE d.name = p_domain AND d.serves AND (d.tenant IS NULL OR d.tenant = p_tenant);
@@ -37,9 +37,9 @@ BEGIN
             END IF;
             v_mailbox.id := p_id;
         ELSIF EXISTS (SELECT FROM resource WHERE row_id = v_mailbox.id) THEN
-            RETURN 'taken';
+            RETURN 'managed_by_another';
         ELSIF NOT p_adopt THEN
-            RETURN 'exists';
+            RETURN 'not_adopted';
         ELSE
             v_answer := 'adopted';
         END IF;

@@ -10,13 +10,13 @@ CREATE OR REPLACE FUNCTION declare_system_domain(
 DECLARE
     v_id     uuid;
     v_met    text;
-    v_answer text := 'kept';
+    v_answer text := 'existing';
 BEGIN
     PERFORM hold_epoch(p_epoch);
-    SELECT a.o_id, a.o_met INTO v_id, v_met
+    SELECT a.o_id, a.o_overlapping INTO v_id, v_met
       FROM add_system_domain(p_id, p_name, p_shared_inboxes, p_sort_order, p_now) a;
     IF v_met IS NOT NULL THEN
-        RETURN 'custom_domain';
+        RETURN 'overlaps_custom_domain';
     ELSIF v_id IS NOT NULL THEN
         v_answer := 'created';
     ELSE
@@ -25,8 +25,8 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM resource r
                 WHERE r.row_id = v_id AND r.uid <> p_uid AND NOT is_predecessor(r, p_uid)) THEN
-        RETURN 'taken';
-    ELSIF v_answer = 'kept' AND NOT EXISTS (SELECT FROM resource WHERE row_id = v_id) THEN
+        RETURN 'managed_by_another';
+    ELSIF v_answer = 'existing' AND NOT EXISTS (SELECT FROM resource WHERE row_id = v_id) THEN
         v_answer := 'adopted';
     END IF;
     UPDATE domain
@@ -44,19 +44,19 @@ END $$;
 -- Takes an object's system domain out of service and releases it, unless remove_system_domain refuses.
 -- Answers as remove_system_domain does; unknown: the object has none.
 CREATE OR REPLACE FUNCTION release_system_domain(
-    p_epoch bigint, p_uid uuid, p_now timestamptz, OUT o_verdict text, OUT o_mailboxes bigint
+    p_epoch bigint, p_uid uuid, p_now timestamptz, OUT o_outcome text, OUT o_mailboxes bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     v_domain domain;
 BEGIN
     PERFORM hold_epoch(p_epoch);
     SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = p_uid AND d.serves;
-    o_verdict := 'unknown';
+    o_outcome := 'not_found';
     IF FOUND THEN
-        SELECT s.o_verdict, s.o_mailboxes INTO o_verdict, o_mailboxes
+        SELECT s.o_outcome, s.o_mailboxes INTO o_outcome, o_mailboxes
           FROM remove_system_domain(v_domain.name, false, p_now, 0) s;
     END IF;
-    IF o_verdict IN ('removed', 'unknown') THEN
+    IF o_outcome IN ('removed', 'not_found') THEN
         UPDATE domain d SET managed_by = 'api' FROM resource r WHERE r.uid = p_uid AND d.id = r.row_id;
         DELETE FROM resource WHERE uid = p_uid;
     END IF;

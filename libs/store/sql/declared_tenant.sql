@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION declare_tenant(
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_id     uuid;
-    v_answer text := 'kept';
+    v_answer text := 'existing';
 BEGIN
     PERFORM hold_epoch(p_epoch);
     SELECT t.id INTO v_id FROM resource r JOIN tenant t ON t.id = r.row_id

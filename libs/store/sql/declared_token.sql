@@ -42,7 +42,7 @@ BEGIN
 END $$;
 
 -- Ends the token of an object that is no longer accepted.
-CREATE OR REPLACE FUNCTION withdraw_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION revoke_managed_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM hold_epoch(p_epoch);
@@ -51,7 +51,7 @@ BEGIN
 END $$;
 
 -- Ends the token of an object that is deleted, and forgets the object.
-CREATE OR REPLACE FUNCTION release_declared_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION release_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM hold_epoch(p_epoch);

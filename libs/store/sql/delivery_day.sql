@@ -1,7 +1,7 @@
 -- Partitions of `webhook_delivery`: one a day, dropped whole.
 
 -- Creates the partition of the day of a time; does nothing where it exists.
-CREATE OR REPLACE FUNCTION ensure_delivery_day(p_at timestamptz) RETURNS void
+CREATE OR REPLACE FUNCTION ensure_delivery_partition(p_at timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     v_day   timestamptz := date_bin('1 day', p_at, 'epoch'::timestamptz);
@@ -17,7 +17,7 @@ END $$;
 
 -- Drops the partitions of days that ended before a time; returns how many. Waits 100 ms for a lock, then
 -- fails: the caller tries again later.
-CREATE OR REPLACE FUNCTION drop_delivery_days(p_before timestamptz) RETURNS integer
+CREATE OR REPLACE FUNCTION drop_delivery_partitions(p_before timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '100ms' AS $$
 DECLARE
     v_table text;

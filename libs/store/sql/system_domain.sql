@@ -1,18 +1,18 @@
 -- System domains: added, removed, and which one is the default. For the order of locks see domain.sql.
 
 -- Makes a system domain serve, a new one or one that was removed, which still has its held addresses.
--- A null argument leaves a removed domain's value, or is the default. o_id: its row; o_met: the custom
+-- A null argument leaves a removed domain's value, or is the default. o_id: its row; o_overlapping: the custom
 -- domain whose name overlaps; neither: it serves already. The first one becomes the default.
 CREATE OR REPLACE FUNCTION add_system_domain(
     p_id uuid, p_name text, p_shared_inboxes boolean, p_sort_order integer, p_now timestamptz,
-    OUT o_id uuid, OUT o_met text
+    OUT o_id uuid, OUT o_overlapping text
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_domain_names();
     IF EXISTS (SELECT FROM domain WHERE name = p_name AND tenant IS NULL AND serves) THEN
         RETURN;
     END IF;
-    SELECT d.name INTO o_met FROM domain d
+    SELECT d.name INTO o_overlapping FROM domain d
      WHERE d.tenant IS NOT NULL AND d.removed_at IS NULL AND d.verify_status IN ('pending', 'verified')
        AND domains_overlap(d.name, p_name)
      ORDER BY d.name LIMIT 1;
@@ -36,12 +36,12 @@ BEGIN
     RETURNING id INTO o_id;
 END $$;
 
--- Takes a system domain out of service. Its row stays and holds its addresses. o_verdict is removed,
+-- Takes a system domain out of service. Its row stays and holds its addresses. o_outcome is removed,
 -- unknown, only (it is the only one), default, or used: o_mailboxes mailboxes use it, and
 -- p_with_mailboxes does not say that they go with it.
 CREATE OR REPLACE FUNCTION remove_system_domain(
     p_name text, p_with_mailboxes boolean, p_now timestamptz, p_hold_days integer,
-    OUT o_verdict text, OUT o_mailboxes bigint
+    OUT o_outcome text, OUT o_mailboxes bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     v_id         uuid;
@@ -56,16 +56,16 @@ BEGIN
     SELECT d.id, d.is_default INTO v_id, v_is_default
       FROM domain d WHERE d.name = p_name AND d.tenant IS NULL AND d.serves FOR UPDATE;
     IF NOT FOUND THEN
-        o_verdict := 'unknown';
+        o_outcome := 'not_found';
         RETURN;
     END IF;
     SELECT count(*) INTO o_mailboxes FROM mailbox b WHERE b.domain = v_id AND b.removed_at IS NULL;
-    o_verdict := CASE
-        WHEN NOT EXISTS (SELECT FROM domain WHERE tenant IS NULL AND serves AND id <> v_id) THEN 'only'
-        WHEN v_is_default THEN 'default'
-        WHEN o_mailboxes > 0 AND NOT p_with_mailboxes THEN 'used'
+    o_outcome := CASE
+        WHEN NOT EXISTS (SELECT FROM domain WHERE tenant IS NULL AND serves AND id <> v_id) THEN 'last_one'
+        WHEN v_is_default THEN 'is_default'
+        WHEN o_mailboxes > 0 AND NOT p_with_mailboxes THEN 'in_use'
         ELSE 'removed' END;
-    IF o_verdict <> 'removed' THEN
+    IF o_outcome <> 'removed' THEN
         RETURN;
     END IF;
     UPDATE domain SET serves = false WHERE id = v_id;

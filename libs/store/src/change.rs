@@ -6,7 +6,7 @@ use crate::StoreError;
 
 /// What came of making a thing that a tenant may have so many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Creation {
+pub enum CreateOutcome {
     /// It is there.
     Created,
     /// The tenant has as many as it may.
@@ -15,7 +15,7 @@ pub enum Creation {
     TenantDisabled,
 }
 
-impl Creation {
+impl CreateOutcome {
     /// What the answer `word` of a function of the schema means.
     pub(crate) fn from_word(function: &'static str, word: &str) -> Result<Self, StoreError> {
         match word {
@@ -56,14 +56,14 @@ impl ManagedBy {
 
 /// Why a thing that its owner names by id stays as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum ChangeError {
     /// There is none of that id, or it is another tenant's.
     NotFound,
     /// A Kubernetes resource manages it.
     ManagedByKubernetes,
 }
 
-impl Refused {
+impl ChangeError {
     /// What a statement that changes the row `id` of `table` did, by the `managed_by` of the row it found.
     pub(crate) fn unless_changed(
         managed_by: Option<&str>,

@@ -9,37 +9,15 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::verification::{FailureReason, RecordFinding, VerifyStatus};
 use uuid::Uuid;
 
-use crate::change::{ManagedBy, Refused};
+use crate::change::{ChangeError, ManagedBy};
 use crate::page::rows_before;
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
-pub use check::{CheckPermit, DomainToCheck, Holder, Verification};
-pub use finding::{Finding, RecordFound, RecordsFound};
-
-/// Where the verification of a custom domain stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VerifyStatus {
-    /// Its records were not seen yet.
-    Pending,
-    /// It serves.
-    Verified,
-    /// It serves no longer, or never did.
-    Failed,
-}
-
-/// Why a custom domain is [`VerifyStatus::Failed`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureReason {
-    /// Its records were not seen before the deadline.
-    VerificationTimedOut,
-    /// Its records were wrong too often in a row.
-    RecordsLost,
-    /// Another tenant proved that the name is theirs.
-    ClaimedByAnother,
-}
+pub use check::{CheckRequest, DomainToCheck, Incumbent, VerifyOutcome};
 
 /// A custom domain of a tenant.
 #[derive(Debug, Clone)]
@@ -61,9 +39,9 @@ pub struct CustomDomain {
     /// The MX record was found when the name servers last answered.
     pub mx_ok: bool,
     /// What the last check found of the TXT record; `None` before the first.
-    pub txt: Option<RecordFound>,
+    pub txt: Option<RecordFinding>,
     /// What the last check found of the MX record; `None` before the first.
-    pub mx: Option<RecordFound>,
+    pub mx: Option<RecordFinding>,
     /// When it was made.
     pub created_at: Timestamp,
     /// It fails then unless it is verified.
@@ -90,7 +68,7 @@ pub struct NewCustomDomain<'a> {
     /// Who may change it.
     pub managed_by: ManagedBy,
     /// Names of the installation itself, which count as system domains.
-    pub own_names: &'a [String],
+    pub installation_names: &'a [String],
     /// When it fails unless it is verified.
     pub deadline: Timestamp,
     /// When its records are looked for first.
@@ -107,31 +85,9 @@ pub enum DomainCreation {
     /// The tenant has as many custom domains as it may.
     LimitReached,
     /// It is equal to, above or below a system domain.
-    SystemDomain,
+    OverlapsSystemDomain,
     /// The tenant is suspended or gone.
     TenantDisabled,
-}
-
-impl VerifyStatus {
-    /// The word for it in the interface and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Verified => "verified",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-impl FailureReason {
-    /// The word for it in the interface and in the store.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::VerificationTimedOut => "verification_timed_out",
-            Self::RecordsLost => "records_lost",
-            Self::ClaimedByAnother => "claimed_by_another",
-        }
-    }
 }
 
 impl CustomDomain {
@@ -200,7 +156,7 @@ impl Store {
         .bind(new.name)
         .bind(new.token)
         .bind(new.managed_by.as_str())
-        .bind(new.own_names)
+        .bind(new.installation_names)
         .bind(new.deadline.to_sqlx())
         .bind(new.next_check_at.to_sqlx())
         .bind(now.to_sqlx())
@@ -216,7 +172,7 @@ impl Store {
         match answer.as_str() {
             "created" => Ok(DomainCreation::Created),
             "limit_reached" => Ok(DomainCreation::LimitReached),
-            "system_domain" => Ok(DomainCreation::SystemDomain),
+            "overlaps_system_domain" => Ok(DomainCreation::OverlapsSystemDomain),
             "tenant_disabled" => Ok(DomainCreation::TenantDisabled),
             _ => Err(StoreError::unknown_word("create_custom_domain", &answer)),
         }
@@ -271,7 +227,7 @@ impl Store {
         tenant: Uuid,
         id: Uuid,
         now: Timestamp,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), ChangeError>, StoreError> {
         let answer: String =
             sqlx::query_scalar("/* remove_custom_domain */ SELECT remove_custom_domain($1, $2, $3, $4)")
                 .bind(id)
@@ -282,8 +238,8 @@ impl Store {
                 .await?;
         Ok(match answer.as_str() {
             "removed" => Ok(()),
-            "managed" => Err(Refused::ManagedByKubernetes),
-            "not_found" => Err(Refused::NotFound),
+            "managed" => Err(ChangeError::ManagedByKubernetes),
+            "not_found" => Err(ChangeError::NotFound),
             _ => return Err(StoreError::unknown_word("remove_custom_domain", &answer)),
         })
     }

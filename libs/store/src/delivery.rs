@@ -6,13 +6,13 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Postgres, Row as _};
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::id::id_time;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use crate::message::{RAW_PART_OCTETS, class_of};
+use crate::message::{RAW_PART_BYTES, class_of};
 use crate::retention::retention_class;
 use crate::{Store, StoreError};
 
@@ -43,10 +43,10 @@ pub struct NewMail {
 /// zstd of the stored `Received:` field and the data.
 #[derive(Debug, Clone)]
 pub enum RawData {
-    /// To be stored with the messages. At most [`RAW_PART_OCTETS`], since other mail waits meanwhile.
-    WithMessages(Vec<u8>),
+    /// To be stored with the messages. At most [`RAW_PART_BYTES`], since other mail waits meanwhile.
+    Inline(Vec<u8>),
     /// In the store already: [`Store::store_raw`].
-    StoredAhead,
+    StoredSeparately,
 }
 
 /// One recipient of a mail.
@@ -57,26 +57,26 @@ pub struct NewMessage {
     /// Where it goes.
     pub address: RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
     /// Octets that this recipient reads.
     pub size: i32,
 }
 
 /// What became of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AcceptOutcome {
     /// Committed, for all of its recipients, in their order.
     Stored(Vec<Arrival>),
     /// Nothing is stored: some recipient is not served any more.
     RecipientGone,
     /// Nothing is stored: it does not fit into the mailbox or address of some recipient, or its tenant, by the
-    /// sums that are kept; [`Writer::expire_usage`] makes those of these inboxes exact.
+    /// sums that are kept; [`MailWriter::expire_usage`] makes those of these inboxes exact.
     OverQuota(Vec<Uuid>),
 }
 
 /// What is known of the recipients of a mail before it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LookAhead {
+pub struct DeliveryPreflight {
     /// Retention of its messages, each class once.
     pub classes: Vec<RetentionClass>,
     /// Whether it does not fit into the mailbox of some recipient.
@@ -85,7 +85,7 @@ pub struct LookAhead {
 
 /// What every batch is judged by.
 #[derive(Debug, Clone, Copy)]
-pub struct DeliveryRules {
+pub struct DeliveryLimits {
     /// Retention of mail without a tenant.
     pub free_class: RetentionClass,
     /// Octets that an address without a mailbox may hold.
@@ -97,7 +97,7 @@ const ACCEPT_MAIL: &str = "/* accept_mail */ SELECT * FROM \
 
 /// The connection of a process's one batcher.
 #[derive(Debug)]
-pub struct Writer {
+pub struct MailWriter {
     connection: PoolConnection<Postgres>,
 }
 
@@ -106,22 +106,22 @@ impl Store {
     ///
     /// # Errors
     /// Postgres is away.
-    pub async fn writer(&self) -> Result<Writer, StoreError> {
-        Ok(Writer { connection: self.pool.acquire().await? })
+    pub async fn mail_writer(&self) -> Result<MailWriter, StoreError> {
+        Ok(MailWriter { connection: self.pool.acquire().await? })
     }
 
     /// What storing a mail for these recipients would come to now, without any lock.
     ///
     /// # Errors
     /// Postgres is away.
-    pub async fn look_ahead(
+    pub async fn preflight_delivery(
         &self,
         free_class: RetentionClass,
         recipients: &[NewMessage],
         now: Timestamp,
-    ) -> Result<LookAhead, StoreError> {
+    ) -> Result<DeliveryPreflight, StoreError> {
         let rows: Vec<(i16, bool)> = sqlx::query_as(
-            "/* look_ahead */
+            "/* preflight_delivery */
             SELECT coalesce(o.retention_hours, $6) AS class,
                    bool_or(o.owner_kind = 1 AND mailbox_used(o.mailbox, $5) + r.size > o.quota) AS over_quota
             FROM unnest($1::text[], $2::text[], $3::smallint[], $4::integer[]) AS r (domain, local_part, reserved, size)
@@ -138,7 +138,7 @@ impl Store {
         .await?;
         let over_quota = rows.iter().any(|(_, over_quota)| *over_quota);
         let classes = rows.into_iter().map(|(class, _)| retention_class(class)).collect::<Result<_, _>>()?;
-        Ok(LookAhead { classes, over_quota })
+        Ok(DeliveryPreflight { classes, over_quota })
     }
 
     /// Stores the data of a mail ahead of its messages, in the classes that these will have; a part at a time,
@@ -154,7 +154,7 @@ impl Store {
         octets: &[u8],
     ) -> Result<(), StoreError> {
         let hours: Vec<i16> = classes.iter().map(|class| class.hours()).collect();
-        let part_octets = usize::try_from(RAW_PART_OCTETS).unwrap_or(usize::MAX);
+        let part_octets = usize::try_from(RAW_PART_BYTES).unwrap_or(usize::MAX);
         // A mail is far smaller than what an i32 counts.
         let len = i32::try_from(octets.len()).unwrap_or(i32::MAX);
         for (part, data) in (0_i16..).zip(octets.chunks(part_octets)) {
@@ -196,26 +196,26 @@ impl NewMessage {
 impl RawData {
     fn with_messages(&self) -> Option<&[u8]> {
         match self {
-            Self::WithMessages(octets) => Some(octets),
-            Self::StoredAhead => None,
+            Self::Inline(octets) => Some(octets),
+            Self::StoredSeparately => None,
         }
     }
 }
 
-impl Writer {
+impl MailWriter {
     /// Stores a batch in one autocommitted statement; when this returns `Ok`, what is
-    /// [`Outcome::Stored`] is on disk. In a batch of more than one mail an
-    /// [`Outcome::OverQuota`] may come from the other mails of the batch: only for a mail
+    /// [`AcceptOutcome::Stored`] is on disk. In a batch of more than one mail an
+    /// [`AcceptOutcome::OverQuota`] may come from the other mails of the batch: only for a mail
     /// alone, after [`Self::expire_usage`], is it the last word.
     ///
     /// # Errors
     /// Nothing of the batch is stored, or (connection lost) it is not known.
     pub async fn accept_mail(
         &mut self,
-        rules: DeliveryRules,
+        rules: DeliveryLimits,
         now: Timestamp,
         mails: &[NewMail],
-    ) -> Result<Vec<Outcome>, StoreError> {
+    ) -> Result<Vec<AcceptOutcome>, StoreError> {
         let recipients = || {
             mails.iter().zip(1_i32..).flat_map(|(mail, of)| mail.recipients.iter().map(move |to| (of, to)))
         };
@@ -279,13 +279,13 @@ impl NewMail {
 }
 
 /// What `address_owner` of the schema takes for the local part of an address.
-pub(crate) fn reserved_code(address: &RecipientAddress, reserved: Reserved) -> i16 {
+pub(crate) fn reserved_code(address: &RecipientAddress, reserved: Reservation) -> i16 {
     match reserved {
         // System domains have none of it, even where its normal form is ASCII, as SMTP says.
         _ if address.has_non_ascii_local_part() => 3,
-        Reserved::No => 0,
-        Reserved::Refused => 1,
-        Reserved::Platform => 2,
+        Reservation::None => 0,
+        Reservation::Refused => 1,
+        Reservation::Platform => 2,
     }
 }
 
@@ -321,18 +321,18 @@ fn decisions(answer: &PgRow, ids: impl Iterator<Item = Uuid>) -> Result<Vec<Deci
 
 /// What became of a mail, of the decisions on all its recipients: one that is gone tells more than one
 /// into whose mailbox it does not fit.
-fn outcome(decisions: impl Iterator<Item = Decision>) -> Outcome {
-    decisions.fold(Outcome::Stored(Vec::new()), |outcome, one| match (outcome, one) {
-        (Outcome::RecipientGone, _) | (_, Err(Refusal::RecipientGone)) => Outcome::RecipientGone,
-        (Outcome::OverQuota(mut inboxes), Err(Refusal::OverQuota(inbox))) => {
+fn outcome(decisions: impl Iterator<Item = Decision>) -> AcceptOutcome {
+    decisions.fold(AcceptOutcome::Stored(Vec::new()), |outcome, one| match (outcome, one) {
+        (AcceptOutcome::RecipientGone, _) | (_, Err(Refusal::RecipientGone)) => AcceptOutcome::RecipientGone,
+        (AcceptOutcome::OverQuota(mut inboxes), Err(Refusal::OverQuota(inbox))) => {
             inboxes.push(inbox);
-            Outcome::OverQuota(inboxes)
+            AcceptOutcome::OverQuota(inboxes)
         }
-        (Outcome::OverQuota(inboxes), Ok(_)) => Outcome::OverQuota(inboxes),
-        (Outcome::Stored(_), Err(Refusal::OverQuota(inbox))) => Outcome::OverQuota(vec![inbox]),
-        (Outcome::Stored(mut stored), Ok(message)) => {
+        (AcceptOutcome::OverQuota(inboxes), Ok(_)) => AcceptOutcome::OverQuota(inboxes),
+        (AcceptOutcome::Stored(_), Err(Refusal::OverQuota(inbox))) => AcceptOutcome::OverQuota(vec![inbox]),
+        (AcceptOutcome::Stored(mut stored), Ok(message)) => {
             stored.push(message);
-            Outcome::Stored(stored)
+            AcceptOutcome::Stored(stored)
         }
     })
 }

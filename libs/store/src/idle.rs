@@ -6,10 +6,10 @@ use jiff_sqlx::ToSqlx as _;
 use crate::{Store, StoreError};
 
 /// Rows that one statement here touches at most.
-pub const UPKEEP_BATCH: i64 = 100;
+pub const CLEANUP_BATCH: i64 = 100;
 
 impl Store {
-    /// Removes up to [`UPKEEP_BATCH`] free mailboxes that were last seen before `idle_since`,
+    /// Removes up to [`CLEANUP_BATCH`] free mailboxes that were last seen before `idle_since`,
     /// exactly as their owners' `DELETE /api/me` does: gone at once, the mail purged by the
     /// worker, the address held for `hold_days` from `now`. Returns how many.
     ///
@@ -25,7 +25,7 @@ impl Store {
             "/* remove_idle_mailboxes */ SELECT remove_idle_mailboxes($1, $2::integer, $3, $4)",
         )
         .bind(idle_since.to_sqlx())
-        .bind(UPKEEP_BATCH)
+        .bind(CLEANUP_BATCH)
         .bind(now.to_sqlx())
         .bind(i32::from(hold_days))
         .fetch_one(self.pool())
@@ -33,7 +33,7 @@ impl Store {
         Ok(removed.unsigned_abs())
     }
 
-    /// Forgets up to [`UPKEEP_BATCH`] removed mailboxes whose address is no longer held and
+    /// Forgets up to [`CLEANUP_BATCH`] removed mailboxes whose address is no longer held and
     /// whose mail is gone (its deletion still needs the row). Returns how many.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Store {
                 ORDER BY b.held_until LIMIT $2 FOR UPDATE SKIP LOCKED)",
         )
         .bind(now.to_sqlx())
-        .bind(UPKEEP_BATCH)
+        .bind(CLEANUP_BATCH)
         .execute(self.pool())
         .await?;
         Ok(deleted.rows_affected())

@@ -8,7 +8,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::{Postgres, Row as _};
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
@@ -18,13 +18,13 @@ use crate::{Store, StoreError};
 
 /// An address as a tenant asks for it.
 #[derive(Debug, Clone, Copy)]
-pub struct InboxQuestion<'a> {
+pub struct InboxQuery<'a> {
     /// Whose token asks.
     pub tenant: Uuid,
     /// The exact address.
     pub address: &'a RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
 }
 
 /// Whose mail an address that may be read has just now.
@@ -133,7 +133,7 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-const LIST_REMAINING: &str = "/* list_remaining */
+const LIST_REMAINING: &str = "/* filter_visible_messages */
     SELECT m.id FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)
     CROSS JOIN LATERAL (
         SELECT m.id FROM visible_message m
@@ -155,7 +155,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn scan_inbox(
         &self,
-        question: InboxQuestion<'_>,
+        question: InboxQuery<'_>,
         range: ScanRange,
         limit: i64,
         now: Timestamp,
@@ -179,7 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn clear_inbox(&self, question: InboxQuestion<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn clear_inbox(&self, question: InboxQuery<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let row = ask(CLEAR_INBOX, &question, now).fetch_one(self.pool()).await?;
         Ok(row.try_get(0)?)
     }
@@ -211,7 +211,7 @@ impl Store {
         let message = row.as_ref().map(StoredMessage::from_row).transpose()?;
         Ok(message.filter(|StoredMessage { row, .. }| {
             let base = row.address.split(['+', '@']).next().unwrap_or_default();
-            row.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
+            row.owner_kind != OwnerKind::Shared || reserved.reservation_of(base) == Reservation::None
         }))
     }
 
@@ -220,7 +220,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_remaining(
+    pub async fn filter_visible_messages(
         &self,
         messages: &[MessageRow],
         now: Timestamp,
@@ -237,7 +237,7 @@ impl Store {
 /// A statement over [`access!`] with its seven arguments.
 fn ask<'q>(
     statement: &'static str,
-    question: &InboxQuestion<'q>,
+    question: &InboxQuery<'q>,
     now: Timestamp,
 ) -> Query<'q, Postgres, PgArguments> {
     sqlx::query(statement)

@@ -35,36 +35,38 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection as _, PgPool};
 use std::time::Duration;
 
-pub use change::{Creation, ManagedBy, Refused};
+pub use change::{ChangeError, CreateOutcome, ManagedBy};
 pub use custom_domain::{
-    CheckPermit, CustomDomain, DomainCreation, DomainToCheck, FailureReason, Finding, Holder,
-    NewCustomDomain, RecordFound, RecordsFound, Verification, VerifyStatus,
+    CheckRequest, CustomDomain, DomainCreation, DomainToCheck, Incumbent, NewCustomDomain, VerifyOutcome,
 };
-pub use delivery::{DeliveryRules, LookAhead, NewMail, NewMessage, Outcome, RawData, Writer};
+pub use delivery::{
+    AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailWriter, NewMail, NewMessage, RawData,
+};
 pub use domain::{ServingDomain, SystemDomain};
 pub use error::StoreError;
-pub use idle::UPKEEP_BATCH;
-pub use inbox::{InboxAccess, InboxQuestion, InboxScan, ScanRange};
+pub use idle::CLEANUP_BATCH;
+pub use inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange};
 pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
-pub use message::{MessageRow, RAW_PART_OCTETS, RawStart, StoredMessage};
+pub use message::{MessageRow, RAW_PART_BYTES, RawHead, StoredMessage};
 pub use migration::{Deviation, MigrationReport, SchemaError, SchemaFinding};
 pub use owned::{MailboxScan, TenantScan};
 pub use pro_mailbox::{ListedMailbox, TenantMailbox};
-pub use recipient::{MailboxFacts, RecipientFacts, RecipientQuery, RecipientReader};
+pub use recipient::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus};
 pub use resource::{
-    Declaration, Declared, DeclaredDomain, DeclaredMailbox, DeclaredSystemDomain, DeclaredTenant,
-    DeclaredToken, DeclaredWebhook, Epoch, MailboxOfObject, NotDeclared, Resource, ResourceIdentity,
-    ResourceKind, SystemDomainOfObject, TokenToDeclare, WebhookAsked,
+    CustomDomainDeclaration, DeclareError, DeclareOutcome, DeclareResult, Epoch, MailboxDeclaration,
+    ManagedMailbox, ManagedSystemDomain, ManagedToken, ManagedWebhook, Resource, ResourceIdentity,
+    ResourceKind, SystemDomainDeclaration, TenantDeclaration, TokenDeclaration, WebhookDeclaration,
 };
 pub use retention::{PURGE_BATCH, PartitionRange, USAGE_BATCH};
 pub use room::StoreUsage;
-pub use stream::{CHANGES_KEPT, Snapshot, StreamHead};
-pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUse};
-pub use tenant::{Share, Tenant, TenantChange, TenantDefaults};
-pub use token::{ApiToken, ENDED_TOKEN_KEPT, ListedToken, NewToken};
-pub use webhook::{DELIVERIES_KEPT, NewWebhook, Webhook, WebhookDelivery};
+pub use stream::{CHANGE_RETENTION, Snapshot, StreamHead};
+pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
+pub use tenant::{LimitUsage, Tenant, TenantChange, TenantDefaults};
+pub use token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken};
+pub use webhook::{DELIVERY_RETENTION, NewWebhook, Webhook, WebhookDelivery};
 pub use webhook_event::{
-    Attempt, ClaimedWebhook, Recorded, WEBHOOK_HOLD, WaitingEvent, WaitingEvents, WebhookBacklog,
+    ClaimedWebhook, DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, WEBHOOK_LEASE,
+    WebhookBacklog,
 };
 
 /// A connection that idled for longer is tried before it is used again.
@@ -105,7 +107,7 @@ impl Store {
     /// The same database over up to `max_connections` of its own: for what must not wait behind
     /// requests.
     #[must_use]
-    pub fn beside(&self, max_connections: u32) -> Self {
+    pub fn with_own_pool(&self, max_connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
         Self { pool: pool(options, max_connections) }
     }

@@ -101,17 +101,17 @@ pub(crate) fn class_of(hours: i16, id: Uuid) -> Result<RetentionClass, StoreErro
 }
 
 /// Octets of a part of a mail's compressed raw data; the last part may be shorter.
-pub const RAW_PART_OCTETS: i64 = 256 << 10;
+pub const RAW_PART_BYTES: i64 = 256 << 10;
 
 /// The beginning of a mail's raw data, and what must be known of it to read the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawStart {
+pub struct RawHead {
     /// Offset in the uncompressed data where the `for` clause goes.
     pub for_clause_offset: i32,
     /// Octets of the compressed data.
     pub stored_len: i64,
     /// Its first octets, compressed: as many as were asked for, or all.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// A message, and where its raw data begins.
@@ -120,17 +120,17 @@ pub struct StoredMessage {
     /// The message.
     pub row: MessageRow,
     /// `None` where the raw data is gone.
-    pub raw: Option<RawStart>,
+    pub raw: Option<RawHead>,
 }
 
 impl StoredMessage {
     pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let raw = match row.try_get("for_clause_offset")? {
             None => None,
-            Some(for_clause_offset) => Some(RawStart {
+            Some(for_clause_offset) => Some(RawHead {
                 for_clause_offset,
                 stored_len: row.try_get("stored_len")?,
-                octets: row.try_get("octets")?,
+                bytes: row.try_get("octets")?,
             }),
         };
         Ok(Self { row: MessageRow::from_row(row)?, raw })
@@ -295,8 +295,8 @@ impl Store {
         )
         .bind(row.class.hours())
         .bind(row.mail)
-        .bind(offset / RAW_PART_OCTETS)
-        .bind(offset % RAW_PART_OCTETS + 1)
+        .bind(offset / RAW_PART_BYTES)
+        .bind(offset % RAW_PART_BYTES + 1)
         .bind(len)
         .fetch_optional(self.pool())
         .await?)

@@ -30,9 +30,9 @@ impl Store {
     ///
     /// # Errors
     /// Postgres is away, or a row has a class that is none.
-    pub async fn live_classes(&self) -> Result<Vec<RetentionClass>, StoreError> {
+    pub async fn list_active_classes(&self) -> Result<Vec<RetentionClass>, StoreError> {
         let hours: Vec<i16> = sqlx::query_scalar(
-            "/* live_classes */ SELECT class FROM free_class UNION SELECT retention_hours FROM tenant \
+            "/* list_active_classes */ SELECT class FROM free_class UNION SELECT retention_hours FROM tenant \
              WHERE removed_at IS NULL ORDER BY 1",
         )
         .fetch_all(&self.pool)

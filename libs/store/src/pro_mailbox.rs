@@ -7,7 +7,7 @@ use sqlx::Row as _;
 use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
-use crate::change::Refused;
+use crate::change::ChangeError;
 use crate::page::rows_before;
 use crate::row::time;
 use crate::{Store, StoreError};
@@ -121,7 +121,7 @@ impl Store {
         tenant: Uuid,
         id: Uuid,
         password_hash: &str,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), ChangeError>, StoreError> {
         let managed_by: Option<String> = sqlx::query_scalar(
             "/* reset_mailbox_password */
             WITH found AS (
@@ -138,6 +138,6 @@ impl Store {
         .bind(password_hash)
         .fetch_optional(self.pool())
         .await?;
-        Refused::unless_changed(managed_by.as_deref(), "mailbox", id)
+        ChangeError::unless_changed(managed_by.as_deref(), "mailbox", id)
     }
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 
 use crate::delivery::reserved_code;
 use crate::{Store, StoreError};
@@ -15,15 +15,15 @@ use crate::{Store, StoreError};
 pub struct RecipientQuery<'a> {
     /// The recipient.
     pub address: &'a RecipientAddress,
-    /// Whether the room of its mailbox is of interest, because a size was declared.
-    pub room: bool,
+    /// Whether to answer how much of its mailbox's quota is left: a size was declared.
+    pub with_quota_left: bool,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
 }
 
 /// What is known of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecipientFacts {
+pub enum RecipientStatus {
     /// No domain row of that name serves.
     NotServed,
     /// The domain serves.
@@ -35,13 +35,13 @@ pub enum RecipientFacts {
         /// The tenant that would own the mail is suspended.
         suspended: bool,
         /// The mailbox that the address belongs to.
-        mailbox: MailboxFacts,
+        mailbox: RecipientMailbox,
     },
 }
 
 /// The mailbox of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailboxFacts {
+pub enum RecipientMailbox {
     /// There is none.
     Absent,
     /// It was removed, and its address is held.
@@ -49,11 +49,11 @@ pub enum MailboxFacts {
     /// It receives.
     Present {
         /// Octets left in its quota, where they were asked for.
-        room: Option<i64>,
+        quota_left: Option<i64>,
     },
 }
 
-/// One row of the answer: system, shared inboxes, suspended, mailbox (live or held), room.
+/// One row of the answer: system, shared inboxes, suspended, mailbox (live or held), quota_left.
 type Row = (Option<bool>, Option<bool>, bool, Option<bool>, Option<i64>);
 
 /// A connection of its own for questions at RCPT, opened when it is needed.
@@ -77,7 +77,7 @@ impl RecipientReader {
         &mut self,
         queries: &[RecipientQuery<'_>],
         now: Timestamp,
-    ) -> Result<Vec<RecipientFacts>, StoreError> {
+    ) -> Result<Vec<RecipientStatus>, StoreError> {
         let kept = self.connection.is_some();
         match self.try_find(queries, now).await {
             // A connection that was kept may have broken meanwhile: that is no answer.
@@ -90,7 +90,7 @@ impl RecipientReader {
         &mut self,
         queries: &[RecipientQuery<'_>],
         now: Timestamp,
-    ) -> Result<Vec<RecipientFacts>, StoreError> {
+    ) -> Result<Vec<RecipientStatus>, StoreError> {
         // Kept only after an answer: one that failed, or whose caller lost patience, may be
         // broken.
         let mut connection = match self.connection.take() {
@@ -111,25 +111,25 @@ async fn find_recipients(
     connection: &mut PoolConnection<Postgres>,
     queries: &[RecipientQuery<'_>],
     now: Timestamp,
-) -> Result<Vec<RecipientFacts>, StoreError> {
+) -> Result<Vec<RecipientStatus>, StoreError> {
     let domains: Vec<&str> = queries.iter().map(|query| query.address.domain()).collect();
     let bases: Vec<&str> = queries.iter().map(|query| query.address.base_local_part()).collect();
-    let rooms: Vec<bool> = queries.iter().map(|query| query.room).collect();
+    let with_quota_left: Vec<bool> = queries.iter().map(|query| query.with_quota_left).collect();
     let reserved: Vec<i16> =
         queries.iter().map(|query| reserved_code(query.address, query.reserved)).collect();
     let rows: Vec<Row> = sqlx::query_as(
         "/* find_recipients */
         SELECT o.is_system, o.shared_inboxes, o.suspended IS TRUE,
                CASE WHEN o.mailbox IS NOT NULL THEN NOT o.on_hold END,
-               CASE WHEN q.room AND NOT o.on_hold THEN o.quota - mailbox_used(o.mailbox, $5) END
+               CASE WHEN q.with_quota_left AND NOT o.on_hold THEN o.quota - mailbox_used(o.mailbox, $5) END
         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::smallint[])
-             WITH ORDINALITY AS q (domain, local_part, room, reserved, ord)
+             WITH ORDINALITY AS q (domain, local_part, with_quota_left, reserved, ord)
         LEFT JOIN LATERAL address_owner(q.domain, q.local_part, q.reserved, $5) o ON true
         ORDER BY q.ord",
     )
     .bind(&domains)
     .bind(&bases)
-    .bind(&rooms)
+    .bind(&with_quota_left)
     .bind(&reserved)
     .bind(now.to_sqlx())
     .fetch_all(&mut **connection)
@@ -153,15 +153,15 @@ impl Store {
     }
 }
 
-fn facts((system, shared_inboxes, suspended, mailbox, room): Row) -> RecipientFacts {
+fn facts((system, shared_inboxes, suspended, mailbox, quota_left): Row) -> RecipientStatus {
     let Some(shared_inboxes) = shared_inboxes else {
-        return RecipientFacts::NotServed;
+        return RecipientStatus::NotServed;
     };
     let system = system == Some(true);
     let mailbox = match mailbox {
-        None => MailboxFacts::Absent,
-        Some(false) => MailboxFacts::Held,
-        Some(true) => MailboxFacts::Present { room },
+        None => RecipientMailbox::Absent,
+        Some(false) => RecipientMailbox::Held,
+        Some(true) => RecipientMailbox::Present { quota_left },
     };
-    RecipientFacts::Served { system, shared_inboxes: shared_inboxes || !system, suspended, mailbox }
+    RecipientStatus::Served { system, shared_inboxes: shared_inboxes || !system, suspended, mailbox }
 }

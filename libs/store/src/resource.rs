@@ -27,12 +27,12 @@ use crate::row::optional_time;
 use crate::stream::Snapshot;
 use crate::{Store, StoreError};
 
-pub use api_token::{DeclaredToken, TokenToDeclare};
-pub use custom_domain::DeclaredDomain;
-pub use mailbox::{DeclaredMailbox, MailboxOfObject};
-pub use system_domain::{DeclaredSystemDomain, SystemDomainOfObject};
-pub use tenant::DeclaredTenant;
-pub use webhook::{DeclaredWebhook, WebhookAsked};
+pub use api_token::{ManagedToken, TokenDeclaration};
+pub use custom_domain::CustomDomainDeclaration;
+pub use mailbox::{MailboxDeclaration, ManagedMailbox};
+pub use system_domain::{ManagedSystemDomain, SystemDomainDeclaration};
+pub use tenant::TenantDeclaration;
+pub use webhook::{ManagedWebhook, WebhookDeclaration};
 
 /// What an operator that leads writes under. A statement of an earlier leader fails with
 /// [`StoreError::Fenced`].
@@ -90,38 +90,38 @@ pub struct Resource {
 
 /// What became of a row that an object declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Declared {
+pub enum DeclareOutcome {
     /// It was made.
     Created,
     /// It was there, and is the object's from now on.
     Adopted,
     /// It is the object's, and what the object says.
-    Kept,
+    Existing,
     /// It was withheld, and begins anew.
     Restored,
 }
 
 /// Why an object has no row, or not the one that it declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotDeclared {
+pub enum DeclareError {
     /// A tenant of that name is there.
     NameTaken,
     /// There is no such tenant, or another object manages it.
     NotAdoptable,
     /// Another object manages it.
-    Taken,
+    ManagedByAnother,
     /// It was made over HTTP, and is not to be adopted.
-    Exists,
+    NotAdopted,
     /// The row is of another tenant than the object refers to now.
-    TenantReplaced,
+    TenantChanged,
     /// The tenant is suspended or gone.
     TenantDisabled,
     /// The tenant has as many as it may.
     LimitReached,
     /// The domain is equal to, above or below a system domain.
-    SystemDomain,
+    OverlapsSystemDomain,
     /// The domain is equal to, above or below a pending or verified custom domain.
-    CustomDomain,
+    OverlapsCustomDomain,
     /// The domain does not serve, or not this tenant.
     NoSuchDomain,
     /// The address is in use or held.
@@ -129,26 +129,26 @@ pub enum NotDeclared {
 }
 
 /// What came of declaring a row.
-pub type Declaration = Result<Declared, NotDeclared>;
+pub type DeclareResult = Result<DeclareOutcome, DeclareError>;
 
 /// What the answer `word` of a function of the schema means.
-fn declaration(function: &'static str, word: &str) -> Result<Declaration, StoreError> {
+fn declare_result(function: &'static str, word: &str) -> Result<DeclareResult, StoreError> {
     Ok(match word {
-        "created" => Ok(Declared::Created),
-        "adopted" => Ok(Declared::Adopted),
-        "kept" => Ok(Declared::Kept),
-        "restored" => Ok(Declared::Restored),
-        "name_taken" => Err(NotDeclared::NameTaken),
-        "not_adoptable" => Err(NotDeclared::NotAdoptable),
-        "taken" => Err(NotDeclared::Taken),
-        "exists" => Err(NotDeclared::Exists),
-        "tenant_replaced" => Err(NotDeclared::TenantReplaced),
-        "tenant_disabled" => Err(NotDeclared::TenantDisabled),
-        "limit_reached" => Err(NotDeclared::LimitReached),
-        "system_domain" => Err(NotDeclared::SystemDomain),
-        "custom_domain" => Err(NotDeclared::CustomDomain),
-        "no_such_domain" => Err(NotDeclared::NoSuchDomain),
-        "address_taken" => Err(NotDeclared::AddressTaken),
+        "created" => Ok(DeclareOutcome::Created),
+        "adopted" => Ok(DeclareOutcome::Adopted),
+        "existing" => Ok(DeclareOutcome::Existing),
+        "restored" => Ok(DeclareOutcome::Restored),
+        "name_taken" => Err(DeclareError::NameTaken),
+        "not_adoptable" => Err(DeclareError::NotAdoptable),
+        "managed_by_another" => Err(DeclareError::ManagedByAnother),
+        "not_adopted" => Err(DeclareError::NotAdopted),
+        "tenant_changed" => Err(DeclareError::TenantChanged),
+        "tenant_disabled" => Err(DeclareError::TenantDisabled),
+        "limit_reached" => Err(DeclareError::LimitReached),
+        "overlaps_system_domain" => Err(DeclareError::OverlapsSystemDomain),
+        "overlaps_custom_domain" => Err(DeclareError::OverlapsCustomDomain),
+        "no_such_domain" => Err(DeclareError::NoSuchDomain),
+        "address_taken" => Err(DeclareError::AddressTaken),
         _ => return Err(StoreError::unknown_word(function, word)),
     })
 }
@@ -201,9 +201,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn take_epoch(&self) -> Result<Epoch, StoreError> {
+    pub async fn acquire_epoch(&self) -> Result<Epoch, StoreError> {
         let epoch =
-            sqlx::query_scalar("/* take_epoch */ UPDATE operator SET epoch = epoch + 1 RETURNING epoch")
+            sqlx::query_scalar("/* acquire_epoch */ UPDATE operator SET epoch = epoch + 1 RETURNING epoch")
                 .fetch_one(self.pool())
                 .await?;
         Ok(Epoch(epoch))
@@ -265,7 +265,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn changed_resources(
+    pub async fn list_changed_resources(
         &self,
         last: Option<&Snapshot>,
     ) -> Result<(Vec<ResourceIdentity>, Snapshot), StoreError> {
@@ -273,7 +273,7 @@ impl Store {
         if head.changed.is_empty() {
             return Ok((Vec::new(), head.snapshot));
         }
-        let rows = sqlx::query("/* changed_resources */ SELECT * FROM resource WHERE row_id = ANY ($1)")
+        let rows = sqlx::query("/* list_changed_resources */ SELECT * FROM resource WHERE row_id = ANY ($1)")
             .bind(&head.changed)
             .fetch_all(self.pool())
             .await?;
@@ -336,14 +336,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn record_missing_resource(
+    pub async fn record_missing_since(
         &self,
         epoch: Epoch,
         uid: Uuid,
         since: Option<Timestamp>,
     ) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* record_missing_resource */",
+            "/* record_missing_since */",
             " UPDATE resource SET missing_since = $3 WHERE (SELECT held FROM epoch) AND uid = $2"
         ))
         .bind(epoch.0)

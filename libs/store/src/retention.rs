@@ -81,9 +81,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn forget_usage(&self, partition: PartitionRange) -> Result<u64, StoreError> {
+    pub async fn delete_expired_usage(&self, partition: PartitionRange) -> Result<u64, StoreError> {
         let deleted = sqlx::query(
-            "/* forget_usage */
+            "/* delete_expired_usage */
             DELETE FROM usage WHERE ctid = ANY (ARRAY(
                 SELECT ctid FROM usage WHERE class = $1 AND starts = $2 LIMIT $3))",
         )

@@ -13,7 +13,7 @@ pub struct StoreUsage {
     /// In all shared inboxes.
     pub shared: u64,
     /// In all.
-    pub whole: u64,
+    pub total: u64,
 }
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
     /// # Errors
     /// Postgres is away.
     pub async fn store_usage(&self, now: Timestamp) -> Result<StoreUsage, StoreError> {
-        let (shared, whole): (i64, i64) = sqlx::query_as(
+        let (shared, total): (i64, i64) = sqlx::query_as(
             "/* store_usage */
             SELECT coalesce(sum(shared_bytes), 0)::bigint, coalesce(sum(bytes), 0)::bigint
             FROM message_partition WHERE ends > $1 - make_interval(hours => class)",
@@ -30,7 +30,7 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(&self.pool)
         .await?;
-        Ok(StoreUsage { shared: shared.max(0).cast_unsigned(), whole: whole.max(0).cast_unsigned() })
+        Ok(StoreUsage { shared: shared.max(0).cast_unsigned(), total: total.max(0).cast_unsigned() })
     }
 
     /// Octets of the unexpired messages in one shared inbox.
@@ -46,7 +46,7 @@ impl Store {
                    AND id >= time_id($3 - make_interval(hours => f.class))) m",
         )
         .bind(inbox)
-        .bind(id::SHARED)
+        .bind(id::SHARED_OWNER)
         .bind(now.to_sqlx())
         .fetch_one(&self.pool)
         .await?;

@@ -35,15 +35,15 @@ static LIST_ARRIVALS: LazyLock<String> = LazyLock::new(|| {
     format!("/* list_arrivals */ {arms}")
 });
 
-const LIST_ARRIVED: &str = "/* list_arrived */
+const LIST_ARRIVED: &str = "/* list_messages_by_id */
     SELECT m.* FROM visible_message m
     WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)";
 
 /// How long a change is kept in the feed: whoever has not looked for longer does not know what
 /// changed.
-pub const CHANGES_KEPT: Duration = Duration::from_secs(10 * 60);
+pub const CHANGE_RETENTION: Duration = Duration::from_secs(10 * 60);
 
-const FORGET_CHANGES: &str = "/* forget_changes */
+const FORGET_CHANGES: &str = "/* delete_old_changes */
     DELETE FROM change WHERE changed_at < now() - make_interval(secs => $1) /* lease */";
 
 /// What a poll of the stream saw.
@@ -91,8 +91,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn forget_changes(&self) -> Result<u64, StoreError> {
-        let kept = CHANGES_KEPT.as_secs_f64();
+    pub async fn delete_old_changes(&self) -> Result<u64, StoreError> {
+        let kept = CHANGE_RETENTION.as_secs_f64();
         Ok(sqlx::query(FORGET_CHANGES).bind(kept).execute(self.pool()).await?.rows_affected())
     }
 
@@ -120,7 +120,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_arrived(
+    pub async fn list_messages_by_id(
         &self,
         class: RetentionClass,
         ids: &[Uuid],

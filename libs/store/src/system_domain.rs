@@ -13,7 +13,7 @@ use crate::{Store, StoreError};
 
 /// A system domain that serves, and how it is used.
 #[derive(Debug, Clone)]
-pub struct SystemDomainUse {
+pub struct SystemDomainUsage {
     /// Its id.
     pub id: Uuid,
     /// Its name, as A-labels.
@@ -38,9 +38,9 @@ pub enum SystemDomainAddition {
     /// It serves now; one that was removed has its held addresses still.
     Added,
     /// It did already, and stays as it was.
-    Serves,
+    AlreadyServes,
     /// A pending or verified custom domain of this name is equal to it, above or below it.
-    Meets(String),
+    Overlaps(String),
 }
 
 /// What came of removing a system domain.
@@ -49,24 +49,24 @@ pub enum SystemDomainRemoval {
     /// It serves no longer. Its addresses stay held.
     Removed,
     /// There is none of that name.
-    Unknown,
+    NotFound,
     /// It is the only one.
-    Only,
+    LastOne,
     /// It is the default one.
-    Default,
+    IsDefault,
     /// So many mailboxes use it.
-    Used(i64),
+    InUse(i64),
 }
 
 impl SystemDomainRemoval {
     /// What the answer of a function of the schema means.
     pub(crate) fn from_row(function: &'static str, row: &PgRow) -> Result<Self, StoreError> {
-        Ok(match row.try_get("o_verdict")? {
+        Ok(match row.try_get("o_outcome")? {
             "removed" => Self::Removed,
-            "unknown" => Self::Unknown,
-            "only" => Self::Only,
-            "default" => Self::Default,
-            "used" => Self::Used(row.try_get("o_mailboxes")?),
+            "not_found" => Self::NotFound,
+            "last_one" => Self::LastOne,
+            "is_default" => Self::IsDefault,
+            "in_use" => Self::InUse(row.try_get("o_mailboxes")?),
             word => return Err(StoreError::unknown_word(function, word)),
         })
     }
@@ -77,9 +77,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_system_domain_uses(&self) -> Result<Vec<SystemDomainUse>, StoreError> {
+    pub async fn list_system_domain_usage(&self) -> Result<Vec<SystemDomainUsage>, StoreError> {
         let rows = sqlx::query(
-            "/* list_system_domain_uses */
+            "/* list_system_domain_usage */
             SELECT d.id, d.name, d.is_default, d.sort_order, d.shared_inboxes, d.created_at, d.managed_by,
                    (SELECT count(*) FROM mailbox b WHERE b.domain = d.id AND b.removed_at IS NULL) AS mailboxes
             FROM domain d WHERE d.tenant IS NULL AND d.serves ORDER BY d.sort_order, d.name",
@@ -89,7 +89,7 @@ impl Store {
         rows.iter()
             .map(|row| {
                 let id = row.try_get("id")?;
-                Ok(SystemDomainUse {
+                Ok(SystemDomainUsage {
                     id,
                     name: row.try_get("name")?,
                     is_default: row.try_get("is_default")?,
@@ -117,7 +117,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<SystemDomainAddition, StoreError> {
         let row = sqlx::query(
-            "/* add_system_domain */ SELECT o_id, o_met FROM add_system_domain($1, $2, $3, $4, $5)",
+            "/* add_system_domain */ SELECT o_id, o_overlapping FROM add_system_domain($1, $2, $3, $4, $5)",
         )
         .bind(new_id(now))
         .bind(name)
@@ -126,11 +126,11 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        if let Some(met) = row.try_get("o_met")? {
-            return Ok(SystemDomainAddition::Meets(met));
+        if let Some(name) = row.try_get("o_overlapping")? {
+            return Ok(SystemDomainAddition::Overlaps(name));
         }
         let added: Option<Uuid> = row.try_get("o_id")?;
-        Ok(if added.is_some() { SystemDomainAddition::Added } else { SystemDomainAddition::Serves })
+        Ok(if added.is_some() { SystemDomainAddition::Added } else { SystemDomainAddition::AlreadyServes })
     }
 
     /// Changes a system domain; `None` leaves it as it is. `false` where there is none of that
@@ -183,7 +183,7 @@ impl Store {
     ) -> Result<SystemDomainRemoval, StoreError> {
         let row = sqlx::query(
             "/* remove_system_domain */
-            SELECT o_verdict, o_mailboxes FROM remove_system_domain($1, $2, $3, $4)",
+            SELECT o_outcome, o_mailboxes FROM remove_system_domain($1, $2, $3, $4)",
         )
         .bind(name)
         .bind(with_mailboxes)

@@ -38,7 +38,7 @@ impl TenantDefaults {
 
 /// How much of something a tenant has, of how much it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct LimitUsage {
     /// What there is.
     pub used: i64,
     /// What new ones are refused at.
@@ -57,13 +57,13 @@ pub struct Tenant {
     /// Retention of its new mail.
     pub retention: RetentionClass,
     /// Mailboxes.
-    pub mailboxes: Share,
+    pub mailboxes: LimitUsage,
     /// Custom domains.
-    pub domains: Share,
+    pub domains: LimitUsage,
     /// Webhooks.
-    pub webhooks: Share,
+    pub webhooks: LimitUsage,
     /// API tokens that are neither revoked nor expired.
-    pub tokens: Share,
+    pub tokens: LimitUsage,
     /// Octets of a new mailbox.
     pub mailbox_bytes: i64,
     /// Octets of mail that it has; what is expiring or being deleted just now counts.
@@ -94,8 +94,8 @@ pub struct TenantChange {
 impl Tenant {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let id = row.try_get("id")?;
-        let share = |used, limit| -> Result<Share, StoreError> {
-            Ok(Share { used: row.try_get(used)?, limit: row.try_get(limit)? })
+        let share = |used, limit| -> Result<LimitUsage, StoreError> {
+            Ok(LimitUsage { used: row.try_get(used)?, limit: row.try_get(limit)? })
         };
         let retention = RetentionClass::try_from(row.try_get::<i16, _>("retention_hours")?);
         Ok(Self {
@@ -254,9 +254,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn suspend_tenant(&self, id: Uuid, suspended: bool) -> Result<bool, StoreError> {
+    pub async fn set_tenant_suspended(&self, id: Uuid, suspended: bool) -> Result<bool, StoreError> {
         let changed = sqlx::query(
-            "/* suspend_tenant */ UPDATE tenant SET suspended = $2 WHERE id = $1 AND removed_at IS NULL",
+            "/* set_tenant_suspended */ UPDATE tenant SET suspended = $2 WHERE id = $1 AND removed_at IS NULL",
         )
         .bind(id)
         .bind(suspended)

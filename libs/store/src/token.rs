@@ -9,13 +9,13 @@ use tempmail_model::limits::PAGE_SIZE;
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use uuid::Uuid;
 
-use crate::change::{Creation, Refused};
+use crate::change::{ChangeError, CreateOutcome};
 use crate::page::rows_before;
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
 /// How long a token that was revoked or has expired is still listed.
-pub const ENDED_TOKEN_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A token with what its tenant lets it do; whether it may act is the caller's to judge.
 #[derive(Debug, Clone)]
@@ -198,7 +198,7 @@ impl Store {
         id: Uuid,
         new: NewToken<'_>,
         now: Timestamp,
-    ) -> Result<Creation, StoreError> {
+    ) -> Result<CreateOutcome, StoreError> {
         let word: String =
             sqlx::query_scalar("/* create_token */ SELECT create_token($1, $2, $3, $4, $5, $6, $7, $8, $9)")
                 .bind(id)
@@ -212,11 +212,11 @@ impl Store {
                 .bind(new.expires_at.map(|at| at.to_sqlx()))
                 .fetch_one(self.pool())
                 .await?;
-        Creation::from_word("create_token", &word)
+        CreateOutcome::from_word("create_token", &word)
     }
 
     /// A page (from 1, 30 tokens) of a tenant's active tokens, newest first: of one kind, or of both.
-    /// Those that ended are among them for [`ENDED_TOKEN_KEPT`].
+    /// Those that ended are among them for [`ENDED_TOKEN_RETENTION`].
     ///
     /// # Errors
     /// [`StoreError`].
@@ -236,7 +236,7 @@ impl Store {
         )
         .bind(tenant)
         .bind(kind.map(TokenKind::as_str))
-        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
         .bind(rows_before(page))
         .bind(PAGE_SIZE)
         .fetch_all(self.pool())
@@ -254,7 +254,7 @@ impl Store {
         id: Uuid,
         kind: Option<TokenKind>,
         now: Timestamp,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), ChangeError>, StoreError> {
         let managed_by: Option<String> = sqlx::query_scalar(
             "/* revoke_token */
             WITH found AS (
@@ -272,13 +272,13 @@ impl Store {
         .bind(tenant)
         .bind(kind.map(TokenKind::as_str))
         .bind(now.to_sqlx())
-        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
         .fetch_optional(self.pool())
         .await?;
-        Refused::unless_changed(managed_by.as_deref(), "api_token", id)
+        ChangeError::unless_changed(managed_by.as_deref(), "api_token", id)
     }
 
-    /// Deletes the tokens that ended [`ENDED_TOKEN_KEPT`] ago or earlier. Returns how many.
+    /// Deletes the tokens that ended [`ENDED_TOKEN_RETENTION`] ago or earlier. Returns how many.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -288,7 +288,7 @@ impl Store {
             DELETE FROM api_token
             WHERE (revoked_at IS NOT NULL OR expires_at IS NOT NULL) AND coalesce(revoked_at, expires_at) <= $1",
         )
-        .bind((now - ENDED_TOKEN_KEPT).to_sqlx())
+        .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
         .execute(self.pool())
         .await?;
         Ok(deleted.rows_affected())

@@ -8,13 +8,13 @@ use tempmail_model::id::{id_time, lowest_id};
 use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
-use crate::change::{Creation, Refused};
+use crate::change::{ChangeError, CreateOutcome};
 use crate::page::rows_before;
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
 /// How long an attempt at delivery is listed.
-pub const DELIVERIES_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub const DELIVERY_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A webhook without its secret.
 #[derive(Debug, Clone)]
@@ -108,7 +108,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn create_webhook(&self, new: NewWebhook<'_>, now: Timestamp) -> Result<Creation, StoreError> {
+    pub async fn create_webhook(
+        &self,
+        new: NewWebhook<'_>,
+        now: Timestamp,
+    ) -> Result<CreateOutcome, StoreError> {
         let word: String =
             sqlx::query_scalar("/* create_webhook */ SELECT create_webhook($1, $2, $3, $4, $5, $6)")
                 .bind(new.id)
@@ -119,7 +123,7 @@ impl Store {
                 .bind(now.to_sqlx())
                 .fetch_one(self.pool())
                 .await?;
-        Creation::from_word("create_webhook", &word)
+        CreateOutcome::from_word("create_webhook", &word)
     }
 
     /// A page (from 1, 30 webhooks) of a tenant's webhooks, newest first.
@@ -145,7 +149,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete_webhook(&self, tenant: Uuid, id: Uuid) -> Result<Result<(), Refused>, StoreError> {
+    pub async fn delete_webhook(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+    ) -> Result<Result<(), ChangeError>, StoreError> {
         let managed_by: Option<String> = sqlx::query_scalar(
             "/* delete_webhook */
             WITH found AS (
@@ -159,7 +167,7 @@ impl Store {
         .bind(tenant)
         .fetch_optional(self.pool())
         .await?;
-        Refused::unless_changed(managed_by.as_deref(), "webhook", id)
+        ChangeError::unless_changed(managed_by.as_deref(), "webhook", id)
     }
 
     /// Gives a webhook of a tenant another secret (sealed for it) and forgets its failures, also
@@ -173,7 +181,7 @@ impl Store {
         id: Uuid,
         secret: &[u8],
         now: Timestamp,
-    ) -> Result<Result<(), Refused>, StoreError> {
+    ) -> Result<Result<(), ChangeError>, StoreError> {
         let managed_by: Option<String> = sqlx::query_scalar(
             "/* rotate_webhook_secret */
             WITH found AS (
@@ -190,10 +198,10 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_optional(self.pool())
         .await?;
-        Refused::unless_changed(managed_by.as_deref(), "webhook", id)
+        ChangeError::unless_changed(managed_by.as_deref(), "webhook", id)
     }
 
-    /// The last `limit` attempts of a tenant's webhook within [`DELIVERIES_KEPT`], newest first;
+    /// The last `limit` attempts of a tenant's webhook within [`DELIVERY_RETENTION`], newest first;
     /// `None` where the tenant has no such webhook.
     ///
     /// # Errors
@@ -218,7 +226,7 @@ impl Store {
         )
         .bind(webhook)
         .bind(tenant)
-        .bind(lowest_id(now - DELIVERIES_KEPT))
+        .bind(lowest_id(now - DELIVERY_RETENTION))
         .bind(limit)
         .fetch_all(self.pool())
         .await?;

@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use crate::message::MessageRow;
 use crate::row::optional_time;
-use crate::{DELIVERIES_KEPT, Store, StoreError};
+use crate::{DELIVERY_RETENTION, Store, StoreError};
 
 /// How long a process has a webhook in hand, unless it says again that it has.
-pub const WEBHOOK_HOLD: Duration = Duration::from_secs(15);
+pub const WEBHOOK_LEASE: Duration = Duration::from_secs(15);
 
 /// Every webhook with waiting events is found by one step in their index, the first one from the nil
 /// UUID, which none has. Whoever was served longest ago comes first. What the process has and does not
@@ -42,13 +42,13 @@ const CLAIM_WEBHOOKS: &str = "/* claim_webhooks */
     FROM chosen c WHERE w.id = c.id
     RETURNING w.id, w.failure_count > 0 AS failing";
 
-const HOLD_WEBHOOKS: &str = "/* hold_webhooks */
+const HOLD_WEBHOOKS: &str = "/* renew_webhook_leases */
     UPDATE webhook SET lease_expires_at = now() + $3 * interval '1 second' /* lease */
     WHERE id = ANY ($2) AND lease_holder = $1";
 
 /// Where the domain of a mailbox does not serve just now, its events wait; so do all while the
 /// tenant is suspended, or while the webhook's owner does not have its secret.
-const LIST_WAITING_EVENTS: &str = "/* list_waiting_events */
+const LIST_WAITING_EVENTS: &str = "/* list_pending_events */
     SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.*
     FROM webhook w JOIN tenant t ON t.id = w.tenant AND NOT t.suspended
     LEFT JOIN LATERAL (
@@ -65,19 +65,19 @@ const LIST_WAITING_EVENTS: &str = "/* list_waiting_events */
     WHERE w.id = $1 AND w.lease_holder = $2 AND w.status = 'active' AND w.active
     ORDER BY e.seq";
 
-const DROP_EVENTS: &str = "/* drop_events */
+const DROP_EVENTS: &str = "/* delete_events */
     DELETE FROM webhook_event WHERE webhook = $1 AND seq = ANY ($2)";
 
-const RELEASE_WEBHOOK: &str = "/* release_webhook */
+const RELEASE_WEBHOOK: &str = "/* release_webhook_lease */
     UPDATE webhook SET lease_holder = NULL, lease_expires_at = now(), /* lease */
                        due_at = greatest(due_at, coalesce($3, due_at))
     WHERE id = $1 AND lease_holder = $2";
 
-const RELEASE_WEBHOOKS: &str = "/* release_webhooks */
+const RELEASE_WEBHOOKS: &str = "/* release_webhook_leases */
     UPDATE webhook SET lease_holder = NULL, lease_expires_at = now() WHERE lease_holder = $1 /* lease */";
 
 /// Of webhooks that get no events any more, and of messages that have expired.
-const FORGET_EVENTS: &str = "/* forget_events */
+const FORGET_EVENTS: &str = "/* delete_stale_events */
     DELETE FROM webhook_event e
     WHERE NOT EXISTS (SELECT FROM webhook w WHERE w.id = e.webhook AND w.status = 'active')
        OR e.message < time_id($1 - make_interval(hours => e.class))";
@@ -105,24 +105,24 @@ pub struct ClaimedWebhook {
 
 /// What waits for a webhook that a process has in hand.
 #[derive(Debug, Clone)]
-pub struct WaitingEvents {
+pub struct PendingEvents {
     /// Where they go.
     pub url: String,
     /// What signs them, sealed for the webhook.
     pub secret: Vec<u8>,
     /// Oldest first.
-    pub events: Vec<WaitingEvent>,
+    pub events: Vec<PendingEvent>,
     /// Events whose mail is gone.
-    pub gone: Vec<i64>,
+    pub without_message: Vec<i64>,
     /// Whether some wait for a domain that does not serve.
-    pub held: bool,
+    pub blocked: bool,
     /// The last event that was looked at; `None` where there was none.
     pub last: Option<i64>,
 }
 
 /// An event that waits.
 #[derive(Debug, Clone)]
-pub struct WaitingEvent {
+pub struct PendingEvent {
     /// Its place among those of the webhook.
     pub seq: i64,
     /// Its id, without `evt_`.
@@ -144,7 +144,7 @@ pub struct WebhookBacklog {
 
 /// One attempt, as it ended.
 #[derive(Debug, Clone)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// Id of the record, which tells when the attempt ended.
     pub id: Uuid,
     /// Which event.
@@ -153,8 +153,8 @@ pub struct Attempt {
     pub seq: i64,
     /// Which one it was for its event, from 1.
     pub number: i32,
-    /// When it began.
-    pub began: Timestamp,
+    /// When it started_at.
+    pub started_at: Timestamp,
     /// Status of the answer; 0 where there was none.
     pub status_code: i32,
     /// Why it failed; `None` where it did not.
@@ -167,7 +167,7 @@ pub struct Attempt {
 
 /// What came of recording attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordOutcome {
     /// The webhook goes on.
     Active,
     /// That was one failure too many: it gets nothing any more.
@@ -196,7 +196,7 @@ impl Store {
             .bind(now.to_sqlx())
             .bind(healthy)
             .bind(failing)
-            .bind(WEBHOOK_HOLD.as_secs_f64())
+            .bind(WEBHOOK_LEASE.as_secs_f64())
             .bind(in_hand)
             .fetch_all(self.pool())
             .await?;
@@ -209,11 +209,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn hold_webhooks(&self, holder: Uuid, webhooks: &[Uuid]) -> Result<(), StoreError> {
+    pub async fn renew_webhook_leases(&self, holder: Uuid, webhooks: &[Uuid]) -> Result<(), StoreError> {
         sqlx::query(HOLD_WEBHOOKS)
             .bind(holder)
             .bind(webhooks)
-            .bind(WEBHOOK_HOLD.as_secs_f64())
+            .bind(WEBHOOK_LEASE.as_secs_f64())
             .execute(self.pool())
             .await?;
         Ok(())
@@ -224,14 +224,14 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn list_waiting_events(
+    pub async fn list_pending_events(
         &self,
         webhook: Uuid,
         holder: Uuid,
         after: i64,
         limit: i64,
         now: Timestamp,
-    ) -> Result<Option<WaitingEvents>, StoreError> {
+    ) -> Result<Option<PendingEvents>, StoreError> {
         let rows = sqlx::query(LIST_WAITING_EVENTS)
             .bind(webhook)
             .bind(holder)
@@ -241,21 +241,21 @@ impl Store {
             .fetch_all(self.pool())
             .await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let mut waiting = WaitingEvents {
+        let mut waiting = PendingEvents {
             url: first.try_get("url")?,
             secret: first.try_get("secret")?,
             events: Vec::new(),
-            gone: Vec::new(),
-            held: false,
+            without_message: Vec::new(),
+            blocked: false,
             last: None,
         };
         for row in &rows {
             let Some(seq) = row.try_get("event_seq")? else { break };
             waiting.last = Some(seq);
             match row.try_get::<Option<bool>, _>("serves")? {
-                None => waiting.gone.push(seq),
-                Some(false) => waiting.held = true,
-                Some(true) => waiting.events.push(WaitingEvent {
+                None => waiting.without_message.push(seq),
+                Some(false) => waiting.blocked = true,
+                Some(true) => waiting.events.push(PendingEvent {
                     seq,
                     id: row.try_get("event_id")?,
                     attempts: row.try_get("attempts")?,
@@ -270,7 +270,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn drop_events(&self, webhook: Uuid, events: &[i64]) -> Result<(), StoreError> {
+    pub async fn delete_events(&self, webhook: Uuid, events: &[i64]) -> Result<(), StoreError> {
         sqlx::query(DROP_EVENTS).bind(webhook).bind(events).execute(self.pool()).await?;
         Ok(())
     }
@@ -284,10 +284,10 @@ impl Store {
         &self,
         webhook: Uuid,
         holder: Uuid,
-        attempts: &[Attempt],
+        attempts: &[DeliveryAttempt],
         gaps: &[SignedDuration],
         now: Timestamp,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let seconds = |duration: SignedDuration| duration.as_secs_f64();
         let word: String = sqlx::query_scalar(
             "/* record_deliveries */
@@ -303,7 +303,7 @@ impl Store {
         .bind(attempts.iter().map(|attempt| attempt.seq).collect::<Vec<_>>())
         .bind(attempts.iter().map(|attempt| attempt.event).collect::<Vec<_>>())
         .bind(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.began.to_sqlx()).collect::<Vec<_>>())
+        .bind(attempts.iter().map(|attempt| attempt.started_at.to_sqlx()).collect::<Vec<_>>())
         .bind(attempts.iter().map(|attempt| attempt.id).collect::<Vec<_>>())
         .bind(attempts.iter().map(|attempt| attempt.status_code).collect::<Vec<_>>())
         .bind(attempts.iter().map(|attempt| attempt.error).collect::<Vec<_>>())
@@ -312,9 +312,9 @@ impl Store {
         .fetch_one(self.pool())
         .await?;
         match word.as_str() {
-            "active" => Ok(Recorded::Active),
-            "disabled" => Ok(Recorded::Disabled),
-            "fenced" => Ok(Recorded::Fenced),
+            "active" => Ok(RecordOutcome::Active),
+            "disabled" => Ok(RecordOutcome::Disabled),
+            "fenced" => Ok(RecordOutcome::Fenced),
             _ => Err(StoreError::Inconsistent { table: "webhook", column: "status", id: webhook }),
         }
     }
@@ -323,7 +323,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn release_webhook(
+    pub async fn release_webhook_lease(
         &self,
         webhook: Uuid,
         holder: Uuid,
@@ -342,7 +342,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn release_webhooks(&self, holder: Uuid) -> Result<(), StoreError> {
+    pub async fn release_webhook_leases(&self, holder: Uuid) -> Result<(), StoreError> {
         sqlx::query(RELEASE_WEBHOOKS).bind(holder).execute(self.pool()).await?;
         Ok(())
     }
@@ -351,7 +351,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn forget_events(&self, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn delete_stale_events(&self, now: Timestamp) -> Result<(), StoreError> {
         sqlx::query(FORGET_EVENTS).bind(now.to_sqlx()).execute(self.pool()).await?;
         Ok(())
     }
@@ -369,8 +369,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn ensure_delivery_day(&self, at: Timestamp) -> Result<(), StoreError> {
-        sqlx::query("/* ensure_delivery_day */ SELECT ensure_delivery_day($1)")
+    pub async fn ensure_delivery_partition(&self, at: Timestamp) -> Result<(), StoreError> {
+        sqlx::query("/* ensure_delivery_partition */ SELECT ensure_delivery_partition($1)")
             .bind(at.to_sqlx())
             .execute(self.pool())
             .await?;
@@ -381,9 +381,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; also where somebody reads them just now.
-    pub async fn drop_delivery_days(&self, now: Timestamp) -> Result<(), StoreError> {
-        sqlx::query("/* drop_delivery_days */ SELECT drop_delivery_days($1)")
-            .bind((now - DELIVERIES_KEPT).to_sqlx())
+    pub async fn drop_delivery_partitions(&self, now: Timestamp) -> Result<(), StoreError> {
+        sqlx::query("/* drop_delivery_partitions */ SELECT drop_delivery_partitions($1)")
+            .bind((now - DELIVERY_RETENTION).to_sqlx())
             .execute(self.pool())
             .await?;
         Ok(())

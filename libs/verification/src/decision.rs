@@ -1,10 +1,11 @@
 //! What the records found do to a custom domain. Nothing here does I/O; time is an argument.
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_store::{DomainToCheck, FailureReason, Finding, VerifyStatus};
+use tempmail_model::verification::{FailureReason, Finding, VerifyStatus};
+use tempmail_store::DomainToCheck;
 use uuid::Uuid;
 
-use crate::finding::Findings;
+use crate::finding::DomainFindings;
 
 /// Time between two checks of a verified domain.
 pub(crate) const RECHECK: SignedDuration = SignedDuration::from_hours(24);
@@ -14,15 +15,15 @@ const LOST_DAYS: i16 = 7;
 
 /// Why a domain is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum CheckTrigger {
     /// It is its turn.
-    Due {
+    Scheduled {
         /// Time between two checks of a pending domain.
         interval: SignedDuration,
     },
     /// Its owner asked. That does not move its turn, and a wrong record is held against it on
     /// its turn only.
-    Asked,
+    Requested,
 }
 
 /// What becomes of a domain.
@@ -31,19 +32,19 @@ pub enum Decision {
     /// It is verified.
     Verify {
         /// Who loses the name to it.
-        absent: Option<Uuid>,
+        displaced: Option<Uuid>,
     },
     /// It is not, or was already.
-    Stand(Standing),
+    Update(DomainUpdate),
 }
 
 /// What becomes of a domain that is not verified just now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum DomainUpdate {
     /// It stays what it is.
     Keep {
         /// Daily checks in a row that found its records wrong.
-        lost_days: i16,
+        failed_checks: i16,
         /// When to look again; `None` leaves it.
         next_check_at: Option<Timestamp>,
     },
@@ -52,66 +53,84 @@ pub enum Standing {
 }
 
 /// What becomes of `domain` by these findings at the moment `now`.
-pub fn decide(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
+pub fn decide(
+    domain: &DomainToCheck,
+    findings: &DomainFindings,
+    occasion: CheckTrigger,
+    now: Timestamp,
+) -> Decision {
     match domain.status {
-        VerifyStatus::Verified => Decision::Stand(recheck(domain, findings, occasion, now)),
+        VerifyStatus::Verified => Decision::Update(recheck(domain, findings, occasion, now)),
         VerifyStatus::Pending | VerifyStatus::Failed => claim(domain, findings, occasion, now),
     }
 }
 
 /// One that does not serve.
-fn claim(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Decision {
+fn claim(
+    domain: &DomainToCheck,
+    findings: &DomainFindings,
+    occasion: CheckTrigger,
+    now: Timestamp,
+) -> Decision {
     if (findings.txt.finding, findings.mx.finding) == (Finding::Found, Finding::Found) {
-        match (&domain.holder, findings.holder_txt) {
-            (None, _) => return Decision::Verify { absent: None },
-            (Some(holder), Finding::Missing | Finding::Mismatch) => {
-                return Decision::Verify { absent: Some(holder.id) };
+        match (&domain.incumbent, findings.incumbent_txt) {
+            (None, _) => return Decision::Verify { displaced: None },
+            (Some(incumbent), Finding::Missing | Finding::Mismatch) => {
+                return Decision::Verify { displaced: Some(incumbent.id) };
             }
-            // Both are there, or nobody says that the holder's is not: the holder stays.
+            // Both are there, or nobody says that the incumbent's is not: the incumbent stays.
             (Some(_), Finding::Found | Finding::Unknown) => {}
         }
     }
-    Decision::Stand(unverified(domain, occasion, now))
+    Decision::Update(unverified(domain, occasion, now))
 }
 
 /// One that does not serve and is not verified by now either.
-pub(crate) fn unverified(domain: &DomainToCheck, occasion: Occasion, now: Timestamp) -> Standing {
+pub(crate) fn unverified(domain: &DomainToCheck, occasion: CheckTrigger, now: Timestamp) -> DomainUpdate {
     if domain.status == VerifyStatus::Pending && domain.deadline <= now {
-        return Standing::Fail(FailureReason::VerificationTimedOut);
+        return DomainUpdate::Fail(FailureReason::VerificationTimedOut);
     }
     let next_check_at = match (domain.status, occasion) {
-        (VerifyStatus::Pending, Occasion::Due { interval }) => Some(domain.deadline.min(now + interval)),
+        (VerifyStatus::Pending, CheckTrigger::Scheduled { interval }) => {
+            Some(domain.deadline.min(now + interval))
+        }
         _ => None,
     };
-    Standing::Keep { lost_days: domain.lost_days, next_check_at }
+    DomainUpdate::Keep { failed_checks: domain.failed_checks, next_check_at }
 }
 
 /// One that serves.
-fn recheck(domain: &DomainToCheck, findings: &Findings, occasion: Occasion, now: Timestamp) -> Standing {
+fn recheck(
+    domain: &DomainToCheck,
+    findings: &DomainFindings,
+    occasion: CheckTrigger,
+    now: Timestamp,
+) -> DomainUpdate {
     let found = [findings.txt.finding, findings.mx.finding];
     let is_wrong = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
     let is_right = found.iter().all(|finding| *finding == Finding::Found);
-    let is_due = matches!(occasion, Occasion::Due { .. });
-    let lost_days = match (is_right, is_wrong && is_due) {
+    let is_due = matches!(occasion, CheckTrigger::Scheduled { .. });
+    let failed_checks = match (is_right, is_wrong && is_due) {
         (true, _) => 0,
-        (false, true) => domain.lost_days + 1,
-        (false, false) => domain.lost_days,
+        (false, true) => domain.failed_checks + 1,
+        (false, false) => domain.failed_checks,
     };
-    if lost_days >= LOST_DAYS {
-        return Standing::Fail(FailureReason::RecordsLost);
+    if failed_checks >= LOST_DAYS {
+        return DomainUpdate::Fail(FailureReason::RecordsLost);
     }
-    Standing::Keep { lost_days, next_check_at: is_due.then(|| now + RECHECK) }
+    DomainUpdate::Keep { failed_checks, next_check_at: is_due.then(|| now + RECHECK) }
 }
 
 #[cfg(test)]
 mod tests {
-    use tempmail_store::{Holder, RecordFound};
+    use tempmail_model::verification::RecordFinding;
+    use tempmail_store::Incumbent;
 
     use super::*;
     use Finding::{Found, Mismatch, Missing, Unknown};
 
     const ALL: [Finding; 4] = [Found, Missing, Mismatch, Unknown];
-    const DUE: Occasion = Occasion::Due { interval: SignedDuration::from_mins(5) };
+    const DUE: CheckTrigger = CheckTrigger::Scheduled { interval: SignedDuration::from_mins(5) };
 
     fn now() -> Timestamp {
         "2026-11-21T10:00:00Z".parse().unwrap()
@@ -124,38 +143,38 @@ mod tests {
             token: "aa".into(),
             status,
             deadline: now() + SignedDuration::from_hours(1),
-            lost_days: 0,
-            holder: None,
+            failed_checks: 0,
+            incumbent: None,
         }
     }
 
     fn held() -> DomainToCheck {
-        let holder = Holder { id: Uuid::from_u128(2), token: "bb".into() };
-        DomainToCheck { holder: Some(holder), ..domain(VerifyStatus::Pending) }
+        let incumbent = Incumbent { id: Uuid::from_u128(2), token: "bb".into() };
+        DomainToCheck { incumbent: Some(incumbent), ..domain(VerifyStatus::Pending) }
     }
 
     fn is_kept(decision: Decision) -> bool {
-        matches!(decision, Decision::Stand(Standing::Keep { .. }))
+        matches!(decision, Decision::Update(DomainUpdate::Keep { .. }))
     }
 
-    fn findings(txt: Finding, mx: Finding, holder_txt: Finding) -> Findings {
-        let of = |finding| RecordFound { finding, seen: Vec::new() };
-        Findings { txt: of(txt), mx: of(mx), holder_txt }
+    fn findings(txt: Finding, mx: Finding, incumbent_txt: Finding) -> DomainFindings {
+        let of = |finding| RecordFinding { finding, seen: Vec::new() };
+        DomainFindings { txt: of(txt), mx: of(mx), incumbent_txt }
     }
 
-    fn every_pair() -> impl Iterator<Item = Findings> {
+    fn every_pair() -> impl Iterator<Item = DomainFindings> {
         ALL.into_iter().flat_map(|txt| ALL.into_iter().map(move |mx| findings(txt, mx, Unknown)))
     }
 
     #[test]
     fn only_both_records_right_verify_in_any_state_that_does_not_serve() {
         for status in [VerifyStatus::Pending, VerifyStatus::Failed] {
-            for occasion in [DUE, Occasion::Asked] {
+            for occasion in [DUE, CheckTrigger::Requested] {
                 for found in every_pair() {
                     let decision = decide(&domain(status), &found, occasion, now());
                     let is_right = (found.txt.finding, found.mx.finding) == (Found, Found);
                     assert_eq!(
-                        decision == Decision::Verify { absent: None },
+                        decision == Decision::Verify { displaced: None },
                         is_right,
                         "{status:?} {found:?}"
                     );
@@ -166,11 +185,15 @@ mod tests {
 
     #[test]
     fn a_holder_loses_the_name_only_where_its_record_is_absent() {
-        for holder_txt in ALL {
-            let decision = decide(&held(), &findings(Found, Found, holder_txt), DUE, now());
-            let absent = Decision::Verify { absent: Some(Uuid::from_u128(2)) };
-            assert_eq!(decision == absent, matches!(holder_txt, Missing | Mismatch), "{holder_txt:?}");
-            let half = decide(&held(), &findings(Found, Unknown, holder_txt), DUE, now());
+        for incumbent_txt in ALL {
+            let decision = decide(&held(), &findings(Found, Found, incumbent_txt), DUE, now());
+            let displaced = Decision::Verify { displaced: Some(Uuid::from_u128(2)) };
+            assert_eq!(
+                decision == displaced,
+                matches!(incumbent_txt, Missing | Mismatch),
+                "{incumbent_txt:?}"
+            );
+            let half = decide(&held(), &findings(Found, Unknown, incumbent_txt), DUE, now());
             assert!(is_kept(half), "{half:?}");
         }
     }
@@ -178,13 +201,13 @@ mod tests {
     #[test]
     fn a_pending_one_ends_at_its_deadline_whatever_dns_says() {
         let late = now() + SignedDuration::from_hours(1);
-        for occasion in [DUE, Occasion::Asked] {
+        for occasion in [DUE, CheckTrigger::Requested] {
             for found in every_pair().filter(|found| (found.txt.finding, found.mx.finding) != (Found, Found))
             {
                 let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
                 assert_eq!(
                     decision,
-                    Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)),
+                    Decision::Update(DomainUpdate::Fail(FailureReason::VerificationTimedOut)),
                     "{found:?}"
                 );
                 let early = late - SignedDuration::from_nanos(1);
@@ -193,20 +216,22 @@ mod tests {
             }
         }
         let held = decide(&held(), &findings(Found, Found, Found), DUE, late);
-        assert_eq!(held, Decision::Stand(Standing::Fail(FailureReason::VerificationTimedOut)));
+        assert_eq!(held, Decision::Update(DomainUpdate::Fail(FailureReason::VerificationTimedOut)));
     }
 
     #[test]
     fn a_pending_one_is_looked_at_every_interval_and_at_its_deadline() {
-        let next = |at: Timestamp| match decide(&domain(VerifyStatus::Pending), &Findings::UNKNOWN, DUE, at) {
-            Decision::Stand(Standing::Keep { next_check_at, .. }) => next_check_at,
-            other => panic!("{other:?}"),
-        };
+        let next =
+            |at: Timestamp| match decide(&domain(VerifyStatus::Pending), &DomainFindings::UNKNOWN, DUE, at) {
+                Decision::Update(DomainUpdate::Keep { next_check_at, .. }) => next_check_at,
+                other => panic!("{other:?}"),
+            };
         assert_eq!(next(now()), Some(now() + SignedDuration::from_mins(5)));
         let deadline = now() + SignedDuration::from_hours(1);
         assert_eq!(next(deadline - SignedDuration::from_mins(2)), Some(deadline));
-        let asked = decide(&domain(VerifyStatus::Pending), &Findings::UNKNOWN, Occasion::Asked, now());
-        assert_eq!(asked, Decision::Stand(Standing::Keep { lost_days: 0, next_check_at: None }));
+        let asked =
+            decide(&domain(VerifyStatus::Pending), &DomainFindings::UNKNOWN, CheckTrigger::Requested, now());
+        assert_eq!(asked, Decision::Update(DomainUpdate::Keep { failed_checks: 0, next_check_at: None }));
     }
 
     #[test]
@@ -215,29 +240,29 @@ mod tests {
         let days = [Missing, Mismatch, Unknown, Missing, Missing, Unknown, Missing, Missing];
         for wrong in days {
             match decide(&serving, &findings(wrong, Found, Unknown), DUE, now()) {
-                Decision::Stand(Standing::Keep { lost_days, next_check_at }) => {
+                Decision::Update(DomainUpdate::Keep { failed_checks, next_check_at }) => {
                     assert_eq!(next_check_at, Some(now() + SignedDuration::from_hours(24)));
-                    serving.lost_days = lost_days;
+                    serving.failed_checks = failed_checks;
                 }
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(serving.lost_days, 6, "days without an answer do not count");
+        assert_eq!(serving.failed_checks, 6, "days without an answer do not count");
         let right = decide(&serving, &findings(Found, Found, Unknown), DUE, now());
-        assert!(matches!(right, Decision::Stand(Standing::Keep { lost_days: 0, .. })), "{right:?}");
+        assert!(matches!(right, Decision::Update(DomainUpdate::Keep { failed_checks: 0, .. })), "{right:?}");
         let wrong = decide(&serving, &findings(Found, Mismatch, Unknown), DUE, now());
-        assert_eq!(wrong, Decision::Stand(Standing::Fail(FailureReason::RecordsLost)));
+        assert_eq!(wrong, Decision::Update(DomainUpdate::Fail(FailureReason::RecordsLost)));
     }
 
     #[test]
     fn asking_is_not_held_against_a_verified_one() {
-        let serving = DomainToCheck { lost_days: 6, ..domain(VerifyStatus::Verified) };
+        let serving = DomainToCheck { failed_checks: 6, ..domain(VerifyStatus::Verified) };
         for found in every_pair() {
-            let lost_days = if (found.txt.finding, found.mx.finding) == (Found, Found) { 0 } else { 6 };
-            let decision = decide(&serving, &found, Occasion::Asked, now());
+            let failed_checks = if (found.txt.finding, found.mx.finding) == (Found, Found) { 0 } else { 6 };
+            let decision = decide(&serving, &found, CheckTrigger::Requested, now());
             assert_eq!(
                 decision,
-                Decision::Stand(Standing::Keep { lost_days, next_check_at: None }),
+                Decision::Update(DomainUpdate::Keep { failed_checks, next_check_at: None }),
                 "{found:?}"
             );
         }

@@ -3,53 +3,53 @@
 mod seen;
 
 use hickory_proto::rr::Name;
+use tempmail_model::verification::{Finding, RecordFinding};
 use tempmail_model::verify_token::txt_value;
-use tempmail_store::{Finding, RecordFound};
 
-pub use seen::Seen;
+pub use seen::SeenRecords;
 pub(crate) use seen::host_text;
 
 /// The records that a claimant of a domain must have set.
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub struct ExpectedRecords<'a> {
     /// The domain, as A-labels.
     pub domain: &'a str,
     /// The claimant's token.
     pub token: &'a str,
     /// The token of the tenant that holds the domain, if another does.
-    pub holder_token: Option<&'a str>,
+    pub incumbent_token: Option<&'a str>,
     /// The host that mail of the domain must go to.
     pub mx_host: &'a str,
 }
 
 /// What was found of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Findings {
+pub struct DomainFindings {
     /// The claimant's TXT record.
-    pub txt: RecordFound,
+    pub txt: RecordFinding,
     /// The MX record.
-    pub mx: RecordFound,
+    pub mx: RecordFinding,
     /// The holder's TXT record. Unlike the others, [`Finding::Found`] if any voting server has
     /// it, so that a holder loses the domain only where it is absent everywhere
     /// ([`Finding::Missing`]). [`Finding::Unknown`] where nobody voted or nobody holds it.
-    pub holder_txt: Finding,
+    pub incumbent_txt: Finding,
 }
 
-impl Findings {
+impl DomainFindings {
     /// Nobody voted.
     pub const UNKNOWN: Self =
-        Self { txt: RecordFound::UNKNOWN, mx: RecordFound::UNKNOWN, holder_txt: Finding::Unknown };
+        Self { txt: RecordFinding::UNKNOWN, mx: RecordFinding::UNKNOWN, incumbent_txt: Finding::Unknown };
 }
 
 /// What one server says of the records of one type at one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer<R> {
+pub enum ServerAnswer<R> {
     /// These are there.
     Records {
         /// The records, or the first of very many; if empty, there are none.
         records: Vec<R>,
         /// What is shown of all of them.
-        seen: Seen,
+        seen: SeenRecords,
     },
     /// The name stands for another one.
     Alias(Name),
@@ -58,18 +58,18 @@ pub enum Answer<R> {
     NoVote,
 }
 
-impl<R> Answer<R> {
+impl<R> ServerAnswer<R> {
     /// There are no records.
     pub fn none() -> Self {
-        Self::Records { records: Vec::new(), seen: Seen::default() }
+        Self::Records { records: Vec::new(), seen: SeenRecords::default() }
     }
 
     /// What the server has at the name.
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> SeenRecords {
         match self {
             Self::Records { seen, .. } => seen.clone(),
-            Self::Alias(target) => Seen::from_iter([format!("CNAME {}", host_text(target))]),
-            Self::NoVote => Seen::default(),
+            Self::Alias(target) => SeenRecords::from_iter([format!("CNAME {}", host_text(target))]),
+            Self::NoVote => SeenRecords::default(),
         }
     }
 }
@@ -80,31 +80,38 @@ impl<R> Answer<R> {
 /// strings joined; of `mx`, one server's exchanges at the domain. An alias that is left in
 /// `txt` could not be followed and is no vote. In `mx` it is a mismatch, and so is an exchange
 /// that says that the domain takes no mail (RFC 7505), whatever is beside it.
-pub fn decide(question: &Question<'_>, txt: &[Answer<Vec<u8>>], mx: &[Answer<Name>]) -> Findings {
+pub fn tally(
+    question: &ExpectedRecords<'_>,
+    txt: &[ServerAnswer<Vec<u8>>],
+    mx: &[ServerAnswer<Name>],
+) -> DomainFindings {
     let expected = txt_value(question.token);
     let mx_host = host(question.mx_host);
     let holds = |token| {
         let expected = txt_value(token);
         any_of(txt.iter().filter_map(|answer| judge_txt(answer, &expected)))
     };
-    Findings {
+    DomainFindings {
         txt: found(txt, |answer| judge_txt(answer, &expected)),
         mx: found(mx, |answer| judge_mx(answer, mx_host.as_ref())),
-        holder_txt: question.holder_token.map_or(Finding::Unknown, holds),
+        incumbent_txt: question.incumbent_token.map_or(Finding::Unknown, holds),
     }
 }
 
 /// All votes on a record, and what those have that have something else.
-fn found<R>(answers: &[Answer<R>], judge: impl Fn(&Answer<R>) -> Option<Finding>) -> RecordFound {
+fn found<R>(
+    answers: &[ServerAnswer<R>],
+    judge: impl Fn(&ServerAnswer<R>) -> Option<Finding>,
+) -> RecordFinding {
     let finding = all_of(answers.iter().filter_map(&judge));
     let others = answers.iter().filter(|answer| judge(answer) == Some(Finding::Mismatch));
-    let seen = others.map(Answer::seen).fold(Seen::default(), Seen::and);
-    RecordFound { finding, seen: seen.into_texts() }
+    let seen = others.map(ServerAnswer::seen).fold(SeenRecords::default(), SeenRecords::and);
+    RecordFinding { finding, seen: seen.into_texts() }
 }
 
 /// One server's vote on a TXT record, if it has one.
-fn judge_txt(answer: &Answer<Vec<u8>>, expected: &str) -> Option<Finding> {
-    let Answer::Records { records: texts, .. } = answer else { return None };
+fn judge_txt(answer: &ServerAnswer<Vec<u8>>, expected: &str) -> Option<Finding> {
+    let ServerAnswer::Records { records: texts, .. } = answer else { return None };
     if texts.is_empty() {
         return Some(Finding::Missing);
     }
@@ -113,16 +120,16 @@ fn judge_txt(answer: &Answer<Vec<u8>>, expected: &str) -> Option<Finding> {
 }
 
 /// One server's vote on the MX record, if it has one.
-fn judge_mx(answer: &Answer<Name>, mx_host: Option<&Name>) -> Option<Finding> {
+fn judge_mx(answer: &ServerAnswer<Name>, mx_host: Option<&Name>) -> Option<Finding> {
     match answer {
-        Answer::Records { records: exchanges, .. } if exchanges.is_empty() => Some(Finding::Missing),
-        Answer::Records { records: exchanges, .. } => {
+        ServerAnswer::Records { records: exchanges, .. } if exchanges.is_empty() => Some(Finding::Missing),
+        ServerAnswer::Records { records: exchanges, .. } => {
             let ours = exchanges.iter().any(|exchange| Some(exchange) == mx_host);
             let takes_mail = !exchanges.iter().any(Name::is_root);
             Some(if ours && takes_mail { Finding::Found } else { Finding::Mismatch })
         }
-        Answer::Alias(_) => Some(Finding::Mismatch),
-        Answer::NoVote => None,
+        ServerAnswer::Alias(_) => Some(Finding::Mismatch),
+        ServerAnswer::NoVote => None,
     }
 }
 

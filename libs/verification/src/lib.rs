@@ -7,9 +7,8 @@ mod resolver;
 mod rules;
 mod verifier;
 
-pub use finding::{Answer, Findings, Question, Seen, decide};
+pub use finding::{DomainFindings, ExpectedRecords, SeenRecords, ServerAnswer, tally};
 pub use name::{NameError, custom_domain_name};
 pub use resolver::{Resolver, ResolverError, Transport};
-pub use rules::DomainRules;
-pub use tempmail_store::{Finding, RecordFound};
-pub use verifier::{Checked, Outcome, Verifier};
+pub use rules::DomainSettings;
+pub use verifier::{CheckOutcome, CheckResult, Verifier};

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use self::check::Check;
 use self::kind::{MX, TXT};
-use crate::finding::{Findings, Question, decide};
+use crate::finding::{DomainFindings, ExpectedRecords, tally};
 
 /// Longest that one domain takes, once its turn has come. What has answered by then votes.
 const PER_DOMAIN: Duration = Duration::from_secs(10);
@@ -82,9 +82,9 @@ impl Resolver {
     }
 
     /// What the domain's servers say. Waits while 50 other domains are asked about, then takes
-    /// at most 10 s. A domain that is no name of DNS is [`Findings::UNKNOWN`].
-    pub async fn find(&self, question: &Question<'_>, transport: Transport) -> Findings {
-        let Some((domain, txt_name)) = names(question.domain) else { return Findings::UNKNOWN };
+    /// at most 10 s. A domain that is no name of DNS is [`DomainFindings::UNKNOWN`].
+    pub async fn find(&self, question: &ExpectedRecords<'_>, transport: Transport) -> DomainFindings {
+        let Some((domain, txt_name)) = names(question.domain) else { return DomainFindings::UNKNOWN };
         let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
         let start = Instant::now();
         let check = Check::new(self, transport, start + PER_DOMAIN);
@@ -93,13 +93,13 @@ impl Resolver {
         let (mut txt, mx) =
             join!(check.records(&zone, &txt_name, &TXT), check.records(&domain_zone, &domain, &MX));
         check.follow_aliases(txt_name, &mut txt).await;
-        let findings = decide(question, &txt, &mx);
+        let findings = tally(question, &txt, &mx);
         record(&findings, start.elapsed());
         findings
     }
 }
 
-fn record(findings: &Findings, took: Duration) {
+fn record(findings: &DomainFindings, took: Duration) {
     metrics::histogram!("tempmail_dns_check_seconds").record(took.as_secs_f64());
     let (txt, mx) = (findings.txt.finding.as_str(), findings.mx.finding.as_str());
     metrics::counter!("tempmail_dns_checks_total", "txt" => txt, "mx" => mx).increment(1);

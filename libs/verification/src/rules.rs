@@ -3,29 +3,30 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::Config;
 
 /// The part of the configuration that decides about custom domains.
 #[derive(Debug, Clone)]
-pub struct DomainRules {
+pub struct DomainSettings {
     /// What MX records are to name.
     pub mx_host: String,
     /// Names of the installation itself, which count as system domains.
-    pub own_names: Vec<String>,
+    pub installation_names: Vec<String>,
     /// Time between two checks of a pending domain.
     pub interval: SignedDuration,
     /// How long a domain may be pending.
     pub pending: SignedDuration,
 }
 
-impl DomainRules {
+impl DomainSettings {
     /// Those of a configuration.
     pub fn new(config: &Config) -> Self {
-        let mx_host = normal_domain(&config.smtp.hostname).unwrap_or_else(|_| config.smtp.hostname.clone());
-        let own_names = [Some(mx_host.clone()), site_name(&config.http.base_url)];
+        let mx_host =
+            normalize_domain(&config.smtp.hostname).unwrap_or_else(|_| config.smtp.hostname.clone());
+        let installation_names = [Some(mx_host.clone()), site_name(&config.http.base_url)];
         Self {
-            own_names: own_names.into_iter().flatten().collect(),
+            installation_names: installation_names.into_iter().flatten().collect(),
             mx_host,
             interval: SignedDuration::from_secs(config.dns.interval_seconds.into()),
             pending: SignedDuration::from_hours(config.dns.pending_hours.into()),
@@ -37,7 +38,7 @@ impl DomainRules {
 fn site_name(origin: &str) -> Option<String> {
     let (_, authority) = origin.split_once("://")?;
     let host = if authority.starts_with('[') { return None } else { authority.split(':').next()? };
-    if host.parse::<IpAddr>().is_ok() { None } else { normal_domain(host).ok() }
+    if host.parse::<IpAddr>().is_ok() { None } else { normalize_domain(host).ok() }
 }
 
 #[cfg(test)]
@@ -49,12 +50,12 @@ mod tests {
         let mut config = Config::default();
         config.smtp.hostname = "MX.Example.net.".into();
         config.http.base_url = "https://Mail.Example.com:8443".into();
-        let rules = DomainRules::new(&config);
+        let rules = DomainSettings::new(&config);
         assert_eq!(rules.mx_host, "mx.example.net");
-        assert_eq!(rules.own_names, ["mx.example.net", "mail.example.com"]);
+        assert_eq!(rules.installation_names, ["mx.example.net", "mail.example.com"]);
         for address in ["http://127.0.0.1:8080", "http://[::1]:80"] {
             config.http.base_url = address.into();
-            assert_eq!(DomainRules::new(&config).own_names, ["mx.example.net"], "{address}");
+            assert_eq!(DomainSettings::new(&config).installation_names, ["mx.example.net"], "{address}");
         }
     }
 }

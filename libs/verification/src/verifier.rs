@@ -7,14 +7,15 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tempmail_model::clock::Clock;
+use tempmail_model::verification::{FailureReason, Finding, RecordFindings};
 use tempmail_runtime::config::Config;
-use tempmail_store::{DomainToCheck, FailureReason, Finding, RecordsFound, Store, StoreError, Verification};
+use tempmail_store::{DomainToCheck, Store, StoreError, VerifyOutcome};
 use uuid::Uuid;
 
-use crate::decision::{Decision, Occasion, RECHECK, Standing, decide, unverified};
-use crate::finding::{Findings, Question};
+use crate::decision::{CheckTrigger, Decision, DomainUpdate, RECHECK, decide, unverified};
+use crate::finding::{DomainFindings, ExpectedRecords};
 use crate::resolver::{Resolver, Transport};
-use crate::rules::DomainRules;
+use crate::rules::DomainSettings;
 
 /// Checks under way at once.
 const IN_FLIGHT: usize = 50;
@@ -23,18 +24,18 @@ const LEASE: Duration = Duration::from_secs(60);
 
 /// What a check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// The TXT record is right.
-    pub txt_right: bool,
+    pub txt_found: bool,
     /// The MX record is right.
-    pub mx_right: bool,
+    pub mx_found: bool,
     /// What became of the domain.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
 }
 
 /// What became of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// It is what it was.
     Kept,
     /// The name servers did not tell, so it is what it was.
@@ -42,23 +43,23 @@ pub enum Outcome {
     /// It serves now.
     Verified,
     /// It serves now, and another tenant has lost the name.
-    HandedOver,
+    Transferred,
     /// It failed.
     Failed(FailureReason),
     /// Its records are right, but a system domain meets the name by now.
-    SystemDomain,
+    OverlapsSystemDomain,
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// The word for it in metrics and logs.
     fn as_str(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::NoAnswer => "no_answer",
             Self::Verified => "verified",
-            Self::HandedOver => "handed_over",
+            Self::Transferred => "transferred",
             Self::Failed(reason) => reason.as_str(),
-            Self::SystemDomain => "system_domain",
+            Self::OverlapsSystemDomain => "overlaps_system_domain",
         }
     }
 }
@@ -69,7 +70,7 @@ pub struct Verifier {
     clock: Arc<dyn Clock>,
     /// `None`: there is nobody to ask.
     resolver: Option<Resolver>,
-    rules: DomainRules,
+    rules: DomainSettings,
 }
 
 impl Verifier {
@@ -79,11 +80,11 @@ impl Verifier {
         let resolver = Resolver::new(&config.dns)
             .inspect_err(|error| tracing::warn!("custom domains can't be verified: {error}"))
             .ok();
-        Self { store, clock, resolver, rules: DomainRules::new(config) }
+        Self { store, clock, resolver, rules: DomainSettings::new(config) }
     }
 
     /// What decides about custom domains.
-    pub fn rules(&self) -> &DomainRules {
+    pub fn rules(&self) -> &DomainSettings {
         &self.rules
     }
 
@@ -91,9 +92,9 @@ impl Verifier {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn check(&self, id: Uuid) -> Result<Option<Checked>, StoreError> {
+    pub async fn check(&self, id: Uuid) -> Result<Option<CheckResult>, StoreError> {
         let Some(domain) = self.store.find_domain_to_check(id).await? else { return Ok(None) };
-        self.examine(&domain, Occasion::Asked).await.map(Some)
+        self.examine(&domain, CheckTrigger::Requested).await.map(Some)
     }
 
     /// Checks every domain that is due and that no other loop has in hand. One that fails does
@@ -114,7 +115,7 @@ impl Verifier {
         let now = self.clock.now();
         #[expect(clippy::cast_precision_loss, reason = "a gauge of some thousands")]
         metrics::gauge!("tempmail_domains_due").set(self.store.count_due_domains(now).await? as f64);
-        let occasion = Occasion::Due { interval: self.rules.interval };
+        let occasion = CheckTrigger::Scheduled { interval: self.rules.interval };
         let mut result = Ok(());
         let mut in_flight = FuturesUnordered::new();
         let mut is_more = true;
@@ -134,7 +135,11 @@ impl Verifier {
         }
     }
 
-    async fn examine(&self, domain: &DomainToCheck, occasion: Occasion) -> Result<Checked, StoreError> {
+    async fn examine(
+        &self,
+        domain: &DomainToCheck,
+        occasion: CheckTrigger,
+    ) -> Result<CheckResult, StoreError> {
         let mut findings = self.ask(domain, Transport::UdpFirst).await;
         let mut decision = decide(domain, &findings, occasion, self.clock.now());
         if matches!(decision, Decision::Verify { .. }) {
@@ -143,30 +148,30 @@ impl Verifier {
             decision = decide(domain, &findings, occasion, self.clock.now());
         }
         let outcome = match decision {
-            Decision::Verify { absent } => self.verify(domain, &findings, occasion, absent).await?,
-            Decision::Stand(standing) => self.record(domain, &findings, standing).await?,
+            Decision::Verify { displaced } => self.verify(domain, &findings, occasion, displaced).await?,
+            Decision::Update(standing) => self.record(domain, &findings, standing).await?,
         };
         metrics::counter!("tempmail_domain_checks_total", "result" => outcome.as_str()).increment(1);
-        if !matches!(outcome, Outcome::Kept | Outcome::NoAnswer) {
+        if !matches!(outcome, CheckOutcome::Kept | CheckOutcome::NoAnswer) {
             tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "a custom domain was checked");
         }
-        Ok(Checked {
-            txt_right: findings.txt.finding == Finding::Found,
-            mx_right: findings.mx.finding == Finding::Found,
+        Ok(CheckResult {
+            txt_found: findings.txt.finding == Finding::Found,
+            mx_found: findings.mx.finding == Finding::Found,
             outcome,
         })
     }
 
-    async fn ask(&self, domain: &DomainToCheck, transport: Transport) -> Findings {
-        let question = Question {
+    async fn ask(&self, domain: &DomainToCheck, transport: Transport) -> DomainFindings {
+        let question = ExpectedRecords {
             domain: &domain.name,
             token: &domain.token,
-            holder_token: domain.holder.as_ref().map(|holder| holder.token.as_str()),
+            incumbent_token: domain.incumbent.as_ref().map(|incumbent| incumbent.token.as_str()),
             mx_host: &self.rules.mx_host,
         };
         match &self.resolver {
             Some(resolver) => resolver.find(&question, transport).await,
-            None => Findings::UNKNOWN,
+            None => DomainFindings::UNKNOWN,
         }
     }
 
@@ -174,22 +179,25 @@ impl Verifier {
     async fn verify(
         &self,
         domain: &DomainToCheck,
-        findings: &Findings,
-        occasion: Occasion,
-        absent: Option<Uuid>,
-    ) -> Result<Outcome, StoreError> {
+        findings: &DomainFindings,
+        occasion: CheckTrigger,
+        displaced: Option<Uuid>,
+    ) -> Result<CheckOutcome, StoreError> {
         let now = self.clock.now();
-        let own_names = &self.rules.own_names;
-        let refused =
-            match self.store.verify_custom_domain(domain.id, absent, own_names, now + RECHECK, now).await? {
-                Verification::Verified => return Ok(Outcome::Verified),
-                Verification::HandedOver => return Ok(Outcome::HandedOver),
-                Verification::Gone => return Ok(Outcome::Kept),
-                Verification::Held => Outcome::Kept,
-                Verification::SystemDomain => Outcome::SystemDomain,
-            };
+        let installation_names = &self.rules.installation_names;
+        let refused = match self
+            .store
+            .verify_custom_domain(domain.id, displaced, installation_names, now + RECHECK, now)
+            .await?
+        {
+            VerifyOutcome::Verified => return Ok(CheckOutcome::Verified),
+            VerifyOutcome::Transferred => return Ok(CheckOutcome::Transferred),
+            VerifyOutcome::Removed => return Ok(CheckOutcome::Kept),
+            VerifyOutcome::HeldByIncumbent => CheckOutcome::Kept,
+            VerifyOutcome::OverlapsSystemDomain => CheckOutcome::OverlapsSystemDomain,
+        };
         match self.record(domain, findings, unverified(domain, occasion, now)).await? {
-            Outcome::Failed(reason) => Ok(Outcome::Failed(reason)),
+            CheckOutcome::Failed(reason) => Ok(CheckOutcome::Failed(reason)),
             _ => Ok(refused),
         }
     }
@@ -198,21 +206,21 @@ impl Verifier {
     async fn record(
         &self,
         domain: &DomainToCheck,
-        findings: &Findings,
-        standing: Standing,
-    ) -> Result<Outcome, StoreError> {
-        let found = RecordsFound { txt: &findings.txt, mx: &findings.mx };
+        findings: &DomainFindings,
+        standing: DomainUpdate,
+    ) -> Result<CheckOutcome, StoreError> {
+        let found = RecordFindings { txt: &findings.txt, mx: &findings.mx };
         let (id, status) = (domain.id, domain.status);
         match standing {
-            Standing::Fail(reason) => {
+            DomainUpdate::Fail(reason) => {
                 self.store.fail_custom_domain(id, status, reason, found).await?;
-                Ok(Outcome::Failed(reason))
+                Ok(CheckOutcome::Failed(reason))
             }
-            Standing::Keep { lost_days, next_check_at } => {
-                self.store.record_domain_check(id, status, found, lost_days, next_check_at).await?;
+            DomainUpdate::Keep { failed_checks, next_check_at } => {
+                self.store.record_domain_check(id, status, found, failed_checks, next_check_at).await?;
                 let is_silent =
                     [&findings.txt, &findings.mx].iter().all(|found| found.finding == Finding::Unknown);
-                Ok(if is_silent { Outcome::NoAnswer } else { Outcome::Kept })
+                Ok(if is_silent { CheckOutcome::NoAnswer } else { CheckOutcome::Kept })
             }
         }
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
-use tempmail_store::{DeliveryRules, NewMail, Outcome, RawData, Store, StoreError, Writer};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, RawData, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
@@ -39,9 +39,9 @@ pub(super) struct Batcher {
     store: Store,
     bus: SharedBus,
     clock: Arc<dyn Clock>,
-    rules: DeliveryRules,
+    rules: DeliveryLimits,
     under_way: UnderWay,
-    writer: Option<Writer>,
+    writer: Option<MailWriter>,
     used_at: Instant,
 }
 
@@ -50,7 +50,7 @@ impl Batcher {
         store: Store,
         bus: SharedBus,
         clock: Arc<dyn Clock>,
-        rules: DeliveryRules,
+        rules: DeliveryLimits,
         under_way: UnderWay,
     ) -> Self {
         Self { store, bus, clock, rules, under_way, writer: None, used_at: Instant::now() }
@@ -95,7 +95,7 @@ impl Batcher {
                 self.announce(&outcomes);
                 for ((mail, outcome), reply) in mails.into_iter().zip(outcomes).zip(replies) {
                     let verdict = match outcome {
-                        Outcome::OverQuota(inboxes) => self.commit_exactly(mail, &inboxes).await,
+                        AcceptOutcome::OverQuota(inboxes) => self.commit_exactly(mail, &inboxes).await,
                         outcome => verdict(&outcome),
                     };
                     answer(reply, verdict);
@@ -141,7 +141,7 @@ impl Batcher {
     }
 
     /// One statement; once more where only the partition was missing.
-    async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<Outcome>, StoreError> {
+    async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
         match self.try_accept(mails).await {
             Err(error) if error.is_missing_partition() => {
                 create_partitions(&self.store, self.clock.now()).await?;
@@ -151,7 +151,7 @@ impl Batcher {
         }
     }
 
-    async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<Outcome>, StoreError> {
+    async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
         if self.used_at.elapsed() > PING_AFTER_IDLE
             && let Some(mut writer) = self.writer.take()
             && writer.is_alive().await
@@ -161,7 +161,7 @@ impl Batcher {
         self.used_at = Instant::now();
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            none => none.insert(self.store.writer().await?),
+            none => none.insert(self.store.mail_writer().await?),
         };
         let result = writer.accept_mail(self.rules, self.clock.now(), mails).await;
         if let Err(error) = &result {
@@ -182,11 +182,11 @@ impl Batcher {
     }
 
     /// One hint for the whole batch, after its commit.
-    fn announce(&self, outcomes: &[Outcome]) {
+    fn announce(&self, outcomes: &[AcceptOutcome]) {
         let arrivals: Vec<Arrival> = outcomes
             .iter()
             .flat_map(|outcome| match outcome {
-                Outcome::Stored(arrivals) => arrivals.as_slice(),
+                AcceptOutcome::Stored(arrivals) => arrivals.as_slice(),
                 _ => &[],
             })
             .copied()
@@ -200,7 +200,7 @@ impl Batcher {
 /// Creates the partitions of every live class for now; the worker creates them ahead, and this is for when it
 /// is away.
 pub(super) async fn create_partitions(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    for class in store.live_classes().await? {
+    for class in store.list_active_classes().await? {
         store.ensure_message_partition(class, now).await?;
         store.ensure_message_partition(class, now + class.partition_width()).await?;
     }
@@ -215,8 +215,8 @@ fn take_batch(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
         .take_while(|one| {
             let fits = octets < BATCH_OCTETS && recipients < BATCH_RECIPIENTS;
             octets += match &one.mail.raw {
-                RawData::WithMessages(octets) => octets.len(),
-                RawData::StoredAhead => 0,
+                RawData::Inline(octets) => octets.len(),
+                RawData::StoredSeparately => 0,
             };
             recipients += one.mail.recipients.len();
             fits
@@ -230,11 +230,11 @@ fn answer(reply: oneshot::Sender<Verdict>, verdict: Verdict) {
     let _ = reply.send(verdict);
 }
 
-fn verdict(outcome: &Outcome) -> Verdict {
+fn verdict(outcome: &AcceptOutcome) -> Verdict {
     match outcome {
-        Outcome::Stored(_) => Verdict::Stored,
-        Outcome::RecipientGone => Verdict::RecipientsChanged,
-        Outcome::OverQuota(_) => Verdict::Full,
+        AcceptOutcome::Stored(_) => Verdict::Stored,
+        AcceptOutcome::RecipientGone => Verdict::RecipientsChanged,
+        AcceptOutcome::OverQuota(_) => Verdict::Full,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{NewMail, RAW_PART_OCTETS, RawData, Store, StoreError};
+use tempmail_store::{NewMail, RAW_PART_BYTES, RawData, Store, StoreError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ pub(super) struct LargeMail {
 }
 
 /// Data in the store that no message refers to yet.
-pub(super) struct StoredAhead {
+pub(super) struct StoredSeparately {
     mail: Uuid,
     classes: Vec<RetentionClass>,
 }
@@ -42,18 +42,18 @@ impl LargeMail {
     ///
     /// # Errors
     /// The verdict on the mail. Nothing of it is stored, or what is goes with its partition.
-    pub(super) async fn store_ahead(&self, mail: &mut NewMail) -> Result<Option<StoredAhead>, Verdict> {
+    pub(super) async fn store_ahead(&self, mail: &mut NewMail) -> Result<Option<StoredSeparately>, Verdict> {
         let octets = match &mut mail.raw {
-            RawData::WithMessages(octets) if is_large(octets.len()) => std::mem::take(octets),
+            RawData::Inline(octets) if is_large(octets.len()) => std::mem::take(octets),
             _ => return Ok(None),
         };
-        mail.raw = RawData::StoredAhead;
-        let ahead = self.store.look_ahead(self.free_class, &mail.recipients, self.clock.now()).await;
+        mail.raw = RawData::StoredSeparately;
+        let ahead = self.store.preflight_delivery(self.free_class, &mail.recipients, self.clock.now()).await;
         let ahead = ahead.map_err(|error| try_again(&error))?;
         if ahead.over_quota {
             return Err(Verdict::Full);
         }
-        let stored = StoredAhead { mail: mail.id, classes: ahead.classes };
+        let stored = StoredSeparately { mail: mail.id, classes: ahead.classes };
         match self.store_parts(mail, &stored.classes, &octets).await {
             Ok(()) => Ok(Some(stored)),
             Err(error) => {
@@ -80,7 +80,7 @@ impl LargeMail {
     }
 
     /// Deletes the data of a mail that was not accepted.
-    pub(super) async fn discard(&self, stored: StoredAhead) {
+    pub(super) async fn discard(&self, stored: StoredSeparately) {
         if let Err(error) = self.store.discard_raw(stored.mail, &stored.classes).await {
             tracing::warn!(%error, "data of a refused mail stays until its partition expires");
         }
@@ -88,7 +88,7 @@ impl LargeMail {
 }
 
 fn is_large(octets: usize) -> bool {
-    i64::try_from(octets).is_ok_and(|octets| octets > RAW_PART_OCTETS)
+    i64::try_from(octets).is_ok_and(|octets| octets > RAW_PART_BYTES)
 }
 
 fn try_again(error: &StoreError) -> Verdict {

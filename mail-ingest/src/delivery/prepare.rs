@@ -56,7 +56,7 @@ pub(super) async fn prepare(
             let size = shared_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
             Some(NewMessage {
                 id: new_id(now),
-                reserved: reserved.of(address.base_local_part()),
+                reserved: reserved.reservation_of(address.base_local_part()),
                 size: i32::try_from(size).ok()?,
                 address,
             })
@@ -64,7 +64,7 @@ pub(super) async fn prepare(
         .collect::<Option<Vec<_>>>()?;
     Some(NewMail {
         id,
-        raw: RawData::WithMessages(raw),
+        raw: RawData::Inline(raw),
         for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
         sender: parts.sender.replace('\0', "\u{fffd}"),
         from_text: summary.from_text,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     fn plain(mail: &NewMail) -> Vec<u8> {
-        let RawData::WithMessages(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
+        let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
         zstd::decode_all(raw.as_slice()).unwrap()
     }
 

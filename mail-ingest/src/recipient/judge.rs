@@ -1,7 +1,7 @@
 //! From what is known of a recipient to yes or no. Says what `accept_mail` would say now.
 
-use tempmail_model::address::{RecipientAddress, Reserved};
-use tempmail_store::{MailboxFacts, RecipientFacts};
+use tempmail_model::address::{RecipientAddress, Reservation};
+use tempmail_store::{RecipientMailbox, RecipientStatus};
 
 use crate::smtp::RecipientRefusal;
 
@@ -40,26 +40,26 @@ impl Room {
 /// Judges a recipient by what the store knows of it.
 pub fn judge(
     address: &RecipientAddress,
-    reserved: Reserved,
-    facts: RecipientFacts,
+    reserved: Reservation,
+    facts: RecipientStatus,
     size: u64,
 ) -> Result<Accepting, RecipientRefusal> {
-    let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = facts else {
+    let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = facts else {
         return Err(RecipientRefusal::NotOurs);
     };
     if system && address.has_non_ascii_local_part() {
         return Err(RecipientRefusal::NonAscii);
     }
     let accepting = match mailbox {
-        MailboxFacts::Held => return Err(RecipientRefusal::Unknown),
-        MailboxFacts::Present { room } => {
-            Accepting { shared: false, room: room.map_or(Room::NotAsked, Room::Octets) }
+        RecipientMailbox::Held => return Err(RecipientRefusal::Unknown),
+        RecipientMailbox::Present { quota_left } => {
+            Accepting { shared: false, room: quota_left.map_or(Room::NotAsked, Room::Octets) }
         }
-        MailboxFacts::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
-        MailboxFacts::Absent => match reserved {
-            Reserved::Platform => Accepting { shared: false, room: Room::NoMailbox },
-            Reserved::No if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
-            Reserved::No | Reserved::Refused => return Err(RecipientRefusal::Unknown),
+        RecipientMailbox::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
+        RecipientMailbox::Absent => match reserved {
+            Reservation::Platform => Accepting { shared: false, room: Room::NoMailbox },
+            Reservation::None if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
+            Reservation::None | Reservation::Refused => return Err(RecipientRefusal::Unknown),
         },
     };
     if suspended {
@@ -75,16 +75,16 @@ pub fn judge(
 mod tests {
     use super::*;
 
-    const SYSTEM: RecipientFacts = RecipientFacts::Served {
+    const SYSTEM: RecipientStatus = RecipientStatus::Served {
         system: true,
         shared_inboxes: true,
         suspended: false,
-        mailbox: MailboxFacts::Absent,
+        mailbox: RecipientMailbox::Absent,
     };
 
-    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut MailboxFacts)) -> RecipientFacts {
+    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut RecipientMailbox)) -> RecipientStatus {
         let mut facts = SYSTEM;
-        if let RecipientFacts::Served { system, shared_inboxes, suspended, mailbox } = &mut facts {
+        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = &mut facts {
             change(system, shared_inboxes, suspended, mailbox);
         }
         facts
@@ -97,33 +97,47 @@ mod tests {
         let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
         let shared = Accepting { shared: true, room: Room::NoMailbox };
         let own = Accepting { shared: false, room: Room::NoMailbox };
-        let mailbox = |room| with(|_, _, _, mailbox| *mailbox = MailboxFacts::Present { room });
-        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, MailboxFacts::Held));
+        let mailbox =
+            |room| with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { quota_left: room });
+        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, facts, size, expected) in [
-            (&plain, Reserved::No, RecipientFacts::NotServed, 0, Err(NotOurs)),
-            (&plain, Reserved::No, SYSTEM, 1, Ok(shared)),
-            (&plain, Reserved::Refused, SYSTEM, 0, Err(Unknown)),
-            (&plain, Reserved::Platform, SYSTEM, 0, Ok(own)),
-            (&plain, Reserved::Platform, closed, 0, Ok(own)),
-            (&plain, Reserved::No, closed, 0, Err(Unknown)),
-            (&plain, Reserved::No, held, 0, Err(Unknown)),
-            (&umlaut, Reserved::No, SYSTEM, 0, Err(NonAscii)),
-            (&umlaut, Reserved::No, custom, 0, Ok(own)),
-            (&plain, Reserved::Refused, custom, 0, Ok(own)),
-            (&plain, Reserved::No, suspended, 0, Err(Suspended)),
-            (&plain, Reserved::No, mailbox(None), 0, Ok(Accepting { shared: false, room: Room::NotAsked })),
+            (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotOurs)),
+            (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
+            (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
+            (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
+            (&plain, Reservation::Platform, closed, 0, Ok(own)),
+            (&plain, Reservation::None, closed, 0, Err(Unknown)),
+            (&plain, Reservation::None, held, 0, Err(Unknown)),
+            (&umlaut, Reservation::None, SYSTEM, 0, Err(NonAscii)),
+            (&umlaut, Reservation::None, custom, 0, Ok(own)),
+            (&plain, Reservation::Refused, custom, 0, Ok(own)),
+            (&plain, Reservation::None, suspended, 0, Err(Suspended)),
             (
                 &plain,
-                Reserved::No,
+                Reservation::None,
+                mailbox(None),
+                0,
+                Ok(Accepting { shared: false, room: Room::NotAsked }),
+            ),
+            (
+                &plain,
+                Reservation::None,
+                mailbox(None),
+                0,
+                Ok(Accepting { shared: false, room: Room::NotAsked }),
+            ),
+            (
+                &plain,
+                Reservation::None,
                 mailbox(Some(5)),
                 5,
                 Ok(Accepting { shared: false, room: Room::Octets(5) }),
             ),
-            (&plain, Reserved::No, mailbox(Some(5)), 6, Err(MailboxFull)),
-            (&plain, Reserved::No, mailbox(Some(-1)), 1, Err(MailboxFull)),
+            (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
+            (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
         ] {
             assert_eq!(
                 judge(address, reserved, facts, size),

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock;
-use tempmail_store::{RecipientFacts, RecipientQuery, RecipientReader, Store};
+use tempmail_store::{RecipientQuery, RecipientReader, RecipientStatus, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use super::judge::{Accepting, judge};
@@ -50,16 +50,20 @@ impl Lookup {
     }
 
     async fn answer(&mut self, questions: Vec<Question>) {
-        let reserved: Vec<Reserved> = questions
+        let reserved: Vec<Reservation> = questions
             .iter()
             .flat_map(|question| &question.addresses)
-            .map(|address| self.reserved.of(address.base_local_part()))
+            .map(|address| self.reserved.reservation_of(address.base_local_part()))
             .collect();
         let queries: Vec<RecipientQuery<'_>> = questions
             .iter()
             .flat_map(|question| question.addresses.iter().map(|address| (address, question.size > 0)))
             .zip(&reserved)
-            .map(|((address, room), reserved)| RecipientQuery { address, room, reserved: *reserved })
+            .map(|((address, with_quota_left), reserved)| RecipientQuery {
+                address,
+                with_quota_left,
+                reserved: *reserved,
+            })
             .collect();
         let mut facts = Vec::with_capacity(queries.len());
         for some in queries.chunks(RECIPIENTS) {
@@ -86,7 +90,7 @@ impl Lookup {
     }
 
     /// `None`: Postgres is away, or does not answer as it should.
-    async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientFacts>> {
+    async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientStatus>> {
         let found = tokio::time::timeout(PATIENCE, self.reader.find(queries, self.clock.now())).await;
         let problem = match found {
             Ok(Ok(facts)) if facts.len() == queries.len() => return Some(facts),

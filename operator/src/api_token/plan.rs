@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_crds::{ApiToken, ApiTokenStatus, OnSecretLoss};
-use tempmail_store::{DeclaredToken, NotDeclared};
+use tempmail_store::{DeclareError, ManagedToken};
 use uuid::Uuid;
 
 use super::{expires_at, secret_name};
@@ -28,7 +28,7 @@ pub(super) enum Held {
 pub(super) struct World {
     pub tenancy: Tenancy,
     /// The object's row.
-    pub token: Option<DeclaredToken>,
+    pub token: Option<ManagedToken>,
     pub held: Held,
     /// A new token that the object asks for, and that was not made yet.
     pub asked: Option<String>,
@@ -94,9 +94,9 @@ pub(super) fn plan(object: &ApiToken, world: &World) -> Next {
 }
 
 /// How an object stands that can have no token.
-pub(super) fn refused(object: &ApiToken, world: &World, refused: NotDeclared) -> Standing<ApiTokenStatus> {
+pub(super) fn refused(object: &ApiToken, world: &World, refused: DeclareError) -> Standing<ApiTokenStatus> {
     let reason = match refused {
-        NotDeclared::TenantDisabled => Reason::TenantSuspended,
+        DeclareError::TenantDisabled => Reason::TenantSuspended,
         _ => Reason::QuotaExceeded,
     };
     Standing::refused(status(object, world), reason, Outlook::Stuck)
@@ -144,16 +144,14 @@ mod tests {
         })
     }
 
-    fn token() -> impl Strategy<Value = DeclaredToken> {
-        (1..3_u128, any::<bool>(), option::of(-1_i64..2)).prop_map(|(tenant, active, expires)| {
-            DeclaredToken {
-                id: Uuid::from_u128(9),
-                tenant: Uuid::from_u128(tenant),
-                hint: "abcd".to_owned(),
-                hash: vec![0; 32],
-                active,
-                expires_at: expires.map(at),
-            }
+    fn token() -> impl Strategy<Value = ManagedToken> {
+        (1..3_u128, any::<bool>(), option::of(-1_i64..2)).prop_map(|(tenant, active, expires)| ManagedToken {
+            id: Uuid::from_u128(9),
+            tenant: Uuid::from_u128(tenant),
+            hint: "abcd".to_owned(),
+            hash: vec![0; 32],
+            active,
+            expires_at: expires.map(at),
         })
     }
 
@@ -187,7 +185,7 @@ mod tests {
             Step::Withdraw => world.token = None,
             Step::SetExpiry(expires_at) => world.token.as_mut().unwrap().expires_at = expires_at,
             Step::Make { tenant } => {
-                world.token = Some(DeclaredToken {
+                world.token = Some(ManagedToken {
                     id: Uuid::from_u128(10),
                     tenant,
                     hint: "abcd".to_owned(),

@@ -4,8 +4,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tempmail_crds::{
     CustomDomain, CustomDomainStatus, DnsRecord, DnsRecordType, RecordResult, Verification, VerificationState,
 };
+use tempmail_model::verification::{FailureReason, Finding, RecordFinding, VerifyStatus};
 use tempmail_model::verify_token;
-use tempmail_store::{FailureReason, Finding, NotDeclared, RecordFound, VerifyStatus};
+use tempmail_store::DeclareError;
 use uuid::Uuid;
 
 use crate::standing::{ConditionType, Outlook, Reason, Standing, Truth, Verdict};
@@ -79,13 +80,13 @@ pub(super) fn plan<'a>(object: &CustomDomain, world: &'a World, mx_host: &str) -
 }
 
 /// How an object stands whose domain could not be declared.
-pub(super) fn refused(world: &World, refused: NotDeclared) -> Standing<CustomDomainStatus> {
+pub(super) fn refused(world: &World, refused: DeclareError) -> Standing<CustomDomainStatus> {
     let reason = match refused {
-        NotDeclared::Taken => Reason::DomainClaimed,
-        NotDeclared::Exists => Reason::ExistsUnmanaged,
-        NotDeclared::TenantReplaced => Reason::TenantReplaced,
-        NotDeclared::TenantDisabled => Reason::TenantSuspended,
-        NotDeclared::LimitReached => Reason::QuotaExceeded,
+        DeclareError::ManagedByAnother => Reason::DomainClaimed,
+        DeclareError::NotAdopted => Reason::ExistsUnmanaged,
+        DeclareError::TenantChanged => Reason::TenantReplaced,
+        DeclareError::TenantDisabled => Reason::TenantSuspended,
+        DeclareError::LimitReached => Reason::QuotaExceeded,
         _ => Reason::ReservedDomain,
     };
     let status =
@@ -127,7 +128,7 @@ fn standing(
 
 /// What a pending domain lacks; the TXT record first, since it proves whose it is.
 fn pending_reason(domain: &tempmail_store::CustomDomain) -> Reason {
-    let finding = |found: &Option<RecordFound>| found.as_ref().map(|found| found.finding);
+    let finding = |found: &Option<RecordFinding>| found.as_ref().map(|found| found.finding);
     match (finding(&domain.txt), finding(&domain.mx)) {
         (None, _) | (_, None) => Reason::WaitingForDns,
         (Some(Finding::Missing), _) => Reason::TxtRecordMissing,
@@ -151,7 +152,7 @@ fn status(object: &CustomDomain, world: &World, mx_host: &str) -> CustomDomainSt
 
 fn verification(object: &CustomDomain, domain: &tempmail_store::CustomDomain, mx_host: &str) -> Verification {
     let name = &object.spec.domain;
-    let record = |kind, name: String, value: String, priority, found: &Option<RecordFound>| DnsRecord {
+    let record = |kind, name: String, value: String, priority, found: &Option<RecordFinding>| DnsRecord {
         kind,
         name,
         value,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use rand::TryRng as _;
-use tempmail_model::password::Hasher;
+use tempmail_model::password::PasswordHasher;
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 const OCTETS: usize = 16;
 
 /// One password at a time, so that many objects take the memory of one.
-static HASHER: Mutex<Hasher> = Mutex::new(Hasher::new());
+static HASHER: Mutex<PasswordHasher> = Mutex::new(PasswordHasher::new());
 
 /// A new password.
 pub(super) fn generate() -> Result<String, Failure> {
@@ -61,7 +61,7 @@ impl Fits {
             return Ok(true);
         }
         let (password, phc) = (password.to_owned(), phc.to_owned());
-        let matches = hashing(move |hasher| hasher.matches(password.as_bytes(), &phc)).await?;
+        let matches = hashing(move |hasher| hasher.verify(password.as_bytes(), &phc)).await?;
         if matches {
             self.lock().insert(uid, fit);
         } else {
@@ -82,7 +82,7 @@ impl Fits {
 }
 
 async fn hashing<T: Send + 'static>(
-    work: impl FnOnce(&mut Hasher) -> T + Send + 'static,
+    work: impl FnOnce(&mut PasswordHasher) -> T + Send + 'static,
 ) -> Result<T, Failure> {
     metrics::counter!("tempmail_operator_password_hashes_total").increment(1);
     let work = move || work(&mut HASHER.lock().unwrap_or_else(PoisonError::into_inner));

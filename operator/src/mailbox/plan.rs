@@ -2,7 +2,7 @@
 
 use tempmail_crds::MailboxStatus;
 use tempmail_model::address::MailboxAddress;
-use tempmail_store::{MailboxOfObject, NotDeclared};
+use tempmail_store::{DeclareError, ManagedMailbox};
 use uuid::Uuid;
 
 use crate::secret::Found;
@@ -20,7 +20,7 @@ pub(super) struct World {
     /// Whether its domain keeps its local part from new mailboxes.
     pub is_reserved: bool,
     /// The object's row.
-    pub mailbox: Option<MailboxOfObject>,
+    pub mailbox: Option<ManagedMailbox>,
     /// What there is under the Secret's name.
     pub secret: Found,
     /// Whether the Secret has what signs in to the mailbox.
@@ -94,13 +94,13 @@ pub(super) fn plan<'a>(secret_name: &str, world: &'a World) -> Next<'a> {
 }
 
 /// How an object stands whose mailbox could not be declared.
-pub(super) fn refused(world: &World, refused: NotDeclared) -> Standing<MailboxStatus> {
+pub(super) fn refused(world: &World, refused: DeclareError) -> Standing<MailboxStatus> {
     let (reason, outlook) = match refused {
-        NotDeclared::Exists => (Reason::ExistsUnmanaged, Outlook::Stuck),
-        NotDeclared::TenantReplaced => (Reason::TenantReplaced, Outlook::Stuck),
-        NotDeclared::TenantDisabled => (Reason::TenantSuspended, Outlook::Stuck),
-        NotDeclared::LimitReached => (Reason::QuotaExceeded, Outlook::Stuck),
-        NotDeclared::NoSuchDomain => (Reason::DomainNotServed, Outlook::Waits),
+        DeclareError::NotAdopted => (Reason::ExistsUnmanaged, Outlook::Stuck),
+        DeclareError::TenantChanged => (Reason::TenantReplaced, Outlook::Stuck),
+        DeclareError::TenantDisabled => (Reason::TenantSuspended, Outlook::Stuck),
+        DeclareError::LimitReached => (Reason::QuotaExceeded, Outlook::Stuck),
+        DeclareError::NoSuchDomain => (Reason::DomainNotServed, Outlook::Waits),
         _ => (Reason::AddressTaken, Outlook::Stuck),
     };
     let status = MailboxStatus { last_handled_rotate_at: world.handled.clone(), ..MailboxStatus::default() };
@@ -125,8 +125,8 @@ mod tests {
     const TENANT: Uuid = Uuid::from_u128(1);
     const ANOTHER: Uuid = Uuid::from_u128(2);
 
-    fn mailbox(tenant: Uuid, active: bool) -> MailboxOfObject {
-        MailboxOfObject { id: Uuid::nil(), tenant: Some(tenant), active, password_hash: String::new() }
+    fn mailbox(tenant: Uuid, active: bool) -> ManagedMailbox {
+        ManagedMailbox { id: Uuid::nil(), tenant: Some(tenant), active, password_hash: String::new() }
     }
 
     /// Every world that there may be.

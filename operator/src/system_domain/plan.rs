@@ -1,7 +1,7 @@
 //! What is to be done for a system domain, and how it stands: decided without I/O.
 
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
-use tempmail_store::{NotDeclared, SystemDomainOfObject};
+use tempmail_store::{DeclareError, ManagedSystemDomain};
 
 use crate::standing::{Outlook, Reason, Standing};
 
@@ -11,7 +11,7 @@ pub(super) struct World {
     /// The domain as it is declared; `None` where it is no host name.
     pub name: Option<String>,
     /// The object's row; it serves.
-    pub domain: Option<SystemDomainOfObject>,
+    pub domain: Option<ManagedSystemDomain>,
     pub claim: Claim,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn plan<'a>(object: &SystemDomain, world: &'a World) -> Next<'a> {
         return Next::Done(standing.explained("spec.domain is not a host name."));
     };
     let default = world.claim == Claim::Won;
-    let is_right = |domain: &&SystemDomainOfObject| {
+    let is_right = |domain: &&ManagedSystemDomain| {
         domain.shared_inboxes == object.spec.shared_inboxes
             && domain.sort_order == object.spec.sort_order
             && (domain.is_default || !default)
@@ -64,10 +64,10 @@ pub(super) fn plan<'a>(object: &SystemDomain, world: &'a World) -> Next<'a> {
 }
 
 /// How an object stands whose domain could not be declared.
-pub(super) fn refused(refused: NotDeclared) -> Standing<SystemDomainStatus> {
+pub(super) fn refused(refused: DeclareError) -> Standing<SystemDomainStatus> {
     let refused_for = |reason| Standing::refused(SystemDomainStatus::default(), reason, Outlook::Stuck);
     match refused {
-        NotDeclared::Taken => refused_for(Reason::DomainClaimed),
+        DeclareError::ManagedByAnother => refused_for(Reason::DomainClaimed),
         _ => refused_for(Reason::ReservedDomain).explained(
             "The domain is equal to, above or below a custom domain of a tenant: use another one.",
         ),
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
 
     /// Every row that a domain may have, and none.
-    fn rows() -> Vec<Option<SystemDomainOfObject>> {
+    fn rows() -> Vec<Option<ManagedSystemDomain>> {
         let flags = [false, true];
         let all = flags.iter().flat_map(|is_default| {
             flags.iter().flat_map(move |shared_inboxes| {
                 [0, 7].map(|sort_order| {
-                    Some(SystemDomainOfObject {
+                    Some(ManagedSystemDomain {
                         id: Uuid::nil(),
                         is_default: *is_default,
                         sort_order,
@@ -120,7 +120,7 @@ mod tests {
                     let Next::Step(Step::Declare { default, .. }) = plan(&object, &world) else { break };
                     assert_eq!(default, claim == Claim::Won);
                     let was_default = world.domain.is_some_and(|domain| domain.is_default);
-                    world.domain = Some(SystemDomainOfObject {
+                    world.domain = Some(ManagedSystemDomain {
                         id: Uuid::nil(),
                         is_default: was_default || default,
                         sort_order: 7,

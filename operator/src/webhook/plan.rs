@@ -2,7 +2,7 @@
 
 use tempmail_crds::{Webhook, WebhookState, WebhookStatus};
 use tempmail_model::webhook::{WebhookUrl, WebhookUrlError};
-use tempmail_store::{DeclaredWebhook, NotDeclared};
+use tempmail_store::{DeclareError, ManagedWebhook};
 use uuid::Uuid;
 
 use super::secret_name;
@@ -28,7 +28,7 @@ pub(super) struct World {
     /// Where events are to be sent, if they can be.
     pub url: Result<WebhookUrl, WebhookUrlError>,
     /// The object's row.
-    pub webhook: Option<DeclaredWebhook>,
+    pub webhook: Option<ManagedWebhook>,
     pub held: Held,
     /// A new secret that the object asks for, and that was not made yet.
     pub rotate: Option<String>,
@@ -60,7 +60,7 @@ pub(super) enum Step<'a> {
     /// Somebody asked for a new secret.
     Rotate { webhook: Uuid, asked: &'a str },
     /// The Secret does not hold the row's secret.
-    WriteSecret(&'a DeclaredWebhook),
+    WriteSecret(&'a ManagedWebhook),
     /// Its owner has the secret.
     Activate(Uuid),
 }
@@ -112,9 +112,9 @@ pub(super) fn plan<'a>(object: &Webhook, world: &'a World) -> Next<'a> {
 }
 
 /// How an object stands that can have no webhook.
-pub(super) fn refused(object: &Webhook, world: &World, refused: NotDeclared) -> Standing<WebhookStatus> {
+pub(super) fn refused(object: &Webhook, world: &World, refused: DeclareError) -> Standing<WebhookStatus> {
     let reason = match refused {
-        NotDeclared::TenantDisabled => Reason::TenantSuspended,
+        DeclareError::TenantDisabled => Reason::TenantSuspended,
         _ => Reason::QuotaExceeded,
     };
     not_accepted(object, world, reason, Outlook::Stuck)
@@ -179,8 +179,8 @@ mod tests {
         Webhook::new("hook", spec)
     }
 
-    fn webhook() -> impl Strategy<Value = DeclaredWebhook> {
-        (1..3_u128, any::<[bool; 3]>()).prop_map(|(tenant, [active, disabled, moved])| DeclaredWebhook {
+    fn webhook() -> impl Strategy<Value = ManagedWebhook> {
+        (1..3_u128, any::<[bool; 3]>()).prop_map(|(tenant, [active, disabled, moved])| ManagedWebhook {
             id: Uuid::from_u128(9),
             tenant: Uuid::from_u128(tenant),
             url: if moved { "https://former.example.com/" } else { URL }.to_owned(),
@@ -217,7 +217,7 @@ mod tests {
         match step {
             Step::Withdraw => row = None,
             Step::Declare { tenant, url } => {
-                row = Some(DeclaredWebhook {
+                row = Some(ManagedWebhook {
                     id: Uuid::from_u128(10),
                     tenant,
                     url: url.to_owned(),

@@ -81,12 +81,13 @@ async fn ensure_domains(store: &Store, asked: &[String], now: Timestamp) -> anyh
         missing.push(DOMAIN.to_owned());
     }
     for domain in missing {
-        if let SystemDomainAddition::Meets(custom) = store.add_system_domain(&domain, None, None, now).await?
+        if let SystemDomainAddition::Overlaps(custom) =
+            store.add_system_domain(&domain, None, None, now).await?
         {
             return Err(meets(&domain, &custom));
         }
     }
-    let mut domains = store.list_system_domain_uses().await?;
+    let mut domains = store.list_system_domain_usage().await?;
     domains.sort_by_key(|domain| (!domain.shared_inboxes, !asked.contains(&domain.name), !domain.is_default));
     Ok(domains.into_iter().map(|domain| domain.name).collect())
 }
@@ -127,7 +128,7 @@ async fn ensure_token(
     now: Timestamp,
 ) -> anyhow::Result<String> {
     if let Some(kept) = kept
-        && let Some(hash) = TokenHash::of_presented(kind, &kept)
+        && let Some(hash) = TokenHash::from_presented(kind, &kept)
         && let Some(found) = store.find_token(kind, hash).await?
         && found.revoked_at.is_none()
         && found.expires_at.is_none_or(|expiry| expiry > now)

@@ -7,7 +7,7 @@ use tempmail_api_server::ApiServer;
 use tempmail_bus::SharedBus;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
-use tempmail_runtime::admin::Admin;
+use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -26,7 +26,7 @@ pub struct Roles {
     api: ApiServer,
     worker: Worker,
     bus: SharedBus,
-    admin: Admin,
+    admin: AdminServer,
     store: Store,
     clock: Arc<SystemClock>,
     readiness: Readiness,
@@ -38,7 +38,7 @@ impl Roles {
     pub async fn bind(config: &Arc<Config>, keys: Keys, installation: &Installation) -> anyhow::Result<Self> {
         let Installation { store, clock, readiness, .. } = installation;
         let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
-        let admin = Admin::bind(&config.admin, readiness.clone(), telemetry::metrics()?).await?;
+        let admin = AdminServer::bind(&config.admin, readiness.clone(), telemetry::metrics_handle()?).await?;
         let bus = bus::connect(config, store).await?;
         let ingest = Ingest::bind(
             config.clone(),
@@ -88,7 +88,7 @@ impl Roles {
             result = result.and(ended);
             shutdown.drain.cancel();
         }
-        self.bus.leave().await;
+        self.bus.close().await;
         shutdown.stop.cancel();
         clock_sync.await.context("the clock's loop panicked")?;
         result.and(admin.await.context("the admin server panicked")?)

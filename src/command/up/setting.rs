@@ -4,7 +4,7 @@ use std::net::{AddrParseError, IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::{Config, Sources};
 
 use super::Options;
@@ -31,7 +31,7 @@ impl Setting {
             config.http.base_url = format!("http://{}", reachable(config.http.listen));
         }
         let domains = options.domains.iter().map(|domain| {
-            normal_domain(domain).with_context(|| format!("--domain {domain:?} is not a host name"))
+            normalize_domain(domain).with_context(|| format!("--domain {domain:?} is not a host name"))
         });
         let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
         let has_keys = sources.sets("jwt.keys") || sources.sets("secrets.keys");

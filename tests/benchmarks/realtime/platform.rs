@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use jiff_sqlx::ToSqlx as _;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::json;
-use tempmail_model::clock::{Clock as _, MovableClock};
+use tempmail_model::clock::{Clock as _, TestClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
@@ -71,7 +71,7 @@ impl Platform {
         let cluster = Cluster::start(directory).await?;
         let (url, config) = (cluster.create_database("realtime").await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
@@ -239,7 +239,7 @@ impl Pod {
 
 async fn insert_tokens(
     store: &Store,
-    clock: &MovableClock,
+    clock: &TestClock,
     tenant: Uuid,
     count: u32,
 ) -> anyhow::Result<Vec<String>> {
@@ -263,7 +263,7 @@ async fn insert_tokens(
 
 async fn insert_mailboxes(
     store: &Store,
-    clock: &MovableClock,
+    clock: &TestClock,
     tenant: Uuid,
     count: u32,
 ) -> anyhow::Result<Vec<Uuid>> {
@@ -283,7 +283,7 @@ async fn insert_mailboxes(
 }
 
 /// JWTs as a sign-in would make them; ten thousand sign-ins would take minutes.
-fn sign(config: &Config, clock: &MovableClock, mailboxes: &[Uuid]) -> anyhow::Result<Vec<String>> {
+fn sign(config: &Config, clock: &TestClock, mailboxes: &[Uuid]) -> anyhow::Result<Vec<String>> {
     let keys = Keys::from_config(config)?;
     let master = keys.jwt.first().context("there is no key")?;
     let (mut header, now) = (Header::new(Algorithm::HS256), clock.now().as_second());

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use jiff_sqlx::ToSqlx as _;
-use tempmail_model::clock::{Clock as _, MovableClock};
+use tempmail_model::clock::{Clock as _, TestClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_model::sealed::SecretSealer;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_model::webhook::{EMAIL_RECEIVED, WebhookSecret};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -54,7 +54,7 @@ pub struct Installation<'a> {
     config: Config,
     redis: Process,
     redis_url: String,
-    clock: MovableClock,
+    clock: TestClock,
     /// Its database.
     pub store: Store,
     tenants: u32,
@@ -75,7 +75,7 @@ impl<'a> Installation<'a> {
     pub async fn new(site: &'a Site, name: &str) -> anyhow::Result<Self> {
         let (url, config) = (site.cluster.create_database(name).await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
-        let clock = MovableClock::default();
+        let clock = TestClock::default();
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
@@ -100,7 +100,7 @@ impl<'a> Installation<'a> {
     /// # Errors
     /// Postgres is away.
     pub async fn add_webhooks(&mut self, urls: &[String]) -> anyhow::Result<()> {
-        let sealer = SecretSealer::new(&Keys::from_config(&self.config)?.secrets);
+        let sealer = WebhookSecretSealer::new(&Keys::from_config(&self.config)?.secrets);
         let defaults = TenantDefaults::pro(RetentionClass::PRO);
         for url in urls {
             let (now, number, id) = (self.clock.now(), self.tenants, new_id(self.clock.now()));

@@ -87,7 +87,7 @@ impl Receivers {
         reaction: Reaction,
         ledger: Arc<Ledger>,
     ) -> anyhow::Result<Group> {
-        let acceptor = TlsAcceptor::from(Arc::new(Identity::of(&["localhost"]).server_config()));
+        let acceptor = TlsAcceptor::from(Arc::new(Identity::issued_for(&["localhost"]).server_config()));
         let shared = Arc::new(Shared {
             reaction,
             ledger: Mutex::new(ledger),

@@ -79,7 +79,7 @@ impl OwnServer {
             Stop::Immediate => kill(pid(server.pid()), Signal::SIGQUIT).expect("the server is there"),
             Stop::Kill => process::kill_all(&processes),
         }
-        server.exited().await.expect("our own child can be waited for");
+        server.wait().await.expect("our own child can be waited for");
         process::wait_until_gone(&processes);
     }
 

@@ -10,7 +10,7 @@ const PASSWORD: &str = "hush";
 
 /// Lets only those in who know the password.
 fn lock(redis: &RedisServer) {
-    let _: String = redis.ask(&["CONFIG", "SET", "requirepass", PASSWORD]);
+    let _: String = redis.query(&["CONFIG", "SET", "requirepass", PASSWORD]);
 }
 
 async fn degraded(installation: &Installation, expected: &str) {

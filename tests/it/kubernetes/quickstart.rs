@@ -26,7 +26,7 @@ async fn the_example_of_the_readme_works() {
         .replace("team-a", &namespace)
         .replace("name: acme", &format!("name: acme-{own}"))
         .replace("mail.example.com", &domain)
-        .replace("https://hooks.example.com/mail", &receiver.url_of("LOCALHOST"));
+        .replace("https://hooks.example.com/mail", &receiver.url_for_host("LOCALHOST"));
     world.cluster.apply(&manifests).await.expect("the manifests are taken");
     let kubectl = async |arguments: &[&str]| {
         let all = [&["--namespace", &namespace], arguments].concat();
@@ -58,7 +58,7 @@ async fn the_example_of_the_readme_works() {
     assert_eq!(inbox["emails"][0]["subject"], "Hello");
 
     let signing = secret("ci-webhook", "secret").await;
-    assert!(receiver.wait_for(1).await[0].is_signed_by(&signing));
+    assert!(receiver.wait_for_requests(1).await[0].is_signed_by(&signing));
 
     let password = secret("signup-mailbox", "password").await;
     assert_eq!(secret("signup-mailbox", "address").await, address);

@@ -25,7 +25,7 @@ struct Stage {
 /// The URL of a receiver. The rule of the kind refuses `localhost` as it is usually written; where a
 /// name leads is judged at each delivery, whatever it is.
 fn url_of(receiver: &Receiver) -> String {
-    receiver.url_of("LOCALHOST")
+    receiver.url_for_host("LOCALHOST")
 }
 
 impl Stage {
@@ -76,7 +76,7 @@ async fn the_secret_of_the_secret_verifies_what_is_delivered() {
     assert_eq!(shown["status"]["state"], "Active");
     assert_eq!(condition(&shown, "Delivering").expect("Delivering")["status"], "True");
     stage.deliver().await;
-    assert!(stage.receiver.wait_for(1).await[0].is_signed_by(&stage.secret().await));
+    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
 
     let path = format!("/pro/api/webhooks/{}", shown["status"]["webhookId"].as_str().expect("an id"));
     let request = |method, path: &str| stage.world.request(method, path).bearer(&stage.pro).send();
@@ -99,7 +99,7 @@ async fn after_a_rotation_the_former_secret_signs_nothing() {
     })
     .await;
     stage.deliver().await;
-    let received = stage.receiver.wait_for(1).await;
+    let received = stage.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(&former));
     let shown = stage.team.wait("webhook/hook", "Ready").await;
     assert_eq!(shown["status"]["lastHandledRotateAt"], "1");
@@ -122,7 +122,7 @@ async fn a_secret_that_is_lost_or_changed_is_written_again_as_it_was() {
         .expect("it is back");
     assert_eq!(stage.secret().await, secret);
     stage.deliver().await;
-    let received = stage.receiver.wait_for(1).await;
+    let received = stage.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(theirs));
 }
 
@@ -137,8 +137,8 @@ async fn events_leave_for_the_url_that_the_object_says_now() {
     })
     .await;
     stage.deliver().await;
-    assert!(other.wait_for(1).await[0].is_signed_by(&stage.secret().await));
-    assert_eq!(stage.receiver.count(), 0);
+    assert!(other.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
+    assert_eq!(stage.receiver.request_count(), 0);
 
     // What the rules of the API server let pass.
     let refused = stage.team.apply("Webhook", "hook", "url: 'https://-a.example.com/'").await;
@@ -176,7 +176,7 @@ async fn a_disabled_one_is_shown_and_made_again_when_somebody_asks() {
     happened(&stage.team, "WebhookReenabled").await;
     happened(&stage.team, "SecretRotated").await;
     stage.deliver().await;
-    assert!(stage.receiver.wait_for(1).await[0].is_signed_by(&anew));
+    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&anew));
     assert_eq!(rows(stage.world, &stage.team).await, (1, 1));
 }
 
@@ -201,10 +201,10 @@ async fn events_wait_until_the_owner_has_the_secret() {
         .expect("a row");
     stage.deliver().await;
     other.deliver().await;
-    other.receiver.wait_for(1).await;
-    assert_eq!(stage.receiver.count(), 0);
+    other.receiver.wait_for_requests(1).await;
+    assert_eq!(stage.receiver.request_count(), 0);
     look(&stage.team, "webhook/hook").await;
-    assert!(stage.receiver.wait_for(1).await[0].is_signed_by(&stage.secret().await));
+    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,7 +222,7 @@ async fn a_row_that_vanishes_is_made_again() {
     })
     .await;
     stage.deliver().await;
-    assert!(stage.receiver.wait_for(1).await[0].is_signed_by(&stage.secret().await));
+    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,8 +238,8 @@ async fn a_lost_grant_deletes_it_and_one_that_is_given_back_brings_another() {
     assert_ne!(shown["status"]["webhookId"], former["status"]["webhookId"]);
     assert_ne!(stage.secret().await, secret);
     stage.deliver().await;
-    assert!(stage.receiver.wait_for(1).await[0].is_signed_by(&stage.secret().await));
-    assert_eq!(stage.receiver.count(), 1, "nothing was told meanwhile");
+    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
+    assert_eq!(stage.receiver.request_count(), 1, "nothing was told meanwhile");
 }
 
 #[tokio::test(flavor = "multi_thread")]

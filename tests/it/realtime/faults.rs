@@ -93,14 +93,14 @@ pub async fn redis_flush(fixture: &mut RealtimeFixture, scale: Scale) {
 pub async fn lost_subscriptions(fixture: &mut RealtimeFixture, scale: Scale) {
     fixture
         .deliver_across(scale.mails, async |fixture, senders| {
-            fixture.proxy.keep_clients(true);
+            fixture.proxy.keep_clients_on_restart(true);
             fixture.redis.stop();
             fixture.redis.start();
             senders.wait_for_accepted(scale.mails).await;
-            fixture.proxy.forget_subscriptions();
+            fixture.proxy.drop_subscriptions();
             senders.wait_for_accepted(scale.mails).await;
             redis_is_connected(&fixture.fleet).await;
-            fixture.proxy.keep_clients(false);
+            fixture.proxy.keep_clients_on_restart(false);
         })
         .await;
 }
@@ -109,11 +109,11 @@ pub async fn lost_subscriptions(fixture: &mut RealtimeFixture, scale: Scale) {
 pub async fn lost_publishes(fixture: &mut RealtimeFixture, scale: Scale) {
     fixture
         .deliver_across(scale.mails, async |fixture, senders| {
-            fixture.proxy.lose_publishes(3, ARRIVALS_MIN);
+            fixture.proxy.drop_publishes(3, ARRIVALS_MIN);
             senders.wait_for_accepted(5 * scale.mails).await;
-            let lost = fixture.proxy.lost();
-            assert!(lost > scale.mails / 4, "only {lost} were lost");
-            fixture.proxy.lose_nothing();
+            let dropped = fixture.proxy.dropped_publishes();
+            assert!(dropped > scale.mails / 4, "only {dropped} were dropped");
+            fixture.proxy.drop_no_publishes();
         })
         .await;
 }

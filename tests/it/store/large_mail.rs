@@ -2,11 +2,11 @@
 
 use rand::Rng as _;
 use reqwest::Method;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMessage, Outcome, RAW_PART_OCTETS, RawData};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, RAW_PART_BYTES, RawData};
 use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
 use super::{mail, store};
@@ -81,14 +81,16 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
     let recipient = NewMessage {
         id: new_id(now),
         address: RecipientAddress::parse("box@inbox.localhost").unwrap(),
-        reserved: Reserved::No,
+        reserved: Reservation::None,
         size: 1_000,
     };
-    let ahead =
-        store(&app).look_ahead(RetentionClass::FREE, std::slice::from_ref(&recipient), now).await.unwrap();
+    let ahead = store(&app)
+        .preflight_delivery(RetentionClass::FREE, std::slice::from_ref(&recipient), now)
+        .await
+        .unwrap();
     assert_eq!((ahead.classes.as_slice(), ahead.over_quota), ([RetentionClass::PRO].as_slice(), false));
-    let mail = mail(RawData::StoredAhead, recipient, now);
-    let part = usize::try_from(RAW_PART_OCTETS).unwrap();
+    let mail = mail(RawData::StoredSeparately, recipient, now);
+    let part = usize::try_from(RAW_PART_BYTES).unwrap();
     store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2);
 
@@ -98,15 +100,15 @@ async fn is_deferred_where_its_retention_has_changed_meanwhile() {
     };
     retain(24).await;
     store(&app).ensure_message_partition(24_i16.try_into().unwrap(), now).await.unwrap();
-    let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
-    let mut writer = store(&app).writer().await.unwrap();
+    let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
+    let mut writer = store(&app).mail_writer().await.unwrap();
     let refused = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap_err();
     assert!(refused.is_retention_changed() && !refused.is_data_refused(), "{refused}");
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
 
     retain(72).await;
     let stored = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap();
-    assert!(matches!(stored[..], [Outcome::Stored(_)]), "{stored:?}");
+    assert!(matches!(stored[..], [AcceptOutcome::Stored(_)]), "{stored:?}");
     store(&app).discard_raw(mail.id, &ahead.classes).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2, "what is accepted is not discarded");
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Executor as _};
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMessage, Outcome, PartitionRange, RawData, Store};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, PartitionRange, RawData, Store};
 use tempmail_tests::App;
 
 use super::mail;
@@ -43,14 +43,14 @@ async fn the_documented_rights_are_enough_for_the_roles() {
     let recipient = NewMessage {
         id: new_id(now),
         address: RecipientAddress::parse("any@inbox.localhost").unwrap(),
-        reserved: Reserved::No,
+        reserved: Reservation::None,
         size: 1,
     };
-    let mail = mail(RawData::WithMessages(vec![7]), recipient, now);
-    let rules = DeliveryRules { free_class: class, inbox_bytes: 1 << 20 };
-    let stored = store.writer().await.unwrap().accept_mail(rules, now, &[mail]).await.unwrap();
-    let [Outcome::Stored(arrivals)] = &stored[..] else { panic!("{stored:?}") };
-    let rows = store.list_arrived(class, &[arrivals[0].id]).await.unwrap();
+    let mail = mail(RawData::Inline(vec![7]), recipient, now);
+    let rules = DeliveryLimits { free_class: class, inbox_bytes: 1 << 20 };
+    let stored = store.mail_writer().await.unwrap().accept_mail(rules, now, &[mail]).await.unwrap();
+    let [AcceptOutcome::Stored(arrivals)] = &stored[..] else { panic!("{stored:?}") };
+    let rows = store.list_messages_by_id(class, &[arrivals[0].id]).await.unwrap();
     assert_eq!(store.raw_chunk(&rows[0], 0, 10).await.unwrap(), Some(vec![7]));
     assert!(store.delete_message(&rows[0]).await.unwrap());
     let ahead = now + SignedDuration::from_hours(2);

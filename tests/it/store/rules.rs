@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeliveryRules, NewMessage, Outcome, RawData};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, RawData};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient};
 
@@ -78,15 +78,15 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
 async fn accept(app: &App, address: &str, reserved: &ReservedLocalParts) -> bool {
     let now = app.clock.now();
     let address = RecipientAddress::parse(address).unwrap();
-    let kind: Reserved = reserved.of(address.base_local_part());
+    let kind: Reservation = reserved.reservation_of(address.base_local_part());
     let recipient = NewMessage { id: new_id(now), address, reserved: kind, size: 1 };
-    let mail = mail(RawData::WithMessages(vec![7]), recipient, now);
-    let rules = DeliveryRules { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
-    let mut writer = store(app).writer().await.unwrap();
+    let mail = mail(RawData::Inline(vec![7]), recipient, now);
+    let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
+    let mut writer = store(app).mail_writer().await.unwrap();
     let outcomes = writer.accept_mail(rules, now, &[mail]).await.unwrap();
     match &outcomes[..] {
-        [Outcome::Stored(_)] => true,
-        [Outcome::RecipientGone] => false,
+        [AcceptOutcome::Stored(_)] => true,
+        [AcceptOutcome::RecipientGone] => false,
         other => panic!("{other:?}"),
     }
 }

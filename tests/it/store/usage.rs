@@ -78,7 +78,7 @@ async fn used_is_exact_after_any_order_of_arrivals_deletions_and_expiry() {
             5 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..1_800))),
             // Takes what has expired out of the sums.
             6 => {
-                let mut writer = store(&app).writer().await.unwrap();
+                let mut writer = store(&app).mail_writer().await.unwrap();
                 writer.expire_usage(&[mailbox.id], app.clock.now()).await.unwrap();
             }
             _ => assert_eq!(send(&app, tag, random.random_range(0..3_000)).await.code, 250),

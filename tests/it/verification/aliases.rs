@@ -1,8 +1,8 @@
 //! The TXT record may be an alias; the domain and its exchange may not.
 
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TXT_NAME, find, find_with_holder, found};
 
@@ -57,7 +57,7 @@ async fn a_loop_of_aliases_is_no_vote() {
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
     world.set_cname("acme.elsewhere.test", TXT_NAME).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Unknown, Unknown));
+    assert_eq!((findings.txt.finding, findings.incumbent_txt), (Unknown, Unknown));
     world.clear(TXT_NAME).await;
     world.set_cname(TXT_NAME, TXT_NAME).await;
     assert_eq!(find(&world).await.txt.finding, Unknown, "an alias of itself");

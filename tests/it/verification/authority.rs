@@ -1,9 +1,9 @@
 //! Only the word of a server that is responsible for the name counts, and nobody remembers it.
 
 use hickory_proto::rr::RecordType;
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_verification::Transport;
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, resolver};

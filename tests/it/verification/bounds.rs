@@ -4,11 +4,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::{Fault, NameServer};
-use tempmail_verification::Finding::{Found, Missing, Unknown};
-use tempmail_verification::{Question, Resolver, Transport};
+use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 use tokio::task::JoinSet;
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
@@ -98,7 +98,7 @@ async fn fifty_domains_are_asked_about_at_a_time() {
     for domain in domains {
         let resolver = Arc::clone(&resolver);
         finds.spawn(async move {
-            let question = Question { domain: &domain, ..question() };
+            let question = ExpectedRecords { domain: &domain, ..question() };
             resolver.find(&question, Transport::UdpFirst).await
         });
     }
@@ -128,7 +128,7 @@ async fn questions_over_the_pace_wait_and_are_not_dropped() {
         world.delegate(&domain, &[&server]).await;
         let resolver = Arc::clone(&resolver);
         finds.spawn(async move {
-            let question = Question { domain: &domain, ..question() };
+            let question = ExpectedRecords { domain: &domain, ..question() };
             resolver.find(&question, Transport::UdpFirst).await
         });
     }

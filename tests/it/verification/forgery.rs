@@ -1,8 +1,8 @@
 //! Answers that don't answer the question are not heard, though they come first.
 
+use tempmail_model::verification::Finding::{Found, Unknown};
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::{Forgery, NameServer};
-use tempmail_verification::Finding::{Found, Unknown};
 
 use super::{DOMAIN, MX_HOST, TOKEN, find, found};
 

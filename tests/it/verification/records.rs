@@ -1,7 +1,7 @@
 //! What must be in the records.
 
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::DnsWorld;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{
     DOMAIN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found, question,
@@ -131,20 +131,20 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Found, Missing));
+    assert_eq!((findings.txt.finding, findings.incumbent_txt), (Found, Missing));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Found, Found));
+    assert_eq!((findings.txt.finding, findings.incumbent_txt), (Found, Found));
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     servers[1].set_txt(TXT_NAME, &[HOLDER_TXT, RIGHT_TXT]).await;
-    assert_eq!(find_with_holder(&world).await.holder_txt, Found, "one server is enough for the holder");
+    assert_eq!(find_with_holder(&world).await.incumbent_txt, Found, "one server is enough for the holder");
 
     world.set_txt(TXT_NAME, &[HOLDER_TXT]).await;
     let findings = find_with_holder(&world).await;
-    assert_eq!((findings.txt.finding, findings.holder_txt), (Mismatch, Found));
-    assert_eq!(find(&world).await.holder_txt, Unknown, "nobody holds it");
+    assert_eq!((findings.txt.finding, findings.incumbent_txt), (Mismatch, Found));
+    assert_eq!(find(&world).await.incumbent_txt, Unknown, "nobody holds it");
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
 //! Mode `recursive`: the configured resolvers are asked, and their word is taken.
 
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_verification::{Findings, Question, Resolver, Transport};
+use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport};
 
 use super::{DOMAIN, HOLDER_TOKEN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, found, question};
 
-async fn find(world: &DnsWorld) -> Findings {
+async fn find(world: &DnsWorld) -> DomainFindings {
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     resolver.find(&question(), Transport::UdpFirst).await
 }
@@ -75,10 +75,10 @@ async fn the_holder_is_looked_for() {
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
-    let question = Question { holder_token: Some(HOLDER_TOKEN), ..question() };
-    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Found);
+    let question = ExpectedRecords { incumbent_token: Some(HOLDER_TOKEN), ..question() };
+    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.incumbent_txt, Found);
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.holder_txt, Missing);
+    assert_eq!(resolver.find(&question, Transport::TcpOnly).await.incumbent_txt, Missing);
 }
 
 #[tokio::test]

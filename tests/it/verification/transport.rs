@@ -1,10 +1,10 @@
 //! UDP, and TCP where it is needed or where the question decides.
 
 use hickory_proto::rr::RecordType;
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::wait::eventually;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
 

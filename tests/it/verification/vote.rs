@@ -1,9 +1,9 @@
 //! Several servers: at least one must answer, and every one that does must have the record.
 
 use hickory_proto::rr::RecordType;
+use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Found, Mismatch, Missing, Unknown};
 
 use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
 

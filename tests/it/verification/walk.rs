@@ -1,11 +1,11 @@
 //! How the servers of a name are found.
 
 use hickory_proto::rr::RecordType;
+use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::DnsWorld;
 use tempmail_tests::dns::Fault;
-use tempmail_verification::Finding::{Found, Missing, Unknown};
-use tempmail_verification::{Question, Resolver, Transport};
+use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
@@ -13,7 +13,7 @@ use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
     let world = DnsWorld::start().await;
     world.domain(DOMAIN, 1).await;
-    let deep = Question { domain: "a.b.c.acme.test", ..question() };
+    let deep = ExpectedRecords { domain: "a.b.c.acme.test", ..question() };
     world.set_verified(deep.domain, TOKEN, MX_HOST).await;
     let findings = super::resolver(&world).find(&deep, Transport::UdpFirst).await;
     assert_eq!(findings, found(Found, Found));
@@ -23,7 +23,7 @@ async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
 async fn the_nearest_zone_is_asked_and_not_its_parents() {
     let world = DnsWorld::start().await;
     let parents = world.domain(DOMAIN, 1).await;
-    let child = Question { domain: "shop.acme.test", ..question() };
+    let child = ExpectedRecords { domain: "shop.acme.test", ..question() };
     world.domain(child.domain, 1).await;
     world.set_verified(child.domain, TOKEN, MX_HOST).await;
     let findings = super::resolver(&world).find(&child, Transport::UdpFirst).await;

@@ -25,7 +25,7 @@ fn neighbours() -> (Ipv4Addr, Ipv4Addr) {
 
 /// A receiver with a certificate for these names.
 async fn receiver_at(address: impl Into<IpAddr>, port: u16, names: &[&str]) -> Receiver {
-    Receiver::start_at((address.into(), port).into(), &Identity::of(names)).await
+    Receiver::start_at((address.into(), port).into(), &Identity::issued_for(names)).await
 }
 
 /// A DNS that knows [`OUTSIDE`], and a tempmail that asks it and opens nothing.

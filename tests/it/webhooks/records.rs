@@ -43,7 +43,7 @@ async fn every_attempt_is_recorded_and_counted_by_event() {
     let (app, receiver) = with_receiver().await;
     let webhook = webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
-    receiver.react_next([500, 404].map(Reaction::Status));
+    receiver.react_next_with([500, 404].map(Reaction::Status));
     app.deliver(BOX, "first", "").await;
     has_failed(&app, &webhook, 1).await;
     app.deliver(BOX, "second", "").await;
@@ -52,7 +52,7 @@ async fn every_attempt_is_recorded_and_counted_by_event() {
     app.clock.advance(SignedDuration::from_secs(36));
     nothing_waits(&app).await;
     let attempts = recorded(&app, &webhook, 4).await;
-    let requests = receiver.received();
+    let requests = receiver.requests();
     let expected = [
         (204, json!(null), 1),
         (204, json!(null), 3),
@@ -97,11 +97,11 @@ async fn a_day_without_a_partition_gets_one() {
     let webhook = webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
     app.advance_hours(24 * 40);
-    let dropped = sqlx::query("SELECT drop_delivery_days($1)")
+    let dropped = sqlx::query("SELECT drop_delivery_partitions($1)")
         .bind((app.clock.now() + SignedDuration::from_hours(72)).to_sqlx());
     dropped.execute(&app.pool).await.unwrap();
     app.deliver(BOX, "hello", "").await;
     recorded(&app, &webhook, 1).await;
     assert!(partitions(&app).await.contains(&today(&app)));
-    assert_eq!(receiver.count(), 1, "recording it again is no reason to send it again");
+    assert_eq!(receiver.request_count(), 1, "recording it again is no reason to send it again");
 }

@@ -45,7 +45,7 @@ const ADDRESSES: [(&str, Owner); 13] = [
 fn told(receiver: &Receiver) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let of = |event: serde_json::Value| (text(&event["data"]["subject"]), text(&event["data"]["address"]));
-    let mut told: Vec<_> = receiver.received().iter().map(|request| of(request.event())).collect();
+    let mut told: Vec<_> = receiver.requests().iter().map(|request| of(request.event())).collect();
     told.sort_unstable();
     told
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
-use tempmail_model::sealed::SecretSealer;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{ClaimedWebhook, Store, StoreError};
@@ -67,7 +67,7 @@ impl Dispatcher {
             store,
             clock,
             sender: Sender::new(config)?,
-            secrets: SecretSealer::new(keys),
+            secrets: WebhookSecretSealer::new(keys),
             room_beside: Arc::new(Semaphore::new(BESIDE)),
         };
         Ok(Self { desk: Arc::new(desk), bus })
@@ -85,7 +85,7 @@ impl Dispatcher {
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
         // What it had in hand is free at once, not only when its time is over.
-        if let Err(error) = self.desk.store.release_webhooks(self.desk.holder).await {
+        if let Err(error) = self.desk.store.release_webhook_leases(self.desk.holder).await {
             tracing::debug!(%error, "webhooks were not released");
         }
     }
@@ -136,7 +136,7 @@ impl Dispatcher {
     }
 
     async fn renew(&self, lanes: &Lanes) {
-        if let Err(error) = self.desk.store.hold_webhooks(self.desk.holder, &lanes.webhooks()).await {
+        if let Err(error) = self.desk.store.renew_webhook_leases(self.desk.holder, &lanes.webhooks()).await {
             tracing::debug!(%error, "webhooks in hand were not renewed");
         }
     }

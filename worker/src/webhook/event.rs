@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::webhook::EMAIL_RECEIVED;
-use tempmail_store::WaitingEvent;
+use tempmail_store::PendingEvent;
 use uuid::Uuid;
 
 #[derive(Serialize)]
@@ -29,12 +29,12 @@ struct EmailReceived<'a> {
 }
 
 /// The public id of an event.
-pub(super) fn event_id(event: &WaitingEvent) -> String {
+pub(super) fn event_id(event: &PendingEvent) -> String {
     format!("evt_{}", event.id)
 }
 
 /// The body of its requests.
-pub(super) fn body(event: &WaitingEvent) -> Vec<u8> {
+pub(super) fn body(event: &PendingEvent) -> Vec<u8> {
     let message = &event.message;
     let created_at = timestamp(message.created_at());
     let event = Event {

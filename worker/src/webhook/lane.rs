@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
-use tempmail_model::sealed::SecretSealer;
-use tempmail_store::{Attempt, Recorded, Store, StoreError, WaitingEvent, WaitingEvents};
+use tempmail_model::webhook::WebhookSecretSealer;
+use tempmail_store::{DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
@@ -41,7 +41,7 @@ pub(super) struct Desk {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sender: Sender,
-    pub(super) secrets: SecretSealer,
+    pub(super) secrets: WebhookSecretSealer,
     /// Requests beside the first one of each lane, which needs no room: no webhook waits for
     /// another.
     pub(super) room_beside: Arc<Semaphore>,
@@ -79,7 +79,7 @@ impl Desk {
         });
         if let Left::Released(later) = left {
             let due_at = later.map(|later| self.clock.now() + later);
-            if let Err(error) = self.store.release_webhook(webhook, self.holder, due_at).await {
+            if let Err(error) = self.store.release_webhook_lease(webhook, self.holder, due_at).await {
                 tracing::debug!(%webhook, %error, "a webhook was not released: its time will be over");
             }
         }
@@ -116,19 +116,20 @@ impl Desk {
             }
             let Some(first) = sending.join_next().await else { break };
             let rest = std::iter::from_fn(|| sending.try_join_next());
-            let ended: Vec<Result<Attempt, NoFile>> = std::iter::once(first).chain(rest).map(made).collect();
+            let ended: Vec<Result<DeliveryAttempt, NoFile>> =
+                std::iter::once(first).chain(rest).map(made).collect();
             if ended.iter().any(Result::is_err) {
                 (progress.later, progress.over) = (Some(SOON), true);
             }
-            let attempts: Vec<Attempt> = ended.into_iter().flatten().collect();
+            let attempts: Vec<DeliveryAttempt> = ended.into_iter().flatten().collect();
             if attempts.is_empty() {
                 continue;
             }
             progress.failed |= attempts.iter().any(|attempt| attempt.error.is_some());
             progress.over |= progress.failed;
             match self.record(webhook, &attempts).await? {
-                Recorded::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
-                Recorded::Disabled | Recorded::Fenced => return Ok(Left::Lost),
+                RecordOutcome::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
+                RecordOutcome::Disabled | RecordOutcome::Fenced => return Ok(Left::Lost),
             }
         }
         Ok(Left::Released(progress.later.filter(|_| !progress.failed)))
@@ -148,18 +149,18 @@ impl Desk {
         webhook: Uuid,
         progress: &mut Progress,
         most: usize,
-    ) -> Result<Option<WaitingEvents>, StoreError> {
+    ) -> Result<Option<PendingEvents>, StoreError> {
         let mut limit = i64::try_from(most).unwrap_or(i64::MAX);
         let now = self.clock.now();
         loop {
             let waiting =
-                self.store.list_waiting_events(webhook, self.holder, progress.after, limit, now).await?;
+                self.store.list_pending_events(webhook, self.holder, progress.after, limit, now).await?;
             let Some(mut waiting) = waiting else { return Ok(None) };
-            if waiting.held {
+            if waiting.blocked {
                 progress.later = Some(SOON);
             }
-            if !waiting.gone.is_empty() {
-                self.store.drop_events(webhook, &waiting.gone).await?;
+            if !waiting.without_message.is_empty() {
+                self.store.delete_events(webhook, &waiting.without_message).await?;
             }
             let Some(last) = waiting.last else { return Ok(Some(waiting)) };
             progress.after = last;
@@ -177,11 +178,11 @@ impl Desk {
 
     async fn send(
         &self,
-        event: WaitingEvent,
+        event: PendingEvent,
         url: &str,
         secret: &str,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<Attempt, NoFile> {
+    ) -> Result<DeliveryAttempt, NoFile> {
         let (began, body, id) = (self.clock.now(), event::body(&event), event::event_id(&event));
         let headers = signature::headers(secret, &id, began, &body);
         let answer = self.sender.send(url, headers, body).await;
@@ -192,12 +193,12 @@ impl Desk {
         let result = answer.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
         metrics::histogram!("tempmail_webhook_attempt_seconds").record(answer.took.as_secs_f64());
-        Ok(Attempt {
+        Ok(DeliveryAttempt {
             id: new_id(self.clock.now()),
             event: event.id,
             seq: event.seq,
             number: event.attempts + 1,
-            began,
+            started_at: began,
             status_code: answer.status_code,
             error: answer.error,
             duration_ms: i32::try_from(answer.took.as_millis()).unwrap_or(i32::MAX),
@@ -207,7 +208,7 @@ impl Desk {
 
     /// Records attempts, also where Postgres is away for some seconds: what is not recorded is sent
     /// again.
-    async fn record(&self, webhook: Uuid, attempts: &[Attempt]) -> Result<Recorded, StoreError> {
+    async fn record(&self, webhook: Uuid, attempts: &[DeliveryAttempt]) -> Result<RecordOutcome, StoreError> {
         let gaps = schedule::gaps();
         let mut tries = 1;
         let recorded = loop {
@@ -215,13 +216,15 @@ impl Desk {
             match self.store.record_deliveries(webhook, self.holder, attempts, &gaps, now).await {
                 Ok(recorded) => break recorded,
                 Err(error) if tries == RECORD_TRIES => return Err(error),
-                Err(error) if error.is_missing_partition() => self.store.ensure_delivery_day(now).await?,
+                Err(error) if error.is_missing_partition() => {
+                    self.store.ensure_delivery_partition(now).await?
+                }
                 Err(error) if error.is_unavailable() => sleep(RECORD_PAUSE).await,
                 Err(error) => return Err(error),
             }
             tries += 1;
         };
-        if recorded == Recorded::Disabled {
+        if recorded == RecordOutcome::Disabled {
             metrics::counter!("tempmail_webhooks_disabled_total").increment(1);
             tracing::info!(%webhook, "a webhook was disabled after 10 failures in a row");
         }
@@ -230,6 +233,6 @@ impl Desk {
 }
 
 /// The attempt that a task made.
-fn made(ended: Result<Result<Attempt, NoFile>, JoinError>) -> Result<Attempt, NoFile> {
+fn made(ended: Result<Result<DeliveryAttempt, NoFile>, JoinError>) -> Result<DeliveryAttempt, NoFile> {
     ended.expect("a request does not panic, and nobody cancels it")
 }

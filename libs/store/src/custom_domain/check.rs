@@ -7,9 +7,10 @@ use jiff::{SignedDuration, Timestamp};
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
+use tempmail_model::verification::{FailureReason, RecordFindings, VerifyStatus};
 use uuid::Uuid;
 
-use super::{FailureReason, RecordsFound, VerifyStatus, status};
+use super::status;
 use crate::row::{optional_time, time};
 use crate::{Store, StoreError};
 
@@ -27,14 +28,14 @@ pub struct DomainToCheck {
     /// It fails then unless it is verified.
     pub deadline: Timestamp,
     /// Daily checks in a row that found its records wrong.
-    pub lost_days: i16,
+    pub failed_checks: i16,
     /// Who serves the name at present, if that is another tenant.
-    pub holder: Option<Holder>,
+    pub incumbent: Option<Incumbent>,
 }
 
 /// The custom domain of another tenant that serves the same name.
 #[derive(Debug, Clone)]
-pub struct Holder {
+pub struct Incumbent {
     /// Its id.
     pub id: Uuid,
     /// What its TXT record is to carry.
@@ -43,9 +44,9 @@ pub struct Holder {
 
 /// Whether the owner of a custom domain may have it checked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckPermit {
+pub enum CheckRequest {
     /// Yes, and the next one is counted from now.
-    Granted,
+    Accepted,
     /// It was checked too short a time ago.
     TooSoon {
         /// Time until it may.
@@ -57,24 +58,24 @@ pub enum CheckPermit {
 
 /// What came of making a custom domain verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verification {
+pub enum VerifyOutcome {
     /// It serves.
     Verified,
     /// It serves, and the tenant that held the name before has lost it.
-    HandedOver,
+    Transferred,
     /// Another tenant holds the name.
-    Held,
+    HeldByIncumbent,
     /// The name meets a system domain by now.
-    SystemDomain,
+    OverlapsSystemDomain,
     /// It was removed meanwhile.
-    Gone,
+    Removed,
 }
 
 impl DomainToCheck {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let id = row.try_get("id")?;
-        let holder = match row.try_get("holder")? {
-            Some(holder) => Some(Holder { id: holder, token: row.try_get("holder_token")? }),
+        let incumbent = match row.try_get("incumbent")? {
+            Some(id) => Some(Incumbent { id, token: row.try_get("incumbent_token")? }),
             None => None,
         };
         Ok(Self {
@@ -83,8 +84,8 @@ impl DomainToCheck {
             token: row.try_get("verify_token")?,
             status: status(row, id)?,
             deadline: time(row, "deadline")?,
-            lost_days: row.try_get("lost_days")?,
-            holder,
+            failed_checks: row.try_get("failed_checks")?,
+            incumbent,
         })
     }
 }
@@ -93,8 +94,8 @@ impl DomainToCheck {
 macro_rules! to_check {
     ($domains:literal) => {
         concat!(
-            "SELECT d.id, d.name, d.verify_token, d.verify_status, d.deadline, d.lost_days,
-                    h.id AS holder, h.verify_token AS holder_token
+            "SELECT d.id, d.name, d.verify_token, d.verify_status, d.deadline, d.failed_checks,
+                    h.id AS incumbent, h.verify_token AS incumbent_token
              FROM ",
             $domains,
             " d LEFT JOIN domain h ON h.name = d.name AND h.serves AND h.id <> d.id AND h.tenant IS NOT NULL"
@@ -115,15 +116,15 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn begin_domain_check(
+    pub async fn request_domain_check(
         &self,
         tenant: Uuid,
         id: Uuid,
         pause: SignedDuration,
         now: Timestamp,
-    ) -> Result<CheckPermit, StoreError> {
+    ) -> Result<CheckRequest, StoreError> {
         let row = sqlx::query(
-            "/* begin_domain_check */
+            "/* request_domain_check */
             WITH begun AS (
                 UPDATE domain SET checked_at = $3
                 WHERE id = $2 AND tenant = $1 AND removed_at IS NULL
@@ -141,15 +142,15 @@ impl Store {
         .bind((now + pause).to_sqlx())
         .fetch_optional(self.pool())
         .await?;
-        let Some(row) = row else { return Ok(CheckPermit::NotFound) };
+        let Some(row) = row else { return Ok(CheckRequest::NotFound) };
         if row.try_get("begun")? {
-            return Ok(CheckPermit::Granted);
+            return Ok(CheckRequest::Accepted);
         }
         // Where another check began in this very moment, the row still shows what was before.
         let checked_at = optional_time(&row, "checked_at")?;
         let left = checked_at.map(|at| pause - now.duration_since(at));
         let left = left.filter(|left| left.is_positive()).map_or(pause, |left| left.min(pause));
-        Ok(CheckPermit::TooSoon { retry_after: left.unsigned_abs() })
+        Ok(CheckRequest::TooSoon { retry_after: left.unsigned_abs() })
     }
 
     /// What a check has to know of a custom domain; `None` where it is gone.
@@ -216,7 +217,7 @@ impl Store {
     }
 
     /// Records a check of a custom domain that still is `status`; does nothing where it is not.
-    /// `lost_days` is how many daily checks in a row have found its records wrong.
+    /// `failed_checks` is how many daily checks in a row have found its records wrong.
     /// `next_check_at` is when to look again; `None` leaves it, and the claim of whoever has the
     /// domain in hand.
     ///
@@ -226,14 +227,14 @@ impl Store {
         &self,
         id: Uuid,
         status: VerifyStatus,
-        found: RecordsFound<'_>,
-        lost_days: i16,
+        found: RecordFindings<'_>,
+        failed_checks: i16,
         next_check_at: Option<Timestamp>,
     ) -> Result<(), StoreError> {
         sqlx::query(concat!(
             "/* record_domain_check */ UPDATE domain SET ",
             found!(),
-            ", lost_days = $7, next_check_at = coalesce($8, next_check_at),
+            ", failed_checks = $7, next_check_at = coalesce($8, next_check_at),
                 claimed_until = CASE WHEN $8 IS NULL THEN claimed_until END
             WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL AND active",
         ))
@@ -243,7 +244,7 @@ impl Store {
         .bind(&found.txt.seen)
         .bind(found.mx.finding.as_str())
         .bind(&found.mx.seen)
-        .bind(lost_days)
+        .bind(failed_checks)
         .bind(next_check_at.map(|at| at.to_sqlx()))
         .execute(self.pool())
         .await?;
@@ -260,12 +261,12 @@ impl Store {
         id: Uuid,
         status: VerifyStatus,
         reason: FailureReason,
-        found: RecordsFound<'_>,
+        found: RecordFindings<'_>,
     ) -> Result<(), StoreError> {
         sqlx::query(concat!(
             "/* fail_custom_domain */ UPDATE domain SET ",
             found!(),
-            ", verify_status = 'failed', failure_reason = $7, serves = false, lost_days = 0,
+            ", verify_status = 'failed', failure_reason = $7, serves = false, failed_checks = 0,
                 next_check_at = NULL, claimed_until = NULL
             WHERE id = $1 AND verify_status = $2 AND removed_at IS NULL AND active",
         ))
@@ -282,7 +283,7 @@ impl Store {
     }
 
     /// Makes a custom domain verified: it serves, and other tenants' pending rows of the name
-    /// fail. `absent` is the row that serves the name, if the name servers said that its own
+    /// fail. `displaced` is the row that serves the name, if the name servers said that its own
     /// TXT record is gone: it loses the name with all mailboxes and mail under it. Any other
     /// row that serves the name keeps it.
     ///
@@ -291,26 +292,26 @@ impl Store {
     pub async fn verify_custom_domain(
         &self,
         id: Uuid,
-        absent: Option<Uuid>,
-        own_names: &[String],
+        displaced: Option<Uuid>,
+        installation_names: &[String],
         next_check_at: Timestamp,
         now: Timestamp,
-    ) -> Result<Verification, StoreError> {
+    ) -> Result<VerifyOutcome, StoreError> {
         let answer: String =
             sqlx::query_scalar("/* verify_custom_domain */ SELECT verify_custom_domain($1, $2, $3, $4, $5)")
                 .bind(id)
-                .bind(absent)
-                .bind(own_names)
+                .bind(displaced)
+                .bind(installation_names)
                 .bind(next_check_at.to_sqlx())
                 .bind(now.to_sqlx())
                 .fetch_one(self.pool())
                 .await?;
         Ok(match answer.as_str() {
-            "verified" => Verification::Verified,
-            "handed_over" => Verification::HandedOver,
-            "held" => Verification::Held,
-            "system_domain" => Verification::SystemDomain,
-            "gone" => Verification::Gone,
+            "verified" => VerifyOutcome::Verified,
+            "transferred" => VerifyOutcome::Transferred,
+            "held_by_incumbent" => VerifyOutcome::HeldByIncumbent,
+            "overlaps_system_domain" => VerifyOutcome::OverlapsSystemDomain,
+            "removed" => VerifyOutcome::Removed,
             _ => return Err(StoreError::unknown_word("verify_custom_domain", &answer)),
         })
     }

@@ -6,13 +6,13 @@ use sqlx::Row as _;
 use tempmail_model::token::{PlainToken, TokenKind};
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::row::optional_time;
 use crate::{Store, StoreError};
 
 /// A token that an object has, and that was not revoked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclaredToken {
+pub struct ManagedToken {
     /// Its id.
     pub id: Uuid,
     /// Whose it is.
@@ -29,7 +29,7 @@ pub struct DeclaredToken {
 
 /// A token to be made for an object.
 #[derive(Debug, Clone, Copy)]
-pub struct TokenToDeclare<'a> {
+pub struct TokenDeclaration<'a> {
     /// Its id.
     pub id: Uuid,
     /// Whose it will be.
@@ -43,7 +43,7 @@ pub struct TokenToDeclare<'a> {
     /// From when on it will be refused.
     pub expires_at: Option<Timestamp>,
     /// What asked for another one: the annotation's value.
-    pub asked: Option<&'a str>,
+    pub rotate_requested: Option<&'a str>,
 }
 
 impl Store {
@@ -51,9 +51,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_declared_token(&self, uid: Uuid) -> Result<Option<DeclaredToken>, StoreError> {
+    pub async fn find_managed_token(&self, uid: Uuid) -> Result<Option<ManagedToken>, StoreError> {
         let row = sqlx::query(
-            "/* find_declared_token */
+            "/* find_managed_token */
             SELECT k.id, k.tenant, k.hint, k.hash, k.active, k.expires_at
             FROM resource r JOIN api_token k ON k.id = r.row_id WHERE r.uid = $1 AND k.revoked_at IS NULL",
         )
@@ -61,7 +61,7 @@ impl Store {
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(DeclaredToken {
+        Ok(Some(ManagedToken {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             hint: row.try_get("hint")?,
@@ -80,9 +80,9 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        new: TokenToDeclare<'_>,
+        new: TokenDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
         let word: String = sqlx::query_scalar(
             "/* declare_token */ SELECT declare_token($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         )
@@ -95,11 +95,11 @@ impl Store {
         .bind(new.token.hint())
         .bind(new.token.hash().as_bytes().as_slice())
         .bind(new.expires_at.map(|at| at.to_sqlx()))
-        .bind(new.asked)
+        .bind(new.rotate_requested)
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_token", &word)
+        declare_result("declare_token", &word)
     }
 
     /// Activates the token `id`, which its owner has, if it is the object's still.
@@ -147,8 +147,13 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn withdraw_token(&self, epoch: Epoch, uid: Uuid, now: Timestamp) -> Result<(), StoreError> {
-        sqlx::query("/* withdraw_token */ SELECT withdraw_token($1, $2, $3)")
+    pub async fn revoke_managed_token(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query("/* revoke_managed_token */ SELECT revoke_managed_token($1, $2, $3)")
             .bind(epoch.0)
             .bind(uid)
             .bind(now.to_sqlx())
@@ -161,13 +166,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
-    pub async fn release_declared_token(
-        &self,
-        epoch: Epoch,
-        uid: Uuid,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        sqlx::query("/* release_declared_token */ SELECT release_declared_token($1, $2, $3)")
+    pub async fn release_token(&self, epoch: Epoch, uid: Uuid, now: Timestamp) -> Result<(), StoreError> {
+        sqlx::query("/* release_token */ SELECT release_token($1, $2, $3)")
             .bind(epoch.0)
             .bind(uid)
             .bind(now.to_sqlx())

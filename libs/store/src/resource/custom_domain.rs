@@ -5,13 +5,13 @@ use jiff_sqlx::ToSqlx as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::custom_domain::CustomDomain;
 use crate::{Store, StoreError};
 
 /// What an object says of its domain.
 #[derive(Debug, Clone, Copy)]
-pub struct DeclaredDomain<'a> {
+pub struct CustomDomainDeclaration<'a> {
     /// Whose it is.
     pub tenant: Uuid,
     /// Its name, as A-labels.
@@ -21,7 +21,7 @@ pub struct DeclaredDomain<'a> {
     /// Whether one that the tenant made over HTTP is taken over.
     pub adopt: bool,
     /// Names of the installation itself, which count as system domains.
-    pub own_names: &'a [String],
+    pub installation_names: &'a [String],
     /// When a new one fails unless it is verified.
     pub deadline: Timestamp,
     /// When the records of a new one are looked for first.
@@ -33,9 +33,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_declared_domain(&self, uid: Uuid) -> Result<Option<CustomDomain>, StoreError> {
+    pub async fn find_managed_custom_domain(&self, uid: Uuid) -> Result<Option<CustomDomain>, StoreError> {
         let row = sqlx::query(
-            "/* find_declared_domain */
+            "/* find_managed_custom_domain */
             SELECT d.* FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.removed_at IS NULL",
         )
         .bind(uid)
@@ -52,9 +52,9 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        domain: DeclaredDomain<'_>,
+        domain: CustomDomainDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
         let word: String = sqlx::query_scalar(
             "/* declare_custom_domain */
             SELECT declare_custom_domain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -66,34 +66,34 @@ impl Store {
         .bind(domain.name)
         .bind(domain.token)
         .bind(domain.adopt)
-        .bind(domain.own_names)
+        .bind(domain.installation_names)
         .bind(domain.deadline.to_sqlx())
         .bind(domain.next_check_at.to_sqlx())
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_custom_domain", &word)
+        declare_result("declare_custom_domain", &word)
     }
 
     /// Begins the verification of the object's domain anew if it failed, with another `deadline`,
-    /// and records what `asked` for it: the annotation's value.
+    /// and records what `requested` it: the annotation's value.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn restart_custom_domain(
+    pub async fn restart_domain_verification(
         &self,
         epoch: Epoch,
         uid: Uuid,
-        asked: &str,
+        requested: &str,
         deadline: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* restart_custom_domain */",
+            "/* restart_domain_verification */",
             ", handled AS (
                 UPDATE resource SET verify_handled = $3 WHERE (SELECT held FROM epoch) AND uid = $2
               )
-              UPDATE domain d SET verify_status = 'pending', failure_reason = NULL, lost_days = 0,
+              UPDATE domain d SET verify_status = 'pending', failure_reason = NULL, failed_checks = 0,
                                   deadline = $4, next_check_at = $5, claimed_until = NULL
               FROM resource r
               WHERE (SELECT held FROM epoch) AND r.uid = $2 AND d.id = r.row_id AND d.verify_status = 'failed'
@@ -101,7 +101,7 @@ impl Store {
         ))
         .bind(epoch.0)
         .bind(uid)
-        .bind(asked)
+        .bind(requested)
         .bind(deadline.to_sqlx())
         .bind(now.to_sqlx())
         .execute(self.pool())
@@ -114,9 +114,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn withhold_custom_domain(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+    pub async fn deactivate_custom_domain(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* withhold_custom_domain */",
+            "/* deactivate_custom_domain */",
             " UPDATE domain d SET active = false, verify_status = 'pending', failure_reason = NULL, serves = false,
                                   next_check_at = NULL, claimed_until = NULL
               FROM resource r

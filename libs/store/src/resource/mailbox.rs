@@ -8,12 +8,12 @@ use sqlx::Row as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::{Store, StoreError};
 
 /// What an object says of its mailbox.
 #[derive(Debug, Clone, Copy)]
-pub struct DeclaredMailbox<'a> {
+pub struct MailboxDeclaration<'a> {
     /// Whose it is.
     pub tenant: Uuid,
     /// Name of its domain, as A-labels.
@@ -25,12 +25,12 @@ pub struct DeclaredMailbox<'a> {
     /// Whether one that the tenant made over HTTP is taken over.
     pub adopt: bool,
     /// Value of the annotation that asks for a new password, which this one is.
-    pub asked: Option<&'a str>,
+    pub rotate_requested: Option<&'a str>,
 }
 
 /// The mailbox of an object.
 #[derive(Clone)]
-pub struct MailboxOfObject {
+pub struct ManagedMailbox {
     /// Its id.
     pub id: Uuid,
     /// Whose it is.
@@ -41,9 +41,9 @@ pub struct MailboxOfObject {
     pub password_hash: String,
 }
 
-impl fmt::Debug for MailboxOfObject {
+impl fmt::Debug for ManagedMailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MailboxOfObject").field("id", &self.id).field("active", &self.active).finish()
+        f.debug_struct("ManagedMailbox").field("id", &self.id).field("active", &self.active).finish()
     }
 }
 
@@ -52,9 +52,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_declared_mailbox(&self, uid: Uuid) -> Result<Option<MailboxOfObject>, StoreError> {
+    pub async fn find_managed_mailbox(&self, uid: Uuid) -> Result<Option<ManagedMailbox>, StoreError> {
         let row = sqlx::query(
-            "/* find_declared_mailbox */
+            "/* find_managed_mailbox */
             SELECT b.id, b.tenant, b.active, b.password_hash
             FROM resource r JOIN mailbox b ON b.id = r.row_id WHERE r.uid = $1 AND b.removed_at IS NULL",
         )
@@ -62,7 +62,7 @@ impl Store {
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(MailboxOfObject {
+        Ok(Some(ManagedMailbox {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             active: row.try_get("active")?,
@@ -79,9 +79,9 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        mailbox: DeclaredMailbox<'_>,
+        mailbox: MailboxDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
         let word: String = sqlx::query_scalar(
             "/* declare_mailbox */ SELECT declare_mailbox($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         )
@@ -93,11 +93,11 @@ impl Store {
         .bind(mailbox.local_part)
         .bind(mailbox.password_hash)
         .bind(mailbox.adopt)
-        .bind(mailbox.asked)
+        .bind(mailbox.rotate_requested)
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_mailbox", &word)
+        declare_result("declare_mailbox", &word)
     }
 
     /// Permits sign-in to the object's mailbox: the password of this hash is delivered to its owner.
@@ -130,9 +130,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn withhold_mailbox(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+    pub async fn deactivate_mailbox(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* withhold_mailbox */",
+            "/* deactivate_mailbox */",
             " UPDATE mailbox b SET active = false, password_epoch = b.password_epoch + 1 FROM resource r
               WHERE (SELECT held FROM epoch) AND r.uid = $2 AND b.id = r.row_id AND b.active
                 AND b.removed_at IS NULL"

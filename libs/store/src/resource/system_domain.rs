@@ -6,13 +6,13 @@ use sqlx::Row as _;
 use tempmail_model::id::new_id;
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::system_domain::SystemDomainRemoval;
 use crate::{Store, StoreError};
 
 /// What an object says of its system domain.
 #[derive(Debug, Clone, Copy)]
-pub struct DeclaredSystemDomain<'a> {
+pub struct SystemDomainDeclaration<'a> {
     /// Its name, as A-labels.
     pub name: &'a str,
     /// Whether its addresses receive without a mailbox.
@@ -25,7 +25,7 @@ pub struct DeclaredSystemDomain<'a> {
 
 /// The system domain of an object. It serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SystemDomainOfObject {
+pub struct ManagedSystemDomain {
     /// Its id.
     pub id: Uuid,
     /// Whether it is the default one.
@@ -41,12 +41,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_declared_system_domain(
+    pub async fn find_managed_system_domain(
         &self,
         uid: Uuid,
-    ) -> Result<Option<SystemDomainOfObject>, StoreError> {
+    ) -> Result<Option<ManagedSystemDomain>, StoreError> {
         let row = sqlx::query(
-            "/* find_declared_system_domain */
+            "/* find_managed_system_domain */
             SELECT d.id, d.is_default, d.sort_order, d.shared_inboxes
             FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.serves",
         )
@@ -54,7 +54,7 @@ impl Store {
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(SystemDomainOfObject {
+        Ok(Some(ManagedSystemDomain {
             id: row.try_get("id")?,
             is_default: row.try_get("is_default")?,
             sort_order: row.try_get("sort_order")?,
@@ -71,9 +71,9 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        domain: DeclaredSystemDomain<'_>,
+        domain: SystemDomainDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
         let word: String = sqlx::query_scalar(
             "/* declare_system_domain */ SELECT declare_system_domain($1, $2, $3, $4, $5, $6, $7, $8)",
         )
@@ -87,11 +87,11 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_system_domain", &word)
+        declare_result("declare_system_domain", &word)
     }
 
     /// Takes the object's system domain out of service and releases it, unless something keeps it in
-    /// service. [`SystemDomainRemoval::Unknown`]: the object has none.
+    /// service. [`SystemDomainRemoval::NotFound`]: the object has none.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
@@ -103,7 +103,7 @@ impl Store {
     ) -> Result<SystemDomainRemoval, StoreError> {
         let row = sqlx::query(
             "/* release_system_domain */
-            SELECT o_verdict, o_mailboxes FROM release_system_domain($1, $2, $3)",
+            SELECT o_outcome, o_mailboxes FROM release_system_domain($1, $2, $3)",
         )
         .bind(epoch.0)
         .bind(uid)

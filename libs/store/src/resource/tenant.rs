@@ -6,12 +6,12 @@ use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::{Store, StoreError};
 
 /// What an object says of its tenant.
 #[derive(Debug, Clone, Copy)]
-pub struct DeclaredTenant<'a> {
+pub struct TenantDeclaration<'a> {
     /// The tenant's name.
     pub name: &'a str,
     /// A tenant that is to be taken over instead of making one, if the object has none yet.
@@ -41,9 +41,9 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        tenant: DeclaredTenant<'_>,
+        tenant: TenantDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
         let word: String = sqlx::query_scalar(
             "/* declare_tenant */
             SELECT declare_tenant($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
@@ -63,7 +63,7 @@ impl Store {
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_tenant", &word)
+        declare_result("declare_tenant", &word)
     }
 
     /// Releases the tenant of the object `uid`: it is suspended under a name that leaves its own

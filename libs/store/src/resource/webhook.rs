@@ -5,13 +5,13 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use super::{Declaration, Epoch, declaration};
+use super::{DeclareResult, Epoch, declare_result};
 use crate::webhook::NewWebhook;
 use crate::{Store, StoreError};
 
 /// A webhook that an object has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclaredWebhook {
+pub struct ManagedWebhook {
     /// Its id.
     pub id: Uuid,
     /// Whose it is.
@@ -26,13 +26,15 @@ pub struct DeclaredWebhook {
     pub disabled: bool,
 }
 
-/// Values of annotations that are carried out along with a webhook's creation.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WebhookAsked<'a> {
-    /// That asks for a new secret.
-    pub rotate: Option<&'a str>,
-    /// That asks for a disabled one to be made again.
-    pub reenable: Option<&'a str>,
+/// What an object says of a webhook to be created.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookDeclaration<'a> {
+    /// The webhook.
+    pub webhook: NewWebhook<'a>,
+    /// Value of the annotation that requests another secret, carried out by the creation.
+    pub rotate_requested: Option<&'a str>,
+    /// Value of the annotation that requests to enable a disabled webhook, carried out by the creation.
+    pub reenable_requested: Option<&'a str>,
 }
 
 impl Store {
@@ -40,9 +42,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_declared_webhook(&self, uid: Uuid) -> Result<Option<DeclaredWebhook>, StoreError> {
+    pub async fn find_managed_webhook(&self, uid: Uuid) -> Result<Option<ManagedWebhook>, StoreError> {
         let row = sqlx::query(
-            "/* find_declared_webhook */
+            "/* find_managed_webhook */
             SELECT w.id, w.tenant, w.url, w.secret, w.active, w.status = 'disabled' AS disabled
             FROM resource r JOIN webhook w ON w.id = r.row_id WHERE r.uid = $1",
         )
@@ -50,7 +52,7 @@ impl Store {
         .fetch_optional(self.pool())
         .await?;
         let Some(row) = row else { return Ok(None) };
-        Ok(Some(DeclaredWebhook {
+        Ok(Some(ManagedWebhook {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             url: row.try_get("url")?,
@@ -69,10 +71,10 @@ impl Store {
         &self,
         epoch: Epoch,
         uid: Uuid,
-        new: NewWebhook<'_>,
-        asked: WebhookAsked<'_>,
+        declaration: WebhookDeclaration<'_>,
         now: Timestamp,
-    ) -> Result<Declaration, StoreError> {
+    ) -> Result<DeclareResult, StoreError> {
+        let new = declaration.webhook;
         let word: String = sqlx::query_scalar(
             "/* declare_webhook */ SELECT declare_webhook($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         )
@@ -83,12 +85,12 @@ impl Store {
         .bind(new.url)
         .bind(new.events)
         .bind(new.secret)
-        .bind(asked.rotate)
-        .bind(asked.reenable)
+        .bind(declaration.rotate_requested)
+        .bind(declaration.reenable_requested)
         .bind(now.to_sqlx())
         .fetch_one(self.pool())
         .await?;
-        declaration("declare_webhook", &word)
+        declare_result("declare_webhook", &word)
     }
 
     /// Activates the webhook `id`, whose owner has the secret, if it is the object's still.
@@ -128,20 +130,20 @@ impl Store {
     }
 
     /// Gives the object's webhook another secret (sealed for it), which its owner does not have yet,
-    /// forgets its failures, those of attempts under way included, and records what `asked` for it.
+    /// forgets its failures, those of attempts under way included, and records what `requested` for it.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn rotate_declared_webhook(
+    pub async fn rotate_managed_webhook(
         &self,
         epoch: Epoch,
         uid: Uuid,
         secret: &[u8],
-        asked: &str,
+        requested: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* rotate_declared_webhook */",
+            "/* rotate_managed_webhook */",
             ", handled AS (
                 UPDATE resource SET rotate_handled = $4 WHERE (SELECT held FROM epoch) AND uid = $2
               )
@@ -152,25 +154,30 @@ impl Store {
         .bind(epoch.0)
         .bind(uid)
         .bind(secret)
-        .bind(asked)
+        .bind(requested)
         .bind(now.to_sqlx())
         .execute(self.pool())
         .await?;
         Ok(())
     }
 
-    /// Records `asked` as handled: the object's webhook was not disabled.
+    /// Records `requested` as handled: the object's webhook was not disabled.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn disregard_reenable(&self, epoch: Epoch, uid: Uuid, asked: &str) -> Result<(), StoreError> {
+    pub async fn record_reenable_handled(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        requested: &str,
+    ) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* disregard_reenable */",
+            "/* record_reenable_handled */",
             " UPDATE resource SET reenable_handled = $3 WHERE (SELECT held FROM epoch) AND uid = $2"
         ))
         .bind(epoch.0)
         .bind(uid)
-        .bind(asked)
+        .bind(requested)
         .execute(self.pool())
         .await?;
         Ok(())
@@ -180,9 +187,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn withdraw_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+    pub async fn remove_managed_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* withdraw_webhook */",
+            "/* remove_managed_webhook */",
             ", withdrawn AS (
                 UPDATE resource SET row_id = NULL WHERE (SELECT held FROM epoch) AND uid = $2
               )
@@ -200,9 +207,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
-    pub async fn release_declared_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+    pub async fn release_webhook(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
         sqlx::query(under_epoch!(
-            "/* release_declared_webhook */",
+            "/* release_webhook */",
             ", released AS (
                 DELETE FROM resource WHERE (SELECT held FROM epoch) AND uid = $2
               )

@@ -13,9 +13,9 @@ const CHARACTERS_MAX: usize = 255;
 /// Records that were seen: the first 5 in the order of their text, each once and cut to 255
 /// characters, U+FFFD for what can't be seen. So it is the same in whatever order servers answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen(BTreeSet<String>);
+pub struct SeenRecords(BTreeSet<String>);
 
-impl Seen {
+impl SeenRecords {
     /// The texts, sorted.
     pub fn into_texts(self) -> Vec<String> {
         self.0.into_iter().collect()
@@ -35,7 +35,7 @@ impl Seen {
     }
 }
 
-impl FromIterator<String> for Seen {
+impl FromIterator<String> for SeenRecords {
     fn from_iter<I: IntoIterator<Item = String>>(records: I) -> Self {
         let mut seen = Self::default();
         records.into_iter().for_each(|record| seen.keep(shown(&record)));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn texts(records: &[&str]) -> Vec<String> {
-        records.iter().map(|record| (*record).to_owned()).collect::<Seen>().into_texts()
+        records.iter().map(|record| (*record).to_owned()).collect::<SeenRecords>().into_texts()
     }
 
     #[test]
@@ -121,9 +121,9 @@ mod tests {
                 .prop_flat_map(|records| (Just(records.clone()), Just(records).prop_shuffle())),
             at in any::<prop::sample::Index>(),
         ) {
-            let seen: Seen = records.iter().cloned().collect();
+            let seen: SeenRecords = records.iter().cloned().collect();
             let (head, tail) = shuffled.split_at(at.index(shuffled.len() + 1));
-            let grouped = Seen::from_iter(head.to_vec()).and(tail.iter().chain(head).cloned().collect());
+            let grouped = SeenRecords::from_iter(head.to_vec()).and(tail.iter().chain(head).cloned().collect());
             prop_assert_eq!(&seen, &grouped);
             prop_assert!(seen.into_texts().len() <= 5);
         }

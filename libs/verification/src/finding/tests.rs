@@ -5,29 +5,29 @@ use proptest::prelude::*;
 use super::Finding::{Found, Mismatch, Missing, Unknown};
 use super::*;
 
-const QUESTION: Question<'static> = Question {
+const QUESTION: ExpectedRecords<'static> = ExpectedRecords {
     domain: "acme.test",
     token: "claimant",
-    holder_token: Some("holder"),
+    incumbent_token: Some("holder"),
     mx_host: "mx.inbox.test",
 };
 
-fn txt(texts: &[&str]) -> Answer<Vec<u8>> {
-    Answer::Records {
+fn txt(texts: &[&str]) -> ServerAnswer<Vec<u8>> {
+    ServerAnswer::Records {
         records: texts.iter().map(|text| text.as_bytes().to_vec()).collect(),
         seen: texts.iter().map(|text| (*text).to_owned()).collect(),
     }
 }
 
-fn mx(exchanges: &[&str]) -> Answer<Name> {
-    Answer::Records {
+fn mx(exchanges: &[&str]) -> ServerAnswer<Name> {
+    ServerAnswer::Records {
         records: exchanges.iter().map(|exchange| Name::from_ascii(exchange).unwrap()).collect(),
         seen: exchanges.iter().map(|exchange| format!("10 {exchange}")).collect(),
     }
 }
 
 /// An answer about TXT, and its votes for the claimant's and the holder's record.
-type TxtCase = (Answer<Vec<u8>>, Option<Finding>, Option<Finding>);
+type TxtCase = (ServerAnswer<Vec<u8>>, Option<Finding>, Option<Finding>);
 
 /// Every kind of answer about TXT.
 fn txt_answers() -> Vec<TxtCase> {
@@ -39,13 +39,13 @@ fn txt_answers() -> Vec<TxtCase> {
         (txt(&[holders]), Some(Mismatch), Some(Found)),
         (txt(&["beside"]), Some(Mismatch), Some(Missing)),
         (txt(&[]), Some(Missing), Some(Missing)),
-        (Answer::Alias(Name::root()), None, None),
-        (Answer::NoVote, None, None),
+        (ServerAnswer::Alias(Name::root()), None, None),
+        (ServerAnswer::NoVote, None, None),
     ]
 }
 
 /// Every kind of answer about MX, with its vote.
-fn mx_answers() -> Vec<(Answer<Name>, Option<Finding>)> {
+fn mx_answers() -> Vec<(ServerAnswer<Name>, Option<Finding>)> {
     vec![
         (mx(&["mx.inbox.test."]), Some(Found)),
         (mx(&["elsewhere.test.", "MX.Inbox.Test."]), Some(Found)),
@@ -53,8 +53,8 @@ fn mx_answers() -> Vec<(Answer<Name>, Option<Finding>)> {
         (mx(&["."]), Some(Mismatch)),
         (mx(&[".", "mx.inbox.test."]), Some(Mismatch)),
         (mx(&[]), Some(Missing)),
-        (Answer::Alias(Name::from_ascii("mx.inbox.test.").unwrap()), Some(Mismatch)),
-        (Answer::NoVote, None),
+        (ServerAnswer::Alias(Name::from_ascii("mx.inbox.test.").unwrap()), Some(Mismatch)),
+        (ServerAnswer::NoVote, None),
     ]
 }
 
@@ -83,7 +83,7 @@ fn of_any(votes: &[Option<Finding>]) -> Finding {
 
 #[test]
 fn nobody_asked_is_unknown() {
-    assert_eq!(decide(&QUESTION, &[], &[]), Findings::UNKNOWN);
+    assert_eq!(tally(&QUESTION, &[], &[]), DomainFindings::UNKNOWN);
 }
 
 /// All combinations of three servers, one of which may be absent.
@@ -95,17 +95,17 @@ fn each_combination_of_answers_is_decided_as_the_rule_says() {
             for c in 0..=txts.len() {
                 let chosen: Vec<_> = [a, b, c].iter().filter_map(|at| txts.get(*at)).cloned().collect();
                 let answers: Vec<_> = chosen.iter().map(|(answer, ..)| answer.clone()).collect();
-                let found = decide(&QUESTION, &answers, &[]);
+                let found = tally(&QUESTION, &answers, &[]);
                 let ours: Vec<_> = chosen.iter().map(|(_, vote, _)| *vote).collect();
                 let holders: Vec<_> = chosen.iter().map(|(.., vote)| *vote).collect();
                 assert_eq!(found.txt.finding, of_all(&ours), "{answers:?}");
-                assert_eq!(found.holder_txt, of_any(&holders), "{answers:?}");
-                assert_eq!(found.mx, RecordFound::UNKNOWN);
+                assert_eq!(found.incumbent_txt, of_any(&holders), "{answers:?}");
+                assert_eq!(found.mx, RecordFinding::UNKNOWN);
 
                 let chosen: Vec<_> = [a, b, c].iter().filter_map(|at| mxs.get(*at)).cloned().collect();
                 let answers: Vec<_> = chosen.iter().map(|(answer, _)| answer.clone()).collect();
                 let votes: Vec<_> = chosen.iter().map(|(_, vote)| *vote).collect();
-                assert_eq!(decide(&QUESTION, &[], &answers).mx.finding, of_all(&votes), "{answers:?}");
+                assert_eq!(tally(&QUESTION, &[], &answers).mx.finding, of_all(&votes), "{answers:?}");
             }
         }
     }
@@ -113,35 +113,36 @@ fn each_combination_of_answers_is_decided_as_the_rule_says() {
 
 #[test]
 fn without_a_holder_there_is_nothing_to_find_of_it() {
-    let question = Question { holder_token: None, ..QUESTION };
+    let question = ExpectedRecords { incumbent_token: None, ..QUESTION };
     for (answer, ..) in txt_answers() {
-        assert_eq!(decide(&question, &[answer], &[]).holder_txt, Unknown);
+        assert_eq!(tally(&question, &[answer], &[]).incumbent_txt, Unknown);
     }
 }
 
 #[test]
 fn a_host_of_ours_that_is_no_name_is_nobodys_exchange() {
-    let question = Question { mx_host: "a..b", ..QUESTION };
-    assert_eq!(decide(&question, &[], &[mx(&["mx.inbox.test."])]).mx.finding, Mismatch);
+    let question = ExpectedRecords { mx_host: "a..b", ..QUESTION };
+    assert_eq!(tally(&question, &[], &[mx(&["mx.inbox.test."])]).mx.finding, Mismatch);
 }
 
 /// Only what is wrong needs to be mended.
 #[test]
 fn what_is_shown_is_that_of_the_servers_that_have_something_else() {
     let ours = "tempmail-verify=claimant";
-    let answers = [txt(&[ours, "beside"]), txt(&["b", "a"]), txt(&[]), Answer::NoVote, txt(&["c", "a"])];
-    let found = decide(&QUESTION, &answers, &[]);
+    let answers =
+        [txt(&[ours, "beside"]), txt(&["b", "a"]), txt(&[]), ServerAnswer::NoVote, txt(&["c", "a"])];
+    let found = tally(&QUESTION, &answers, &[]);
     assert_eq!((found.txt.finding, found.txt.seen), (Mismatch, vec!["a".into(), "b".into(), "c".into()]));
     for nothing_else in [&answers[..1], &answers[2..3], &answers[3..4]] {
-        assert_eq!(decide(&QUESTION, nothing_else, &[]).txt.seen, [""; 0], "{nothing_else:?}");
+        assert_eq!(tally(&QUESTION, nothing_else, &[]).txt.seen, [""; 0], "{nothing_else:?}");
     }
 
-    let alias = Answer::Alias(Name::from_ascii("MX.Inbox.Test.").unwrap());
+    let alias = ServerAnswer::Alias(Name::from_ascii("MX.Inbox.Test.").unwrap());
     let answers = [mx(&["mx.inbox.test."]), mx(&["."]), alias];
-    assert_eq!(decide(&QUESTION, &[], &answers).mx.seen, ["10 .", "CNAME mx.inbox.test"]);
+    assert_eq!(tally(&QUESTION, &[], &answers).mx.seen, ["10 .", "CNAME mx.inbox.test"]);
 }
 
-fn some_txt() -> impl Strategy<Value = Vec<Answer<Vec<u8>>>> {
+fn some_txt() -> impl Strategy<Value = Vec<ServerAnswer<Vec<u8>>>> {
     let one = prop_oneof![
         4 => prop::sample::select(txt_answers()).prop_map(|(answer, ..)| answer),
         1 => prop::collection::vec(".{0,20}", 0..4)
@@ -150,7 +151,7 @@ fn some_txt() -> impl Strategy<Value = Vec<Answer<Vec<u8>>>> {
     prop::collection::vec(one, 0..30)
 }
 
-fn some_mx() -> impl Strategy<Value = Vec<Answer<Name>>> {
+fn some_mx() -> impl Strategy<Value = Vec<ServerAnswer<Name>>> {
     prop::collection::vec(prop::sample::select(mx_answers()).prop_map(|(answer, _)| answer), 0..30)
 }
 
@@ -160,16 +161,16 @@ proptest! {
         (txt, shuffled) in some_txt().prop_flat_map(|txt| (Just(txt.clone()), Just(txt).prop_shuffle())),
         (mx, mixed) in some_mx().prop_flat_map(|mx| (Just(mx.clone()), Just(mx).prop_shuffle())),
     ) {
-        prop_assert_eq!(decide(&QUESTION, &txt, &mx), decide(&QUESTION, &shuffled, &mixed));
+        prop_assert_eq!(tally(&QUESTION, &txt, &mx), tally(&QUESTION, &shuffled, &mixed));
     }
 
     #[test]
     fn servers_without_a_vote_change_nothing(txt in some_txt(), mx in some_mx(), at in any::<usize>()) {
-        let before = decide(&QUESTION, &txt, &mx);
+        let before = tally(&QUESTION, &txt, &mx);
         let (mut more_txt, mut more_mx) = (txt.clone(), mx.clone());
-        more_txt.insert(at % (txt.len() + 1), Answer::NoVote);
-        more_mx.insert(at % (mx.len() + 1), Answer::NoVote);
-        prop_assert_eq!(decide(&QUESTION, &more_txt, &more_mx), before);
+        more_txt.insert(at % (txt.len() + 1), ServerAnswer::NoVote);
+        more_mx.insert(at % (mx.len() + 1), ServerAnswer::NoVote);
+        prop_assert_eq!(tally(&QUESTION, &more_txt, &more_mx), before);
     }
 
     /// One more vote can spoil a record, but never prove it where the others do not; and it
@@ -180,14 +181,14 @@ proptest! {
         mx in some_mx(),
         more in prop::sample::select(txt_answers()),
     ) {
-        let before = decide(&QUESTION, &txt, &mx);
+        let before = tally(&QUESTION, &txt, &mx);
         let longer: Vec<_> = txt.into_iter().chain([more.0]).collect();
-        let after = decide(&QUESTION, &longer, &mx);
+        let after = tally(&QUESTION, &longer, &mx);
         if after.txt.finding == Found {
             prop_assert!(matches!(before.txt.finding, Found | Unknown));
         }
-        if before.holder_txt == Found {
-            prop_assert_eq!(after.holder_txt, Found);
+        if before.incumbent_txt == Found {
+            prop_assert_eq!(after.incumbent_txt, Found);
         }
     }
 }

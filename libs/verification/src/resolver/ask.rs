@@ -18,14 +18,14 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A question to a server.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct ServerQuery {
     pub server: SocketAddr,
     pub query: Query,
     /// Whether the server shall find the answer elsewhere if it does not have it.
     pub recursion: bool,
 }
 
-impl Ask {
+impl ServerQuery {
     /// The server's answer, whatever it says.
     pub(super) async fn answer(&self, transport: Transport) -> Option<Message> {
         match transport {

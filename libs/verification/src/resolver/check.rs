@@ -10,12 +10,12 @@ use hickory_proto::rr::{Name, RecordType};
 use tempmail_runtime::config::DnsMode;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::ask::Ask;
+use super::ask::ServerQuery;
 use super::kind::{ALIASES_MAX, Kind, TXT};
 use super::reading::{is_usable, read};
 use super::zone::Zone;
 use super::{Resolver, Transport};
-use crate::finding::Answer;
+use crate::finding::ServerAnswer;
 
 /// What is asked about one domain, and until when.
 #[derive(Debug)]
@@ -31,15 +31,15 @@ impl<'a> Check<'a> {
     }
 
     /// What each server of the zone says of the records at `name`.
-    pub(super) async fn records<R>(&self, zone: &Zone, name: &Name, kind: &Kind<R>) -> Vec<Answer<R>> {
+    pub(super) async fn records<R>(&self, zone: &Zone, name: &Name, kind: &Kind<R>) -> Vec<ServerAnswer<R>> {
         join_all(zone.servers.iter().map(async |server| match self.resolver.mode {
             DnsMode::Authoritative => match self.ask_name_server(*server, name, kind.record_type).await {
                 Some(message) if message.metadata.authoritative => read(&message, name, 0, kind),
-                _ => Answer::NoVote,
+                _ => ServerAnswer::NoVote,
             },
             DnsMode::Recursive => match self.ask_seed(*server, name, kind.record_type).await {
                 Some(message) => read(&message, name, kind.links, kind),
-                None => Answer::NoVote,
+                None => ServerAnswer::NoVote,
             },
         }))
         .await
@@ -47,11 +47,11 @@ impl<'a> Check<'a> {
 
     /// Asks the servers of each alias among the answers about `name`, and adds what they say.
     /// An alias that was met before, or is one too many, is left as it is.
-    pub(super) async fn follow_aliases(&self, name: Name, answers: &mut Vec<Answer<Vec<u8>>>) {
+    pub(super) async fn follow_aliases(&self, name: Name, answers: &mut Vec<ServerAnswer<Vec<u8>>>) {
         let mut names = vec![name];
         let mut next = 0;
         while next < answers.len() {
-            if let Answer::Alias(target) = &answers[next]
+            if let ServerAnswer::Alias(target) = &answers[next]
                 && !names.contains(target)
                 && names.len() <= ALIASES_MAX
             {
@@ -80,7 +80,7 @@ impl<'a> Check<'a> {
     }
 
     async fn ask_seed(&self, server: SocketAddr, name: &Name, record_type: RecordType) -> Option<Message> {
-        let ask = Ask { server, query: Query::query(name.clone(), record_type), recursion: true };
+        let ask = ServerQuery { server, query: Query::query(name.clone(), record_type), recursion: true };
         timeout_at(self.deadline, ask.answer(self.transport)).await.ok().flatten()
     }
 
@@ -90,7 +90,7 @@ impl<'a> Check<'a> {
         name: &Name,
         record_type: RecordType,
     ) -> Option<Message> {
-        let ask = Ask { server, query: Query::query(name.clone(), record_type), recursion: false };
+        let ask = ServerQuery { server, query: Query::query(name.clone(), record_type), recursion: false };
         let paced = async {
             self.wait_for_pace(server.ip()).await;
             ask.answer(self.transport).await

@@ -4,15 +4,15 @@ use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::{DNSClass, Name, RData, RecordType};
 
 use super::kind::Kind;
-use crate::finding::Answer;
+use crate::finding::ServerAnswer;
 
 /// Records of an answer that count.
 const RECORDS_MAX: usize = 100;
 
 /// Reads the records of a kind at `name`, following up to `links` aliases inside the message.
-pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<R>) -> Answer<R> {
+pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<R>) -> ServerAnswer<R> {
     if !is_usable(message) {
-        return Answer::NoVote;
+        return ServerAnswer::NoVote;
     }
     let mut name = name;
     for followed in 0.. {
@@ -20,16 +20,16 @@ pub(super) fn read<R>(message: &Message, name: &Name, links: usize, kind: &Kind<
         if !records.is_empty() {
             // Of all, so that the order of very many does not tell which are shown.
             let seen = at(message, name).filter_map(kind.shown).collect();
-            return Answer::Records { records, seen };
+            return ServerAnswer::Records { records, seen };
         }
         match at(message, name).find_map(alias) {
-            Some(target) if followed == links => return Answer::Alias(target.clone()),
+            Some(target) if followed == links => return ServerAnswer::Alias(target.clone()),
             Some(target) => name = target,
-            None if followed == 0 && !message.answers.is_empty() => return Answer::NoVote,
+            None if followed == 0 && !message.answers.is_empty() => return ServerAnswer::NoVote,
             None => break,
         }
     }
-    if is_referral(message) { Answer::NoVote } else { Answer::none() }
+    if is_referral(message) { ServerAnswer::NoVote } else { ServerAnswer::none() }
 }
 
 /// Whether the server says what is there, or that nothing is.

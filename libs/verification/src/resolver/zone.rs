@@ -11,7 +11,7 @@ use tokio::join;
 use super::check::Check;
 use super::kind::{A, AAAA, Kind, NS};
 use super::reading::{apex, is_usable, read};
-use crate::finding::Answer;
+use crate::finding::ServerAnswer;
 use tempmail_model::network::is_public;
 
 /// Name servers of a zone that are asked.
@@ -53,7 +53,7 @@ impl Check<'_> {
         let mut candidate = name.clone();
         while !candidate.is_root() {
             let message = self.ask_seeds(&candidate, NS.record_type).await?;
-            if let Answer::Records { records: hosts, .. } = read(&message, &candidate, NS.links, &NS)
+            if let ServerAnswer::Records { records: hosts, .. } = read(&message, &candidate, NS.links, &NS)
                 && !hosts.is_empty()
             {
                 return Some((candidate, hosts));
@@ -71,8 +71,8 @@ impl Check<'_> {
     async fn addresses_of(&self, host: &Name, kind: &Kind<IpAddr>) -> Vec<IpAddr> {
         match self.ask_seeds(host, kind.record_type).await {
             Some(message) => match read(&message, host, kind.links, kind) {
-                Answer::Records { records: addresses, .. } => addresses,
-                Answer::Alias(_) | Answer::NoVote => Vec::new(),
+                ServerAnswer::Records { records: addresses, .. } => addresses,
+                ServerAnswer::Alias(_) | ServerAnswer::NoVote => Vec::new(),
             },
             None => Vec::new(),
         }

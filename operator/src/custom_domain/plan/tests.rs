@@ -13,19 +13,19 @@ use crate::custom_domain::STEPS;
 const MX_HOST: &str = "mx.mail.example";
 const TENANT: Uuid = Uuid::from_u128(1);
 const FORMER_TENANT: Uuid = Uuid::from_u128(2);
-const REFUSALS: [NotDeclared; 5] = [
-    NotDeclared::Taken,
-    NotDeclared::Exists,
-    NotDeclared::TenantDisabled,
-    NotDeclared::LimitReached,
-    NotDeclared::SystemDomain,
+const REFUSALS: [DeclareError; 5] = [
+    DeclareError::ManagedByAnother,
+    DeclareError::NotAdopted,
+    DeclareError::TenantDisabled,
+    DeclareError::LimitReached,
+    DeclareError::OverlapsSystemDomain,
 ];
 
 /// What a world may do by itself when a step is carried out.
 #[derive(Debug, Clone)]
 struct Fate {
     /// Why a new domain is not made, if it is not.
-    refusal: Option<NotDeclared>,
+    refusal: Option<DeclareError>,
     /// What the check finds.
     checked: (VerifyStatus, Option<FailureReason>),
 }
@@ -73,9 +73,9 @@ fn any_status() -> impl Strategy<Value = (VerifyStatus, Option<FailureReason>)> 
     ])
 }
 
-fn any_found() -> impl Strategy<Value = Option<RecordFound>> {
+fn any_found() -> impl Strategy<Value = Option<RecordFinding>> {
     let findings = vec![Finding::Found, Finding::Missing, Finding::Mismatch, Finding::Unknown];
-    option::of(select(findings).prop_map(|finding| RecordFound { finding, seen: Vec::new() }))
+    option::of(select(findings).prop_map(|finding| RecordFinding { finding, seen: Vec::new() }))
 }
 
 fn any_domain() -> impl Strategy<Value = tempmail_store::CustomDomain> {
@@ -112,13 +112,13 @@ fn any_fate() -> impl Strategy<Value = Fate> {
 }
 
 /// Changes the world by a step, or says why the domain can't be declared.
-fn carry_out(world: &mut World, step: &StepTaken, fate: &Fate) -> Result<(), NotDeclared> {
+fn carry_out(world: &mut World, step: &StepTaken, fate: &Fate) -> Result<(), DeclareError> {
     match (step, &mut world.domain) {
         (StepTaken::Withhold, Some(domain)) => {
             (domain.active, domain.status, domain.failure_reason) = (false, VerifyStatus::Pending, None);
         }
         (StepTaken::Declare(tenant), Some(domain)) if domain.tenant != *tenant => {
-            return Err(NotDeclared::TenantReplaced);
+            return Err(DeclareError::TenantChanged);
         }
         (StepTaken::Declare(_), Some(domain)) => {
             (domain.active, domain.status, domain.failure_reason) = (true, VerifyStatus::Pending, None);

@@ -9,24 +9,24 @@ use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
-    DeclaredDomain, DeclaredMailbox, DeclaredSystemDomain, DeclaredTenant, NewWebhook, ResourceIdentity,
-    ResourceKind, Store, StoreError, TokenToDeclare, WebhookAsked,
+    CustomDomainDeclaration, MailboxDeclaration, NewWebhook, ResourceIdentity, ResourceKind, Store,
+    StoreError, SystemDomainDeclaration, TenantDeclaration, TokenDeclaration, WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;
 
 /// What operators ask without an epoch: the statements that only read, and the one that gives epochs.
 const UNFENCED: [&str; 10] = [
-    "take_epoch",
+    "acquire_epoch",
     "find_resource",
-    "changed_resources",
+    "list_changed_resources",
     "list_resources",
     "list_predecessors",
-    "find_declared_domain",
-    "find_declared_mailbox",
-    "find_declared_system_domain",
-    "find_declared_token",
-    "find_declared_webhook",
+    "find_managed_custom_domain",
+    "find_managed_mailbox",
+    "find_managed_system_domain",
+    "find_managed_token",
+    "find_managed_webhook",
 ];
 
 /// Carries out statements of a store under an epoch: the name of each, and why it failed if it did.
@@ -43,8 +43,8 @@ macro_rules! carried_out {
 async fn every_statement_of_a_former_leader_is_refused() {
     let database = Database::create().await;
     let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
-    let former = store.take_epoch().await.expect("Postgres answers");
-    let epoch = store.take_epoch().await.expect("Postgres answers");
+    let former = store.acquire_epoch().await.expect("Postgres answers");
+    let epoch = store.acquire_epoch().await.expect("Postgres answers");
     let now = SystemClock::default().now();
     let (cluster, uid, id) = (Uuid::new_v4(), Uuid::new_v4(), new_id(now));
     let identity = ResourceIdentity {
@@ -56,7 +56,7 @@ async fn every_statement_of_a_former_leader_is_refused() {
     };
     // A statement over no row might not come to its epoch.
     store.record_resource(epoch, cluster, &identity).await.expect("it leads");
-    let tenant = DeclaredTenant {
+    let tenant = TenantDeclaration {
         name: "ours",
         adopt: None,
         suspended: false,
@@ -68,13 +68,13 @@ async fn every_statement_of_a_former_leader_is_refused() {
         mailbox_bytes: 1,
     };
     let system_domain =
-        DeclaredSystemDomain { name: "sys.example", shared_inboxes: true, sort_order: 0, default: false };
-    let custom_domain = DeclaredDomain {
+        SystemDomainDeclaration { name: "sys.example", shared_inboxes: true, sort_order: 0, default: false };
+    let custom_domain = CustomDomainDeclaration {
         tenant: id,
         name: "mail.example",
         token: "token",
         adopt: false,
-        own_names: &[],
+        installation_names: &[],
         deadline: now,
         next_check_at: now,
     };
@@ -85,23 +85,24 @@ async fn every_statement_of_a_former_leader_is_refused() {
         events: &["message.received"],
         secret: b"sealed",
     };
+    let webhook = WebhookDeclaration { webhook, rotate_requested: None, reenable_requested: None };
     let plain = PlainToken::generate(TokenKind::Pro).expect("there is randomness");
-    let token = TokenToDeclare {
+    let token = TokenDeclaration {
         id,
         tenant: id,
         kind: TokenKind::Pro,
         name: "ours",
         token: &plain,
         expires_at: None,
-        asked: None,
+        rotate_requested: None,
     };
-    let mailbox = DeclaredMailbox {
+    let mailbox = MailboxDeclaration {
         tenant: id,
         domain: "inbox.localhost",
         local_part: "ours",
         password_hash: "hash",
         adopt: false,
-        asked: None,
+        rotate_requested: None,
     };
 
     let statements = carried_out!(
@@ -110,30 +111,30 @@ async fn every_statement_of_a_former_leader_is_refused() {
         [
             check_epoch(),
             record_resource(cluster, &identity),
-            record_missing_resource(uid, Some(now)),
+            record_missing_since(uid, Some(now)),
             declare_tenant(uid, tenant, now),
             release_tenant(uid, false, now, 31),
             declare_system_domain(uid, system_domain, now),
             release_system_domain(uid, now),
             declare_custom_domain(uid, custom_domain, now),
-            restart_custom_domain(uid, "now", now, now),
-            withhold_custom_domain(uid),
+            restart_domain_verification(uid, "now", now, now),
+            deactivate_custom_domain(uid),
             release_custom_domain(uid, false, now),
-            declare_webhook(uid, webhook, WebhookAsked::default(), now),
+            declare_webhook(uid, webhook, now),
             activate_webhook(uid, id),
             set_webhook_url(uid, "https://hooks.example.com/other"),
-            rotate_declared_webhook(uid, b"sealed", "now", now),
-            disregard_reenable(uid, "now"),
-            withdraw_webhook(uid),
-            release_declared_webhook(uid),
+            rotate_managed_webhook(uid, b"sealed", "now", now),
+            record_reenable_handled(uid, "now"),
+            remove_managed_webhook(uid),
+            release_webhook(uid),
             declare_token(uid, token, now),
             activate_token(uid, id),
             set_token_expiry(uid, None),
-            withdraw_token(uid, now),
-            release_declared_token(uid, now),
+            revoke_managed_token(uid, now),
+            release_token(uid, now),
             declare_mailbox(uid, mailbox, now),
             activate_mailbox(uid, "hash"),
-            withhold_mailbox(uid),
+            deactivate_mailbox(uid),
             release_mailbox(uid, false, now, 31),
         ]
     );

@@ -91,11 +91,11 @@ async fn inject(fault: RandomFault, fixture: &mut RealtimeFixture, postgres: &Ow
             fixture.redis.resume();
         }
         RandomFault::RedisFlush => fixture.redis.flush(),
-        RandomFault::LostSubscriptions => fixture.proxy.forget_subscriptions(),
+        RandomFault::LostSubscriptions => fixture.proxy.drop_subscriptions(),
         RandomFault::LostPublishes => {
-            fixture.proxy.lose_publishes(2, 0);
+            fixture.proxy.drop_publishes(2, 0);
             senders.wait_for_accepted(MAILS).await;
-            fixture.proxy.lose_nothing();
+            fixture.proxy.drop_no_publishes();
         }
         RandomFault::BrokenRedisConnections => {
             fixture.proxy.cut();

@@ -43,7 +43,7 @@ async fn a_forged_hint_discloses_no_foreign_mail() {
     let id = fleet.stored(&ours.address).await[0];
     let seq: i64 = sqlx::query_scalar("SELECT seq FROM stream").fetch_one(&fleet.pool).await.unwrap();
 
-    let channels: Vec<String> = redis.ask(&["PUBSUB", "CHANNELS"]);
+    let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
     let hint = hint(seq + 1, id, 72, thief.id, theirs.id, theirs.id);
     let receivers: usize =
         redis::cmd("PUBLISH").arg(&channels[0]).arg(hint).query(&mut redis.connection()).unwrap();

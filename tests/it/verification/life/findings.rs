@@ -1,7 +1,8 @@
 //! What a check found stays with the domain: what is wrong, and what was seen.
 
 use jiff::SignedDuration;
-use tempmail_store::{CustomDomain, Finding, RecordFound, Store};
+use tempmail_model::verification::{Finding, RecordFinding};
+use tempmail_store::{CustomDomain, Store};
 use tempmail_tests::app::Domain;
 use tempmail_tests::dns::{Fault, NameServer};
 use tempmail_tests::{App, DnsWorld, Tenant};
@@ -38,25 +39,25 @@ impl Pending {
     }
 
     /// What the owner's check leaves of both records.
-    async fn asked(&self) -> (RecordFound, RecordFound) {
+    async fn asked(&self) -> (RecordFinding, RecordFinding) {
         self.app.checked_domain(&self.app.tenant, &self.domain.id).await;
         of(self.row().await)
     }
 
     /// What the loop's next check leaves of both records.
-    async fn after(&self, time: SignedDuration) -> (RecordFound, RecordFound) {
+    async fn after(&self, time: SignedDuration) -> (RecordFinding, RecordFinding) {
         self.app.clock.advance(time);
         self.app.worker_pass().await;
         of(self.row().await)
     }
 }
 
-fn of(row: CustomDomain) -> (RecordFound, RecordFound) {
+fn of(row: CustomDomain) -> (RecordFinding, RecordFinding) {
     (row.txt.expect("it was looked at"), row.mx.expect("it was looked at"))
 }
 
-fn found(finding: Finding, seen: &[&str]) -> RecordFound {
-    RecordFound { finding, seen: seen.iter().map(|text| (*text).to_owned()).collect() }
+fn found(finding: Finding, seen: &[&str]) -> RecordFinding {
+    RecordFinding { finding, seen: seen.iter().map(|text| (*text).to_owned()).collect() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

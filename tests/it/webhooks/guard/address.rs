@@ -101,7 +101,7 @@ async fn a_name_whose_address_is_not_public_is_blocked() {
         let addresses = urls.iter().position(|one| one == url).and_then(|index| answers.get(index));
         assert!(is_blocked(&attempt), "{url} at {addresses:?}: {attempt}");
     }
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
     let asked = world.recursive_server().asked();
     for (index, addresses) in answers.iter().enumerate() {
         let name = format!("a{index}.{OUTSIDE}.");

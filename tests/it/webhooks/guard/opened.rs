@@ -71,7 +71,7 @@ async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
     for (url, attempt) in urls.iter().zip(&attempts).skip(reached.len()) {
         assert!(is_blocked(attempt), "{url}: {attempt}");
     }
-    assert_eq!((receiver.count(), unreached.connections()), (reached.len(), 0));
+    assert_eq!((receiver.request_count(), unreached.connection_count()), (reached.len(), 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,5 +107,5 @@ async fn of_names_inside_nobody_learns_whether_they_exist() {
         assert!(is_blocked(attempt), "{url}: {attempt}");
         assert_eq!(attempt, &attempts[0], "{url}");
     }
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }

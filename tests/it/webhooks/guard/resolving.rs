@@ -21,11 +21,11 @@ async fn the_hosts_file_is_not_read() {
     let names = lines.flat_map(|line| line.split_whitespace().skip(1));
     let names: Vec<&str> = names.filter(|name| !name.starts_with("localhost")).collect();
     let receiver = receiver_at([127, 0, 0, 1], 0, &["localhost"]).await;
-    let urls: Vec<String> = names.iter().map(|name| receiver.url_of(name)).collect();
+    let urls: Vec<String> = names.iter().map(|name| receiver.url_for_host(name)).collect();
     for (url, attempt) in urls.iter().zip(first_attempts(&app, &urls).await) {
         assert!(is_blocked(&attempt), "{url}: {attempt}");
     }
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
     let asked = world.recursive_server().asked();
     for name in names {
         // As it is: without a domain of this machine's behind it.
@@ -48,11 +48,11 @@ async fn localhost_is_both_loopbacks_and_dns_is_not_asked() {
     });
     let app = builder.start().await;
     let receiver = receiver_at([127, 0, 0, 1], 0, &["localhost", "a.localhost"]).await;
-    let urls = ["localhost", "a.localhost", "localhost."].map(|name| receiver.url_of(name));
+    let urls = ["localhost", "a.localhost", "localhost."].map(|name| receiver.url_for_host(name));
     for (url, attempt) in urls.iter().zip(first_attempts(&app, &urls).await) {
         assert!(is_blocked(&attempt), "{url}: {attempt}");
     }
-    assert_eq!((receiver.connections(), world.recursive_server().asked()), (0, vec![]));
+    assert_eq!((receiver.connection_count(), world.recursive_server().asked()), (0, vec![]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +68,7 @@ async fn both_families_are_asked_and_judged() {
     for (url, attempt) in urls.iter().zip(first_attempts(&app, &urls).await) {
         assert!(is_blocked(&attempt), "{url}: {attempt}");
     }
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
-use tempmail_store::WEBHOOK_HOLD;
+use tempmail_store::WEBHOOK_LEASE;
 use tempmail_tests::postgres::{OwnServer, Stop};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::{Fleet, RedisProxy, RedisServer};
@@ -29,7 +29,7 @@ const IN_FLIGHT: usize = 16;
 const SOME: usize = 60;
 
 /// How long a worker stands still: longer than it has a webhook in hand.
-const STILL: Duration = WEBHOOK_HOLD.saturating_add(Duration::from_secs(2));
+const STILL: Duration = WEBHOOK_LEASE.saturating_add(Duration::from_secs(2));
 
 /// Longest that a receiver takes for its answer.
 const LATENCY: Duration = Duration::from_millis(400);
@@ -108,7 +108,7 @@ impl Stage {
         for nth in 0..LINES {
             let tenant = fleet.another_tenant(&format!("tenant {nth}")).await;
             let line = Line::of(&fleet, &tenant, &format!("box-{nth}@inbox.localhost")).await;
-            line.receiver.react_next(answers(random));
+            line.receiver.react_next_with(answers(random));
             lines.push(line);
         }
         Self { lines, fleet, proxy, redis, postgres }
@@ -199,7 +199,7 @@ fn answers(random: &mut StdRng) -> Vec<Reaction> {
     let failures = FAILURES.map(|range| random.random_range(range));
     let mut answer = |nth: usize| {
         let status = if failures.contains(&nth) { 500 } else { 204 };
-        Reaction::Late(LATENCY.mul_f64(random.random()), status)
+        Reaction::DelayedStatus(LATENCY.mul_f64(random.random()), status)
     };
     (0..ANSWERS).map(&mut answer).collect()
 }

@@ -45,7 +45,7 @@ async fn a_proxy_in_the_environment_is_not_used() {
     let attempt = first_attempt(&fleet, &receiver.url()).await;
     assert_eq!(outcome(&attempt), (204, None), "{attempt}");
     assert!(proxy.accept().is_err(), "nobody came");
-    assert_eq!(receiver.count(), 1);
+    assert_eq!(receiver.request_count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,15 +76,15 @@ async fn without_a_file_left_there_is_no_attempt() {
     sqlx::query("UPDATE tenant SET webhook_limit = 2").execute(&fleet.pool).await.unwrap();
     // One is looked up without a file, the other needs one for that.
     let names = ["localhost", "receiver.guarded.example"];
-    let receiver = Receiver::start_at((here, 0).into(), &Identity::of(&names)).await;
-    receiver.react(Reaction::With(204, "connection", "close".to_owned()));
+    let receiver = Receiver::start_at((here, 0).into(), &Identity::issued_for(&names)).await;
+    receiver.react_with(Reaction::StatusWithHeader(204, "connection", "close".to_owned()));
     let webhooks = [
-        webhook_to(&fleet, &receiver.url_of(names[0])).await,
-        webhook_to(&fleet, &receiver.url_of(names[1])).await,
+        webhook_to(&fleet, &receiver.url_for_host(names[0])).await,
+        webhook_to(&fleet, &receiver.url_for_host(names[1])).await,
     ];
     fleet.mailbox(Some(&fleet.tenant.pro), "told@inbox.localhost").await;
     fleet.deliver(0, "told@inbox.localhost", "First").await;
-    receiver.wait_for(2).await;
+    receiver.wait_for_requests(2).await;
     for webhook in webhooks {
         eventually("the first is recorded", || async { deliveries(&fleet, webhook).await.pop() }).await;
     }
@@ -96,9 +96,9 @@ async fn without_a_file_left_there_is_no_attempt() {
         (count == 2).then_some(())
     })
     .await;
-    assert_eq!(receiver.count(), 2);
+    assert_eq!(receiver.request_count(), 2);
     fleet.worker(0).limit_files(before);
-    receiver.wait_for(4).await;
+    receiver.wait_for_requests(4).await;
     for webhook in webhooks {
         let attempts = eventually("the second is recorded", || async {
             let attempts = deliveries(&fleet, webhook).await;

@@ -36,22 +36,22 @@ fn ns() -> RData {
 }
 
 /// Records with these texts.
-fn texts(texts: &[&str]) -> Answer<Vec<u8>> {
-    Answer::Records {
+fn texts(texts: &[&str]) -> ServerAnswer<Vec<u8>> {
+    ServerAnswer::Records {
         records: texts.iter().map(|text| text.as_bytes().to_vec()).collect(),
         seen: texts.iter().map(|text| (*text).to_owned()).collect(),
     }
 }
 
 /// What is shown of records.
-fn shown<R>(answer: Answer<R>) -> Vec<String> {
+fn shown<R>(answer: ServerAnswer<R>) -> Vec<String> {
     match answer {
-        Answer::Records { seen, .. } => seen.into_texts(),
-        Answer::Alias(_) | Answer::NoVote => panic!("there are records"),
+        ServerAnswer::Records { seen, .. } => seen.into_texts(),
+        ServerAnswer::Alias(_) | ServerAnswer::NoVote => panic!("there are records"),
     }
 }
 
-fn text_at_a(message: &Message, links: usize) -> Answer<Vec<u8>> {
+fn text_at_a(message: &Message, links: usize) -> ServerAnswer<Vec<u8>> {
     read(message, &name("x.a."), links, &TXT)
 }
 
@@ -59,13 +59,13 @@ fn text_at_a(message: &Message, links: usize) -> Answer<Vec<u8>> {
 fn failures_are_no_vote() {
     for code in [ResponseCode::ServFail, ResponseCode::Refused, ResponseCode::FormErr, ResponseCode::NotImp] {
         let message = message(code, &[("x.a.", txt("t"))], &[("a.", soa())]);
-        assert_eq!(text_at_a(&message, 0), Answer::NoVote, "{code}");
+        assert_eq!(text_at_a(&message, 0), ServerAnswer::NoVote, "{code}");
     }
 }
 
 #[test]
 fn negative_answers_have_no_records() {
-    let none = Answer::none();
+    let none = ServerAnswer::none();
     for code in [ResponseCode::NoError, ResponseCode::NXDomain] {
         assert_eq!(text_at_a(&message(code, &[], &[("a.", soa())]), 0), none, "{code}");
         assert_eq!(text_at_a(&message(code, &[], &[("a.", soa()), ("a.", ns())]), 0), none, "{code}");
@@ -76,49 +76,57 @@ fn negative_answers_have_no_records() {
 #[test]
 fn referrals_are_no_vote() {
     let message = message(ResponseCode::NoError, &[], &[("x.a.", ns())]);
-    assert_eq!(text_at_a(&message, 0), Answer::NoVote);
+    assert_eq!(text_at_a(&message, 0), ServerAnswer::NoVote);
 }
 
 #[test]
 fn answers_about_other_names_are_no_vote() {
     let message = message(ResponseCode::NoError, &[("y.a.", txt("t"))], &[("a.", soa())]);
-    assert_eq!(text_at_a(&message, 8), Answer::NoVote);
+    assert_eq!(text_at_a(&message, 8), ServerAnswer::NoVote);
 }
 
 #[test]
 fn names_are_compared_without_regard_to_case_and_records_of_other_types_left_out() {
     let message = message(ResponseCode::NoError, &[("X.A.", txt("t")), ("x.a.", ns())], &[]);
     assert_eq!(text_at_a(&message, 0), texts(&["t"]));
-    assert_eq!(read(&message, &name("x.a."), 0, &MX), Answer::NoVote, "it does not say that there are none");
+    assert_eq!(
+        read(&message, &name("x.a."), 0, &MX),
+        ServerAnswer::NoVote,
+        "it does not say that there are none"
+    );
 }
 
 #[test]
 fn records_of_other_classes_are_left_out() {
     let mut message = message(ResponseCode::NoError, &[("x.a.", txt("t"))], &[]);
     message.answers[0].dns_class = DNSClass::CH;
-    assert_eq!(text_at_a(&message, 0), Answer::NoVote);
+    assert_eq!(text_at_a(&message, 0), ServerAnswer::NoVote);
 }
 
 #[test]
 fn aliases_are_followed_as_far_as_they_may_be() {
     let chain = [("x.a.", cname("y.b.")), ("Y.b.", cname("z.c.")), ("z.c.", txt("t"))];
     let message = message(ResponseCode::NoError, &chain, &[]);
-    assert_eq!(text_at_a(&message, 0), Answer::Alias(name("y.b.")));
-    assert_eq!(text_at_a(&message, 1), Answer::Alias(name("z.c.")));
+    assert_eq!(text_at_a(&message, 0), ServerAnswer::Alias(name("y.b.")));
+    assert_eq!(text_at_a(&message, 1), ServerAnswer::Alias(name("z.c.")));
     assert_eq!(text_at_a(&message, 2), texts(&["t"]));
 }
 
 #[test]
 fn an_alias_to_nothing_has_no_records() {
     let message = message(ResponseCode::NXDomain, &[("x.a.", cname("y.b."))], &[("b.", soa())]);
-    assert_eq!(text_at_a(&message, 0), Answer::Alias(name("y.b.")), "its target is for others to judge");
-    assert_eq!(text_at_a(&message, 8), Answer::none());
+    assert_eq!(
+        text_at_a(&message, 0),
+        ServerAnswer::Alias(name("y.b.")),
+        "its target is for others to judge"
+    );
+    assert_eq!(text_at_a(&message, 8), ServerAnswer::none());
 }
 
 #[test]
 fn a_loop_ends() {
     let message = message(ResponseCode::NoError, &[("x.a.", cname("y.b.")), ("y.b.", cname("x.a."))], &[]);
-    assert!(matches!(text_at_a(&message, ALIASES_MAX), Answer::Alias(_)));
+    assert!(matches!(text_at_a(&message, ALIASES_MAX), ServerAnswer::Alias(_)));
 }
 
 #[test]
@@ -127,7 +135,7 @@ fn a_hundred_records_count_and_those_shown_are_of_all() {
     let mut answers: Vec<_> = numbers.iter().map(|number| ("x.a.", txt(number))).collect();
     for _ in 0..2 {
         let answer = text_at_a(&message(ResponseCode::NoError, &answers, &[]), 0);
-        assert!(matches!(&answer, Answer::Records { records, .. } if records.len() == 100));
+        assert!(matches!(&answer, ServerAnswer::Records { records, .. } if records.len() == 100));
         assert_eq!(shown(answer), ["000", "001", "002", "003", "004"]);
         answers.reverse();
     }

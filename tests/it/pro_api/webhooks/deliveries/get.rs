@@ -28,7 +28,7 @@ pub(in crate::pro_api::webhooks) async fn attempt(
 ) -> Uuid {
     let now = app.clock.now();
     let id = new_id(now);
-    let day = sqlx::query("SELECT ensure_delivery_day($1)").bind(now.to_sqlx()).execute(&app.pool);
+    let day = sqlx::query("SELECT ensure_delivery_partition($1)").bind(now.to_sqlx()).execute(&app.pool);
     day.await.unwrap();
     sqlx::query(
         "INSERT INTO webhook_delivery (webhook, id, event_type, event_id, status_code, error, attempt, duration_ms)
