@@ -82,9 +82,13 @@ pub(crate) fn unknown_ids(app: &App) -> Vec<String> {
     ]
 }
 
-/// Asserts that a client cannot distinguish two responses.
-pub(crate) fn assert_indistinguishable(answer: &Response, other: &Response) {
-    assert_eq!(answer.appearance(), other.appearance());
+/// Asserts that each of these ids is not found, and that a client cannot distinguish the responses.
+pub(crate) async fn assert_all_unknown(ids: &[String], request: impl AsyncFn(&str) -> Response) {
+    let first = request(&ids[0]).await;
+    assert_eq!(first.error(404), "not_found");
+    for id in ids {
+        assert_eq!(request(id).await.appearance(), first.appearance(), "{id}");
+    }
 }
 
 /// Number of requests of [`concurrently`].
