@@ -23,7 +23,7 @@ fn pro(app: &App, method: Method, path: &str) -> Request {
     app.request(method, path).bearer(&app.tenant.pro)
 }
 
-/// An id of an answer.
+/// The id of a resource.
 pub(crate) fn id_of(object: &Value) -> Uuid {
     object["id"].as_str().expect("an id is a text").parse().expect("an id is a UUID")
 }

@@ -28,7 +28,7 @@ use tempmail_model::clock::Clock as _;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_tests::{App, rows};
 
-/// The subjects of a list of summaries, in its order.
+/// The subjects of a list of summaries.
 fn subjects(emails: &Value) -> Vec<&str> {
     emails
         .as_array()

@@ -1,4 +1,4 @@
-//! Errors that every route of `/pro/api` and `/v1/tokens` has.
+//! Errors of every route of `/pro/api` and `/v1/tokens`.
 
 use reqwest::Method;
 use serde_json::json;

@@ -47,7 +47,7 @@ async fn wakes_only_for_mail_of_the_domain() {
     }
     let answer = in_time("two of the domain", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@ours.example", "a@ours.example"]);
-    // Its cursor is before the mail of the other domain.
+    // Its cursor is after the skipped mail of the other domain.
     app.deliver("c@other.example", "later", "").await;
     let since = answer["next_since"].as_str().unwrap();
     let me = app.get(&format!("/v1/me?since={since}")).await.expect(200);

@@ -110,7 +110,7 @@ async fn checks_a_domain_at_most_once_in_10_s() {
     refused.assert_api_error(429, "rate_limit_exceeded");
     let wait: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=10).contains(&wait), "{wait}");
-    // Another domain has a count of its own.
+    // Another domain has its own limit.
     let other = app.domain(&app.tenant, "boats.test").await;
     app.check_domain(&app.tenant, &other.id).await.expect(200);
     app.clock.advance(SignedDuration::from_secs(10));
@@ -139,8 +139,7 @@ async fn checks_a_domain_managed_by_kubernetes() {
     assert_eq!(checked["managed_by"], "kubernetes");
 }
 
-/// While it is pending or verified no system domain can come in its way; a failed one has no
-/// claim to its name.
+/// Only a failed domain can overlap a newer system domain.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_name_that_overlaps_a_newer_system_domain() {
     let dns = DnsWorld::start().await;

@@ -18,7 +18,7 @@ async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Response {
     pro(app, Method::GET, &format!("/pro/api/webhooks/{id}/deliveries{query}")).send().await
 }
 
-/// Notes an attempt as the sender does, at the time of the clock.
+/// Records an attempt as the worker does, at the time of the clock.
 pub(in crate::pro_api::webhooks) async fn attempt(
     app: &App,
     webhook: Uuid,

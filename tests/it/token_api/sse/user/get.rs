@@ -53,7 +53,7 @@ async fn drops_a_lost_domain_and_stays_open() {
     assert_eq!(subjects(&mut stream, 1).await, ["while it was ours"]);
     app.end_verification(domain).await;
     assert_nothing_unread(&app, &mut stream, "ours@inbox.localhost").await;
-    // Whoever resumes from before is not shown it any more.
+    // A stream that resumes before it does not get it any more.
     let mut resumed = open_and_read_cursor(&app, &format!("{USER}?since={cursor}")).await;
     assert_eq!(subjects(&mut resumed, 1).await, ["a mail to be next"]);
 }
