@@ -12,28 +12,25 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
-use tempmail_api_server::ApiServer;
-use tempmail_bus::{LocalBus, SharedBus};
-use tempmail_mail_ingest::Ingest;
+use tempmail::roles::{RoleContext, Roles};
+use tempmail_bus::LocalBus;
 use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
-use tempmail_operator::Operator;
 use tempmail_runtime::config::{Config, DnsMode};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_worker::Worker;
-use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 pub use self::domain::Domain;
-pub use self::settings::fresh_key;
-pub(crate) use self::settings::{reach_receivers, test_config};
+pub use self::settings::random_key;
+pub(crate) use self::settings::{allow_receivers, test_config};
 use crate::contract::ValidatedServer;
-use crate::dns::DnsWorld;
+use crate::dns::TestDns;
 use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
@@ -65,14 +62,14 @@ impl AppBuilder {
 
     /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
     #[must_use]
-    pub fn dns(self, world: &DnsWorld) -> Self {
+    pub fn dns(self, world: &TestDns) -> Self {
         self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
     }
 
     /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
     #[must_use]
     pub fn receivers(self) -> Self {
-        self.config(reach_receivers)
+        self.config(allow_receivers)
     }
 
     /// Lets the roles reach Postgres through a proxy at this port of loopback only.
@@ -120,7 +117,7 @@ impl AppBuilder {
         let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
-        let running = Running::start(self.config, &url, &clock, self.ingests).await;
+        let running = RunningRoles::start(self.config, &url, &clock, self.ingests).await;
         let http_client = http::client();
         let mut app = App { running, http_client, tenant, clock, pool, database, operator: None };
         if let Some(client) = self.cluster {
@@ -130,85 +127,63 @@ impl AppBuilder {
     }
 }
 
-/// The roles of one start.
+/// The running roles of an [`App`].
 #[derive(Debug)]
-struct Running {
+struct RunningRoles {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
-    _validated: ValidatedServer,
-    worker: WorkerParts,
-    shutdown: Shutdown,
-    tasks: JoinSet<anyhow::Result<()>>,
-}
-
-/// What a worker is made of, to make one a pass.
-#[derive(Debug)]
-struct WorkerParts {
+    /// The settings, as the test made them.
     config: Arc<Config>,
+    /// A store that no ingest uses.
     store: Store,
     secrets: Vec<MasterKey>,
+    shutdown: Shutdown,
+    _validated: ValidatedServer,
+    _task: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
-impl Running {
+impl RunningRoles {
     async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
-        let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
-        let keys = Keys::from_config(&config).expect("the harness makes good keys");
+        let connect = |name| {
+            Store::connect(url, config.postgres.pool, name).expect("the URL of a test database is valid")
+        };
+        let store = connect("tempmail tests");
+        let keys = Keys::from_config(&config).expect("the keys of the harness are valid");
         let secrets = keys.secrets.clone();
-        store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
-        let config = Arc::new(config);
-        let bus: SharedBus = Arc::new(LocalBus::new());
-        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
-        let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
-        let mut tasks = JoinSet::new();
-        let mut smtp = Vec::new();
+        store.record_free_class(config.retention.free_hours).await.expect("Postgres answers");
+        // Domains are only verified in the worker passes that a test runs.
+        let mut config_of_roles = config.clone();
+        config_of_roles.worker.verify_domains = false;
+        let context = context(config_of_roles, clock);
+        let (readiness, shutdown) = (context.readiness.clone(), Shutdown::new());
+        let mut roles = Roles::new(context);
         for _ in 0..ingests {
-            // A store of its own, as a process of its own would have.
-            let store =
-                Store::connect(url, config.postgres.pool, "tempmail ingest").expect("our own URL is one");
-            let ingest = Ingest::bind(
-                Arc::clone(&config),
-                store,
-                bus.clone(),
-                Arc::clone(&business_clock),
-                readiness.clone(),
-            )
-            .await
-            .expect("ingest starts");
-            smtp.push(ingest.local_addr());
-            tasks.spawn(ingest.run(shutdown.clone()));
+            // A store of its own, like a process of its own would have.
+            roles = roles.with_ingest(connect("tempmail ingest")).await.expect("ingest starts");
         }
-        let api = ApiServer::bind(
-            Arc::clone(&config),
-            store.clone(),
-            bus.clone(),
-            Arc::clone(&business_clock),
-            keys,
-            readiness.clone(),
-        )
-        .await
-        .expect("api-server starts");
-        let http = api.local_addr();
-        tasks.spawn(api.run(shutdown.clone()));
-        // Domains are looked at in the passes that a test asks for, and not beside them.
-        let mut config_of_loops = Config::clone(&config);
-        config_of_loops.worker.verify_domains = false;
-        let worker = Worker::new(Arc::new(config_of_loops), store.clone(), business_clock)
-            .with_webhooks(bus, &secrets)
-            .expect("the settings of webhooks are good");
-        tasks.spawn({
-            let shutdown = shutdown.clone();
-            async move { worker.run(shutdown).await }
-        });
+        let roles = roles.with_api(store.clone(), keys).await.expect("api-server starts");
+        let roles = roles.with_worker(store.clone(), &secrets).expect("the webhook settings are valid");
+        let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
+        let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        let _validated = ValidatedServer::new(http);
-        Self { smtp, http, _validated, worker: WorkerParts { config, store, secrets }, shutdown, tasks }
+        let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
+        Self { smtp, http, config, store, secrets, shutdown, _validated, _task: task }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRoles {
     fn drop(&mut self) {
         self.shutdown.stop.cancel();
-        self.tasks.abort_all();
+    }
+}
+
+/// Roles with these settings in this process, over the clock of the test.
+fn context(config: Config, clock: &TestClock) -> RoleContext {
+    RoleContext {
+        config: Arc::new(config),
+        bus: Arc::new(LocalBus::new()),
+        clock: Arc::new(clock.clone()),
+        readiness: Readiness::default(),
     }
 }
 
@@ -216,7 +191,7 @@ impl Drop for Running {
 #[derive(Debug)]
 pub struct App {
     // Dropped in this order: the roles, then the database under them.
-    running: Running,
+    running: RunningRoles,
     http_client: reqwest::Client,
     /// The tenant of the test.
     pub tenant: Tenant,
@@ -241,31 +216,29 @@ impl App {
         AppBuilder { config: test_config(), through_port: None, database: None, ingests: 1, cluster: None }
     }
 
-    /// Starts an operator of the cluster that `client` reaches; one that runs already ends first, in
-    /// the middle of what it does.
+    /// Starts an operator of the cluster that `client` reaches. An operator that already runs is
+    /// aborted first.
     pub fn start_operator(&mut self, client: kube::Client) {
         self.stop_operator();
-        let parts = &self.running.worker;
-        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        let operator = Operator::new(
-            Arc::clone(&parts.config),
-            parts.store.clone(),
-            clock,
-            parts.secrets.clone(),
+        let RunningRoles { config, store, secrets, shutdown, .. } = &self.running;
+        // When the operator ends, the other roles keep running.
+        let shutdown = Shutdown { drain: shutdown.drain.child_token(), stop: shutdown.stop.child_token() };
+        let roles = Roles::new(context(Config::clone(config), &self.clock)).with_operator(
+            store.clone(),
+            secrets.clone(),
             client,
         );
-        let running = tokio::spawn(operator.run(self.running.shutdown.clone()));
-        self.operator = Some(AbortOnDropHandle::new(running));
+        self.operator = Some(AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown))));
     }
 
-    /// Ends the operator in the middle of what it does.
+    /// Aborts the operator.
     pub fn stop_operator(&mut self) {
         self.operator = None;
     }
 
     /// The settings of the roles, keys included.
     pub fn config(&self) -> &Config {
-        &self.running.worker.config
+        &self.running.config
     }
 
     /// The (first) SMTP listener.
@@ -379,9 +352,9 @@ impl App {
     /// # Panics
     /// A loop fails.
     pub async fn worker_pass(&self) {
-        let parts = &self.running.worker;
+        let RunningRoles { config, store, .. } = &self.running;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
+        Worker::new(Arc::clone(config), store.clone(), clock)
             .run_once()
             .await
             .expect("the worker's pass succeeds");

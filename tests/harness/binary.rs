@@ -49,14 +49,14 @@ impl Binary {
     }
 
     /// What it wrote to standard error so far: its log.
-    pub fn logged(&self) -> String {
+    pub fn stderr(&self) -> String {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
     }
 
     /// What it wrote so far to standard output and standard error.
     pub fn output(&self) -> String {
         let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
-        format!("{printed}\n{}", self.logged())
+        format!("{printed}\n{}", self.stderr())
     }
 
     /// Waits for a line of exactly this text on standard output.
@@ -69,7 +69,7 @@ impl Binary {
             if self.printed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|l| l == line) {
                 return;
             }
-            let ended = self.ended();
+            let ended = self.exit_status();
             assert!(ended.is_none(), "ended with {ended:?}:\n{}", self.output());
             assert!(Instant::now() < give_up, "no line `{line}`:\n{}", self.output());
             std::thread::sleep(Duration::from_millis(10));
@@ -80,7 +80,7 @@ impl Binary {
     ///
     /// # Panics
     /// The operating system does not tell.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child can be waited for")
     }
 
@@ -91,7 +91,7 @@ impl Binary {
     pub fn wait(&mut self) -> ExitStatus {
         let give_up = Instant::now() + DEADLINE;
         loop {
-            if let Some(status) = self.ended() {
+            if let Some(status) = self.exit_status() {
                 self.wait_for_readers();
                 return status;
             }
@@ -143,8 +143,8 @@ impl Binary {
     ///
     /// # Panics
     /// It has ended, or may not have so many.
-    pub fn limit_files(&self, most: u64) -> u64 {
-        process::limit_files(self.child.id(), most)
+    pub fn set_open_file_limit(&self, most: u64) -> u64 {
+        process::set_open_file_limit(self.child.id(), most)
     }
 
     /// Processor time that it used so far, in steps of 10 ms.

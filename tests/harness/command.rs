@@ -10,7 +10,7 @@ use crate::{App, Fleet};
 
 /// How a command ended, and what it wrote.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     /// Exit code.
     pub code: Option<i32>,
     /// Standard output.
@@ -19,7 +19,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-impl Ended {
+impl CommandOutput {
     /// Runs `tempmail` with these arguments in an environment of these variables alone.
     ///
     /// # Panics
@@ -37,7 +37,7 @@ impl Ended {
     ///
     /// # Panics
     /// It did not, or had more to say.
-    pub fn done(&self) -> &str {
+    pub fn success(&self) -> &str {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
         self.stdout.strip_suffix('\n').expect("output ends with a line's end")
     }
@@ -47,14 +47,14 @@ impl Ended {
     /// # Panics
     /// It did not, or wrote something else.
     pub fn json(&self) -> Value {
-        serde_json::from_str(self.done()).expect("the output is JSON")
+        serde_json::from_str(self.success()).expect("the output is JSON")
     }
 
     /// The sentence of a command that refused.
     ///
     /// # Panics
     /// It did not, or wrote more than one line.
-    pub fn refusal(&self) -> &str {
+    pub fn failure(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{}", self.stderr);
         let sentence = self.stderr.strip_prefix("tempmail: ").and_then(|text| text.strip_suffix('\n'));
         let sentence = sentence.expect("a refusal is a line of ours");
@@ -66,7 +66,7 @@ impl Ended {
     ///
     /// # Panics
     /// Nothing is.
-    pub fn misuse(&self) -> &str {
+    pub fn usage_error(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{}", self.stderr);
         self.stderr.lines().next().expect("a misuse is told")
     }
@@ -77,7 +77,7 @@ impl App {
     ///
     /// # Panics
     /// There is no such program.
-    pub async fn tempmail(&self, arguments: &str) -> Ended {
+    pub async fn tempmail(&self, arguments: &str) -> CommandOutput {
         tempmail(self.database(), arguments).await
     }
 }
@@ -87,12 +87,12 @@ impl Fleet {
     ///
     /// # Panics
     /// There is no such program.
-    pub async fn tempmail(&self, arguments: &str) -> Ended {
+    pub async fn tempmail(&self, arguments: &str) -> CommandOutput {
         tempmail(self.database(), arguments).await
     }
 }
 
-async fn tempmail(database: &Database, arguments: &str) -> Ended {
+async fn tempmail(database: &Database, arguments: &str) -> CommandOutput {
     let arguments: Vec<&str> = arguments.split(' ').collect();
-    Ended::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
+    CommandOutput::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
 }

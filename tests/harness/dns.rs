@@ -3,10 +3,10 @@
 //! can be made to behave badly.
 
 mod fault;
-mod fickle;
-mod forger;
+mod rebinding;
 mod recursion;
 mod server;
+mod spoofing;
 mod zone;
 
 use std::collections::BTreeMap;
@@ -18,11 +18,11 @@ use hickory_proto::rr::rdata::{A, CNAME, MX, NS, TXT};
 use hickory_proto::rr::{Name, RData, RecordType};
 use tempmail_runtime::config::{Dns, DnsMode};
 
-pub use self::fault::{Fault, Hold};
-pub use self::fickle::FickleServer;
-pub use self::forger::Forgery;
-pub use self::server::{Asked, NameServer};
+pub use self::fault::{Fault, ReplyGate};
+pub use self::rebinding::RebindingServer;
+pub use self::server::{NameServer, ReceivedQuery};
 use self::server::{Role, Sockets};
+pub use self::spoofing::SpoofedReply;
 use self::zone::name;
 use crate::wait::eventually;
 
@@ -33,7 +33,7 @@ const HOSTS: &str = "servers.test";
 
 /// A DNS of the test's own.
 #[derive(Debug)]
-pub struct DnsWorld {
+pub struct TestDns {
     network: [u8; 3],
     port: u16,
     last_host: AtomicU8,
@@ -58,7 +58,7 @@ impl Domains {
     }
 }
 
-impl DnsWorld {
+impl TestDns {
     /// A DNS in which nothing is delegated yet.
     ///
     /// # Panics
@@ -130,19 +130,19 @@ impl DnsWorld {
         self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
     }
 
-    /// A server in front of whose UDP answers a forger's come.
-    pub async fn server_behind(&self, forgery: Forgery) -> NameServer {
+    /// A server in front of whose UDP answers a spoofing's come.
+    pub async fn spoofed_server(&self, forgery: SpoofedReply) -> NameServer {
         self.behind(forgery, true).await
     }
 
     /// The same, and it refuses connections.
-    pub async fn server_behind_without_tcp(&self, forgery: Forgery) -> NameServer {
+    pub async fn spoofed_server_without_tcp(&self, forgery: SpoofedReply) -> NameServer {
         self.behind(forgery, false).await
     }
 
-    async fn behind(&self, forgery: Forgery, tcp: bool) -> NameServer {
+    async fn behind(&self, forgery: SpoofedReply, tcp: bool) -> NameServer {
         let (host, sockets) = self.next_host(tcp).await;
-        let sockets = forger::stand_before(sockets, forgery).await;
+        let sockets = spoofing::stand_before(sockets, forgery).await;
         self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
     }
 

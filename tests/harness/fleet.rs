@@ -2,7 +2,7 @@
 //! one: what an operator's cluster runs, with time as it is.
 
 pub(crate) mod environment;
-mod pod;
+mod role_process;
 
 use std::net::SocketAddr;
 
@@ -13,11 +13,11 @@ use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::Config;
 use uuid::Uuid;
 
-pub use self::pod::{Pod, Role, Terminated};
-use crate::app::{reach_receivers, test_config};
+pub use self::role_process::{Role, RoleProcess, Termination};
+use crate::app::{allow_receivers, test_config};
 use crate::follower::{Feed, Follower};
 use crate::http::{self, Request};
-use crate::load::Load;
+use crate::load::LoadGenerator;
 use crate::mailbox::{self, Mailbox, PASSWORD};
 use crate::postgres::Database;
 use crate::rows::{
@@ -74,7 +74,7 @@ impl FleetBuilder {
     /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
     #[must_use]
     pub fn receivers(self) -> Self {
-        self.config(reach_receivers)
+        self.config(allow_receivers)
     }
 
     /// Sets an environment variable of all; an empty one leaves a setting at its default.
@@ -86,7 +86,7 @@ impl FleetBuilder {
 
     /// Sets an environment variable of one.
     #[must_use]
-    pub fn env_of(mut self, role: Role, index: usize, name: &str, value: &str) -> Self {
+    pub fn env_for(mut self, role: Role, index: usize, name: &str, value: &str) -> Self {
         let of = Some((role, index));
         self.variables.push(Variable { of, name: name.to_owned(), value: value.to_owned() });
         self
@@ -99,7 +99,7 @@ impl FleetBuilder {
     }
 
     /// Runs on a database that the test prepared, such as that of an
-    /// [`OwnServer`](crate::postgres::OwnServer).
+    /// [`DedicatedPostgres`](crate::postgres::DedicatedPostgres).
     #[must_use]
     pub fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
@@ -131,19 +131,19 @@ impl FleetBuilder {
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let http_client = http::client();
         let places = self.counts.iter().flat_map(|&(role, count)| (0..count).map(move |index| (role, index)));
-        let pods: Vec<Pod> = places
+        let processes: Vec<RoleProcess> = places
             .map(|(role, index)| {
                 let mut environment = environment::of(&self.config, role);
                 environment.push(("TEMPMAIL_POSTGRES__URL".to_owned(), url.clone()));
                 let extra = self.variables.iter().filter(|it| it.of.is_none_or(|of| of == (role, index)));
                 environment.extend(extra.map(|it| (it.name.clone(), it.value.clone())));
-                Pod::start(role, environment, http_client.clone())
+                RoleProcess::start(role, environment, http_client.clone())
             })
             .collect();
-        for pod in &pods {
-            pod.started().await;
+        for pod in &processes {
+            pod.wait_until_started().await;
         }
-        Fleet { pods, http_client, tenant, clock, pool, database }
+        Fleet { processes, http_client, tenant, clock, pool, database }
     }
 
     fn count(mut self, role: Role, count: usize) -> Self {
@@ -160,7 +160,7 @@ impl FleetBuilder {
 #[derive(Debug)]
 pub struct Fleet {
     // Dropped in this order: the processes, then the database under them.
-    pods: Vec<Pod>,
+    processes: Vec<RoleProcess>,
     http_client: reqwest::Client,
     /// The tenant of the test.
     pub tenant: Tenant,
@@ -185,23 +185,23 @@ impl Fleet {
     }
 
     /// A process that answers HTTP, counted from 0.
-    pub fn api(&self, index: usize) -> &Pod {
+    pub fn api(&self, index: usize) -> &RoleProcess {
         self.pod(Role::Api, index)
     }
 
     /// A process that takes mail.
-    pub fn ingest(&self, index: usize) -> &Pod {
+    pub fn ingest(&self, index: usize) -> &RoleProcess {
         self.pod(Role::Ingest, index)
     }
 
     /// A process that works in the background.
-    pub fn worker(&self, index: usize) -> &Pod {
+    pub fn worker(&self, index: usize) -> &RoleProcess {
         self.pod(Role::Worker, index)
     }
 
     /// All processes.
-    pub fn pods(&self) -> &[Pod] {
-        &self.pods
+    pub fn processes(&self) -> &[RoleProcess] {
+        &self.processes
     }
 
     /// The HTTP listener of a process.
@@ -278,16 +278,16 @@ impl Fleet {
     }
 
     /// Senders to all processes that take mail.
-    pub fn load(&self, connections: usize, rate: Option<u32>) -> Load {
-        let ingests = self.pods.iter().filter(|pod| pod.role() == Role::Ingest);
-        Load { servers: ingests.map(Pod::listen).collect(), connections, rate }
+    pub fn load(&self, connections: usize, rate: Option<u32>) -> LoadGenerator {
+        let ingests = self.processes.iter().filter(|pod| pod.role() == Role::Ingest);
+        LoadGenerator { servers: ingests.map(RoleProcess::listen).collect(), connections, rate }
     }
 
     /// Ids of all messages to an address, in the order of the stream.
     ///
     /// # Panics
     /// Postgres does not answer.
-    pub async fn stored(&self, address: &str) -> Vec<Uuid> {
+    pub async fn stored_message_ids(&self, address: &str) -> Vec<Uuid> {
         sqlx::query_scalar("SELECT id FROM message WHERE address = $1 ORDER BY seq")
             .bind(address)
             .fetch_all(&self.pool)
@@ -295,8 +295,8 @@ impl Fleet {
             .expect("Postgres answers")
     }
 
-    fn pod(&self, role: Role, index: usize) -> &Pod {
-        let mut of_role = self.pods.iter().filter(|pod| pod.role() == role);
+    fn pod(&self, role: Role, index: usize) -> &RoleProcess {
+        let mut of_role = self.processes.iter().filter(|pod| pod.role() == role);
         of_role.nth(index).unwrap_or_else(|| panic!("there is no {role:?} {index}"))
     }
 }

@@ -1,4 +1,4 @@
-//! Mail in quantity, from senders that do what RFC 5321 4.5.4.1 asks of them: what was deferred,
+//! OutgoingMail in quantity, from senders that do what RFC 5321 4.5.4.1 asks of them: what was deferred,
 //! or broke, is sent again until it is taken.
 
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A mail to be sent.
 #[derive(Debug, Clone)]
-pub struct Mail {
+pub struct OutgoingMail {
     /// Its recipient.
     pub recipient: String,
     /// Its subject.
@@ -24,7 +24,7 @@ pub struct Mail {
 
 /// A mail that was taken.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct AcceptedMail {
     /// Its subject.
     pub subject: String,
     /// When its `250` was read.
@@ -36,7 +36,7 @@ pub struct Taken {
 
 /// Senders side by side.
 #[derive(Debug, Clone)]
-pub struct Load {
+pub struct LoadGenerator {
     /// SMTP servers, tried in turn.
     pub servers: Vec<SocketAddr>,
     /// Connections.
@@ -45,20 +45,20 @@ pub struct Load {
     pub rate: Option<u32>,
 }
 
-impl Load {
+impl LoadGenerator {
     /// Sends all mails and returns when each was taken, in no order.
     ///
     /// # Panics
     /// One is refused for good, or not taken in time.
-    pub async fn send(self, mails: &[Mail]) -> Vec<Taken> {
+    pub async fn send(self, mails: &[OutgoingMail]) -> Vec<AcceptedMail> {
         let senders = (0..self.connections).map(|number| self.sender(mails, number));
         join_all(senders).await.into_iter().flatten().collect()
     }
 
     /// Sends each `connections`-th mail.
-    async fn sender(&self, mails: &[Mail], number: usize) -> Vec<Taken> {
+    async fn sender(&self, mails: &[OutgoingMail], number: usize) -> Vec<AcceptedMail> {
         let mut pace = self.pace();
-        let mut session = Session::begin_at(&self.servers, number);
+        let mut session = RetryingSender::starting_at(&self.servers, number);
         let mut taken = Vec::new();
         for mail in mails.iter().skip(number).step_by(self.connections) {
             if let Some(pace) = &mut pace {
@@ -80,15 +80,15 @@ impl Load {
 
 /// A connection to one of the servers, made anew where it breaks.
 #[derive(Debug)]
-pub struct Session<'a> {
+pub struct RetryingSender<'a> {
     servers: &'a [SocketAddr],
     next: usize,
     client: Option<SmtpClient>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> RetryingSender<'a> {
     /// No connection yet; the first is to the `nth` of the servers, counted around.
-    pub fn begin_at(servers: &'a [SocketAddr], nth: usize) -> Self {
+    pub fn starting_at(servers: &'a [SocketAddr], nth: usize) -> Self {
         Self { servers, next: nth, client: None }
     }
 
@@ -96,14 +96,14 @@ impl<'a> Session<'a> {
     ///
     /// # Panics
     /// It is refused for good, or not taken in time.
-    pub async fn send(&mut self, mail: &Mail) -> Taken {
+    pub async fn send(&mut self, mail: &OutgoingMail) -> AcceptedMail {
         let message = message("Ada <ada@client.example>", &mail.subject, "");
         let give_up = Instant::now() + DEADLINE;
         let mut attempts = 0;
         loop {
             attempts += 1;
             if self.try_send(&mail.recipient, &message).await {
-                return Taken { subject: mail.subject.clone(), at: Instant::now(), attempts };
+                return AcceptedMail { subject: mail.subject.clone(), at: Instant::now(), attempts };
             }
             assert!(Instant::now() < give_up, "`{}` is not taken", mail.subject);
             sleep(PAUSE).await;
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
     async fn connect(&mut self) -> Option<SmtpClient> {
         let server = self.servers[self.next % self.servers.len()];
         self.next += 1;
-        let mut client = SmtpClient::dial(server).await.ok()?;
+        let mut client = SmtpClient::connect_without_greeting(server).await.ok()?;
         if client.try_reply().await?.code != 220 {
             return None;
         }

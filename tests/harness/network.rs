@@ -24,13 +24,13 @@ enum Weather {
 
 /// A TCP proxy before a server.
 #[derive(Debug)]
-pub struct Network {
+pub struct FaultyNetwork {
     address: SocketAddr,
     weather: Arc<watch::Sender<Weather>>,
     _validated: ValidatedServer,
 }
 
-impl Network {
+impl FaultyNetwork {
     /// A network on a free port of loopback that leads to `server`.
     ///
     /// # Panics
@@ -56,12 +56,12 @@ impl Network {
     }
 
     /// Throws away what either side sends from now on, and keeps the connections.
-    pub fn lose(&self) {
+    pub fn blackhole(&self) {
         self.weather.send_replace(Weather::Lost);
     }
 
     /// Takes nothing from either side from now on, and keeps the connections.
-    pub fn stick(&self) {
+    pub fn stall(&self) {
         self.weather.send_replace(Weather::Stuck);
     }
 

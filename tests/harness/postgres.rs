@@ -1,7 +1,8 @@
 //! One real Postgres a test run, and a migrated database of its own for every test.
 
+mod dedicated;
 mod directory;
-mod own;
+mod proxy;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -14,8 +15,9 @@ use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
+pub use self::dedicated::{DedicatedPostgres, StopMode};
 use self::directory::Directory;
-pub use self::own::{OwnServer, Stop};
+pub use self::proxy::PostgresProxy;
 use crate::wait::eventually;
 
 const TEMPLATE: &str = "tempmail_template";
@@ -163,7 +165,7 @@ impl Database {
 
     /// Returns when no connection to the database has a statement or a transaction in hand: all
     /// that were sent are in the log then.
-    pub async fn is_idle(&self) {
+    pub async fn wait_until_idle(&self) {
         eventually("the database is idle", || async {
             let url = url_of(&self.url, "postgres");
             let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");

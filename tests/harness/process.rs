@@ -56,7 +56,7 @@ pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
 ///
 /// # Panics
 /// It is gone, or the limit would be above what is allowed.
-pub(crate) fn limit_files(process: u32, most: u64) -> u64 {
+pub(crate) fn set_open_file_limit(process: u32, most: u64) -> u64 {
     let process = rustix::process::Pid::from_raw(pid(process).as_raw());
     // What is allowed is what this process may have, which has started it.
     let maximum = getrlimit(Resource::Nofile).maximum;

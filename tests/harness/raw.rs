@@ -10,7 +10,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::contract;
 use crate::http::Response;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// A connection.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl RawConnection {
     /// # Errors
     /// The server closed.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-        in_time("the server reads", self.stream.write_all(bytes.as_ref())).await
+        within_deadline("the server reads", self.stream.write_all(bytes.as_ref())).await
     }
 
     /// Sends a `GET` and reads the response. Of an event stream or an upgrade it reads the head only.
@@ -59,10 +59,10 @@ impl RawConnection {
             sent.append(header_name(name), HeaderValue::from_str(value).expect("a value of a header"));
         }
         self.send(format!("{request}\r\n")).await?;
-        let mut response = in_time("the head of a response", self.head()).await?;
+        let mut response = within_deadline("the head of a response", self.head()).await?;
         if response.status != 101 && response.media_type() != "text/event-stream" {
             let length = response.header("content-length").parse().unwrap_or(0);
-            response.body = in_time("the body of a response", self.take(length)).await?;
+            response.body = within_deadline("the body of a response", self.take(length)).await?;
         }
         let url: Url = format!("http://{}{path}", self.server).parse().expect("a path of a URL");
         contract::check(&Method::GET, &url, &sent, &response);
@@ -76,7 +76,7 @@ impl RawConnection {
     pub async fn read_to_end(&mut self) -> Vec<u8> {
         let mut rest = std::mem::take(&mut self.received);
         // A reset is an end, too.
-        let _ = in_time("the server closes", self.stream.read_to_end(&mut rest)).await;
+        let _ = within_deadline("the server closes", self.stream.read_to_end(&mut rest)).await;
         rest
     }
 

@@ -53,14 +53,14 @@ impl SmtpClient {
     ///
     /// # Errors
     /// There is no listener.
-    pub async fn dial(server: SocketAddr) -> io::Result<Self> {
+    pub async fn connect_without_greeting(server: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(server).await?;
         stream.set_nodelay(true)?;
-        Ok(Self::over(stream))
+        Ok(Self::from_stream(stream))
     }
 
     /// A session over a stream that is already there.
-    pub fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+    pub fn from_stream(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
         Self { stream: Box::new(stream), received: Vec::new() }
     }
 
@@ -69,7 +69,8 @@ impl SmtpClient {
     /// # Panics
     /// No listener, or no `220`.
     pub async fn connect(server: SocketAddr) -> Self {
-        let mut client = Self::dial(server).await.expect("the SMTP listener takes connections");
+        let mut client =
+            Self::connect_without_greeting(server).await.expect("the SMTP listener takes connections");
         let greeting = client.reply().await;
         assert_eq!(greeting.code, 220, "{greeting:?}");
         client
@@ -79,7 +80,7 @@ impl SmtpClient {
     ///
     /// # Panics
     /// One of the two is refused.
-    pub async fn hello(server: SocketAddr) -> Self {
+    pub async fn connect_with_ehlo(server: SocketAddr) -> Self {
         let mut client = Self::connect(server).await;
         let reply = client.command("EHLO client.example").await;
         assert_eq!(reply.code, 250, "{reply:?}");
@@ -144,7 +145,7 @@ impl SmtpClient {
     ///
     /// # Panics
     /// It is not.
-    pub async fn must(&mut self, line: &str) -> Reply {
+    pub async fn expect_positive(&mut self, line: &str) -> Reply {
         let reply = self.command(line).await;
         assert!(reply.is_positive(), "{line}: {reply:?}");
         reply
@@ -178,7 +179,7 @@ impl SmtpClient {
     ///
     /// # Panics
     /// It does not close.
-    pub async fn rest(&mut self) -> String {
+    pub async fn read_to_end(&mut self) -> String {
         let mut rest = std::mem::take(&mut self.received);
         let read = timeout(DEADLINE, self.stream.read_to_end(&mut rest)).await;
         assert!(read.is_ok(), "the server does not close the connection");
@@ -242,7 +243,7 @@ pub fn message(from: &str, subject: &str, body: &str) -> Vec<u8> {
 /// Sends one mail over a connection of its own; the reply to the end of data, or the first
 /// refusal.
 pub async fn send_mail(server: SocketAddr, sender: &str, recipient: &str, message: &[u8]) -> Reply {
-    let mut client = SmtpClient::hello(server).await;
+    let mut client = SmtpClient::connect_with_ehlo(server).await;
     let reply = client.transact(sender, &[recipient], message).await;
     client.send(b"QUIT\r\n").await;
     reply

@@ -22,12 +22,12 @@ pub fn install_provider() {
 
 /// A certificate for [`NAME`], as files.
 #[derive(Debug)]
-pub struct Certificate {
+pub struct TestCertificate {
     directory: tempfile::TempDir,
     der: rustls_pki_types::CertificateDer<'static>,
 }
 
-impl Certificate {
+impl TestCertificate {
     /// A fresh one.
     ///
     /// # Panics
@@ -56,7 +56,7 @@ impl Certificate {
     ///
     /// # Panics
     /// The handshake fails.
-    pub async fn encrypt(&self, client: SmtpClient) -> SmtpClient {
+    pub async fn start_tls(&self, client: SmtpClient) -> SmtpClient {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).expect("our own certificate is one");
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
@@ -65,6 +65,6 @@ impl Certificate {
             .connect(name, client.into_stream())
             .await
             .expect("the TLS handshake succeeds");
-        SmtpClient::over(stream)
+        SmtpClient::from_stream(stream)
     }
 }

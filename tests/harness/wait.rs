@@ -31,7 +31,7 @@ where
 ///
 /// # Panics
 /// It took longer than [`DEADLINE`].
-pub async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub async fn within_deadline<T>(what: &str, future: impl Future<Output = T>) -> T {
     match timeout(DEADLINE, future).await {
         Ok(value) => value,
         Err(_) => panic!("never happened: {what}"),

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use self::muting_stream::MutingStream;
 use crate::http::Response;
 use crate::raw::RawConnection;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// Small, since a test may have thousands of clients.
 const BUFFER: usize = 4096;
@@ -174,7 +174,7 @@ impl WebSocket {
 
     /// Sends raw bytes.
     pub async fn send_raw(&mut self, bytes: &[u8]) {
-        let _ = in_time("the server reads", self.stream.get_mut().write_all(bytes)).await;
+        let _ = within_deadline("the server reads", self.stream.get_mut().write_all(bytes)).await;
     }
 
     /// Stops sending, pongs included, and keeps reading: a half-open connection.
@@ -205,7 +205,7 @@ impl WebSocket {
     /// # Panics
     /// None comes in time.
     pub async fn next_frame(&mut self) -> Frame {
-        in_time("a frame", self.frame()).await
+        within_deadline("a frame", self.frame()).await
     }
 
     /// The next JSON message; skips pings.
@@ -248,6 +248,6 @@ impl WebSocket {
     }
 
     async fn send(&mut self, message: Message) {
-        let _ = in_time("the server reads", self.stream.send(message)).await;
+        let _ = within_deadline("the server reads", self.stream.send(message)).await;
     }
 }

@@ -17,7 +17,7 @@ use tempmail_bus::{ArrivalReceiver, Bus, FailureLimit, LocalBus, RateLimit, Redi
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_tests::RedisServer;
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
@@ -114,7 +114,7 @@ fn arrival(seq: i64) -> Arrival {
 
 /// The next batch.
 async fn next(hints: &mut ArrivalReceiver) -> Result<Arc<[Arrival]>, RecvError> {
-    in_time("a batch comes", hints.recv()).await
+    within_deadline("a batch comes", hints.recv()).await
 }
 
 /// The next `count` arrivals.

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::realtime::ledger::Ledger;
+use crate::realtime::delivery_log::DeliveryLog;
 use crate::server::cpu;
 
 /// The thread.
@@ -26,7 +26,7 @@ pub struct Receivers {
 
 /// What a group of receivers does with its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reaction {
+pub enum ReceiverBehaviour {
     /// Answers 204 after so long.
     Answers(Duration),
     /// Takes them and never answers.
@@ -35,17 +35,17 @@ pub enum Reaction {
 
 /// Receivers, each at a port of its own. They end when they are dropped.
 #[derive(Debug)]
-pub struct Group {
+pub struct ReceiverGroup {
     /// Where they are.
     pub urls: Vec<String>,
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
     _listeners: JoinSet<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    reaction: Reaction,
-    ledger: Mutex<Arc<Ledger>>,
+struct ReceiverState {
+    reaction: ReceiverBehaviour,
+    delivery_log: Mutex<Arc<DeliveryLog>>,
     begun: Instant,
     connections: AtomicU64,
     requests: AtomicU64,
@@ -75,7 +75,7 @@ impl Receivers {
         cpu::of_thread(self.thread)
     }
 
-    /// So many receivers, which write down what they get in `ledger`: the first of them is its waiter
+    /// So many receivers, which record their requests in `delivery_log`; the first of them is its waiter
     /// `first`.
     ///
     /// # Errors
@@ -84,13 +84,13 @@ impl Receivers {
         &self,
         first: u32,
         count: u32,
-        reaction: Reaction,
-        ledger: Arc<Ledger>,
-    ) -> anyhow::Result<Group> {
+        reaction: ReceiverBehaviour,
+        delivery_log: Arc<DeliveryLog>,
+    ) -> anyhow::Result<ReceiverGroup> {
         let acceptor = TlsAcceptor::from(Arc::new(Identity::issued_for(&["localhost"]).server_config()));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReceiverState {
             reaction,
-            ledger: Mutex::new(ledger),
+            delivery_log: Mutex::new(delivery_log),
             begun: Instant::now(),
             connections: AtomicU64::new(0),
             requests: AtomicU64::new(0),
@@ -113,7 +113,7 @@ impl Receivers {
                 self.handle(),
             );
         }
-        Ok(Group { urls, shared, _listeners: listeners })
+        Ok(ReceiverGroup { urls, shared, _listeners: listeners })
     }
 
     fn handle(&self) -> &Handle {
@@ -129,10 +129,10 @@ impl Drop for Receivers {
     }
 }
 
-impl Group {
-    /// Writes down in another ledger what they get from now on.
-    pub fn write_into(&self, ledger: &Arc<Ledger>) {
-        *self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(ledger);
+impl ReceiverGroup {
+    /// Records requests in another delivery log from now on.
+    pub fn record_in(&self, delivery_log: &Arc<DeliveryLog>) {
+        *self.shared.delivery_log.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(delivery_log);
     }
 
     /// Requests so far.
@@ -152,7 +152,7 @@ impl Group {
     }
 }
 
-async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<Shared>, waiter: u32) {
+async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<ReceiverState>, waiter: u32) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
@@ -167,7 +167,7 @@ async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<Shar
 async fn answer(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
-    shared: &Shared,
+    shared: &ReceiverState,
     waiter: u32,
 ) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
@@ -178,20 +178,20 @@ async fn answer(
         shared.received(waiter, &String::from_utf8_lossy(&input[..length]));
         input.drain(..length);
         match shared.reaction {
-            Reaction::Answers(after) => {
+            ReceiverBehaviour::Answers(after) => {
                 if !after.is_zero() {
                     tokio::time::sleep(after).await;
                 }
                 stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
                 stream.flush().await?;
             }
-            Reaction::Never => std::future::pending().await,
+            ReceiverBehaviour::Never => std::future::pending().await,
         }
     }
     Ok(())
 }
 
-/// Reads until a whole request is there, and tells its length; `None` at the end.
+/// Reads a whole request and returns its length; `None` at the end.
 async fn read_request(
     stream: &mut TlsStream<TcpStream>,
     input: &mut Vec<u8>,
@@ -212,11 +212,11 @@ async fn read_request(
     }
 }
 
-impl Shared {
+impl ReceiverState {
     fn received(&self, waiter: u32, request: &str) {
         let at = Instant::now();
         let nanoseconds = u64::try_from(at.duration_since(self.begun).as_nanos()).unwrap_or(u64::MAX);
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).seen(waiter, request, at);
+        self.delivery_log.lock().unwrap_or_else(PoisonError::into_inner).seen(waiter, request, at);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.first.fetch_min(nanoseconds, Ordering::Relaxed);
         self.last.fetch_max(nanoseconds, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{App, Tenant};
-use crate::dns::DnsWorld;
+use crate::dns::TestDns;
 use crate::http::Response;
 
 /// A custom domain as its creation answered it.
@@ -52,7 +52,7 @@ impl App {
     ///
     /// # Panics
     /// It is refused.
-    pub async fn checked_domain(&self, tenant: &Tenant, id: &str) -> Value {
+    pub async fn check_domain_once_allowed(&self, tenant: &Tenant, id: &str) -> Value {
         self.clock.advance(SignedDuration::from_secs(10));
         self.check_domain(tenant, id).await.expect(200)
     }
@@ -88,7 +88,7 @@ impl App {
     }
 }
 
-impl DnsWorld {
+impl TestDns {
     /// Sets the TXT records of these domains, which have one name, and the MX record.
     pub async fn publish(&self, domains: &[&Domain]) {
         let texts: Vec<&str> = domains.iter().map(|domain| domain.txt.as_str()).collect();

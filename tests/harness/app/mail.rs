@@ -17,7 +17,7 @@ impl App {
     }
 
     /// As [`Self::emails`], once reads work again after an absence of Postgres.
-    pub async fn emails_in_the_end(&self, address: &str) -> Vec<Value> {
+    pub async fn emails_once_readable(&self, address: &str) -> Vec<Value> {
         let path = format!("/v1/inbox/{}?limit=50", percent(address));
         let answer = eventually("reads work again", || async {
             let answer = self.get(&path).await;
@@ -35,7 +35,7 @@ impl App {
     ///
     /// # Panics
     /// There is more.
-    pub async fn is_empty_for(&self, live: &str, address: &str) {
+    pub async fn assert_inbox_is_empty_for(&self, live: &str, address: &str) {
         self.deliver(address, "a mail to be alone", "").await;
         let emails = self.emails_as(live, address).await;
         let subjects: Vec<&str> = emails.iter().filter_map(|email| email["subject"].as_str()).collect();
@@ -46,8 +46,8 @@ impl App {
     }
 
     /// Asserts that an inbox shows nothing to the tenant.
-    pub async fn is_empty(&self, address: &str) {
-        self.is_empty_for(&self.tenant.live, address).await;
+    pub async fn assert_inbox_is_empty(&self, address: &str) {
+        self.assert_inbox_is_empty_for(&self.tenant.live, address).await;
     }
 
     /// Starts a request that blocks, and returns once it does: once its token's one place is
@@ -55,7 +55,7 @@ impl App {
     ///
     /// # Panics
     /// It answers at once.
-    pub async fn block(&self, live: &str, path: &str) -> JoinHandle<Response> {
+    pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Response> {
         // With mail in it this inbox answers at once, so asking it never takes the place for long.
         let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
         self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;

@@ -28,20 +28,20 @@ pub(crate) fn test_config() -> Config {
     // Nobody answers there: a test that is about DNS brings its own.
     config.dns.mode = DnsMode::Recursive;
     config.dns.servers = vec![([127, 0, 0, 1], 1).into()];
-    config.jwt.keys = vec![fresh_key("jwt")];
-    config.secrets.keys = vec![fresh_key("secrets")];
+    config.jwt.keys = vec![random_key("jwt")];
+    config.secrets.keys = vec![random_key("secrets")];
     config
 }
 
 /// Lets webhooks reach receivers on loopback.
-pub(crate) fn reach_receivers(config: &mut Config) {
+pub(crate) fn allow_receivers(config: &mut Config) {
     let networks = ["127.0.0.0/8", "::1/128"].map(|text| text.parse().expect("a network"));
     config.webhooks.allowed_networks = networks.to_vec();
     config.webhooks.ca_file = Some(receiver::ca_file());
 }
 
 /// A key from fresh randomness.
-pub fn fresh_key(kid: &str) -> Key {
+pub fn random_key(kid: &str) -> Key {
     let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
     Key { kid: kid.into(), secret: secret_of(&secret) }
 }

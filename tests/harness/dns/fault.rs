@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// What a server does instead of answering rightly.
 #[derive(Debug, Clone)]
@@ -29,27 +29,29 @@ pub enum Fault {
     /// Over UDP says of every TXT question that these are the records.
     LiesOverUdp(Vec<String>),
     /// The same, and keeps its answers over TCP until they are released.
-    LiesOverUdpWhileTcpIsHeld(Vec<String>, Hold),
+    LiesOverUdpWhileTcpIsHeld(Vec<String>, ReplyGate),
     /// Keeps its answers until they are released.
-    Held(Hold),
+    Held(ReplyGate),
 }
 
 /// Keeps a server's answers back.
 #[derive(Debug, Clone)]
-pub struct Hold {
+pub struct ReplyGate {
     asked: Arc<watch::Sender<bool>>,
     released: Arc<watch::Sender<bool>>,
 }
 
-impl Hold {
+impl ReplyGate {
     pub(crate) fn new() -> Self {
         Self { asked: Arc::new(watch::Sender::new(false)), released: Arc::new(watch::Sender::new(false)) }
     }
 
     /// Waits until the server has a question.
-    pub async fn asked(&self) {
+    pub async fn query_received(&self) {
         let mut asked = self.asked.subscribe();
-        in_time("the server is asked", asked.wait_for(|asked| *asked)).await.expect("the sender is here");
+        within_deadline("the server is asked", asked.wait_for(|asked| *asked))
+            .await
+            .expect("the sender is here");
     }
 
     /// Lets the answers go, and all later ones.

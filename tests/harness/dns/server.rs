@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::RwLock;
 
 use super::Domains;
-use super::fault::{Fault, Hold};
+use super::fault::{Fault, ReplyGate};
 use super::recursion;
 use super::zone::{Zone, name};
 
@@ -63,7 +63,7 @@ impl Sockets {
 
 /// A question as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReceivedQuery {
     /// The name, letter by letter.
     pub name: String,
     /// What is asked for.
@@ -92,7 +92,7 @@ struct State {
     catalog: RwLock<Catalog>,
     zones: Mutex<BTreeMap<Name, Zone>>,
     fault: Mutex<Option<Failing>>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<ReceivedQuery>>,
 }
 
 /// What goes wrong, for which name alone if one is given.
@@ -136,17 +136,17 @@ impl NameServer {
     }
 
     /// Makes it behave badly from the next question on.
-    pub fn fail(&self, fault: Fault) {
+    pub fn set_fault(&self, fault: Fault) {
         self.set_failing(Some(Failing { fault, only: None }));
     }
 
     /// Makes it behave badly to questions about one name.
-    pub fn fail_for(&self, at: &str, fault: Fault) {
+    pub fn set_fault_for(&self, at: &str, fault: Fault) {
         self.set_failing(Some(Failing { fault, only: Some(name(at)) }));
     }
 
     /// Makes it behave well again.
-    pub fn heal(&self) {
+    pub fn clear_fault(&self) {
         self.set_failing(None);
     }
 
@@ -155,22 +155,22 @@ impl NameServer {
     }
 
     /// Keeps its answers back.
-    pub fn hold(&self) -> Hold {
-        let hold = Hold::new();
-        self.fail(Fault::Held(hold.clone()));
+    pub fn hold_replies(&self) -> ReplyGate {
+        let hold = ReplyGate::new();
+        self.set_fault(Fault::Held(hold.clone()));
         hold
     }
 
     /// Makes it lie over UDP about TXT records, and keeps its answers over TCP back.
-    pub fn lie_while_tcp_is_held(&self, texts: &[&str]) -> Hold {
-        let hold = Hold::new();
+    pub fn spoof_udp_and_hold_tcp(&self, texts: &[&str]) -> ReplyGate {
+        let hold = ReplyGate::new();
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        self.fail(Fault::LiesOverUdpWhileTcpIsHeld(texts, hold.clone()));
+        self.set_fault(Fault::LiesOverUdpWhileTcpIsHeld(texts, hold.clone()));
         hold
     }
 
     /// The questions that came so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn queries(&self) -> Vec<ReceivedQuery> {
         self.0.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -218,7 +218,7 @@ impl Handler {
     fn note(&self, request: &Request) {
         let Ok(info) = request.request_info() else { return };
         let query = info.query.original();
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).push(Asked {
+        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).push(ReceivedQuery {
             name: query.name().to_ascii(),
             record_type: query.query_type(),
             over_tcp: request.protocol() == Protocol::Tcp,

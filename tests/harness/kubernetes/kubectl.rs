@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::Cluster;
-use crate::Ended;
+use crate::CommandOutput;
 
 impl Cluster {
     /// Runs `kubectl` as the administrator, and returns what it wrote to standard output.
@@ -18,7 +18,7 @@ impl Cluster {
     ///
     /// # Panics
     /// There is no such program.
-    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, Ended> {
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
         self.kubectl_with(arguments, "").await
     }
 
@@ -29,11 +29,11 @@ impl Cluster {
     ///
     /// # Panics
     /// There is no such program.
-    pub async fn apply(&self, yaml: &str) -> Result<String, Ended> {
+    pub async fn apply(&self, yaml: &str) -> Result<String, CommandOutput> {
         self.kubectl_with(&["apply", "-f", "-"], yaml).await
     }
 
-    async fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, Ended> {
+    async fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, CommandOutput> {
         let mut command = Command::new(program("kubectl"));
         command.arg("--kubeconfig").arg(&self.kubeconfig);
         if let Some(control_plane) = &self.control_plane {
@@ -54,7 +54,7 @@ impl Cluster {
         if output.status.success() {
             Ok(stdout)
         } else {
-            Err(Ended { code: output.status.code(), stdout, stderr })
+            Err(CommandOutput { code: output.status.code(), stdout, stderr })
         }
     }
 }

@@ -12,14 +12,14 @@ use tempmail_runtime::config::Config;
 
 use super::{Cluster, World};
 use crate::App;
-use crate::fleet::{Pod, Role, environment};
+use crate::fleet::{Role, RoleProcess, environment};
 use crate::http;
 use crate::process::wait_until_gone;
 use crate::wait::eventually;
 
 /// `tempmail operator`. It is killed when the last of its clones is dropped.
 #[derive(Debug, Clone)]
-pub struct OperatorProcess(Arc<Pod>);
+pub struct OperatorProcess(Arc<RoleProcess>);
 
 impl OperatorProcess {
     /// Starts one over the database and with the settings of `app`, and returns when it is ready.
@@ -29,7 +29,7 @@ impl OperatorProcess {
     /// It ends or hangs instead.
     pub async fn start(app: &App, kubeconfig: &Path) -> Self {
         let operator = Self::begin(app.config(), &app.database().url(), kubeconfig, &[]);
-        operator.started().await;
+        operator.wait_until_started().await;
         operator
     }
 
@@ -41,7 +41,7 @@ impl OperatorProcess {
         let own = [("TEMPMAIL_POSTGRES__URL", database), ("KUBECONFIG", kubeconfig)];
         let all = own.into_iter().chain(variables.iter().copied());
         environment.extend(all.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Self(Arc::new(Pod::start(Role::Operator, environment, http::client())))
+        Self(Arc::new(RoleProcess::start(Role::Operator, environment, http::client())))
     }
 
     /// Returns when it leads.
@@ -84,9 +84,9 @@ impl OperatorProcess {
 }
 
 impl Deref for OperatorProcess {
-    type Target = Pod;
+    type Target = RoleProcess;
 
-    fn deref(&self) -> &Pod {
+    fn deref(&self) -> &RoleProcess {
         &self.0
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Cluster, Namespace};
-use crate::Ended;
+use crate::CommandOutput;
 
 /// Longest that a condition is waited for: as [`crate::wait::DEADLINE`].
 const TIMEOUT: &str = "--timeout=120s";
@@ -80,7 +80,7 @@ spec:
     ///
     /// # Errors
     /// The API server refuses it.
-    pub async fn apply(&self, kind: &str, name: &str, spec: &str) -> Result<String, Ended> {
+    pub async fn apply(&self, kind: &str, name: &str, spec: &str) -> Result<String, CommandOutput> {
         let (tenant, namespace) = (&self.tenant, self.namespace.name());
         let manifest = format!(
             "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: {name}, namespace: {namespace}}}, \
@@ -94,7 +94,7 @@ spec:
     ///
     /// # Errors
     /// The API server refuses it.
-    pub async fn apply_without_namespace(&self, kind: &str, spec: &str) -> Result<String, Ended> {
+    pub async fn apply_without_namespace(&self, kind: &str, spec: &str) -> Result<String, CommandOutput> {
         let tenant = &self.tenant;
         let manifest = format!(
             "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: {tenant}}}, spec: {{{spec}}}}}"
@@ -106,7 +106,7 @@ spec:
     ///
     /// # Errors
     /// As [`Cluster::kubectl`].
-    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, Ended> {
+    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
         let mut all = vec!["--namespace", self.namespace.name()];
         all.extend(arguments);
         self.cluster.kubectl(&all).await

@@ -14,7 +14,7 @@ use super::{Cluster, Team};
 use crate::app::AppBuilder;
 use crate::http::{self, Request};
 use crate::rows::{Tenant, insert_tenant, insert_token};
-use crate::{App, DnsWorld};
+use crate::{App, TestDns};
 
 /// Time between two checks of a pending domain, seconds.
 const INTERVAL_SECONDS: u32 = 1;
@@ -26,7 +26,7 @@ pub struct World<C> {
     /// The roles, and the operator.
     pub app: App,
     /// The name servers that the operator asks.
-    pub dns: DnsWorld,
+    pub dns: TestDns,
     /// The cluster.
     pub cluster: C,
 }
@@ -60,7 +60,7 @@ impl World<&'static Cluster> {
     }
 
     async fn over(cluster: &'static Cluster) -> Self {
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let app = roles(&dns).operator(cluster.client()).start().await;
         Self { app, dns, cluster }
     }
@@ -72,7 +72,7 @@ impl World<Cluster> {
     /// # Panics
     /// It does not start.
     pub async fn start() -> Self {
-        let (cluster, dns) = (Cluster::start().await, DnsWorld::start().await);
+        let (cluster, dns) = (Cluster::start().await, TestDns::start().await);
         let app = roles(&dns).operator(cluster.client()).start().await;
         Self { app, dns, cluster }
     }
@@ -82,7 +82,7 @@ impl World<Cluster> {
     /// # Panics
     /// It does not start.
     pub async fn without_operator() -> Self {
-        let (cluster, dns) = (Cluster::start().await, DnsWorld::start().await);
+        let (cluster, dns) = (Cluster::start().await, TestDns::start().await);
         let app = roles(&dns).start().await;
         Self { app, dns, cluster }
     }
@@ -144,7 +144,7 @@ impl<C> World<C> {
     }
 }
 
-fn roles(dns: &DnsWorld) -> AppBuilder {
+fn roles(dns: &TestDns) -> AppBuilder {
     App::builder().dns(dns).receivers().config(|config| {
         config.dns.interval_seconds = INTERVAL_SECONDS;
         config.operator.lease_seconds = 2;

@@ -2,7 +2,7 @@
 
 use tempmail_tests::App;
 use tempmail_tests::contract::operations;
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 
 use super::{Credentials, full_request, unknown_path};
 
@@ -21,7 +21,7 @@ async fn assert_all_fail(app: &App, credentials: &Credentials, status: u16, code
 
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_unavailable_while_postgres_is_down() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let credentials = Credentials::create(&app, &app.tenant).await;
     proxy.cut();
@@ -38,7 +38,7 @@ async fn returns_internal_error_without_details_when_the_schema_is_broken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn serves_static_routes_while_postgres_is_down() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
     for operation in operations().iter().filter(|operation| !operation.fails_with("unavailable")) {

@@ -89,7 +89,7 @@ async fn operator(world: &World<Cluster>) -> OperatorProcess {
     config.dns.interval_seconds = 300;
     let url = world.app.database().url();
     let operator = OperatorProcess::begin(&config, &url, world.cluster.kubeconfig(), &[]);
-    operator.ready().await;
+    operator.wait_until_ready().await;
     operator.comes_to_lead().await;
     operator
 }

@@ -71,7 +71,7 @@ async fn whoever_loses_its_lease_ends(world: &World<Cluster>, team: &Team<'_>) {
     let leases = leases(world);
     let patch = Patch::Merge(stolen);
     leases.patch("tempmail-operator", &PatchParams::default(), &patch).await.expect("the lease is stolen");
-    assert!(!former.ended().await.success());
+    assert!(!former.wait_for_exit().await.success());
     assert!(former.log().contains("another operator leads"), "{}", former.log());
     next.comes_to_lead().await;
     team.declare_tenant("  limits: {customDomains: 7}").await;
@@ -136,7 +136,7 @@ async fn a_paused_leader_that_goes_on_changes_nothing(world: &World<Cluster>) {
     changes_nothing(world, &proxy, async || {
         proxy.release();
         paused.signal(Signal::SIGCONT);
-        assert!(!paused.ended().await.success(), "it goes on");
+        assert!(!paused.wait_for_exit().await.success(), "it goes on");
     })
     .await;
     next.terminate().await;
@@ -155,7 +155,7 @@ async fn a_write_that_was_under_way_changes_nothing(world: &World<Cluster>) {
     declare(&team, "ours").await;
     changes_nothing(world, &proxy, async || {
         proxy.release();
-        assert!(!former.ended().await.success(), "it goes on");
+        assert!(!former.wait_for_exit().await.success(), "it goes on");
     })
     .await;
     // It was refused, and not just forgotten.

@@ -29,7 +29,7 @@ impl Scene {
         let world = World::shared().await;
         let team = Team::with(world.cluster, spec).await;
         let domain = team.domain("sys");
-        world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+        world.app.tempmail(&format!("system-domain add {domain}")).await.success();
         Self { world, team, domain }
     }
 
@@ -106,7 +106,7 @@ impl Scene {
     /// A Pro token of a team's tenant.
     async fn pro(&self, team: &Team<'_>) -> String {
         let made = self.world.app.tempmail(&format!("token create {} --kind pro", team.tenant)).await;
-        made.done().to_owned()
+        made.success().to_owned()
     }
 }
 

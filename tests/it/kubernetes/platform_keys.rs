@@ -31,7 +31,7 @@ async fn operators_that_start_at_once_make_one_secret_of_keys_and_keep_it() {
     }
     proxy.release();
     for operator in &operators {
-        operator.ready().await;
+        operator.wait_until_ready().await;
     }
     let secrets: Api<Secret> = Api::default_namespaced(world.cluster.client());
     let made = secrets.get(NAME).await.expect("it is made");

@@ -228,21 +228,21 @@ async fn writers_of_status_keep_each_others_conditions() {
 async fn what_cannot_be_changed_says_what_to_do_instead() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
-    let again = "delete the object and make it again";
+    let again = "delete the object and create it again";
     let another_team = json!({"tenantRef": {"name": "other"}});
     let cases = [
-        ("SystemDomain", json!({"domain": "other.example.com"}), "make another SystemDomain"),
+        ("SystemDomain", json!({"domain": "other.example.com"}), "create another SystemDomain"),
         ("CustomDomain", another_team.clone(), again),
-        ("CustomDomain", json!({"domain": "other.example.com"}), "make another CustomDomain"),
+        ("CustomDomain", json!({"domain": "other.example.com"}), "create another CustomDomain"),
         ("Webhook", another_team.clone(), again),
         ("Webhook", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
         ("Webhook", json!({"secret": null}), "secret can't be added or removed"),
         ("ApiToken", another_team.clone(), again),
-        ("ApiToken", json!({"type": "Live"}), "make another ApiToken"),
+        ("ApiToken", json!({"type": "Live"}), "create another ApiToken"),
         ("ApiToken", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
         ("ApiToken", json!({"secret": null}), "secret can't be added or removed"),
         ("Mailbox", another_team, again),
-        ("Mailbox", json!({"address": "other@mail.example.com"}), "make another Mailbox"),
+        ("Mailbox", json!({"address": "other@mail.example.com"}), "create another Mailbox"),
         ("Mailbox", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
         ("Mailbox", json!({"secret": null}), "secret can't be added or removed"),
     ];

@@ -42,12 +42,12 @@ async fn what_has_settled_is_looked_at_again_and_not_written() {
     .await;
 
     let asked = proxy.asked();
-    let passes = world.dns.seed_server().asked().len();
+    let passes = world.dns.seed_server().queries().len();
     operator.terminate().await;
     operator.restart().await;
     looked_at_all(&operator).await;
     eventually("the records are looked at again", async || {
-        (world.dns.seed_server().asked().len() > passes + 3).then_some(())
+        (world.dns.seed_server().queries().len() > passes + 3).then_some(())
     })
     .await;
     let written: Vec<_> = proxy.requests()[asked..]

@@ -45,7 +45,7 @@ async fn a_declared_domain_serves_as_its_object_says() {
     declare(world.cluster, name, &first, ", sortOrder: 9001").await;
     let shown = team.wait(&object, "Ready").await;
     assert_eq!(condition(&shown, "Accepted").expect("Accepted")["status"], "True");
-    world.app.tempmail(&format!("system-domain add {second} --sort-order 9002")).await.done();
+    world.app.tempmail(&format!("system-domain add {second} --sort-order 9002")).await.success();
     world.app.deliver(&format!("shared@{first}"), "hello", "").await;
     let order = async || {
         let all = listed(world).await;
@@ -79,7 +79,7 @@ async fn the_command_line_leaves_what_kubernetes_manages() {
     for command in ["set", "default", "remove"] {
         let more = if command == "set" { " --sort-order 5" } else { "" };
         let refused = world.app.tempmail(&format!("system-domain {command} {domain}{more}")).await;
-        assert_eq!(refused.refusal(), expected);
+        assert_eq!(refused.failure(), expected);
     }
     assert!(serves(world, &domain).await);
     let tenant = &team.tenant;
@@ -89,7 +89,7 @@ async fn the_command_line_leaves_what_kubernetes_manages() {
             .split_once(' ')
             .map_or((command, String::new()), |(command, more)| (command, format!(" {more}")));
         let refused = world.app.tempmail(&format!("tenant {command} {tenant}{more}")).await;
-        assert_eq!(refused.refusal(), expected);
+        assert_eq!(refused.failure(), expected);
     }
 }
 
@@ -98,7 +98,7 @@ async fn a_domain_has_one_object() {
     let world = World::shared().await;
     let team = Team::with(world.cluster, "").await;
     let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain} --no-shared-inboxes")).await.done();
+    world.app.tempmail(&format!("system-domain add {domain} --no-shared-inboxes")).await.success();
     let (first, second) = (format!("{}-a", team.tenant), format!("{}-b", team.tenant));
     declare(world.cluster, &first, &domain, "").await;
     team.wait(&format!("systemdomain/{first}"), "Ready").await;
@@ -139,7 +139,7 @@ async fn a_domain_stays_while_mailboxes_use_it_and_goes_by_itself_then() {
     begin_deletion(world.cluster, &object).await;
     let shown = team.wait_for_reason(&object, "Ready", "InUse").await;
     let message = condition(&shown, "Ready").expect("Ready")["message"].to_string();
-    assert!(message.contains("now 1 do"), "{message}");
+    assert!(message.contains("Mailboxes that use the domain: 1."), "{message}");
     world.app.deliver(&format!("a@{domain}"), "hello", "").await;
     team.delete("mailbox/box").await;
     is_gone(world.cluster, &object).await;
@@ -173,12 +173,14 @@ async fn one_domain_is_the_default_and_the_last_one_stays() {
     is_gone(&world.cluster, "systemdomain/seed").await;
     let refused = world.app.tempmail("system-domain default first.example").await;
     assert_eq!(
-        refused.refusal(),
+        refused.failure(),
         "first.example is managed by Kubernetes: change or delete its SystemDomain"
     );
-    world.app.tempmail("system-domain add third.example").await.done();
+    world.app.tempmail("system-domain add third.example").await.success();
     let refused = world.app.tempmail("system-domain default third.example").await;
-    assert!(refused.refusal().starts_with("the default one, second.example, is managed by Kubernetes"));
+    assert!(
+        refused.failure().starts_with("the default system domain second.example is managed by Kubernetes")
+    );
 
     // The oldest that says so is right, also if it says so later.
     declare(&world.cluster, "first", "first.example", ", default: true").await;

@@ -155,7 +155,7 @@ async fn one_that_has_a_tenant_says_that_it_adopts_no_other() {
         world.cluster.kubectl(&["annotate", "--overwrite", &object, value]).await.unwrap();
     };
     annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
-    let ignored = format!("ignored: the object has the tenant {ours} already. Remove the annotation");
+    let ignored = format!("ignored, because the object has the tenant {ours} already. Remove the annotation");
     assert_eq!(said(&ignored).await, "True", "what it has is ready");
     assert_eq!(tenant_id(&team).await, ours);
     // Its own is no other one.
@@ -163,7 +163,7 @@ async fn one_that_has_a_tenant_says_that_it_adopts_no_other() {
         annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
         said(&ignored).await;
         annotate(&value).await;
-        assert_eq!(said("All is as the object says.").await, "True");
+        assert_eq!(said("Resource is ready.").await, "True");
     }
 }
 

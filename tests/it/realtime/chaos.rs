@@ -6,7 +6,7 @@ mod seeded;
 
 use std::time::Duration;
 
-use tempmail_tests::postgres::Stop;
+use tempmail_tests::postgres::StopMode;
 
 use super::faults::{self, Scale};
 use super::fixture::RealtimeFixture;
@@ -67,7 +67,7 @@ async fn delivers_once_when_a_paused_api_misses_more_than_its_ring_holds() {
 #[ignore = "chaos: restarts Postgres in every way under load"]
 async fn delivers_once_across_every_kind_of_postgres_restart() {
     let (postgres, mut fixture) = faults::with_own_postgres().await;
-    let stops = [Stop::Immediate, Stop::Fast, Stop::Kill];
+    let stops = [StopMode::Immediate, StopMode::Fast, StopMode::Kill];
     faults::postgres_restart(&mut fixture, FULL, &postgres, &stops).await;
 }
 

@@ -29,7 +29,7 @@ impl IdleClients {
     /// Connects them; returns once all wait.
     async fn connect(fixture: &RealtimeFixture, api: usize) -> Self {
         let fleet = &fixture.fleet;
-        let before = fleet.api(api).metric("tempmail_waiters").await;
+        let before = fleet.api(api).metric("tempmail_subscribers").await;
         let (mut long_polls, mut streams, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
         for nth in 0..CLIENTS / 3 {
             let mailbox = fleet.mailbox(None, &format!("quiet-{nth}@inbox.localhost")).await;
@@ -56,7 +56,7 @@ impl IdleClients {
             }
         }
         eventually("all clients wait", || async {
-            let waiters = fleet.api(api).metric("tempmail_waiters").await;
+            let waiters = fleet.api(api).metric("tempmail_subscribers").await;
             (waiters >= before + (3 * CLIENTS) as f64).then_some(())
         })
         .await;
@@ -99,13 +99,13 @@ async fn draining_ingest_finishes_mail_in_data_and_sends_421_to_idle_sessions() 
     let senders = Senders::start(&fixture.load());
     senders.wait_for_accepted(MAILS).await;
     let server = fixture.fleet.smtp(1);
-    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::hello(server))).await;
+    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::connect_with_ehlo(server))).await;
     let mut in_data = Vec::new();
     for _ in 0..20 {
-        let mut client = SmtpClient::hello(server).await;
-        client.must("MAIL FROM:<ada@client.example>").await;
-        client.must(&format!("RCPT TO:<{QUIET}>")).await;
-        client.must("DATA").await;
+        let mut client = SmtpClient::connect_with_ehlo(server).await;
+        client.expect_positive("MAIL FROM:<ada@client.example>").await;
+        client.expect_positive(&format!("RCPT TO:<{QUIET}>")).await;
+        client.expect_positive("DATA").await;
         in_data.push(client);
     }
     let sessions = async {
@@ -122,7 +122,7 @@ async fn draining_ingest_finishes_mail_in_data_and_sends_421_to_idle_sessions() 
     };
     let (ended, ()) = tokio::join!(fixture.fleet.ingest(1).terminate(), sessions);
     assert!(ended.status.success(), "{ended:?}");
-    assert_eq!(fixture.fleet.stored(QUIET).await.len(), 20);
+    assert_eq!(fixture.fleet.stored_message_ids(QUIET).await.len(), 20);
     senders.wait_for_accepted(MAILS).await;
     let accepted = senders.stop().await;
     fixture.assert_delivered(&accepted).await;

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::{Fleet, SmtpClient, smtp};
 use tokio::time::sleep;
 
@@ -51,12 +51,12 @@ async fn delivers_once_when_processes_are_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn delivers_once_across_a_postgres_restart() {
     let (postgres, mut fixture) = with_own_postgres().await;
-    postgres_restart(&mut fixture, SMALL, &postgres, &[Stop::Immediate]).await;
+    postgres_restart(&mut fixture, SMALL, &postgres, &[StopMode::Immediate]).await;
 }
 
 /// A fixture over a Postgres that may be restarted.
-pub async fn with_own_postgres() -> (OwnServer, RealtimeFixture) {
-    let postgres = OwnServer::start().await;
+pub async fn with_own_postgres() -> (DedicatedPostgres, RealtimeFixture) {
+    let postgres = DedicatedPostgres::start().await;
     let fleet = Fleet::builder().database(postgres.database().await);
     (postgres, RealtimeFixture::start_with(fleet).await)
 }
@@ -152,7 +152,7 @@ pub async fn paused_api(fixture: &mut RealtimeFixture, scale: Scale) {
         .deliver_across(scale.mails, async |fixture, _| {
             fixture.fleet.api(0).signal(Signal::SIGSTOP);
             // Each of these mails is a hundred arrivals for the subscribers of the domain.
-            let mut client = SmtpClient::hello(fixture.fleet.smtp(0)).await;
+            let mut client = SmtpClient::connect_with_ehlo(fixture.fleet.smtp(0)).await;
             for nth in 0..BURST / 100 {
                 let to: Vec<String> = (0..100).map(|of| format!("burst-{nth}-{of}@{DOMAIN}")).collect();
                 let to: Vec<&str> = to.iter().map(|address| &**address).collect();
@@ -168,8 +168,8 @@ pub async fn paused_api(fixture: &mut RealtimeFixture, scale: Scale) {
 pub async fn postgres_restart(
     fixture: &mut RealtimeFixture,
     scale: Scale,
-    postgres: &OwnServer,
-    stops: &[Stop],
+    postgres: &DedicatedPostgres,
+    stops: &[StopMode],
 ) {
     fixture
         .deliver_across(scale.mails, async |_, senders| {

@@ -13,7 +13,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{Feed, Fleet, Follower, RedisProxy, RedisServer};
 use uuid::Uuid;
 
-use super::senders::{AcceptedMail, LoadProfile, Senders};
+use super::senders::{LoadProfile, Senders, SentMail};
 
 /// A domain of the tenant.
 pub const DOMAIN: &str = "harbour.example";
@@ -86,7 +86,7 @@ impl RealtimeFixture {
         &mut self,
         mails: usize,
         fault: impl AsyncFnOnce(&mut Self, &Senders),
-    ) -> Vec<AcceptedMail> {
+    ) -> Vec<SentMail> {
         let senders = Senders::start(&self.load());
         senders.wait_for_accepted(mails).await;
         fault(self, &senders).await;
@@ -108,9 +108,9 @@ impl RealtimeFixture {
     ///
     /// Over the WebSocket the order is that of the stream only within a connection: after a reconnect the list,
     /// which is newest first, fills the gap.
-    pub async fn assert_delivered(&self, accepted: &[AcceptedMail]) {
+    pub async fn assert_delivered(&self, accepted: &[SentMail]) {
         let stored = self.stored_subjects().await;
-        for AcceptedMail { mail, .. } in accepted {
+        for SentMail { mail, .. } in accepted {
             let is_stored = stored.contains(&(mail.subject.clone(), mail.recipient.clone()));
             assert!(is_stored, "{} was accepted and is not stored", mail.subject);
         }
@@ -133,8 +133,9 @@ impl RealtimeFixture {
 
     /// Prints the delays between acceptance and receipt per feed, for mail accepted within `span`.
     #[expect(clippy::print_stdout, reason = "measured delays are for the reader of the log")]
-    pub fn print_delays(&self, what: &str, accepted: &[AcceptedMail], span: Range<Instant>) {
-        let within = accepted.iter().map(|accepted| &accepted.taken).filter(|taken| span.contains(&taken.at));
+    pub fn print_delays(&self, what: &str, accepted: &[SentMail], span: Range<Instant>) {
+        let within =
+            accepted.iter().map(|accepted| &accepted.acceptance).filter(|taken| span.contains(&taken.at));
         let accepted_at: HashMap<&str, Instant> = within.map(|taken| (&*taken.subject, taken.at)).collect();
         for feed in ["Inbox", "Domain", "Me", "SseAddress", "SseUser", "WebSocket"] {
             let of_feed = self.subscribers.iter().filter(|subscriber| subscriber.feed_name() == feed);
@@ -189,7 +190,7 @@ impl fmt::Debug for Subscriber {
 
 /// Waits until no process serves without Redis.
 pub async fn redis_is_connected(fleet: &Fleet) {
-    for pod in fleet.pods().iter().filter(|pod| pod.role() != Role::Worker) {
+    for pod in fleet.processes().iter().filter(|pod| pod.role() != Role::Worker) {
         eventually("a process is connected to Redis", || async {
             let metrics = pod.metrics().await;
             metrics.lines().any(|line| line == "tempmail_bus_degraded 0").then_some(())

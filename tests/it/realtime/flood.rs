@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use futures_util::stream;
 use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::Config;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Feed, Fleet, Follower, RedisServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -53,7 +53,7 @@ pub async fn serves_followers_beside(connections: usize) {
 
     // One connection more than the client may have.
     let mut surplus = connect(api.listen(), 0).await;
-    assert_eq!(in_time("it is closed", surplus.read(&mut [0])).await.unwrap_or(0), 0);
+    assert_eq!(within_deadline("it is closed", surplus.read(&mut [0])).await.unwrap_or(0), 0);
 
     deliver_until(&fleet, &followers, 20).await;
     for follower in &followers {
@@ -130,7 +130,7 @@ async fn open(server: SocketAddr, nth: usize, token: &str) -> Connection {
         _ => return Connection { kind: ConnectionKind::Silent, stream },
     };
     stream.write_all(format!("{request}host: localhost\r\n\r\n").as_bytes()).await.unwrap();
-    let head = in_time("a response", read_head(&mut stream)).await;
+    let head = within_deadline("a response", read_head(&mut stream)).await;
     // On a busy machine, looking up so many tokens may take longer than the 5 s of a request.
     if kind == ConnectionKind::Stream && head.starts_with("HTTP/1.1 503 ") {
         assert!(head.contains("\r\nretry-after: "), "a 503 says when to retry: {head}");
@@ -152,7 +152,7 @@ async fn read_head(stream: &mut TcpStream) -> String {
 /// Reads an event stream up to its last chunk (RFC 9112 7.1).
 async fn assert_completed(mut stream: TcpStream) {
     let mut bytes = Vec::new();
-    in_time("the end of a stream", stream.read_to_end(&mut bytes)).await.unwrap();
+    within_deadline("the end of a stream", stream.read_to_end(&mut bytes)).await.unwrap();
     // What came before may have come with the head.
     let is_complete = bytes == b"0\r\n\r\n" || bytes.ends_with(b"\r\n0\r\n\r\n");
     assert!(is_complete, "a stream broke: {}", String::from_utf8_lossy(&bytes));
@@ -164,7 +164,7 @@ async fn connect(server: SocketAddr, client: usize) -> TcpStream {
     let (high, low) = (client / 250, client % 250);
     let address = Ipv4Addr::new(127, 1, u8::try_from(high).unwrap(), u8::try_from(low + 1).unwrap());
     socket.bind((address, 0).into()).unwrap();
-    in_time("a connection", socket.connect(server)).await.unwrap()
+    within_deadline("a connection", socket.connect(server)).await.unwrap()
 }
 
 /// Delivers mail until each follower was sent `count`, and waits until it received them.

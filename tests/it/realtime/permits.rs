@@ -58,7 +58,7 @@ impl ApiPair {
         let waiting = tokio::spawn(self.get(api, QUIET, token).try_send());
         eventually("a long-poll waits", || async {
             assert!(!waiting.is_finished(), "it returned at once");
-            let waiters = self.fleet.api(api).metric("tempmail_waiters").await;
+            let waiters = self.fleet.api(api).metric("tempmail_subscribers").await;
             (waiters > others as f64).then_some(())
         })
         .await;
@@ -261,7 +261,7 @@ async fn counts_permits_per_process_while_redis_is_down() {
     // What is open stays open, and counts for all processes.
     drop((more_streams, more_sockets));
     eventually("all clients of the process are gone", || async {
-        (pair.fleet.api(1).metric("tempmail_waiters").await == 0.0).then_some(())
+        (pair.fleet.api(1).metric("tempmail_subscribers").await == 0.0).then_some(())
     })
     .await;
     pair.assert_no_stream(1, &token).await;

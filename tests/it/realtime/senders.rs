@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tempmail_tests::Mail;
-use tempmail_tests::load::{Session, Taken};
+use tempmail_tests::OutgoingMail;
+use tempmail_tests::load::{self, RetryingSender};
 use tempmail_tests::wait::eventually;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -13,11 +13,11 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// A mail that was accepted with `250`.
 #[derive(Debug, Clone)]
-pub struct AcceptedMail {
+pub struct SentMail {
     /// Recipient, and a subject that no other mail of these senders has.
-    pub mail: Mail,
+    pub mail: OutgoingMail,
     /// When it was accepted.
-    pub taken: Taken,
+    pub acceptance: load::AcceptedMail,
 }
 
 /// What is sent, and how fast.
@@ -38,7 +38,7 @@ pub struct LoadProfile {
 /// Running senders.
 #[derive(Debug)]
 pub struct Senders {
-    accepted: Arc<Mutex<Vec<AcceptedMail>>>,
+    accepted: Arc<Mutex<Vec<SentMail>>>,
     stop: watch::Sender<bool>,
     connections: Vec<JoinHandle<()>>,
 }
@@ -46,7 +46,7 @@ pub struct Senders {
 impl Senders {
     /// Starts to send.
     pub fn start(profile: &LoadProfile) -> Self {
-        let (accepted, stop) = (Arc::<Mutex<Vec<AcceptedMail>>>::default(), watch::Sender::new(false));
+        let (accepted, stop) = (Arc::<Mutex<Vec<SentMail>>>::default(), watch::Sender::new(false));
         let connections = (0..profile.connections)
             .map(|nth| tokio::spawn(send(profile.clone(), nth, Arc::clone(&accepted), stop.subscribe())))
             .collect();
@@ -65,13 +65,13 @@ impl Senders {
     }
 
     /// Finishes the mails in flight, and returns everything that was accepted.
-    pub async fn stop(self) -> Vec<AcceptedMail> {
+    pub async fn stop(self) -> Vec<SentMail> {
         self.stop.send_replace(true);
         self.finish().await
     }
 
     /// Waits until everything is sent, and returns what was accepted.
-    pub async fn finish(self) -> Vec<AcceptedMail> {
+    pub async fn finish(self) -> Vec<SentMail> {
         for connection in self.connections {
             connection.await.unwrap();
         }
@@ -83,10 +83,10 @@ impl Senders {
 async fn send(
     profile: LoadProfile,
     nth: usize,
-    accepted: Arc<Mutex<Vec<AcceptedMail>>>,
+    accepted: Arc<Mutex<Vec<SentMail>>>,
     stop: watch::Receiver<bool>,
 ) {
-    let mut session = Session::begin_at(&profile.servers, nth);
+    let mut session = RetryingSender::starting_at(&profile.servers, nth);
     let mut interval = profile.interval.map(interval);
     if let Some(interval) = &mut interval {
         // No burst after an outage of the servers.
@@ -100,9 +100,9 @@ async fn send(
             break;
         }
         let recipient = profile.recipients[(sent + nth) % profile.recipients.len()].clone();
-        let mail = Mail { recipient, subject: format!("mail {sent} of {nth}") };
-        let taken = session.send(&mail).await;
-        lock(&accepted).push(AcceptedMail { mail, taken });
+        let mail = OutgoingMail { recipient, subject: format!("mail {sent} of {nth}") };
+        let acceptance = session.send(&mail).await;
+        lock(&accepted).push(SentMail { mail, acceptance });
     }
 }
 

@@ -158,7 +158,7 @@ async fn returns_mail_of_a_tag_or_of_the_whole_mailbox() {
 async fn does_not_wake_a_wait_on_a_tag_for_another_tag() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
     app.deliver("box+two@inbox.localhost", "two", "").await;
     app.deliver("box+one@inbox.localhost", "one", "").await;
     assert_eq!(subjects(&blocked.await.unwrap().expect(200)["emails"]), ["one"]);
@@ -185,7 +185,7 @@ async fn hides_mail_from_before_the_mailbox_from_everyone() {
     let before = app.emails("late@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
     let mailbox = app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     assert!(app.messages(&mailbox).await.is_empty());
-    app.is_empty("late@inbox.localhost").await;
+    app.assert_inbox_is_empty("late@inbox.localhost").await;
     let id = format!("/api/messages/{before}");
     app.get_mailbox(&mailbox, &id).await.assert_api_error(404, "not_found");
     app.get(&format!("/v1/email/{before}")).await.assert_v1_error(404, "not_found");
@@ -198,10 +198,10 @@ async fn accepts_a_non_ascii_local_part_on_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let message = smtp::message("a@client.example", "dvě", "");
-    let mut client = tempmail_tests::SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
-    client.must("RCPT TO:<loď@ships.example>").await;
-    client.must("DATA").await;
+    let mut client = tempmail_tests::SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
+    client.expect_positive("RCPT TO:<loď@ships.example>").await;
+    client.expect_positive("DATA").await;
     client.send(smtp::dot_stuffed(&message)).await;
     assert_eq!(client.reply().await.code, 250);
     let decomposed = percent("lod\u{30c}@ships.example");

@@ -7,14 +7,14 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
 use tempmail_tests::rows;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_second_wait_of_a_token() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     app.get("/v1/inbox/boat@inbox.localhost").await.assert_v1_error(429, "token_busy");
     app.deliver("ship@inbox.localhost", "hit", "").await;
     assert_eq!(blocked.await.unwrap().status, 200);
@@ -28,14 +28,14 @@ async fn rejects_an_eleventh_wait_of_a_tenant_on_an_address() {
     let mut blocked = Vec::new();
     for _ in 0..10 {
         let token = app.token(&app.tenant, TokenKind::Live).await;
-        blocked.push(app.block(&token, PATH).await);
+        blocked.push(app.start_long_poll(&token, PATH).await);
     }
     let eleventh = app.token(&app.tenant, TokenKind::Live).await;
     app.get_as(&eleventh, PATH).await.assert_v1_error(429, "addr_busy");
     app.get_as(&eleventh, "/v1/inbox/SHIP@inbox.localhost.").await.assert_v1_error(429, "addr_busy");
     // Another address, and another tenant on this address, have their own slots.
-    let elsewhere = app.block(&eleventh, "/v1/inbox/boat@inbox.localhost").await;
-    blocked.push(app.block(&other.live, PATH).await);
+    let elsewhere = app.start_long_poll(&eleventh, "/v1/inbox/boat@inbox.localhost").await;
+    blocked.push(app.start_long_poll(&other.live, PATH).await);
 
     app.deliver("ship@inbox.localhost", "hit", "").await;
     app.deliver("boat@inbox.localhost", "hit", "").await;
@@ -48,7 +48,7 @@ async fn rejects_an_eleventh_wait_of_a_tenant_on_an_address() {
 #[tokio::test(flavor = "multi_thread")]
 async fn frees_the_slot_of_a_client_that_disconnects() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     blocked.abort();
     app.deliver("boat@inbox.localhost", "there", "").await;
     eventually("the slot of a disconnected client is free", || async {
@@ -110,9 +110,9 @@ async fn returns_429_with_retry_after_above_the_rate() {
 async fn ends_the_wait_of_a_revoked_token() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
-    let blocked = app.block(&token, PATH).await;
+    let blocked = app.start_long_poll(&token, PATH).await;
     rows::revoke_token(&app.pool, &token, app.clock.now()).await;
-    in_time("the wait ends", blocked).await.unwrap().assert_v1_error(401, "invalid_token");
+    within_deadline("the wait ends", blocked).await.unwrap().assert_v1_error(401, "invalid_token");
     let refused = app.request(Method::GET, PATH).live(&token).send().await;
     refused.assert_v1_error(401, "invalid_token");
 }
@@ -122,7 +122,7 @@ async fn ends_the_wait_of_a_token_that_expires() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
     rows::expire_token(&app.pool, &token, app.clock.now() + SignedDuration::from_hours(1)).await;
-    let blocked = app.block(&token, PATH).await;
+    let blocked = app.start_long_poll(&token, PATH).await;
     app.advance_hours(2);
-    in_time("the wait ends", blocked).await.unwrap().assert_v1_error(440, "session_expired");
+    within_deadline("the wait ends", blocked).await.unwrap().assert_v1_error(440, "session_expired");
 }

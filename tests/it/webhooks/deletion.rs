@@ -135,7 +135,7 @@ async fn mail_of_a_domain_that_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn mail_of_a_tenant_that_is_deleted() {
     let scene = Scene::failing().await;
-    scene.app.tempmail("tenant delete harbour --yes").await.done();
+    scene.app.tempmail("tenant delete harbour --yes").await.success();
     scene.is_told_nothing(1, false).await;
     scene.nothing_is_left().await;
     assert_eq!(scene.app.emails_as(&scene.other.live, "other@inbox.localhost").await.len(), 1);

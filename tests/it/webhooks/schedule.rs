@@ -30,7 +30,7 @@ pub(super) struct Pair {
 impl Pair {
     pub(super) async fn start() -> Self {
         let (app, failing) = with_receiver().await;
-        app.tempmail("tenant set harbour --webhooks 2").await.done();
+        app.tempmail("tenant set harbour --webhooks 2").await.success();
         let working = Receiver::start().await;
         let webhook = webhook_to(&app, &failing.url()).await;
         webhook_to(&app, &working.url()).await;

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tempmail_runtime::config::Key;
-use tempmail_tests::app::fresh_key;
+use tempmail_tests::app::random_key;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver};
@@ -32,7 +32,7 @@ async fn ask(fleet: &Fleet, method: Method, path: &str, body: &Value) -> Value {
 async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("keys");
-    let (old, new) = (fresh_key("old"), fresh_key("new"));
+    let (old, new) = (random_key("old"), random_key("new"));
     write_keys(&file, &[&old]);
     let fleet = Fleet::builder()
         .apis(1)
@@ -100,7 +100,7 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     // In no table and no log is a secret, with its prefix or without, as text or as octets.
     let mut places = vec![rows(&fleet.pool).await];
     places.extend([Role::Api, Role::Ingest, Role::Worker].map(|role| {
-        fleet.pods().iter().filter(|pod| pod.role() == role).map(|pod| pod.log()).collect::<String>()
+        fleet.processes().iter().filter(|pod| pod.role() == role).map(|pod| pod.log()).collect::<String>()
     }));
     for secret in [secret, rotated] {
         let random = secret.strip_prefix("whsec_").unwrap();

@@ -26,7 +26,7 @@ impl Scene {
     async fn failing(mails: usize, limits: &str) -> Self {
         let (app, receiver) = with_receiver().await;
         if !limits.is_empty() {
-            app.tempmail(&format!("tenant set harbour {limits}")).await.done();
+            app.tempmail(&format!("tenant set harbour {limits}")).await.success();
         }
         let webhook = webhook_to(&app, &receiver.url()).await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), BOX).await;
@@ -119,14 +119,14 @@ async fn a_suspended_tenants_wait_until_it_is_resumed() {
     let other = app.another_tenant("other").await;
     webhook_of(app, &other.pro, &working.url()).await;
     app.mailbox(Some(&other.pro), "other@inbox.localhost").await;
-    app.tempmail("tenant suspend harbour").await.done();
+    app.tempmail("tenant suspend harbour").await.success();
     app.advance_hours(1);
     for mails in 1..=3 {
         app.deliver("other@inbox.localhost", "meanwhile", "").await;
         working.wait_for_requests(mails).await;
     }
     assert_eq!(scene.receiver.request_count(), 1);
-    app.tempmail("tenant resume harbour").await.done();
+    app.tempmail("tenant resume harbour").await.success();
     nothing_waits(app).await;
     assert_eq!(scene.told(), ["1", "2", "3", "4", "5"]);
 }
@@ -141,13 +141,13 @@ async fn a_suspension_ends_what_is_being_sent() {
         app.deliver(BOX, &number.to_string(), "").await;
     }
     receiver.wait_for_requests(2).await;
-    app.tempmail("tenant suspend harbour").await.done();
+    app.tempmail("tenant suspend harbour").await.success();
     let suspended = Instant::now() + Duration::from_secs(1);
     nobody_holds_one(&app).await;
     assert!(app.count("SELECT count(*) FROM webhook_event").await > 0, "some wait");
     assert!(receiver.requests().iter().all(|request| request.at < suspended));
     receiver.react_with(Reaction::Status(204));
-    app.tempmail("tenant resume harbour").await.done();
+    app.tempmail("tenant resume harbour").await.success();
     nothing_waits(&app).await;
     assert_eq!(receiver.request_count(), 60, "each is told once");
 }

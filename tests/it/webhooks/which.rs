@@ -72,7 +72,7 @@ async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
     webhook_of(&app, &acme.pro, &acmes.url()).await;
 
     let mut expected: [BTreeSet<(String, String)>; 2] = Default::default();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for mail in 0..MAILS {
         let subject = format!("mail {mail}");
         let count = random.random_range(1..=ADDRESSES.len());

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::fault::Fault;
 use super::request::ApiRequest;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// When a write stops the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Reached {
     /// # Panics
     /// It never does.
     pub async fn comes(&mut self) {
-        let came = in_time("the write", self.0.wait_for(|came| *came)).await;
+        let came = within_deadline("the write", self.0.wait_for(|came| *came)).await;
         came.expect("the proxy is there, and the call did not panic");
     }
 }

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
 use tempmail_tests::kubernetes::{Fault, Namespace, Verb, When};
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{ApiProxy, Cluster};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -36,7 +36,7 @@ impl Stage {
 
     async fn create(&self, name: &str) -> kube::Result<ConfigMap> {
         let object = config_map(name);
-        in_time("an answer", self.objects.create(&PostParams::default(), &object)).await
+        within_deadline("an answer", self.objects.create(&PostParams::default(), &object)).await
     }
 
     /// Whether it is there, as the API server says without the proxy.
@@ -51,7 +51,7 @@ where
     S: Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin,
 {
     loop {
-        match in_time("an event", watch.next()).await.unwrap().unwrap() {
+        match within_deadline("an event", watch.next()).await.unwrap().unwrap() {
             WatchEvent::Added(object) if object.metadata.name.as_deref() == Some(name) => return,
             _ => {}
         }
@@ -70,7 +70,7 @@ async fn a_watch_passes_as_it_comes_until_it_is_dropped() {
     assert_eq!((stage.proxy.count(Verb::Watch), stage.proxy.count(Verb::Create)), (1, 2));
 
     stage.proxy.drop_watches();
-    let end = in_time("the end", watch.next()).await;
+    let end = within_deadline("the end", watch.next()).await;
     assert!(end.is_none_or(|event| event.is_err()), "the connection broke");
     stage.objects.get("one").await.unwrap();
     let again = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
@@ -85,10 +85,10 @@ async fn a_watch_that_expires_says_so_and_ends() {
     stage.create("one").await.unwrap();
     follow(&mut watch, "one").await;
     stage.proxy.expire_watches();
-    let said = in_time("an event", watch.next()).await.unwrap().unwrap();
+    let said = within_deadline("an event", watch.next()).await.unwrap().unwrap();
     let WatchEvent::Error(status) = said else { panic!("{said:?}") };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
-    assert!(in_time("the end", watch.next()).await.is_none());
+    assert!(within_deadline("the end", watch.next()).await.is_none());
     stage.objects.get("one").await.unwrap();
 }
 
@@ -220,7 +220,7 @@ async fn a_proxy_that_is_cut_refuses_connections_until_it_is_restored() {
     stage.create("one").await.unwrap();
     follow(&mut watch, "one").await;
     stage.proxy.cut().await;
-    assert!(in_time("the end", watch.next()).await.is_none_or(|event| event.is_err()));
+    assert!(within_deadline("the end", watch.next()).await.is_none_or(|event| event.is_err()));
     assert!(TcpStream::connect(stage.proxy.address()).await.is_err());
     assert!(stage.create("two").await.is_err());
     stage.proxy.restore().await;

@@ -89,7 +89,7 @@ async fn a_domain_that_does_not_serve_yet_is_waited_for() {
     insert_verified(&scene, &another, &custom).await;
     scene.nudge("foreign").await;
     scene.refused("foreign", "DomainNotServed").await;
-    scene.world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    scene.world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     // It is looked at again by itself.
     scene.team.wait("mailbox/box", "Ready").await;
 }
@@ -124,7 +124,7 @@ async fn a_mailbox_whose_domain_serves_no_longer_says_so_until_it_does() {
 async fn a_local_part_that_nobody_can_have_is_refused_with_a_sentence() {
     let scene = Scene::start().await;
     for (name, local_part, why) in
-        [("reserved", "postmaster", "reserved on system domains"), ("dots", "a..b", "no '..'")]
+        [("reserved", "postmaster", "reserved on system domains"), ("dots", "a..b", "contains '..'")]
     {
         let spec = format!("address: {}", scene.address(local_part));
         scene.team.apply("Mailbox", name, &spec).await.expect("it is taken");

@@ -34,14 +34,14 @@ async fn a_password_is_hashed_again_only_when_its_secret_changed() {
     operator.comes_to_lead().await;
     let team = Team::with(&world.cluster, "").await;
     let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     let names = ["one", "two"];
     for name in names {
         team.apply("Mailbox", name, &format!("address: {name}@{domain}")).await.expect("it is taken");
         team.wait(&format!("mailbox/{name}"), "Ready").await;
     }
     let hashed = operator.metric(HASHES).await;
-    assert!(hashed >= 4.0, "each is made and compared: {hashed}");
+    assert!(hashed >= 2.0, "each password is hashed: {hashed}");
     let unserved = format!("address: a@{}", team.domain("never"));
     team.apply("Mailbox", "waits", &unserved).await.expect("it is taken");
     team.wait_for_reason("mailbox/waits", "Ready", "DomainNotServed").await;

@@ -23,13 +23,13 @@ async fn definitions_may_come_later(world: &World<Cluster>, proxy: &ApiProxy) ->
     let (config, url) = (world.app.config(), world.app.database().url());
     let operator = OperatorProcess::begin(config, &url, &proxy.kubeconfig(), &[]);
     eventually("it says what is missing", async || {
-        let said = operator.readiness().await?;
+        let said = operator.readyz().await?;
         (said.contains("mailboxes") && !said.contains("webhooks")).then_some(())
     })
     .await;
     let definitions = tempmail_crds::manifests().expect("the definitions can be written");
     world.cluster.apply(&definitions).await.expect("they are taken");
-    operator.ready().await;
+    operator.wait_until_ready().await;
     operator.comes_to_lead().await;
     operator
 }

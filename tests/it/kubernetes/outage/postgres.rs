@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 use tempmail_tests::kubernetes::{Cluster, OperatorProcess, Team, World, condition, secret_value};
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
 use tokio::time::sleep;
@@ -110,10 +110,10 @@ const BEFORE: [&str; 3] = ["stays", "changes", "goes"];
 #[tokio::test(flavor = "multi_thread")]
 async fn while_postgres_is_away_no_condition_changes_and_all_settles_after() {
     let world = World::without_operator().await;
-    let postgres = Proxy::start().await;
+    let postgres = PostgresProxy::start().await;
     let url = world.app.database().url_through(postgres.port());
     let operator = OperatorProcess::begin(world.app.config(), &url, world.cluster.kubeconfig(), &[]);
-    operator.ready().await;
+    operator.wait_until_ready().await;
     let team = Team::with(&world.cluster, "  limits: {webhooks: 4}").await;
     let site = Site { world: &world, team: &team };
     for kind in KINDS {

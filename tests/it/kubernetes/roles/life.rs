@@ -6,7 +6,7 @@ use kube::core::ObjectMeta;
 use kube::{Api, Client, Config};
 use tempmail_tests::kubernetes::{ApiProxy, Team, Verb};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, Cluster, DnsWorld};
+use tempmail_tests::{App, Cluster, TestDns};
 
 use super::Roles;
 
@@ -65,7 +65,7 @@ const LIVES: &[Life] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_needs_no_more_than_the_roles_of_the_chart() {
-    let (cluster, dns) = (Cluster::start().await, DnsWorld::start().await);
+    let (cluster, dns) = (Cluster::start().await, TestDns::start().await);
     let home = cluster.namespace(&[]).await;
     let roles = Roles::install(&cluster, home.name()).await;
     let (user, groups) = roles.operator();

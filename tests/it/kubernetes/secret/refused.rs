@@ -22,7 +22,7 @@ async fn values(team: &Team<'_>) -> [String; 3] {
 
 async fn declare(team: &Team<'_>, world: &SharedWorld) {
     let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain}")).await.done();
+    world.app.tempmail(&format!("system-domain add {domain}")).await.success();
     team.apply("ApiToken", "ci", "type: Live").await.expect("it is taken");
     team.apply("Webhook", "hook", WEBHOOK).await.expect("it is taken");
     team.apply("Mailbox", "box", &format!("address: box@{domain}")).await.expect("it is taken");
@@ -65,7 +65,7 @@ async fn one_that_its_owner_made_immutable_is_told_of_and_what_it_holds_works_on
     for object in OBJECTS {
         annotate(&team, object, ROTATE, "now").await;
         let said = said(&team, object, "SecretImmutable").await;
-        assert!(said.contains("immutable") && said.contains("delete it"), "{said}");
+        assert!(said.contains("immutable") && said.contains("Delete it"), "{said}");
     }
     assert_eq!(values(&team).await, former);
     assert_eq!(status_of(world, &former[0]).await, 200);
@@ -149,8 +149,8 @@ async fn one_that_a_policy_refuses_ends_nothing_and_its_values_are_not_told() {
     refuse(&team, world).await;
     let policy = &team.tenant;
     let expected = format!(
-        "The API server refuses the Secret (ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denies \
-         it): change what is asked of Secrets in this namespace. It is tried again every minute."
+        "The API server rejects the Secret (ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denies \
+         it). Change the quota, policy or webhook that rejects it. The write is retried every minute."
     );
     for object in OBJECTS {
         annotate(&team, object, ROTATE, "now").await;

@@ -40,7 +40,7 @@ async fn returns_summaries_with_the_documented_fields() {
 async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for i in 1..=65 {
         let message = tempmail_tests::smtp::message("a@client.example", &format!("{i}"), "");
         let reply = client.transact("a@client.example", &["name@inbox.localhost"], &message).await;

@@ -120,9 +120,9 @@ async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "frozen@inbox.localhost").await;
-    app.tempmail("tenant suspend acme").await.done();
+    app.tempmail("tenant suspend acme").await.success();
     assert_rejected(&app, "suspended", &mailbox.jwt, "account_disabled").await;
-    app.tempmail("tenant resume acme").await.done();
+    app.tempmail("tenant resume acme").await.success();
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
 }
 

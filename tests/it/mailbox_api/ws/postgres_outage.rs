@@ -1,14 +1,14 @@
 //! Sockets during an outage of Postgres.
 
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::rows;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, WebSocket, send_mail, smtp};
 
 use super::{pushed, try_watch, watch};
 
-async fn behind_proxy() -> (App, Proxy) {
-    let proxy = Proxy::start().await;
+async fn behind_proxy() -> (App, PostgresProxy) {
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     (app, proxy)
 }

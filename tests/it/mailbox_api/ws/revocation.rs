@@ -62,14 +62,14 @@ async fn closes_the_socket_when_the_mailbox_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_when_the_tenant_is_suspended() {
     let fixture = RevocationFixture::start().await;
-    fixture.app.tempmail("tenant suspend harbour").await.done();
+    fixture.app.tempmail("tenant suspend harbour").await.success();
     fixture.ends_with("account_disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_when_the_tenant_is_deleted() {
     let fixture = RevocationFixture::start().await;
-    fixture.app.tempmail("tenant delete harbour --yes").await.done();
+    fixture.app.tempmail("tenant delete harbour --yes").await.success();
     fixture.ends_with("invalid_token").await;
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn send_large(app: &App, mailbox: &Mailbox) {
     let (local, domain) = mailbox.address.split_once('@').unwrap();
     let recipients: Vec<String> = (0..RECIPIENTS).map(|n| format!("{local}+{n}@{domain}")).collect();
     let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for n in 0..MAILS {
         let reply = client.transact("a@client.example", &recipients, &large(n)).await;
         assert_eq!(reply.code, 250, "{reply:?}");
@@ -68,7 +68,7 @@ async fn sends_a_late_reader_everything_after_the_ring_has_wrapped() {
     // More arrivals than the ring of the process holds.
     let others: Vec<String> = (0..100).map(|n| format!("other-{n}@inbox.localhost")).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for _ in 0..90 {
         assert_eq!(client.transact("a@client.example", &others, b"Subject: x\r\n\r\n").await.code, 250);
     }

@@ -3,8 +3,8 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::rows::{self, ManagedKind};
-use tempmail_tests::wait::in_time;
-use tempmail_tests::{App, DnsWorld, send_mail, smtp};
+use tempmail_tests::wait::within_deadline;
+use tempmail_tests::{App, TestDns, send_mail, smtp};
 
 use super::assert_knows_own_ids_only;
 use crate::pro_api::assert_accepts_only_pro_tokens;
@@ -90,20 +90,20 @@ async fn removes_mailboxes_and_mail_and_rejects_later_mail() {
 async fn ends_pending_long_polls() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.test").await.to_string();
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/any@ships.test").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/any@ships.test").await;
     assert_eq!(app.delete_domain(&app.tenant, &domain).await.status, 204);
-    let answer = in_time("the wait ends", blocked).await.unwrap();
+    let answer = within_deadline("the wait ends", blocked).await.unwrap();
     answer.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recreates_a_domain_with_its_verify_token_and_without_its_mail() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let first = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&first]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &first.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &first.id).await["verify_status"], "verified");
     app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
     app.deliver("any@ships.test", "before", "").await;
     app.deliver("box@ships.test", "before", "").await;
@@ -112,9 +112,9 @@ async fn recreates_a_domain_with_its_verify_token_and_without_its_mail() {
     let second = app.domain(&app.tenant, "ships.test").await;
     assert_ne!(second.id, first.id);
     assert_eq!(second.txt, first.txt, "the existing record stays valid");
-    assert_eq!(app.checked_domain(&app.tenant, &second.id).await["verify_status"], "verified");
-    app.is_empty("any@ships.test").await;
-    app.is_empty("box@ships.test").await;
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &second.id).await["verify_status"], "verified");
+    app.assert_inbox_is_empty("any@ships.test").await;
+    app.assert_inbox_is_empty("box@ships.test").await;
     app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
-    app.is_empty("box@ships.test").await;
+    app.assert_inbox_is_empty("box@ships.test").await;
 }

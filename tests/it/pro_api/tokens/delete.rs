@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
 use tempmail_tests::rows::{self, ManagedKind};
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Response};
 use uuid::Uuid;
 
@@ -71,12 +71,12 @@ async fn ends_a_pending_long_poll_with_401() {
     let app = App::start().await;
     let (id, token) = created(&app, "live").await;
     let kept = app.token(&app.tenant, TokenKind::Live).await;
-    let wait = app.block(&token, "/v1/inbox/ship@inbox.localhost").await;
-    let other = app.block(&kept, "/v1/inbox/ship@inbox.localhost").await;
+    let wait = app.start_long_poll(&token, "/v1/inbox/ship@inbox.localhost").await;
+    let other = app.start_long_poll(&kept, "/v1/inbox/ship@inbox.localhost").await;
     assert_eq!(revoke(&app, id).await.status, 204);
-    in_time("the wait ends", wait).await.unwrap().assert_v1_error(401, "invalid_token");
+    within_deadline("the wait ends", wait).await.unwrap().assert_v1_error(401, "invalid_token");
     app.deliver("ship@inbox.localhost", "for the other", "").await;
-    assert_eq!(in_time("the other wait continues", other).await.unwrap().status, 200);
+    assert_eq!(within_deadline("the other wait continues", other).await.unwrap().status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,8 +6,8 @@ use nix::sys::signal::Signal;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
-use tempmail_tests::fleet::{Pod, Role};
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::fleet::{Role, RoleProcess};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tokio::time::sleep;
 
 use super::super::faults::with_own_postgres;
@@ -28,7 +28,7 @@ enum RandomFault {
     LostSubscriptions,
     LostPublishes,
     BrokenRedisConnections,
-    PostgresRestart(Stop),
+    PostgresRestart(StopMode),
     Kill(Role, usize),
     Terminate(Role, usize),
     Pause(Role, usize),
@@ -64,8 +64,8 @@ fn shuffled_faults(random: &mut StdRng) -> Vec<RandomFault> {
         RandomFault::LostSubscriptions,
         RandomFault::LostPublishes,
         RandomFault::BrokenRedisConnections,
-        RandomFault::PostgresRestart(Stop::Immediate),
-        RandomFault::PostgresRestart(Stop::Fast),
+        RandomFault::PostgresRestart(StopMode::Immediate),
+        RandomFault::PostgresRestart(StopMode::Fast),
     ];
     for role in [Role::Api, Role::Ingest] {
         for index in [0, 1] {
@@ -78,7 +78,12 @@ fn shuffled_faults(random: &mut StdRng) -> Vec<RandomFault> {
     faults
 }
 
-async fn inject(fault: RandomFault, fixture: &mut RealtimeFixture, postgres: &OwnServer, senders: &Senders) {
+async fn inject(
+    fault: RandomFault,
+    fixture: &mut RealtimeFixture,
+    postgres: &DedicatedPostgres,
+    senders: &Senders,
+) {
     match fault {
         RandomFault::RedisRestart => {
             fixture.redis.stop();
@@ -131,7 +136,7 @@ async fn restart(fixture: &RealtimeFixture, role: Role, index: usize, senders: &
     }
 }
 
-fn pod(fixture: &RealtimeFixture, role: Role, index: usize) -> &Pod {
+fn pod(fixture: &RealtimeFixture, role: Role, index: usize) -> &RoleProcess {
     match role {
         Role::Api => fixture.fleet.api(index),
         _ => fixture.fleet.ingest(index),

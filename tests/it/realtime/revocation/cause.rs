@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{DnsWorld, Fleet, Tenant};
+use tempmail_tests::{Fleet, Tenant, TestDns};
 use uuid::Uuid;
 
 use super::fixture::TenantFixture;
@@ -56,7 +56,7 @@ impl Cause {
     }
 
     /// Prepares it before anybody subscribes.
-    pub async fn prepare(self, fleet: &Fleet, dns: &DnsWorld, fixture: &TenantFixture) {
+    pub async fn prepare(self, fleet: &Fleet, dns: &TestDns, fixture: &TenantFixture) {
         match self {
             Self::DomainHandedOver => {
                 dns.domain(&fixture.custom_domain_name(), 1).await;
@@ -69,7 +69,7 @@ impl Cause {
     }
 
     /// Ends the access; returns when it has ended.
-    pub async fn apply(self, fleet: &Fleet, dns: &DnsWorld, fixture: &TenantFixture) -> Instant {
+    pub async fn apply(self, fleet: &Fleet, dns: &TestDns, fixture: &TenantFixture) -> Instant {
         let (name, pro) = (fixture.name, fixture.tenant.pro.as_str());
         match self {
             Self::TokenRevoked => {
@@ -79,7 +79,7 @@ impl Cause {
             }
             Self::TokenRevokedByCommand => {
                 for id in tokens(fleet, &fixture.tenant).await {
-                    fleet.tempmail(&format!("token revoke {name} {id}")).await.done();
+                    fleet.tempmail(&format!("token revoke {name} {id}")).await.success();
                 }
             }
             Self::TokenExpires => return expires_at(fleet, &fixture.tenant).await,
@@ -88,10 +88,10 @@ impl Cause {
                 return expires_at(fleet, &fixture.tenant).await;
             }
             Self::TenantSuspended => {
-                fleet.tempmail(&format!("tenant suspend {name}")).await.done();
+                fleet.tempmail(&format!("tenant suspend {name}")).await.success();
             }
             Self::TenantDeleted => {
-                fleet.tempmail(&format!("tenant delete {name} --yes")).await.done();
+                fleet.tempmail(&format!("tenant delete {name} --yes")).await.success();
             }
             Self::PasswordReset => {
                 for mailbox in [&fixture.mailbox, &fixture.domain_mailbox] {
@@ -121,12 +121,12 @@ impl Cause {
             Self::SharedInboxesOff => {
                 let command =
                     format!("system-domain set {} --shared-inboxes false", fixture.system_domain_name());
-                fleet.tempmail(&command).await.done();
+                fleet.tempmail(&command).await.success();
             }
             Self::SystemDomainRemoved => {
                 let command =
                     format!("system-domain remove {} --delete-mailboxes", fixture.system_domain_name());
-                fleet.tempmail(&command).await.done();
+                fleet.tempmail(&command).await.success();
             }
         }
         Instant::now()
@@ -190,13 +190,13 @@ async fn expire_idle_mailbox(fleet: &Fleet, mailbox: &Mailbox) {
 }
 
 /// Hands a domain without records over to a new tenant.
-async fn hand_over(fleet: &Fleet, dns: &DnsWorld, domain: &str) {
+async fn hand_over(fleet: &Fleet, dns: &TestDns, domain: &str) {
     let buyer = fleet.another_tenant(&format!("buyer-of-{domain}")).await;
     take_over(fleet, dns, &buyer, domain).await;
 }
 
 /// Hands a domain without records over to a tenant.
-pub async fn take_over(fleet: &Fleet, dns: &DnsWorld, buyer: &Tenant, domain: &str) {
+pub async fn take_over(fleet: &Fleet, dns: &TestDns, buyer: &Tenant, domain: &str) {
     let body = json!({ "domain": domain });
     let bought = request(fleet, &buyer.pro, Method::POST, "/pro/api/domains", Some(body), 201).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();

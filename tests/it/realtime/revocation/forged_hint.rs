@@ -40,7 +40,7 @@ async fn a_forged_hint_discloses_no_foreign_mail() {
         eventually("it is subscribed", || async { subscriber.received().is_ready.then_some(()) }).await;
     }
     fleet.deliver(0, &ours.address, "ours").await;
-    let id = fleet.stored(&ours.address).await[0];
+    let id = fleet.stored_message_ids(&ours.address).await[0];
     let seq: i64 = sqlx::query_scalar("SELECT seq FROM stream").fetch_one(&fleet.pool).await.unwrap();
 
     let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);

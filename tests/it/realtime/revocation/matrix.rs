@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::smtp::{message, send_mail};
 use tempmail_tests::wait::{DEADLINE, eventually};
-use tempmail_tests::{DnsWorld, Fleet, RedisServer};
+use tempmail_tests::{Fleet, RedisServer, TestDns};
 use tokio::time::sleep;
 
 use super::cause::Cause;
@@ -149,7 +149,7 @@ struct RunningRow {
 /// Runs rows and asserts their outcomes; returns the time from the cause to each rejection.
 async fn run(rows: Vec<Row>, with_redis: bool) -> Vec<(String, Duration)> {
     let mut redis = RedisServer::new();
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let fleet = Fleet::builder()
         .ingests(1)
         .redis(&redis.url())
@@ -182,7 +182,7 @@ async fn run(rows: Vec<Row>, with_redis: bool) -> Vec<(String, Duration)> {
 }
 
 /// Prepares a row: everybody is subscribed, and has received a first mail.
-async fn subscribe(fleet: &Fleet, dns: &DnsWorld, row: Row, fixture: TenantFixture) -> RunningRow {
+async fn subscribe(fleet: &Fleet, dns: &TestDns, row: Row, fixture: TenantFixture) -> RunningRow {
     row.cause.prepare(fleet, dns, &fixture).await;
     let subscribers = fixture.subscribe(fleet.http(1));
     let running = RunningRow { row, fixture, subscribers };

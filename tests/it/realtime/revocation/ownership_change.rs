@@ -8,7 +8,7 @@ use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, DnsWorld, Fleet, RedisServer, Tenant};
+use tempmail_tests::{App, Fleet, RedisServer, Tenant, TestDns};
 use uuid::Uuid;
 
 use super::background_mail::BackgroundMail;
@@ -138,7 +138,7 @@ async fn assert_statuses(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moves_readers_of_a_domain_to_its_new_tenant() {
-    let (redis, dns) = (RedisServer::new(), DnsWorld::start().await);
+    let (redis, dns) = (RedisServer::new(), TestDns::start().await);
     dns.domain(DOMAIN, 1).await;
     let fleet = Fleet::builder()
         .redis(&redis.url())

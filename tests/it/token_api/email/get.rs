@@ -76,7 +76,7 @@ async fn returns_410_for_an_expired_email_whose_row_still_exists() {
         app.get(&format!("/v1/email/{short}{rest}")).await.assert_v1_error(410, "email_expired");
     }
     app.delete(&format!("/v1/email/{short}")).await.assert_v1_error(410, "email_expired");
-    app.is_empty(ADDRESS).await;
+    app.assert_inbox_is_empty(ADDRESS).await;
     assert_eq!(app.get(&format!("/v1/email/{long}")).await.status, 200);
     app.advance_hours(72);
     app.get(&format!("/v1/email/{long}")).await.assert_v1_error(410, "email_expired");

@@ -15,7 +15,7 @@ async fn empties_only_this_inbox_at_once() {
     app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
     app.get(&format!("/v1/email/{id}/raw")).await.assert_v1_error(404, "not_found");
     app.delete(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
-    app.is_empty("ship@inbox.localhost").await;
+    app.assert_inbox_is_empty("ship@inbox.localhost").await;
     assert_eq!(app.emails("boat@inbox.localhost").await[0]["subject"], "stays");
 }
 

@@ -19,7 +19,7 @@ const ADDRESS: &str = "ship@inbox.localhost";
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_when_mail_arrives() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     app.deliver(ADDRESS, "Your code", "Your code is 4711.").await;
 
     let answer = blocked.await.unwrap().expect(200);
@@ -76,7 +76,7 @@ async fn returns_the_oldest_mails_after_since_newest_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn waits_until_count_mails_are_there() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
+    let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3")).await;
     for i in 1..=3 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
     }
@@ -136,7 +136,7 @@ async fn treats_sql_wildcards_in_filters_as_plain_characters() {
 #[tokio::test(flavor = "multi_thread")]
 async fn skips_mail_that_does_not_match_the_filter() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
+    let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
     app.deliver(ADDRESS, "other", "").await;
     app.deliver(ADDRESS, "the WANTED one", "").await;
     let answer = blocked.await.unwrap().expect(200);
@@ -152,7 +152,7 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "quiet.example").await;
     let token = || app.token(&app.tenant, TokenKind::Live);
-    let incomplete = app.block(&token().await, &format!("{PATH}?count=2")).await;
+    let incomplete = app.start_long_poll(&token().await, &format!("{PATH}?count=2")).await;
     let mut empty = Vec::new();
     for path in [
         "/v1/inbox/quiet@inbox.localhost?wait=1",
@@ -160,7 +160,7 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
         "/v1/me",
         "/v1/domain/quiet.example",
     ] {
-        empty.push(app.block(&token().await, path).await);
+        empty.push(app.start_long_poll(&token().await, path).await);
     }
     app.deliver(ADDRESS, "only one", "").await;
     jump(HOLD - Duration::from_secs(15)).await;

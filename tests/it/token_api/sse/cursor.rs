@@ -77,7 +77,7 @@ async fn resumes_across_hundreds_of_mails_in_order_without_duplicates() {
 
 /// Sends 250 mails, 50 of them to another address; the subjects of the 200.
 async fn send_hundreds(app: &App) -> Vec<String> {
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let mut sent = Vec::new();
     for number in 0..250 {
         let is_ours = number % 5 != 0;

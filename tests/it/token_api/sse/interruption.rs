@@ -9,7 +9,7 @@ use tempmail_model::clock::Clock as _;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::{self, Request};
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::raw::RawConnection;
 use tempmail_tests::time::jump_until;
 use tempmail_tests::wait::eventually;
@@ -30,7 +30,7 @@ async fn flood(app: &App, address: &str) {
     let recipients: Vec<String> =
         (0..RECIPIENTS).map(|number| format!("{local}+{number}@{domain}")).collect();
     let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for number in 0..MAILS {
         let message = format!("From: a@client.example\r\nSubject: {number} {}\r\n\r\n", "🦀".repeat(900));
         let reply = client.transact("a@client.example", &recipients, message.as_bytes()).await;
@@ -81,7 +81,7 @@ async fn disconnects_a_client_that_reads_nothing_for_30_s() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stays_open_while_postgres_is_down() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
     let expire_in =

@@ -22,7 +22,7 @@ async fn rejects_an_eleventh_stream_of_a_token() {
     // Another token of the tenant, and the token's long-poll, have slots of their own.
     let other = app.token(&app.tenant, TokenKind::Live).await;
     drop(EventStream::open(request(&app, &other, ADDR)).await);
-    let wait = app.block(&app.tenant.live, "/v1/inbox/boat@inbox.localhost").await;
+    let wait = app.start_long_poll(&app.tenant.live, "/v1/inbox/boat@inbox.localhost").await;
     app.deliver("boat@inbox.localhost", "hit", "").await;
     assert_eq!(wait.await.unwrap().status, 200);
 

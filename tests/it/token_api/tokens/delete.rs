@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::rows::{self, ManagedKind};
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Response};
 use uuid::Uuid;
 
@@ -29,11 +29,11 @@ async fn accepts_only_live_tokens() {
 async fn rejects_a_revoked_token_at_once_and_ends_its_wait() {
     let app = App::start().await;
     let (id, token) = created(&app).await;
-    let wait = app.block(&token, "/v1/inbox/ship@inbox.localhost").await;
+    let wait = app.start_long_poll(&token, "/v1/inbox/ship@inbox.localhost").await;
     let answer = revoke(&app, id).await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
     app.get_as(&token, "/v1/tokens").await.assert_v1_error(401, "invalid_token");
-    in_time("the wait ends", wait).await.unwrap().assert_v1_error(401, "invalid_token");
+    within_deadline("the wait ends", wait).await.unwrap().assert_v1_error(401, "invalid_token");
     revoke(&app, id).await.assert_v1_error(404, "not_found");
 }
 

@@ -102,7 +102,7 @@ async fn a_name_whose_address_is_not_public_is_blocked() {
         assert!(is_blocked(&attempt), "{url} at {addresses:?}: {attempt}");
     }
     assert_eq!(receiver.connection_count(), 0);
-    let asked = world.recursive_server().asked();
+    let asked = world.recursive_server().queries();
     for (index, addresses) in answers.iter().enumerate() {
         let name = format!("a{index}.{OUTSIDE}.");
         let families = asked.iter().filter(|asked| asked.name.eq_ignore_ascii_case(&name)).count();

@@ -1,6 +1,6 @@
 //! Names and ports that are closed whatever DNS says.
 
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::{OUTSIDE, WEB, guarded, neighbours, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked};
@@ -93,9 +93,9 @@ async fn addresses_for_names_and_other_schemes_are_blocked_at_delivery_too() {
     assert_eq!(receiver.connection_count(), 0);
 }
 
-async fn assert_all_blocked_unasked(app: &App, world: &DnsWorld, urls: &[String]) {
+async fn assert_all_blocked_unasked(app: &App, world: &TestDns, urls: &[String]) {
     for (url, attempt) in urls.iter().zip(first_attempts(app, urls).await) {
         assert!(is_blocked(&attempt), "{url}: {attempt}");
     }
-    assert_eq!(world.recursive_server().asked(), []);
+    assert_eq!(world.recursive_server().queries(), []);
 }

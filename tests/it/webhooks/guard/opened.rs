@@ -6,14 +6,14 @@ use serde_json::Value;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::receiver::ca_file;
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::{OUTSIDE, neighbours, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked, outcome};
 
 /// A DNS of the outside and the inside, and a tempmail that asks it, with these networks.
-async fn with_networks(allowed: &[&str], denied: &[&str]) -> (DnsWorld, App) {
-    let world = DnsWorld::start().await;
+async fn with_networks(allowed: &[&str], denied: &[&str]) -> (TestDns, App) {
+    let world = TestDns::start().await;
     for domain in [OUTSIDE, "corp.internal"] {
         world.domain(domain, 1).await;
     }
@@ -83,9 +83,9 @@ async fn of_names_inside_nobody_learns_whether_they_exist() {
     world.set_addresses("closed.corp.internal", &[closed.into()]).await;
     world.set_addresses("public.corp.internal", &["8.8.8.8".parse().unwrap()]).await;
     let silent = world.domain("silent.internal", 1).await;
-    silent[0].fail(Fault::Silent);
+    silent[0].set_fault(Fault::Silent);
     let failing = world.domain("failing.internal", 1).await;
-    failing[0].fail(Fault::ServFail);
+    failing[0].set_fault(Fault::ServFail);
     let names = [
         "closed.corp.internal",
         "public.corp.internal",

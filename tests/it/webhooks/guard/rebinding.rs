@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use tempmail_tests::App;
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Reaction, ca_file};
 use tempmail_tests::wait::eventually;
 
@@ -21,7 +21,7 @@ const ORDERS: [&str; 12] =
 const OF_EACH: usize = 3;
 
 /// A tempmail that may reach the first address and asks this DNS.
-async fn with_dns(dns: &FickleServer, open: IpAddr) -> App {
+async fn with_dns(dns: &RebindingServer, open: IpAddr) -> App {
     let builder = App::builder().config(|config| {
         config.dns.servers = vec![dns.address()];
         config.webhooks.ca_file = Some(ca_file());
@@ -33,7 +33,7 @@ async fn with_dns(dns: &FickleServer, open: IpAddr) -> App {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_leads_inside_from_one_look_to_the_next_never_does() {
     let (open, inside) = neighbours();
-    let dns = FickleServer::start(move |name, number| {
+    let dns = RebindingServer::start(move |name, number| {
         let order = name.split('-').next().unwrap_or_default().as_bytes();
         match order.get(number % order.len().max(1)) {
             Some(b'o') => vec![open.into()],
@@ -83,14 +83,14 @@ async fn a_name_that_leads_inside_from_one_look_to_the_next_never_does() {
         "{blocked} and {}",
         receiver.request_count()
     );
-    assert!(dns.asked() > names.len() * ROUNDS, "each delivery asks: {}", dns.asked());
+    assert!(dns.query_count() > names.len() * ROUNDS, "each delivery asks: {}", dns.query_count());
     assert_eq!(unreached.connection_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_kept_stays_where_it_was_admitted() {
     let (open, inside) = neighbours();
-    let dns = FickleServer::start(move |_, number| match number {
+    let dns = RebindingServer::start(move |_, number| match number {
         0 => vec![open.into()],
         _ => vec![inside.into()],
     })

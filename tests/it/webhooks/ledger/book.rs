@@ -8,7 +8,7 @@ use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use uuid::Uuid;
 
 use super::{Line, all_is_told};
-use crate::realtime::senders::AcceptedMail;
+use crate::realtime::senders::SentMail;
 
 /// What was counted.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Sums {
 /// Waits until all is told, and compares everything but the number of duplicates.
 ///
 /// `accepted` is all that was sent: senders end only with a `250`.
-pub async fn balance(fleet: &Fleet, lines: &[Line], accepted: &[AcceptedMail]) -> Sums {
+pub async fn balance(fleet: &Fleet, lines: &[Line], accepted: &[SentMail]) -> Sums {
     all_is_told(fleet).await;
     let mut sums = Sums { accepted: accepted.len(), ..Sums::default() };
     for line in lines {

@@ -22,7 +22,7 @@ async fn a_request_under_way_is_recorded_however_long_it_takes_and_the_other_wor
     let (told, _) = at_work(&fleet).await;
     told.signal(Signal::SIGTERM);
     fleet.deliver(0, &line.address, "waits").await;
-    let status = told.ended().await;
+    let status = told.wait_for_exit().await;
     assert!(status.success(), "{status:?}");
     let requests = line.receiver.wait_for_requests(2).await;
     all_is_told(&fleet).await;
@@ -41,7 +41,7 @@ async fn what_waits_behind_a_request_under_way_is_free_for_others() {
     line.receiver.wait_for_requests(1).await;
     fleet.worker(0).signal(Signal::SIGTERM);
     fleet.deliver(0, &line.address, "waits").await;
-    let status = fleet.worker(0).ended().await;
+    let status = fleet.worker(0).wait_for_exit().await;
     assert!(status.success(), "{status:?}");
     assert_eq!((waiting(&fleet).await, in_hand(&fleet).await), (1, 0));
     assert_eq!(line.receiver.request_count(), 1);
@@ -62,7 +62,7 @@ async fn a_request_that_is_cut_off_is_free_for_others() {
     worker.signal(Signal::SIGTERM);
     eventually("it drains", || async { (!worker.is_ready().await).then_some(()) }).await;
     worker.signal(Signal::SIGTERM);
-    let status = worker.ended().await;
+    let status = worker.wait_for_exit().await;
     assert!(status.success(), "{status:?}");
     assert_eq!((waiting(&fleet).await, in_hand(&fleet).await), (1, 0));
     worker.restart().await;

@@ -36,7 +36,8 @@ async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
         .map(|told| (subject(&told), told.at))
         .collect();
     let waited = |subject: &str, since| told[subject].saturating_duration_since(since);
-    let longest = accepted.iter().map(|accepted| waited(&accepted.mail.subject, accepted.taken.at)).max();
+    let longest =
+        accepted.iter().map(|accepted| waited(&accepted.mail.subject, accepted.acceptance.at)).max();
     assert!(longest < Some(WEBHOOK_LEASE), "one waited for {longest:?}");
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use tempmail_tests::Fleet;
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 use tokio::time::sleep;
@@ -16,15 +16,15 @@ use super::{Line, all_is_told, at_work, with_line};
 const LATE: Duration = Duration::from_secs(8);
 
 /// One worker whose request got its answer while Postgres was away.
-async fn answered_and_not_recorded() -> (Fleet, Line, OwnServer) {
-    let postgres = OwnServer::start().await;
+async fn answered_and_not_recorded() -> (Fleet, Line, DedicatedPostgres) {
+    let postgres = DedicatedPostgres::start().await;
     let fleet = Fleet::builder().receivers().apis(1).ingests(1).database(postgres.database().await);
     let fleet = fleet.start().await;
     let line = Line::of(&fleet, &fleet.tenant, "box@inbox.localhost").await;
     line.receiver.react_next_with([Reaction::DelayedStatus(LATE, 204)]);
     fleet.deliver(0, &line.address, "told").await;
     line.receiver.wait_for_requests(1).await;
-    postgres.stop(Stop::Kill).await;
+    postgres.stop(StopMode::Kill).await;
     eventually("the answer is read", || async {
         (fleet.worker(0).metric("tempmail_webhook_attempts_total").await > 0.0).then_some(())
     })
@@ -36,7 +36,7 @@ async fn answered_and_not_recorded() -> (Fleet, Line, OwnServer) {
 async fn what_a_dead_worker_did_not_record_is_told_again_with_the_same_id() {
     let (fleet, line, postgres) = answered_and_not_recorded().await;
     fleet.worker(0).kill().await;
-    postgres.start_again().await;
+    postgres.ensure_started().await;
     fleet.worker(0).restart().await;
     let requests = line.receiver.wait_for_requests(2).await;
     all_is_told(&fleet).await;
@@ -50,7 +50,7 @@ async fn what_a_dead_worker_did_not_record_is_told_again_with_the_same_id() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_could_not_be_recorded_is_recorded_later_and_told_once() {
     let (fleet, line, postgres) = answered_and_not_recorded().await;
-    postgres.start_again().await;
+    postgres.ensure_started().await;
     all_is_told(&fleet).await;
     assert_eq!(line.attempts(&fleet).await, [(1, 204, None)]);
     assert_eq!(line.receiver.request_count(), 1);
@@ -86,7 +86,7 @@ async fn a_worker_that_stood_still_past_its_time_records_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_comes_while_postgres_is_away_is_no_timeout() {
-    let postgres = OwnServer::start().await;
+    let postgres = DedicatedPostgres::start().await;
     let fleet = Fleet::builder().receivers().apis(1).ingests(1).database(postgres.database().await);
     let timeout = Duration::from_secs(4);
     let fleet = fleet.config(|config| config.webhooks.timeout_seconds = timeout.as_secs()).start().await;
@@ -100,10 +100,10 @@ async fn an_answer_that_comes_while_postgres_is_away_is_no_timeout() {
     }
     fleet.worker(0).restart().await;
     line.receiver.wait_for_requests(3).await;
-    postgres.stop(Stop::Kill).await;
+    postgres.stop(StopMode::Kill).await;
     // What is tried is an absence of this length.
     sleep(2 * timeout).await;
-    postgres.start_again().await;
+    postgres.ensure_started().await;
     all_is_told(&fleet).await;
     assert_eq!(line.attempts(&fleet).await, vec![(1, 204, None); 3]);
     assert_eq!(line.receiver.request_count(), 3);

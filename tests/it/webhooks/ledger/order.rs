@@ -13,14 +13,14 @@ async fn what_came_while_no_worker_ran_is_told_in_the_order_of_the_stream() {
     let (fleet, line) = with_line(1).await;
     let status = fleet.worker(0).terminate().await.status;
     assert!(status.success(), "{status:?}");
-    let mut client = SmtpClient::hello(fleet.smtp(0)).await;
+    let mut client = SmtpClient::connect_with_ehlo(fleet.smtp(0)).await;
     for nth in 0..100 {
         let message = smtp::message("Ada <ada@client.example>", &format!("mail {nth}"), "");
         assert_eq!(client.transact("ada@client.example", &[&line.address], &message).await.code, 250);
     }
     assert_eq!(line.receiver.request_count(), 0);
     fleet.worker(0).restart().await;
-    let stored = fleet.stored(&line.address).await;
+    let stored = fleet.stored_message_ids(&line.address).await;
     let requests = line.receiver.wait_for_requests(stored.len()).await;
     all_is_told(&fleet).await;
     let told: Vec<Uuid> = requests

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
 use tempmail_tests::{App, Receiver};
 use tokio::net::TcpListener;
@@ -127,7 +127,7 @@ async fn connections_that_break_and_answers_that_are_none_are_connection_failed(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_is_connection_failed() {
     let here: IpAddr = Ipv4Addr::LOCALHOST.into();
-    let dns = FickleServer::start(move |_, _| vec![here]).await;
+    let dns = RebindingServer::start(move |_, _| vec![here]).await;
     let servers = vec![dns.address()];
     let app = App::builder().receivers().config(|config| config.dns.servers = servers).start().await;
     let receiver = reacting(Reaction::ResetConnection).await;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver};
@@ -69,7 +69,7 @@ async fn a_machine_without_authorities_trusts_those_that_come_with_us() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_file_left_there_is_no_attempt() {
     let here: IpAddr = Ipv4Addr::LOCALHOST.into();
-    let dns = FickleServer::start(move |_, _| vec![here]).await;
+    let dns = RebindingServer::start(move |_, _| vec![here]).await;
     let servers = vec![dns.address()];
     let builder = Fleet::builder().apis(1).ingests(1).receivers();
     let fleet = builder.config(|config| config.dns.servers = servers).start().await;
@@ -88,7 +88,7 @@ async fn without_a_file_left_there_is_no_attempt() {
     for webhook in webhooks {
         eventually("the first is recorded", || async { deliveries(&fleet, webhook).await.pop() }).await;
     }
-    let before = fleet.worker(0).limit_files(3);
+    let before = fleet.worker(0).set_open_file_limit(3);
     fleet.deliver(0, "told@inbox.localhost", "Second").await;
     let put_off = "SELECT count(*) FROM webhook WHERE due_at > '-infinity' AND lease_holder IS NULL AND failure_count = 0";
     eventually("both are put off", || async {
@@ -97,7 +97,7 @@ async fn without_a_file_left_there_is_no_attempt() {
     })
     .await;
     assert_eq!(receiver.request_count(), 2);
-    fleet.worker(0).limit_files(before);
+    fleet.worker(0).set_open_file_limit(before);
     receiver.wait_for_requests(4).await;
     for webhook in webhooks {
         let attempts = eventually("the second is recorded", || async {

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::rows::{self, ManagedKind};
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Response};
 
 use crate::pro_api::{
@@ -79,7 +79,7 @@ async fn rejects_concurrent_readers_after_the_reset() {
             reads += 1;
         }
     });
-    let readers = in_time("they are refused", futures_util::future::join_all(readers));
+    let readers = within_deadline("they are refused", futures_util::future::join_all(readers));
     let (reads, answer) = tokio::join!(readers, reset(&app, mailbox.id, json!("another pass")));
     assert_eq!(answer.status, 200);
     assert!(reads.iter().sum::<u32>() > 0, "they were reading");

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::rows::{self, ManagedKind};
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::super::assert_knows_own_ids_only;
 use crate::pro_api::assert_accepts_only_pro_tokens;
@@ -28,7 +28,7 @@ async fn returns_404_for_unknown_and_foreign_domains() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verifies_a_domain_with_both_records() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
     let made = app.create_domain(&app.tenant, "ships.test").await.expect(201);
@@ -56,12 +56,12 @@ async fn verifies_a_domain_with_both_records() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_the_record_that_does_not_match() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     let found = async || {
-        let checked = app.checked_domain(&app.tenant, &domain.id).await;
+        let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
         assert_eq!(checked["verify_status"], "pending");
         for (key, record) in [("txt_record", 0), ("mx_record", 1)] {
             assert_eq!(checked[key], checked["dns_records"][record]["ok"], "{checked}");
@@ -81,7 +81,7 @@ async fn reports_the_record_that_does_not_match() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_nothing_when_dns_does_not_answer() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
@@ -89,14 +89,14 @@ async fn changes_nothing_when_dns_does_not_answer() {
         let of = |key: &str| checked[key].clone();
         (of("verify_status"), of("txt_record"), of("mx_record"), of("mx_configured"))
     };
-    servers[0].fail(Fault::ServFail);
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    servers[0].set_fault(Fault::ServFail);
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("pending"), json!(false), json!(false), json!(false)));
-    servers[0].heal();
+    servers[0].clear_fault();
     dns.publish(&[&domain]).await;
-    app.checked_domain(&app.tenant, &domain.id).await;
-    servers[0].fail(Fault::ServFail);
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    app.check_domain_once_allowed(&app.tenant, &domain.id).await;
+    servers[0].set_fault(Fault::ServFail);
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("verified"), json!(false), json!(false), json!(true)));
     assert_eq!(checked["dns_records"][0]["ok"], true, "as it was when the servers last answered");
 }
@@ -142,7 +142,7 @@ async fn checks_a_domain_managed_by_kubernetes() {
 /// Only a failed domain can overlap a newer system domain.
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_name_that_overlaps_a_newer_system_domain() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;

@@ -42,7 +42,7 @@ async fn returns_leading_dots_as_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn omits_recipients_from_the_trace_of_a_mail_to_several() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["first@inbox.localhost", "second@inbox.localhost"];
     let reply = client.transact("a@client.example", &recipients, b"Subject: two\r\n\r\nbody\r\n").await;
     assert_eq!(reply.code, 250, "{reply:?}");
