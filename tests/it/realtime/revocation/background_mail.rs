@@ -1,4 +1,4 @@
-//! Mail that keeps coming, so that every ring is warm.
+//! Mail that keeps arriving while a test does something else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,17 @@ use tempmail_tests::smtp::{message, send_mail};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-/// Time between two mails of one sender.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Time between two mails of a sender.
+const INTERVAL: Duration = Duration::from_millis(10);
 
-/// Senders, one at each of two processes.
-pub struct Flow {
+/// One sender at each of two ingest processes.
+pub struct BackgroundMail {
     stop: Arc<AtomicBool>,
     senders: Vec<JoinHandle<()>>,
 }
 
-impl Flow {
-    /// Begins to send to these addresses in turn, whether they are taken or not.
+impl BackgroundMail {
+    /// Starts to send to these addresses in turn, whether the mail is accepted or not.
     pub fn start(fleet: &Fleet, addresses: &[&str]) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let addresses: Vec<String> = addresses.iter().map(|it| (*it).to_owned()).collect();
@@ -32,14 +32,14 @@ impl Flow {
                     }
                     let mail = message("Ada <ada@client.example>", &format!("{index}.{number}"), "");
                     send_mail(server, "ada@client.example", address, &mail).await;
-                    sleep(PAUSE).await;
+                    sleep(INTERVAL).await;
                 }
             })
         });
         Self { stop, senders: senders.into() }
     }
 
-    /// Stops; returns when the last mail is answered.
+    /// Stops once the mails in flight are answered.
     pub async fn stop(self) {
         self.stop.store(true, Ordering::Release);
         for sender in self.senders {

@@ -1,22 +1,30 @@
-//! Streams whose client, server or Postgres is slow, away or leaving.
+//! Streams with a slow client, a draining server, or without Postgres.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
 use nix::sys::signal::Signal;
 use reqwest::Method;
-use tempmail_model::token::{TokenHash, TokenKind};
+use tempmail_model::clock::Clock as _;
+use tempmail_model::token::TokenKind;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::{self, Request};
 use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::raw::RawConnection;
+use tempmail_tests::time::jump_until;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, EventStream, SmtpClient};
+use tempmail_tests::{App, EventStream, SmtpClient, rows};
 
-use super::{ADDR, ADDRESS, USER, ask, begun, is_next, subject};
+use super::{ADDR, ADDRESS, USER, assert_nothing_unread, open_and_read_cursor, request, subject};
 
-/// Recipients of one mail, and mails, that are more than any buffer between the two ends.
+/// Longest time for which a client may read nothing.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Recipients of a mail, and mails: together more than all buffers between server and client can hold.
 const RECIPIENTS: usize = 100;
 const MAILS: usize = 30;
 
-/// Sends mails of 4 KB of subject to as many tags of the address; the last one is told apart.
+/// Sends mails with a subject of 4 KB to tags of an address.
 async fn flood(app: &App, address: &str) {
     let (local, domain) = address.split_once('@').unwrap();
     let recipients: Vec<String> =
@@ -31,12 +39,12 @@ async fn flood(app: &App, address: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_pauses_misses_nothing_and_meets_nothing_twice() {
+async fn sends_a_paused_client_everything_once() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for path in [ADDR, USER] {
-        let mut stream = begun(&app, path).await;
-        // Nobody reads meanwhile.
+        let mut stream = open_and_read_cursor(&app, path).await;
+        // The client does not read meanwhile.
         flood(&app, ADDRESS).await;
         let mut met = Vec::new();
         for _ in 0..MAILS * RECIPIENTS {
@@ -50,52 +58,48 @@ async fn a_client_that_pauses_misses_nothing_and_meets_nothing_twice() {
         distinct.dedup();
         assert_eq!(distinct.len(), MAILS * RECIPIENTS, "{path}");
         assert!(met.is_sorted_by_key(|(number, _)| *number), "{path}: in the order of arrival");
-        is_next(&app, &mut stream, ADDRESS).await;
+        assert_nothing_unread(&app, &mut stream, ADDRESS).await;
     }
 }
 
-/// The one test that waits for the 30 s.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_nothing_for_30_s_is_cut() {
+#[tokio::test]
+async fn disconnects_a_client_that_reads_nothing_for_30_s() {
     let app = App::builder().config(|config| config.http.streams = 1).start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
-    let mut stalled = RawConnection::dial(app.http(), Some(4096)).await.unwrap();
+    let mut stalled = RawConnection::connect(app.http(), Some(4096)).await.unwrap();
     let token = [("x-api-token".to_owned(), app.tenant.live.clone())];
     assert_eq!(stalled.get(ADDR, &token).await.unwrap().status, 200);
-    super::refused(&app, USER).await.is_v1_error(503, "sse_unavailable");
+    super::refused(&app, USER).await.assert_v1_error(503, "sse_unavailable");
     flood(&app, ADDRESS).await;
-    eventually("its place is free", || async {
-        EventStream::try_open(ask(&app, &app.tenant.live, USER)).await.unwrap().ok().map(drop)
+    jump_until("its slot is free", STALLED, || async {
+        EventStream::try_open(request(&app, &app.tenant.live, USER)).await.unwrap().ok().map(drop)
     })
     .await;
-    let sent = stalled.rest().await;
-    assert!(!sent.ends_with(b"0\r\n\r\n"), "it was cut, not ended");
+    let sent = stalled.read_to_end().await;
+    assert!(!sent.ends_with(b"0\r\n\r\n"), "it was disconnected, not completed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_stays_open_while_postgres_is_away() {
+async fn stays_open_while_postgres_is_down() {
     let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
-    let hash = TokenHash::from_presented(TokenKind::Live, &token).unwrap();
-    let expire =
-        |statement: &'static str| sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&app.pool);
-    expire("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1").await.unwrap();
-    let mut stream = EventStream::open(ask(&app, &token, ADDR)).await;
+    let expire_in =
+        |hours| rows::expire_token(&app.pool, &token, app.clock.now() + SignedDuration::from_hours(hours));
+    expire_in(1).await;
+    let mut stream = EventStream::open(request(&app, &token, ADDR)).await;
     stream.block().await;
     proxy.cut();
-    // It has to be asked whether the token may still act, and there is nobody to ask.
+    // The token has to be checked again, which needs Postgres.
     app.advance_hours(2);
-    eventually("Postgres is missed", || async {
+    eventually("Postgres is unavailable", || async {
         let answer = app.get("/v1/tokens").await;
         (answer.status == 503).then_some(())
     })
     .await;
-    expire("UPDATE api_token SET expires_at = created_at + interval '9 hours' WHERE hash = $1")
-        .await
-        .unwrap();
+    expire_in(7).await;
     proxy.restore();
-    eventually("mail is taken again", || async {
+    eventually("mail is accepted again", || async {
         let message = tempmail_tests::smtp::message("a@client.example", "after the absence", "");
         let reply = tempmail_tests::send_mail(app.smtp(), "a@client.example", ADDRESS, &message).await;
         (reply.code == 250).then_some(())
@@ -103,11 +107,11 @@ async fn a_stream_stays_open_while_postgres_is_away() {
     .await;
     assert_eq!(subject(&stream.next().await), "after the absence");
     app.advance_hours(8);
-    assert!(stream.ended().await.is_whole, "it expires when it does");
+    assert!(stream.ended().await.is_complete, "it ends at the new expiry");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_draining_process_ends_its_streams_and_they_resume_after_it() {
+async fn streams_end_on_drain_and_resume_after_the_restart() {
     let installation = Installation::new();
     let mut server = installation.up(&[]);
     let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
@@ -125,7 +129,7 @@ async fn a_draining_process_ends_its_streams_and_they_resume_after_it() {
     server.signal(Signal::SIGTERM);
     for stream in streams {
         let end = stream.ended().await;
-        assert!(end.is_whole && end.events.is_empty(), "{end:?}");
+        assert!(end.is_complete && end.events.is_empty(), "{end:?}");
     }
     assert!(server.wait().success(), "{}", server.output());
 

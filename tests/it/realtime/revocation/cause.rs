@@ -1,4 +1,4 @@
-//! Every way in which a right ends.
+//! Everything that ends access.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Tenant, TestDns};
 use uuid::Uuid;
 
-use super::world::World;
+use super::fixture::TenantFixture;
 
-/// What ends rights. Requests go to the first process, whose clients nobody is.
+/// What ends access. Requests go to the first process, which has no subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum Cause {
     /// `DELETE /pro/api/tokens/{id}`
     TokenRevoked,
     /// `tempmail token revoke`
     TokenRevokedByCommand,
-    /// The token's own time, which was set when it was made.
+    /// The expiry of the token, set when it was created.
     TokenExpires,
-    /// The token's time, which is set to an earlier one.
+    /// The expiry of the token, set to an earlier time.
     ExpiryBroughtForward,
     /// `tempmail tenant suspend`
     TenantSuspended,
@@ -37,9 +37,9 @@ pub enum Ending {
     MailboxDeletedByOwner,
     /// The worker, 30 days after the last sign-in.
     MailboxIdle,
-    /// The records of a custom domain were wrong for too long.
+    /// The records of a custom domain are lost for too long.
     DomainLost,
-    /// Another tenant's records are there.
+    /// Another tenant verifies the domain.
     DomainHandedOver,
     /// `DELETE /pro/api/domains/{id}`
     DomainDeleted,
@@ -49,43 +49,43 @@ pub enum Ending {
     SystemDomainRemoved,
 }
 
-impl Ending {
-    /// Whether it comes by itself, so that it is prepared last.
-    pub fn comes_by_itself(self) -> bool {
+impl Cause {
+    /// Whether it happens by itself at a time set beforehand, so that it is prepared last.
+    pub fn is_timed(self) -> bool {
         self == Self::TokenExpires
     }
 
-    /// What has to be so before anybody listens.
-    pub async fn prepare(self, fleet: &Fleet, dns: &TestDns, world: &World) {
+    /// Prepares it before anybody subscribes.
+    pub async fn prepare(self, fleet: &Fleet, dns: &TestDns, fixture: &TenantFixture) {
         match self {
             Self::DomainHandedOver => {
-                dns.domain(&world.custom_domain(), 1).await;
+                dns.domain(&fixture.custom_domain_name(), 1).await;
             }
-            // Everybody is to listen and to have met a mail before, on a slow machine, too.
-            Self::TokenExpires => expire_in(fleet, &world.tenant, Duration::from_secs(20)).await,
-            Self::ExpiryBroughtForward => expire_in(fleet, &world.tenant, Duration::from_secs(3600)).await,
+            // Everybody must be subscribed and have received a mail before, on a slow machine, too.
+            Self::TokenExpires => expire_in(fleet, &fixture.tenant, Duration::from_secs(30)).await,
+            Self::ExpiryBroughtForward => expire_in(fleet, &fixture.tenant, Duration::from_secs(3600)).await,
             _ => {}
         }
     }
 
-    /// Ends the right; returns when it has ended.
-    pub async fn happen(self, fleet: &Fleet, dns: &TestDns, world: &World) -> Instant {
-        let (name, pro) = (world.name, world.tenant.pro.as_str());
+    /// Ends the access; returns when it has ended.
+    pub async fn apply(self, fleet: &Fleet, dns: &TestDns, fixture: &TenantFixture) -> Instant {
+        let (name, pro) = (fixture.name, fixture.tenant.pro.as_str());
         match self {
             Self::TokenRevoked => {
-                for id in tokens(fleet, &world.tenant).await {
+                for id in tokens(fleet, &fixture.tenant).await {
                     request(fleet, pro, Method::DELETE, &format!("/pro/api/tokens/{id}"), None, 204).await;
                 }
             }
             Self::TokenRevokedByCommand => {
-                for id in tokens(fleet, &world.tenant).await {
+                for id in tokens(fleet, &fixture.tenant).await {
                     fleet.tempmail(&format!("token revoke {name} {id}")).await.success();
                 }
             }
-            Self::TokenExpires => return expires_at(fleet, &world.tenant).await,
+            Self::TokenExpires => return expires_at(fleet, &fixture.tenant).await,
             Self::ExpiryBroughtForward => {
-                expire_in(fleet, &world.tenant, Duration::from_secs(1)).await;
-                return expires_at(fleet, &world.tenant).await;
+                expire_in(fleet, &fixture.tenant, Duration::from_secs(1)).await;
+                return expires_at(fleet, &fixture.tenant).await;
             }
             Self::TenantSuspended => {
                 fleet.tempmail(&format!("tenant suspend {name}")).await.success();
@@ -94,36 +94,38 @@ impl Ending {
                 fleet.tempmail(&format!("tenant delete {name} --yes")).await.success();
             }
             Self::PasswordReset => {
-                for mailbox in [&world.mailbox, &world.domain_mailbox] {
+                for mailbox in [&fixture.mailbox, &fixture.domain_mailbox] {
                     let path = format!("/pro/api/accounts/{}/reset-password", mailbox.id);
                     let body = json!({"password": "another horse"});
                     request(fleet, pro, Method::PUT, &path, Some(body), 200).await;
                 }
             }
             Self::MailboxDeleted => {
-                for mailbox in [&world.mailbox, &world.domain_mailbox] {
+                for mailbox in [&fixture.mailbox, &fixture.domain_mailbox] {
                     let path = format!("/pro/api/accounts/{}", mailbox.id);
                     request(fleet, pro, Method::DELETE, &path, None, 204).await;
                 }
             }
             Self::MailboxDeletedByOwner => {
-                for mailbox in [&world.mailbox, &world.domain_mailbox, &world.free] {
+                for mailbox in [&fixture.mailbox, &fixture.domain_mailbox, &fixture.free] {
                     request(fleet, &mailbox.jwt, Method::DELETE, "/api/me", None, 204).await;
                 }
             }
-            Self::MailboxIdle => idle(fleet, &world.free).await,
-            Self::DomainLost => fleet.end_verification(world.custom_domain).await,
-            Self::DomainHandedOver => hand_over(fleet, dns, &world.custom_domain()).await,
+            Self::MailboxIdle => expire_idle_mailbox(fleet, &fixture.free).await,
+            Self::DomainLost => fleet.end_verification(fixture.custom_domain).await,
+            Self::DomainHandedOver => hand_over(fleet, dns, &fixture.custom_domain_name()).await,
             Self::DomainDeleted => {
-                let path = format!("/pro/api/domains/{}", world.custom_domain);
+                let path = format!("/pro/api/domains/{}", fixture.custom_domain);
                 request(fleet, pro, Method::DELETE, &path, None, 204).await;
             }
             Self::SharedInboxesOff => {
-                let command = format!("system-domain set {} --shared-inboxes false", world.system_domain());
+                let command =
+                    format!("system-domain set {} --shared-inboxes false", fixture.system_domain_name());
                 fleet.tempmail(&command).await.success();
             }
             Self::SystemDomainRemoved => {
-                let command = format!("system-domain remove {} --delete-mailboxes", world.system_domain());
+                let command =
+                    format!("system-domain remove {} --delete-mailboxes", fixture.system_domain_name());
                 fleet.tempmail(&command).await.success();
             }
         }
@@ -131,12 +133,12 @@ impl Ending {
     }
 }
 
-/// The time of the processes.
+/// System time, which the processes use.
 fn now() -> Timestamp {
     SystemClock::default().now()
 }
 
-/// Ids of a tenant's tokens; that of its Pro token, which revokes them, is the last.
+/// Ids of a tenant's tokens; the last is that of its Pro token, which revokes them.
 async fn tokens(fleet: &Fleet, tenant: &Tenant) -> Vec<Uuid> {
     sqlx::query_scalar("SELECT id FROM api_token WHERE tenant = $1 ORDER BY kind")
         .bind(tenant.id)
@@ -166,8 +168,8 @@ async fn expires_at(fleet: &Fleet, tenant: &Tenant) -> Instant {
     Instant::now() + Duration::try_from(left).unwrap_or_default()
 }
 
-/// Makes a mailbox one that nobody has read for long. A worker looks for those when it starts.
-async fn idle(fleet: &Fleet, mailbox: &Mailbox) {
+/// Makes a mailbox idle. A worker removes idle mailboxes when it starts.
+async fn expire_idle_mailbox(fleet: &Fleet, mailbox: &Mailbox) {
     let long_ago = now() - SignedDuration::from_hours(31 * 24);
     sqlx::query("UPDATE mailbox SET seen_at = $2 WHERE id = $1")
         .bind(mailbox.id)
@@ -187,13 +189,13 @@ async fn idle(fleet: &Fleet, mailbox: &Mailbox) {
     .await;
 }
 
-/// Gives a domain, whose holder has no records, to a new tenant.
-pub async fn hand_over(fleet: &Fleet, dns: &TestDns, domain: &str) {
+/// Hands a domain without records over to a new tenant.
+async fn hand_over(fleet: &Fleet, dns: &TestDns, domain: &str) {
     let buyer = fleet.another_tenant(&format!("buyer-of-{domain}")).await;
     take_over(fleet, dns, &buyer, domain).await;
 }
 
-/// Gives a domain, whose holder has no records, to a tenant.
+/// Hands a domain without records over to a tenant.
 pub async fn take_over(fleet: &Fleet, dns: &TestDns, buyer: &Tenant, domain: &str) {
     let body = json!({ "domain": domain });
     let bought = request(fleet, &buyer.pro, Method::POST, "/pro/api/domains", Some(body), 201).await;
@@ -205,7 +207,7 @@ pub async fn take_over(fleet: &Fleet, dns: &TestDns, buyer: &Tenant, domain: &st
     assert_eq!(verified["verify_status"], "verified", "{verified}");
 }
 
-/// A request of the first process that succeeds.
+/// A request to the first process, and its expected status.
 async fn request(
     fleet: &Fleet,
     bearer: &str,

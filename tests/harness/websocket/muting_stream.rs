@@ -1,4 +1,4 @@
-//! The TCP stream under a client, which can be kept from sending.
+//! A TCP stream whose writes can be discarded.
 
 use std::io;
 use std::pin::Pin;
@@ -7,26 +7,26 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A stream that passes on what is written while it is not mute.
+/// A stream that discards what is written once it is muted.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct MutingStream {
     stream: TcpStream,
-    is_mute: bool,
+    is_muted: bool,
 }
 
-impl Line {
-    /// Not mute.
+impl MutingStream {
+    /// Not muted.
     pub(super) fn new(stream: TcpStream) -> Self {
-        Self { stream, is_mute: false }
+        Self { stream, is_muted: false }
     }
 
-    /// From now on what is written goes nowhere.
+    /// Discards everything that is written from now on.
     pub(super) fn mute(&mut self) {
-        self.is_mute = true;
+        self.is_muted = true;
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for MutingStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -36,12 +36,12 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
-        if self.is_mute {
-            return Poll::Ready(Ok(octets.len()));
+impl AsyncWrite for MutingStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_muted {
+            return Poll::Ready(Ok(bytes.len()));
         }
-        Pin::new(&mut self.stream).poll_write(cx, octets)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,10 +1,10 @@
-//! Sends a mail and reads it on every surface; compares it with what should be shown.
+//! Sends a mail, reads it on every surface, and compares it with what is expected.
 
 use serde_json::Value;
 use tempmail_tests::app::Mailbox;
-use tempmail_tests::{Answer, App, SmtpClient, corpus};
+use tempmail_tests::{App, Response, SmtpClient, corpus};
 
-/// What should be shown of a mail. Line ends in texts count as LF, and those at the end not.
+/// What is expected of a mail. Line ends in texts count as LF; those at the end are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
     /// Decoded Subject.
@@ -23,7 +23,7 @@ pub struct Expected {
     pub attachments: Vec<Attachment>,
 }
 
-/// What should be shown of an attachment, and its content.
+/// What is expected of an attachment.
 #[derive(Debug, Clone, Copy)]
 pub struct Attachment {
     pub filename: Option<&'static str>,
@@ -33,7 +33,7 @@ pub struct Attachment {
     pub content: &'static [u8],
 }
 
-/// The usual originator of the fixtures.
+/// The originator of most fixtures.
 pub const ADA: Expected = Expected {
     subject: "",
     from: "Ada Lovelace <ada@sender.test>",
@@ -44,9 +44,9 @@ pub const ADA: Expected = Expected {
     attachments: Vec::new(),
 };
 
-/// A mail as all surfaces show it.
+/// A mail as every surface returns it.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ReadMail {
     pub id: String,
     /// Item of `/api/messages`.
     pub summary: Value,
@@ -58,7 +58,7 @@ pub struct Shown {
     pub raw: Vec<u8>,
 }
 
-/// A running tempmail with a mailbox that every surface may read.
+/// Tempmail with a mailbox that every surface can read.
 pub struct Reader {
     pub app: App,
     pub mailbox: Mailbox,
@@ -71,8 +71,8 @@ impl Reader {
         Self { app, mailbox }
     }
 
-    /// Sends a mail that is taken, and reads it everywhere.
-    pub async fn show(&self, mail: &[u8]) -> Shown {
+    /// Sends a mail, which is accepted, and reads it on every surface.
+    pub async fn show(&self, mail: &[u8]) -> ReadMail {
         let mut client = SmtpClient::connect_with_ehlo(self.app.smtp()).await;
         client.expect_positive("MAIL FROM:<bounce@sender.test>").await;
         client.expect_positive(&format!("RCPT TO:<{}>", self.mailbox.address)).await;
@@ -85,7 +85,7 @@ impl Reader {
         self.read(mail).await
     }
 
-    async fn read(&self, mail: &[u8]) -> Shown {
+    async fn read(&self, mail: &[u8]) -> ReadMail {
         let summary = self.app.messages(&self.mailbox).await.swap_remove(0);
         let id = summary["id"].as_str().expect("an id is a text").to_owned();
         let full = self.mailbox_get(&id, "").await.expect(200);
@@ -93,21 +93,21 @@ impl Reader {
         let raw = self.mailbox_get(&id, "/raw").await;
         assert_eq!((raw.status, raw.media_type()), (200, "message/rfc822"));
         assert_eq!(self.v1_get(&id, "/raw").await.body, raw.body, "raw is the same on both surfaces");
-        let shown = Shown { id, summary, full, email, raw: raw.body };
-        shown.agrees_with_itself();
-        shown.raw_is(mail);
+        let shown = ReadMail { id, summary, full, email, raw: raw.body };
+        shown.assert_consistent();
+        shown.assert_raw(mail);
         shown
     }
 
-    pub async fn mailbox_get(&self, id: &str, rest: &str) -> Answer {
+    pub async fn mailbox_get(&self, id: &str, rest: &str) -> Response {
         self.app.get_mailbox(&self.mailbox, &format!("/api/messages/{id}{rest}")).await
     }
 
-    pub async fn v1_get(&self, id: &str, rest: &str) -> Answer {
+    pub async fn v1_get(&self, id: &str, rest: &str) -> Response {
         self.app.get(&format!("/v1/email/{id}{rest}")).await
     }
 
-    /// Sends every fixture of the table and asserts what is shown; says all that differs.
+    /// Sends every fixture of the table, and reports all differences.
     pub async fn table(&self, table: &[(&str, Expected)]) {
         let mut wrong = Vec::new();
         for (name, expected) in table {
@@ -123,7 +123,7 @@ impl Reader {
         assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     }
 
-    async fn attachment_differences(&self, shown: &Shown, expected: &Expected) -> Vec<String> {
+    async fn attachment_differences(&self, shown: &ReadMail, expected: &Expected) -> Vec<String> {
         let mut wrong = Vec::new();
         for (index, attachment) in expected.attachments.iter().enumerate() {
             let path = format!("/attachments/{index}");
@@ -132,7 +132,7 @@ impl Reader {
             assert_eq!(
                 self.v1_get(&shown.id, &path).await.body,
                 download.body,
-                "one content on both surfaces"
+                "both surfaces serve the same content"
             );
             difference(&mut wrong, "downloaded content", &download.body.as_slice(), &attachment.content);
             difference(&mut wrong, "downloaded media type", &download.media_type(), &attachment.content_type);
@@ -141,14 +141,14 @@ impl Reader {
             assert!(download.header("content-security-policy").contains("sandbox"), "{download:?}");
         }
         let beyond = format!("/attachments/{}", expected.attachments.len());
-        self.mailbox_get(&shown.id, &beyond).await.is_api_error(404, "not_found");
-        self.v1_get(&shown.id, &beyond).await.is_v1_error(404, "not_found");
+        self.mailbox_get(&shown.id, &beyond).await.assert_api_error(404, "not_found");
+        self.v1_get(&shown.id, &beyond).await.assert_v1_error(404, "not_found");
         wrong
     }
 }
 
-impl Shown {
-    /// A text of the full message, line ends as LF and none at its end; "" where there is none.
+impl ReadMail {
+    /// A text field of the full message, with LF as line ends and none at the end; empty if absent.
     pub fn text(&self, field: &str) -> String {
         text(&self.full[field]).replace("\r\n", "\n").trim_end_matches('\n').to_owned()
     }
@@ -157,8 +157,8 @@ impl Shown {
         self.full["attachments"].as_array().expect("attachments is a list")
     }
 
-    /// What is shown in two places is the same in both.
-    fn agrees_with_itself(&self) {
+    /// All surfaces return the same values.
+    fn assert_consistent(&self) {
         for field in ["id", "sender", "from", "subject", "size", "created_at"] {
             assert_eq!(self.summary[field], self.full[field], "{field} in the list and in the message");
         }
@@ -170,19 +170,19 @@ impl Shown {
         assert_eq!(self.full["sender"], "bounce@sender.test");
     }
 
-    /// `/raw` is the trace that final delivery adds, and then what was sent.
-    fn raw_is(&self, mail: &[u8]) {
+    /// `/raw` is the trace fields of the final delivery, then what was sent.
+    fn assert_raw(&self, mail: &[u8]) {
         let mut sent = mail.to_vec();
         if !sent.is_empty() && !sent.ends_with(b"\r\n") {
             sent.extend_from_slice(b"\r\n");
         }
-        assert!(self.raw.ends_with(&sent), "what was sent is at the end of raw");
+        assert!(self.raw.ends_with(&sent), "raw ends with what was sent");
         let trace = String::from_utf8_lossy(&self.raw[..self.raw.len() - sent.len()]);
         assert!(trace.starts_with("Return-Path: <bounce@sender.test>\r\nReceived: from "), "{trace}");
         assert!(trace.ends_with("\r\n"), "{trace}");
         let mut lines = trace.trim_end_matches("\r\n").split("\r\n").skip(2);
-        assert!(lines.all(|line| line.starts_with([' ', '\t'])), "two fields and no more: {trace}");
-        assert_eq!(self.full["size"], self.raw.len(), "size is the octets of raw");
+        assert!(lines.all(|line| line.starts_with([' ', '\t'])), "only two fields: {trace}");
+        assert_eq!(self.full["size"], self.raw.len(), "size is the length of raw");
     }
 
     fn differences(&self, expected: &Expected) -> Vec<String> {
