@@ -113,7 +113,7 @@ pub(crate) fn schema() -> Value {
 /// A page of a tenant's domains.
 pub(crate) async fn list(state: &AppState, tenant: Uuid, page: i64) -> Result<DomainList, StoreError> {
     let domains = state.store.list_custom_domains(tenant, page).await?;
-    Ok(DomainList::new(domains, &state.verifier.rules().mx_host))
+    Ok(DomainList::new(domains, &state.verifier.settings().mx_host))
 }
 
 /// Adds the domain that `body` names.
@@ -123,7 +123,7 @@ pub(crate) async fn create(
     mut body: JsonObject,
 ) -> Result<DomainRecord, DomainError> {
     let name = custom_domain_name(&body.text("domain")?)?;
-    let rules = state.verifier.rules();
+    let rules = state.verifier.settings();
     let now = state.clock.now();
     let new = NewCustomDomain {
         id: new_id(now),
@@ -165,5 +165,5 @@ pub(crate) async fn remove(state: &AppState, tenant: Uuid, id: Uuid) -> Result<(
 
 async fn find(state: &AppState, tenant: Uuid, id: Uuid) -> Result<DomainRecord, DomainError> {
     let domain = state.store.find_custom_domain(tenant, id).await?.ok_or(ChangeError::NotFound)?;
-    Ok(DomainRecord::new(domain, &state.verifier.rules().mx_host))
+    Ok(DomainRecord::new(domain, &state.verifier.settings().mx_host))
 }

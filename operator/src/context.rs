@@ -14,7 +14,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::sealed::SecretSealer;
 use tempmail_model::verify_token::VerifyTokens;
 use tempmail_runtime::config::Config;
-use tempmail_store::{Epoch, ResourceKind, Snapshot, Store};
+use tempmail_store::{ChangeSnapshot, Epoch, ResourceKind, Store};
 use tempmail_verification::Verifier;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -71,7 +71,7 @@ pub(crate) struct Writers {
     pub namespaces: reflector::store::Writer<PartialObjectMeta<Namespace>>,
     pub told: Receivers,
     /// Where the feed of changes stood before any object was looked at.
-    pub seen: Snapshot,
+    pub seen: ChangeSnapshot,
 }
 
 impl Context {

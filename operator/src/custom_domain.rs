@@ -40,7 +40,7 @@ impl Kind for CustomDomain {
     async fn make_true(&self, context: &Context) -> Result<Standing<CustomDomainStatus>, Failure> {
         for _ in 0..STEPS {
             let world = observe(self, context).await?;
-            match plan(self, &world, &context.verifier.rules().mx_host) {
+            match plan(self, &world, &context.verifier.settings().mx_host) {
                 Next::Done(standing) => {
                     if is_verified(Some(&standing.status)) != is_verified(self.status.as_ref()) {
                         // Mailboxes under it may be made now, or serve no longer.
@@ -94,7 +94,7 @@ async fn act(
     context: &Context,
 ) -> Result<Result<(), DeclareError>, Failure> {
     let (store, epoch, uid, now) = (&context.store, context.epoch, uid(object), context.clock.now());
-    let rules = context.verifier.rules();
+    let rules = context.verifier.settings();
     match step {
         Step::Withhold => store.deactivate_custom_domain(epoch, uid).await?,
         Step::Declare { tenant, name } => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_store::Snapshot;
+use tempmail_store::ChangeSnapshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
@@ -16,7 +16,7 @@ const VERIFY: Duration = Duration::from_secs(5);
 
 /// Follows the feed of changes from `last` on. What it misses while Postgres is away shows at the next
 /// look in turn.
-pub(crate) async fn follow_rows(mut last: Snapshot, context: Arc<Context>, stop: CancellationToken) {
+pub(crate) async fn follow_rows(mut last: ChangeSnapshot, context: Arc<Context>, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
         match context.store.list_changed_resources(Some(&last)).await {
             Ok((changed, snapshot)) => {
@@ -34,7 +34,7 @@ pub(crate) async fn follow_rows(mut last: Snapshot, context: Arc<Context>, stop:
 /// Looks at the records of domains that are due, whoever made them.
 pub(crate) async fn verify_domains(context: Arc<Context>, stop: CancellationToken) {
     loop {
-        if let Some(Err(error)) = stop.run_until_cancelled(context.verifier.pass()).await {
+        if let Some(Err(error)) = stop.run_until_cancelled(context.verifier.check_due()).await {
             tracing::warn!(%error, "a pass over custom domains failed");
         }
         if stop.run_until_cancelled(tokio::time::sleep(VERIFY)).await.is_none() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kube::ResourceExt as _;
 use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus, TenantUsage, annotation};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeclareError, DeclareOutcome, LimitUsage, TenantDeclaration};
+use tempmail_store::{DeclareError, DeclareOutcome, LimitUsage, TenantDeclaration, TenantLimits};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -88,15 +88,17 @@ fn declared(object: &Tenant) -> Result<TenantDeclaration<'_>, uuid::Error> {
         name: object.metadata.name.as_deref().unwrap_or_default(),
         adopt: adopt.map(|id| id.parse()).transpose()?,
         suspended: spec.suspended,
-        retention: i16::try_from(spec.retention_hours)
-            .ok()
-            .and_then(|hours| RetentionClass::try_from(hours).ok())
-            .unwrap_or(RetentionClass::PRO),
-        mailboxes: limits.mailboxes,
-        domains: limits.custom_domains,
-        webhooks: limits.webhooks,
-        tokens: limits.tokens,
-        mailbox_bytes: limits.mailbox_bytes,
+        limits: TenantLimits {
+            retention: i16::try_from(spec.retention_hours)
+                .ok()
+                .and_then(|hours| RetentionClass::try_from(hours).ok())
+                .unwrap_or(RetentionClass::PRO),
+            mailboxes: limits.mailboxes,
+            domains: limits.custom_domains,
+            webhooks: limits.webhooks,
+            tokens: limits.tokens,
+            mailbox_bytes: limits.mailbox_bytes,
+        },
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantDefaults};
+use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantLimits};
 
 use super::database::{Administration, Database, explain};
 use super::output;
@@ -81,8 +81,8 @@ pub struct Limits {
 
 impl Limits {
     /// Those of a new tenant.
-    fn over(&self, defaults: &TenantDefaults) -> TenantDefaults {
-        TenantDefaults {
+    fn over(&self, defaults: &TenantLimits) -> TenantLimits {
+        TenantLimits {
             retention: self.retention_hours.unwrap_or(defaults.retention),
             mailboxes: self.mailboxes.unwrap_or(defaults.mailboxes),
             domains: self.custom_domains.unwrap_or(defaults.domains),
@@ -112,7 +112,7 @@ pub async fn run(options: Administration<Action>) -> anyhow::Result<()> {
     let (database, json) = (options.place.open().await?, options.json);
     match options.action {
         Action::Create { name, limits } => {
-            let defaults = limits.over(&TenantDefaults::pro(database.config.retention.pro_hours));
+            let defaults = limits.over(&TenantLimits::pro(database.config.retention.pro_hours));
             let made = database.store.create_tenant(&name, &defaults, database.now).await.map_err(explain)?;
             anyhow::ensure!(made, "there is a tenant {name} already");
             done("created", &database, &name, json).await

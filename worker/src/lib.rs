@@ -173,7 +173,7 @@ impl Worker {
             Job::Purge => self.carry_out_purges().await,
             Job::Upkeep => self.tidy_up().await,
             Job::VerifyDomains => match &self.verifier {
-                Some(verifier) => Ok(verifier.pass().await?),
+                Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
         }

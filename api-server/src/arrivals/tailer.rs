@@ -12,7 +12,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{CHANGE_RETENTION, MessageRow, Snapshot, Store, StoreError};
+use tempmail_store::{CHANGE_RETENTION, ChangeSnapshot, MessageRow, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -51,7 +51,7 @@ pub(super) struct Tailer {
     /// Where the last look saw the stream.
     looked: i64,
     /// What the last look saw of the changes.
-    snapshot: Option<Snapshot>,
+    snapshot: Option<ChangeSnapshot>,
     /// Business time of the last look, for the age of a gap.
     seen: Timestamp,
     /// Process time of the last look.
