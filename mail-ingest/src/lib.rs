@@ -62,8 +62,8 @@ impl Ingest {
         let tls = tls::acceptor(&config.smtp.tls)?;
         let listener = listener::bind(config.smtp.listen)?;
         let address = listener.local_addr()?;
-        readiness.missing("postgres", "not asked yet");
-        readiness.missing("smtp", "not accepting yet");
+        readiness.set_not_ready("postgres", "not asked yet");
+        readiness.set_not_ready("smtp", "not accepting yet");
         Ok(Self { listener, address, tls, config, store, bus, clock, readiness })
     }
 
@@ -104,10 +104,10 @@ impl Ingest {
             metrics: Metrics::new(),
             drain: shutdown.drain.clone(),
         });
-        readiness.ready("smtp");
+        readiness.set_ready("smtp");
         tracing::info!(%address, "accepting mail");
         listener::accept(listener, server, limits, shutdown).await;
-        readiness.missing("smtp", "draining");
+        readiness.set_not_ready("smtp", "draining");
         watch.abort();
         look.abort();
         // Both end with the last session's handle.

@@ -56,9 +56,9 @@ impl StorageRoom {
                 Err(_) => Some("Postgres does not answer".to_owned()),
             };
             match &problem {
-                None => readiness.ready("postgres"),
+                None => readiness.set_ready("postgres"),
                 Some(problem) => {
-                    readiness.missing("postgres", "does not answer");
+                    readiness.set_not_ready("postgres", "does not answer");
                     if !away {
                         tracing::warn!(%problem, "mail is deferred: the room in the store is not known");
                     }

@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use tempmail_mime::{Excerpt, Leaf, Leaves, Role, addresses, fields, html_to_text, shown};
+use tempmail_mime::{
+    Excerpt, Leaf, Leaves, Role, decode_header, header_fields, html_to_text, parse_addresses,
+};
 
 /// Most characters of a stored Subject.
 const SUBJECT_MAX: usize = 1_000;
@@ -34,15 +36,15 @@ impl Summary {
     /// decoded is left out, never an error.
     pub fn of(data: &[u8]) -> Self {
         let data = &data[..data.len().min(LOOKED_AT_MAX)];
-        let leaves = Leaves::of(data);
+        let leaves = Leaves::new(data);
         let mut summary = Self::default();
         let mut has_subject = false;
-        for field in fields(&data[leaves.header()]) {
+        for field in header_fields(&data[leaves.header()]) {
             if field.name.eq_ignore_ascii_case("from") {
                 summary.add_originators(field.value);
             } else if field.name.eq_ignore_ascii_case("subject") && !has_subject {
                 has_subject = true;
-                summary.subject = cut(shown(field.value), SUBJECT_MAX);
+                summary.subject = cut(decode_header(field.value), SUBJECT_MAX);
             }
         }
         summary.from_text = cut(summary.from_text, FROM_MAX);
@@ -52,7 +54,7 @@ impl Summary {
 
     /// `Name <address>, …`, as a mail client shows it.
     fn add_originators(&mut self, value: &[u8]) {
-        for address in addresses(value) {
+        for address in parse_addresses(value) {
             if self.from_text.len() > FROM_MAX * 4 {
                 return;
             }

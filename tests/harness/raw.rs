@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::contract;
 use crate::http::Answer;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// A connection.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl RawConnection {
     /// # Errors
     /// The server closed.
     pub async fn send(&mut self, octets: impl AsRef<[u8]>) -> io::Result<()> {
-        in_time("the server takes what it is sent", self.stream.write_all(octets.as_ref())).await
+        within_deadline("the server takes what it is sent", self.stream.write_all(octets.as_ref())).await
     }
 
     /// Sends a `GET` and reads the answer: of a stream of events and of an upgrade the head, and
@@ -61,10 +61,10 @@ impl RawConnection {
             sent.append(header_name(name), HeaderValue::from_str(value).expect("a value of a header"));
         }
         self.send(format!("{request}\r\n")).await?;
-        let mut answer = in_time("the head of an answer", self.head()).await?;
+        let mut answer = within_deadline("the head of an answer", self.head()).await?;
         if answer.status != 101 && answer.media_type() != "text/event-stream" {
             let length = answer.header("content-length").parse().unwrap_or(0);
-            answer.body = in_time("the body of an answer", self.take(length)).await?;
+            answer.body = within_deadline("the body of an answer", self.take(length)).await?;
         }
         let url: Url = format!("http://{}{path}", self.server).parse().expect("a path of a URL");
         contract::check(&Method::GET, &url, &sent, &answer);
@@ -78,7 +78,7 @@ impl RawConnection {
     pub async fn rest(&mut self) -> Vec<u8> {
         let mut rest = std::mem::take(&mut self.received);
         // A reset is an end too.
-        let _ = in_time("the server closes", self.stream.read_to_end(&mut rest)).await;
+        let _ = within_deadline("the server closes", self.stream.read_to_end(&mut rest)).await;
         rest
     }
 

@@ -38,32 +38,32 @@ pub enum Reaction {
     /// Answers with a status.
     Status(u16),
     /// Answers with a status and one header field.
-    With(u16, &'static str, String),
+    StatusWithHeader(u16, &'static str, String),
     /// Answers with a status after so long.
-    Late(Duration, u16),
+    DelayedStatus(Duration, u16),
     /// Takes the request and never answers.
     Hang,
     /// Answers 200, and then an octet a second.
-    Drip,
+    DrippingBody,
     /// Answers 200 with a body without an end.
-    Endless,
+    EndlessBody,
     /// Answers 200 with so many octets of a body, and then nothing more.
-    Stops(usize),
+    StalledBody(usize),
     /// Answers 200 with part of a body, and breaks the connection.
-    Break,
+    TruncatedBody,
     /// Resets each connection as soon as it is there.
-    Reset,
+    ResetConnection,
     /// Takes connections and says nothing.
-    Silent,
+    SilentConnection,
     /// Takes connections and speaks HTTP without TLS.
-    Plain,
+    PlainHttp,
     /// Answers what comes over each connection with these octets, whatever they are.
-    Raw(String),
+    RawBytes(String),
 }
 
 /// A request, as it came.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// When all of it was there.
     pub at: Instant,
     /// Path and query.
@@ -87,7 +87,7 @@ pub struct Receiver {
 #[derive(Debug)]
 struct Shared {
     behaviour: Mutex<Behaviour>,
-    received: Mutex<Vec<Received>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     taken: Arc<AtomicUsize>,
     piece: Bytes,
@@ -104,7 +104,7 @@ struct Behaviour {
 impl Receiver {
     /// One at `https://localhost`, which answers 204.
     pub async fn start() -> Self {
-        Self::start_at(([127, 0, 0, 1], 0).into(), &Identity::of(&["localhost"])).await
+        Self::start_at(([127, 0, 0, 1], 0).into(), &Identity::issued_for(&["localhost"])).await
     }
 
     /// One at an address, with a certificate.
@@ -142,41 +142,41 @@ impl Receiver {
 
     /// Its URL by the name `localhost`.
     pub fn url(&self) -> String {
-        self.url_of("localhost")
+        self.url_for_host("localhost")
     }
 
     /// Its URL by a name.
-    pub fn url_of(&self, name: &str) -> String {
+    pub fn url_for_host(&self, name: &str) -> String {
         format!("https://{name}:{}/in", self.address.port())
     }
 
     /// What it does from now on, after what was told for the next requests.
-    pub fn react(&self, reaction: Reaction) {
+    pub fn react_with(&self, reaction: Reaction) {
         lock(&self.state.behaviour).usual = reaction;
     }
 
     /// What it does with the next requests, in turn.
-    pub fn react_next(&self, reactions: impl IntoIterator<Item = Reaction>) {
+    pub fn react_next_with(&self, reactions: impl IntoIterator<Item = Reaction>) {
         lock(&self.state.behaviour).next.extend(reactions);
     }
 
     /// Everything that came, in order.
-    pub fn received(&self) -> Vec<Received> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         lock(&self.state.received).clone()
     }
 
     /// How many requests came.
-    pub fn count(&self) -> usize {
+    pub fn request_count(&self) -> usize {
         lock(&self.state.received).len()
     }
 
     /// How many connections were made.
-    pub fn connections(&self) -> usize {
+    pub fn connection_count(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
 
     /// How many octets of bodies without an end were taken from it.
-    pub fn taken(&self) -> usize {
+    pub fn body_bytes_sent(&self) -> usize {
         self.state.taken.load(Ordering::Relaxed)
     }
 
@@ -184,10 +184,12 @@ impl Receiver {
     ///
     /// # Panics
     /// They do not.
-    pub async fn wait_for(&self, count: usize) -> Vec<Received> {
-        eventually(&format!("{count} requests come"), || async { (self.count() >= count).then_some(()) })
-            .await;
-        self.received()
+    pub async fn wait_for_requests(&self, count: usize) -> Vec<ReceivedRequest> {
+        eventually(&format!("{count} requests come"), || async {
+            (self.request_count() >= count).then_some(())
+        })
+        .await;
+        self.requests()
     }
 }
 
@@ -197,7 +199,7 @@ impl Drop for Receiver {
     }
 }
 
-impl Received {
+impl ReceivedRequest {
     /// Its body.
     ///
     /// # Panics
@@ -240,21 +242,23 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
         let mut behaviour = lock(&shared.behaviour);
         behaviour.next.pop_front().unwrap_or_else(|| behaviour.usual.clone())
     };
-    let received = Received { at: Instant::now(), uri, headers, body, reaction: reaction.clone() };
+    let received = ReceivedRequest { at: Instant::now(), uri, headers, body, reaction: reaction.clone() };
     lock(&shared.received).push(received);
     let status = |code: u16| StatusCode::from_u16(code).expect("a status");
     match reaction {
         Reaction::Status(code) => status(code).into_response(),
-        Reaction::With(code, name, value) => (status(code), [(name, value)]).into_response(),
-        Reaction::Late(time, code) => {
+        Reaction::StatusWithHeader(code, name, value) => (status(code), [(name, value)]).into_response(),
+        Reaction::DelayedStatus(time, code) => {
             sleep(time).await;
             status(code).into_response()
         }
-        Reaction::Hang | Reaction::Reset | Reaction::Silent | Reaction::Plain | Reaction::Raw(_) => {
-            std::future::pending().await
-        }
-        Reaction::Drip => of_pieces(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX),
-        Reaction::Endless => {
+        Reaction::Hang
+        | Reaction::ResetConnection
+        | Reaction::SilentConnection
+        | Reaction::PlainHttp
+        | Reaction::RawBytes(_) => std::future::pending().await,
+        Reaction::DrippingBody => of_pieces(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX),
+        Reaction::EndlessBody => {
             let taken = Arc::clone(&shared.taken);
             let pieces = stream::repeat(shared.piece.clone()).map(move |piece| {
                 taken.fetch_add(piece.len(), Ordering::Relaxed);
@@ -262,11 +266,11 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
             });
             Response::new(Body::from_stream(pieces))
         }
-        Reaction::Stops(octets) => {
+        Reaction::StalledBody(octets) => {
             let body = stream::iter([Ok::<_, Infallible>(vec![b'x'; octets])]).chain(stream::pending());
             Response::new(Body::from_stream(body))
         }
-        Reaction::Break => of_pieces(shared.piece.slice(..100), Duration::ZERO, 1),
+        Reaction::TruncatedBody => of_pieces(shared.piece.slice(..100), Duration::ZERO, 1),
     }
 }
 

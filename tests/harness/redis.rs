@@ -100,14 +100,14 @@ impl RedisServer {
 
     /// Forgets everything it holds.
     pub fn flush(&self) {
-        let _: String = self.ask(&["FLUSHALL"]);
+        let _: String = self.query(&["FLUSHALL"]);
     }
 
     /// What it answers to a command of the test's own.
     ///
     /// # Panics
     /// It is away, or refuses.
-    pub fn ask<T: FromRedisValue>(&self, command: &[&str]) -> T {
+    pub fn query<T: FromRedisValue>(&self, command: &[&str]) -> T {
         let (name, arguments) = command.split_first().expect("a command has a name");
         let answer = redis::cmd(name).arg(arguments).query(&mut self.connection());
         answer.expect("Redis answers")

@@ -37,7 +37,7 @@ struct Mood {
 struct Counts {
     seen: AtomicUsize,
     lost: AtomicUsize,
-    answers_lost: AtomicUsize,
+    dropped_replies: AtomicUsize,
 }
 
 impl RedisProxy {
@@ -79,38 +79,38 @@ impl RedisProxy {
 
     /// Whether clients keep their connection while the server restarts: then they are connected
     /// to the new one without a word, and it knows of no subscription.
-    pub fn keep_clients(&self, keeps: bool) {
+    pub fn keep_clients_on_restart(&self, keeps: bool) {
         self.mood.send_modify(|mood| mood.keeps = keeps);
     }
 
     /// Loses what the server answers next on each connection for commands: a client that goes on
     /// with it takes each answer for that to an earlier command.
-    pub fn lose_answers(&self) {
+    pub fn drop_replies(&self) {
         self.mood.send_modify(|mood| mood.unanswered += 1);
     }
 
     /// How many answers were lost.
-    pub fn answers_lost(&self) -> usize {
-        self.counts.answers_lost.load(Ordering::Relaxed)
+    pub fn dropped_replies(&self) -> usize {
+        self.counts.dropped_replies.load(Ordering::Relaxed)
     }
 
     /// Lets the server forget every subscription made so far; all connections live on.
-    pub fn forget_subscriptions(&self) {
+    pub fn drop_subscriptions(&self) {
         self.mood.send_modify(|mood| mood.forgot += 1);
     }
 
     /// Loses each `nth` PUBLISH of at least `octets`, which is answered as if nobody had heard it.
-    pub fn lose_publishes(&self, nth: usize, octets: usize) {
+    pub fn drop_publishes(&self, nth: usize, octets: usize) {
         self.mood.send_modify(|mood| mood.loses = Some((nth, octets)));
     }
 
     /// Loses none any more.
-    pub fn lose_nothing(&self) {
+    pub fn drop_no_publishes(&self) {
         self.mood.send_modify(|mood| mood.loses = None);
     }
 
     /// How many PUBLISHes were lost.
-    pub fn lost(&self) -> usize {
+    pub fn dropped_publishes(&self) -> usize {
         self.counts.lost.load(Ordering::Relaxed)
     }
 }
@@ -145,7 +145,7 @@ async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood
                     to = again;
                 } else if mood.borrow().unanswered > unanswered && !subscribed {
                     unanswered = mood.borrow().unanswered;
-                    counts.answers_lost.fetch_add(1, Ordering::Relaxed);
+                    counts.dropped_replies.fetch_add(1, Ordering::Relaxed);
                 } else if client.write_all(&answers[..count]).await.is_err() {
                     return;
                 }

@@ -3,7 +3,7 @@
 mod parser;
 
 use crate::http::{Answer, Opened, Request};
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 pub use self::parser::{Block, Parser};
 
@@ -59,7 +59,7 @@ impl EventStream {
     /// # Panics
     /// It is refused.
     pub async fn open(request: Request) -> Self {
-        let opened = in_time("the head of a stream", Self::try_open(request)).await;
+        let opened = within_deadline("the head of a stream", Self::try_open(request)).await;
         match opened.expect("the server answers") {
             Ok(stream) => stream,
             Err(answer) => panic!("no stream: {answer:?}\n{}", answer.text()),
@@ -71,7 +71,7 @@ impl EventStream {
     /// # Panics
     /// It is not.
     pub async fn refused(request: Request) -> Answer {
-        let opened = in_time("the head of a stream", Self::try_open(request)).await;
+        let opened = within_deadline("the head of a stream", Self::try_open(request)).await;
         match opened.expect("the server answers") {
             Ok(stream) => panic!("a stream was opened: {:?}", stream.opened.head),
             Err(answer) => answer,
@@ -120,7 +120,7 @@ impl EventStream {
     /// # Panics
     /// Nothing comes, or the stream ends.
     pub async fn block(&mut self) -> Block {
-        in_time("a block of a stream", self.try_block()).await.expect("the stream goes on")
+        within_deadline("a block of a stream", self.try_block()).await.expect("the stream goes on")
     }
 
     /// The next event; `None` at the end of the stream.
@@ -139,7 +139,7 @@ impl EventStream {
     /// # Panics
     /// None comes, or the stream ends.
     pub async fn next(&mut self) -> Event {
-        in_time("an event", self.try_next()).await.expect("the stream goes on")
+        within_deadline("an event", self.try_next()).await.expect("the stream goes on")
     }
 
     /// Waits for the end.
@@ -148,7 +148,7 @@ impl EventStream {
     /// The stream goes on.
     pub async fn ended(mut self) -> End {
         let mut events = Vec::new();
-        in_time("the end of a stream", async {
+        within_deadline("the end of a stream", async {
             while let Some(event) = self.try_next().await {
                 events.push(event);
             }

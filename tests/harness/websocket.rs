@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use self::line::Line;
 use crate::http::Answer;
 use crate::raw::RawConnection;
-use crate::wait::in_time;
+use crate::wait::within_deadline;
 
 /// Small, so that thousands of clients fit into a test.
 const BUFFER: usize = 4096;
@@ -174,7 +174,8 @@ impl WebSocket {
 
     /// Sends octets in the place of frames.
     pub async fn send_raw(&mut self, octets: &[u8]) {
-        let _ = in_time("the server takes what it is sent", self.stream.get_mut().write_all(octets)).await;
+        let _ = within_deadline("the server takes what it is sent", self.stream.get_mut().write_all(octets))
+            .await;
     }
 
     /// Sends nothing from now on, pongs included, and reads on: half a connection.
@@ -205,7 +206,7 @@ impl WebSocket {
     /// # Panics
     /// None comes.
     pub async fn next_frame(&mut self) -> Frame {
-        in_time("a frame", self.frame()).await
+        within_deadline("a frame", self.frame()).await
     }
 
     /// The next message, which is to be JSON; pings are passed over.
@@ -248,6 +249,6 @@ impl WebSocket {
     }
 
     async fn send(&mut self, message: Message) {
-        let _ = in_time("the server takes what it is sent", self.stream.send(message)).await;
+        let _ = within_deadline("the server takes what it is sent", self.stream.send(message)).await;
     }
 }

@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::http::percent;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Answer, App, SmtpClient, Tenant, smtp};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -290,11 +290,11 @@ impl Scene {
 
     /// Sends a mail called as the spelling; the answer to RCPT.
     async fn mail(&self, spelling: &str) -> String {
-        let mut client = SmtpClient::hello(self.app.smtp()).await;
-        client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+        let mut client = SmtpClient::connect_with_ehlo(self.app.smtp()).await;
+        client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
         let rcpt = client.command(&format!("RCPT TO:<{spelling}>")).await;
         if rcpt.is_positive() {
-            client.must("DATA").await;
+            client.expect_positive("DATA").await;
             let message = smtp::message("a@client.example", &subject(spelling), "");
             client.send(smtp::dot_stuffed(&message)).await;
             assert_eq!(client.reply().await.code, 250, "{spelling}");
@@ -356,7 +356,7 @@ async fn raw_get(app: &App, target: &str, live: &str) -> (u16, String) {
     );
     connection.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    in_time("an answer", connection.read_to_string(&mut answer)).await.unwrap();
+    within_deadline("an answer", connection.read_to_string(&mut answer)).await.unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     (head[9..12].parse().unwrap(), body.to_owned())
 }
@@ -418,8 +418,8 @@ async fn every_reserved_name_of_the_configuration_is_closed() {
             app.get(&format!("/v1/inbox/{}", percent(&address))).await.is_v1_error(404, "not_found");
             let created = app.create_mailbox(Some(&app.tenant.pro), &address, "pass123").await;
             created.is_api_error(400, "invalid_address");
-            let mut client = SmtpClient::hello(app.smtp()).await;
-            client.must("MAIL FROM:<a@client.example>").await;
+            let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+            client.expect_positive("MAIL FROM:<a@client.example>").await;
             let kept = matches!(name, "postmaster" | "abuse");
             let expected = if kept { "250 2.1.5" } else { "550 5.1.1" };
             assert_eq!(client.command(&format!("RCPT TO:<{address}>")).await.status(), expected, "{address}");

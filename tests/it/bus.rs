@@ -13,11 +13,11 @@ mod session;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_bus::{Bus, FailureLimit, Hints, InProcess, OverRedis, RateLimit, SharedBus};
+use tempmail_bus::{ArrivalReceiver, Bus, FailureLimit, LocalBus, RateLimit, RedisBus, SharedBus};
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_tests::RedisServer;
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
@@ -54,7 +54,7 @@ struct Pair {
 
 impl Pair {
     fn in_process() -> Self {
-        let bus: SharedBus = Arc::new(InProcess::new());
+        let bus: SharedBus = Arc::new(LocalBus::new());
         Self { one: bus.clone(), two: bus, redis: None }
     }
 
@@ -86,18 +86,18 @@ impl Pair {
 }
 
 /// A bus over a Redis that is well.
-async fn connect(url: &str) -> Arc<OverRedis> {
-    let bus = Arc::new(OverRedis::connect(url, INSTALLATION).await.unwrap());
-    is_well(&bus).await;
+async fn connect(url: &str) -> Arc<RedisBus> {
+    let bus = Arc::new(RedisBus::connect(url, INSTALLATION).await.unwrap());
+    is_connected(&bus).await;
     bus
 }
 
-async fn is_well(bus: &OverRedis) {
-    eventually("Redis is well", || async { bus.is_well().then_some(()) }).await;
+async fn is_connected(bus: &RedisBus) {
+    eventually("Redis is well", || async { bus.is_connected().then_some(()) }).await;
 }
 
-async fn is_away(bus: &OverRedis) {
-    eventually("Redis is away", || async { (!bus.is_well()).then_some(()) }).await;
+async fn is_disconnected(bus: &RedisBus) {
+    eventually("Redis is away", || async { (!bus.is_connected()).then_some(()) }).await;
 }
 
 /// The n-th arrival of a test.
@@ -113,12 +113,12 @@ fn arrival(seq: i64) -> Arrival {
 }
 
 /// The next batch.
-async fn next(hints: &mut Hints) -> Result<Arc<[Arrival]>, RecvError> {
-    in_time("a batch comes", hints.recv()).await
+async fn next(hints: &mut ArrivalReceiver) -> Result<Arc<[Arrival]>, RecvError> {
+    within_deadline("a batch comes", hints.recv()).await
 }
 
 /// The next `count` arrivals.
-async fn receive(hints: &mut Hints, count: usize) -> Vec<Arrival> {
+async fn receive(hints: &mut ArrivalReceiver, count: usize) -> Vec<Arrival> {
     let mut received = Vec::new();
     while received.len() < count {
         received.extend_from_slice(&next(hints).await.unwrap());
@@ -127,7 +127,7 @@ async fn receive(hints: &mut Hints, count: usize) -> Vec<Arrival> {
 }
 
 /// Publishes at one bus until the subscriber hears of it.
-async fn hears(hints: &mut Hints, from: &dyn Bus) {
+async fn hears(hints: &mut ArrivalReceiver, from: &dyn Bus) {
     let wanted = arrival(1);
     eventually("an arrival is heard of", || {
         from.publish(vec![wanted]);

@@ -80,7 +80,7 @@ fn waits(operation: &Operation) -> bool {
 /// The path of an operation on something that nobody has, with the query that it needs.
 fn made_up(operation: &Operation) -> String {
     let path = operation.path_with(|name| match name {
-        "id" => new_id(SystemClock::default().local()).to_string(),
+        "id" => new_id(SystemClock::default().local_now()).to_string(),
         "index" => "0".to_owned(),
         "address" if operation.method == Method::GET => FULL.to_owned(),
         "address" => "empty@inbox.localhost".to_owned(),

@@ -66,7 +66,7 @@ async fn is_for_pro_alone(method: Method, path: &str) {
 /// Ends a token at the time of the clock.
 pub(crate) async fn end_token(app: &App, token: &str, statement: &'static str) {
     let kind = if token.starts_with("tm_pro_") { TokenKind::Pro } else { TokenKind::Live };
-    let hash = TokenHash::of_presented(kind, token).unwrap();
+    let hash = TokenHash::from_presented(kind, token).unwrap();
     let ended = sqlx::query(statement)
         .bind(hash.as_bytes().as_slice())
         .bind(app.clock.now().to_sqlx())

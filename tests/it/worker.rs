@@ -92,7 +92,7 @@ async fn a_large_deletion_is_carried_out_in_batches() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "many@inbox.localhost").await;
     app.deliver("neighbour@inbox.localhost", "stays", "x").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for _ in 0..11 {
         let tags: Vec<String> = (0..100).map(|tag| format!("many+{tag}@inbox.localhost")).collect();
         let recipients: Vec<&str> = tags.iter().map(String::as_str).collect();

@@ -97,7 +97,7 @@ impl Worker {
     /// Shows in `readiness` whether there are partitions for new mail; so far there are none.
     #[must_use]
     pub fn with_readiness(self, readiness: Readiness) -> Self {
-        readiness.missing(COMPONENT, "partitions for new mail are being made");
+        readiness.set_not_ready(COMPONENT, "partitions for new mail are being made");
         Self { readiness, ..self }
     }
 
@@ -134,7 +134,7 @@ impl Worker {
     ///
     /// # Errors
     /// The first pass that failed; the others still ran.
-    pub async fn pass(&self) -> anyhow::Result<()> {
+    pub async fn run_once(&self) -> anyhow::Result<()> {
         let mut result = Ok(());
         for job in Job::ALL {
             let done = self.once(job).await.with_context(|| format!("pass of {}", job.name()));
@@ -164,8 +164,10 @@ impl Worker {
             Job::PartitionsAhead => {
                 let done = self.create_partitions_ahead().await;
                 match &done {
-                    Ok(()) => self.readiness.ready(COMPONENT),
-                    Err(_) => self.readiness.missing(COMPONENT, "partitions for new mail can't be made"),
+                    Ok(()) => self.readiness.set_ready(COMPONENT),
+                    Err(_) => {
+                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be made")
+                    }
                 }
                 done
             }

@@ -96,7 +96,7 @@ impl Attempt<'_> {
 
     /// Takes the count back. Waits for Redis for half a second at most; where it is away, the
     /// other processes count on until the window is over.
-    pub async fn succeeded(self) {
+    pub async fn record_success(self) {
         self.forget();
         if let Some(counted) = self.counted {
             counted.take_back(self.limit, self.key).await;

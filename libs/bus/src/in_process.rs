@@ -9,19 +9,21 @@ use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
 use crate::slot::{Place, Places};
-use crate::{Attempt, Bus, FailureLimit, Hints, RateDecision, RateKey, RateLimit, Slot, SlotKey};
+use crate::{
+    ArrivalReceiver, Attempt, Bus, FailureLimit, Permit, PermitKey, RateDecision, RateKey, RateLimit,
+};
 
 /// Batches a subscriber may be behind before it loses the oldest and has to repair.
 const ARRIVALS_BEHIND: usize = 1024;
 
 /// See the module.
 #[derive(Debug)]
-pub struct InProcess {
+pub struct LocalBus {
     arrivals: broadcast::Sender<Arc<[Arrival]>>,
     places: Places,
 }
 
-impl InProcess {
+impl LocalBus {
     /// A bus without subscribers, and with every place free.
     pub fn new() -> Self {
         Self { arrivals: broadcast::Sender::new(ARRIVALS_BEHIND), places: Places::default() }
@@ -34,37 +36,37 @@ impl InProcess {
     }
 
     /// Takes a place of this process.
-    pub(crate) fn place(&self, key: SlotKey, max: usize) -> Option<Place> {
+    pub(crate) fn place(&self, key: PermitKey, max: usize) -> Option<Place> {
         self.places.try_take(key, max)
     }
 }
 
-impl Default for InProcess {
+impl Default for LocalBus {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Bus for InProcess {
+impl Bus for LocalBus {
     fn publish(&self, arrivals: Vec<Arrival>) {
         if !arrivals.is_empty() {
             self.deliver(arrivals.into());
         }
     }
 
-    fn subscribe(&self) -> Hints {
+    fn subscribe(&self) -> ArrivalReceiver {
         self.arrivals.subscribe()
     }
 
-    fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>> {
-        ready(self.place(key, max).map(Slot::new)).boxed()
+    fn acquire(&self, key: PermitKey, max: usize) -> BoxFuture<'_, Option<Permit>> {
+        ready(self.place(key, max).map(Permit::new)).boxed()
     }
 
-    fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
+    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
         ready(limit.check(key)).boxed()
     }
 
-    fn attempt<'a>(
+    fn begin_attempt<'a>(
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,

@@ -12,7 +12,7 @@ pub struct RateKey(Uuid);
 
 impl RateKey {
     /// The key of everything that is described by these parts, in this order.
-    pub fn of(parts: &[&[u8]]) -> Self {
+    pub fn from_parts(parts: &[&[u8]]) -> Self {
         let mut digest = Sha256::new();
         for part in parts {
             digest.update(part.len().to_be_bytes());
@@ -36,7 +36,7 @@ impl From<IpAddr> for RateKey {
             IpAddr::V4(v4) => v4.to_ipv6_mapped(),
             IpAddr::V6(v6) => v6,
         };
-        Self::of(&[&v6.octets()])
+        Self::from_parts(&[&v6.octets()])
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn parts_do_not_run_together() {
-        assert_ne!(RateKey::of(&[b"ab", b"c"]), RateKey::of(&[b"a", b"bc"]));
-        assert_eq!(RateKey::of(&[b"ab", b"c"]), RateKey::of(&[b"ab", b"c"]));
+        assert_ne!(RateKey::from_parts(&[b"ab", b"c"]), RateKey::from_parts(&[b"a", b"bc"]));
+        assert_eq!(RateKey::from_parts(&[b"ab", b"c"]), RateKey::from_parts(&[b"ab", b"c"]));
     }
 }

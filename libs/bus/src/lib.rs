@@ -20,16 +20,16 @@ use tempmail_model::message::Arrival;
 use tokio::sync::broadcast;
 
 pub use failure::{Attempt, FailureLimit};
-pub use in_process::InProcess;
+pub use in_process::LocalBus;
 pub use key::RateKey;
-pub use over_redis::{OverRedis, WrongUrl};
+pub use over_redis::{InvalidRedisUrl, RedisBus};
 pub use rate::{RateDecision, RateLimit};
-pub use slot::{Slot, SlotKey};
+pub use slot::{Permit, PermitKey};
 
 /// Batches of arrivals from all processes. One that falls 1,024 batches behind is told so
 /// (`RecvError::Lagged`) and has to repair from the store. An empty batch says that some may have
 /// been lost: look at the store now.
-pub type Hints = broadcast::Receiver<Arc<[Arrival]>>;
+pub type ArrivalReceiver = broadcast::Receiver<Arc<[Arrival]>>;
 
 /// The bus as roles hold it. Clones are one bus.
 pub type SharedBus = Arc<dyn Bus>;
@@ -41,19 +41,19 @@ pub trait Bus: Debug + Send + Sync {
     fn publish(&self, arrivals: Vec<Arrival>);
 
     /// All that is published from now on, also by this process.
-    fn subscribe(&self) -> Hints;
+    fn subscribe(&self) -> ArrivalReceiver;
 
     /// Takes one of `max` places under `key`; `None` where all are taken.
-    fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>>;
+    fn acquire(&self, key: PermitKey, max: usize) -> BoxFuture<'_, Option<Permit>>;
 
     /// Counts one request under `key`, unless it is over the limit.
-    fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision>;
+    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision>;
 
     /// Counts one failure under `key` beforehand; [`Attempt::succeeded`] takes it back.
     ///
     /// # Errors
     /// Time until the key's window is over, where it has as many as it may.
-    fn attempt<'a>(
+    fn begin_attempt<'a>(
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,
@@ -61,7 +61,7 @@ pub trait Bus: Debug + Send + Sync {
 
     /// Gives back what this process holds for the others to take, and ends what runs in the
     /// background. The last call, at the end of a process; it takes less than a second.
-    fn leave(&self) -> BoxFuture<'_, ()> {
+    fn close(&self) -> BoxFuture<'_, ()> {
         futures_util::future::ready(()).boxed()
     }
 }

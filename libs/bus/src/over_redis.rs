@@ -1,4 +1,4 @@
-//! The bus of processes that share a Redis: an [`InProcess`] and what they tell each other.
+//! The bus of processes that share a Redis: an [`LocalBus`] and what they tell each other.
 //!
 //! Whatever is asked, the process' own part answers first, and Redis where it is well. It is well
 //! while commands are answered within 500 ms and a probe comes back over the channel within 2 s;
@@ -34,7 +34,10 @@ use tempmail_model::message::Arrival;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::{Attempt, Bus, FailureLimit, Hints, InProcess, RateDecision, RateKey, RateLimit, Slot, SlotKey};
+use crate::{
+    ArrivalReceiver, Attempt, Bus, FailureLimit, LocalBus, Permit, PermitKey, RateDecision, RateKey,
+    RateLimit,
+};
 use commands::Gate;
 use desk::Desk;
 use lease::Leases;
@@ -47,28 +50,28 @@ pub(crate) use lease::Lease;
 /// The URL is not one of Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not a URL of Redis, such as redis://user:password@host:6379/0")]
-pub struct WrongUrl;
+pub struct InvalidRedisUrl;
 
 /// See the module.
-pub struct OverRedis {
-    local: Arc<InProcess>,
+pub struct RedisBus {
+    local: Arc<LocalBus>,
     gate: Arc<Gate>,
     leases: Leases,
     outbox: Outbox,
 }
 
-impl OverRedis {
+impl RedisBus {
     /// Begins to connect to the Redis at `url` (`redis:`, `rediss:` for TLS, `unix:` for a
     /// socket), which other installations may use too, and returns when it is known whether it is
     /// well. One that is away is waited for in the background.
     ///
     /// # Errors
-    /// [`WrongUrl`].
-    pub async fn connect(url: &str, installation: Uuid) -> Result<Self, WrongUrl> {
-        let client = client(url).map_err(|_| WrongUrl)?;
+    /// [`InvalidRedisUrl`].
+    pub async fn connect(url: &str, installation: Uuid) -> Result<Self, InvalidRedisUrl> {
+        let client = client(url).map_err(|_| InvalidRedisUrl)?;
         let names = Arc::new(Names::new(installation));
         let (channel, sender) = (names.arrivals(), Uuid::new_v4());
-        let local = Arc::new(InProcess::new());
+        let local = Arc::new(LocalBus::new());
         let gate = Arc::new(Gate::new(names.clone()));
         let (leases, held, operations) = Leases::new();
         let (outbox, publisher) = Publisher::new(channel.clone(), sender);
@@ -90,7 +93,7 @@ impl OverRedis {
     }
 
     /// Whether limits hold over all processes now.
-    pub fn is_well(&self) -> bool {
+    pub fn is_connected(&self) -> bool {
         self.gate.commands().is_some()
     }
 }
@@ -103,7 +106,7 @@ fn client(url: &str) -> RedisResult<Client> {
     Client::open(server.set_redis_settings(settings))
 }
 
-impl Bus for OverRedis {
+impl Bus for RedisBus {
     fn publish(&self, arrivals: Vec<Arrival>) {
         // An empty batch would say something else.
         if arrivals.is_empty() {
@@ -116,20 +119,20 @@ impl Bus for OverRedis {
         self.local.deliver(arrivals);
     }
 
-    fn subscribe(&self) -> Hints {
+    fn subscribe(&self) -> ArrivalReceiver {
         self.local.subscribe()
     }
 
-    fn take(&self, key: SlotKey, max: usize) -> BoxFuture<'_, Option<Slot>> {
+    fn acquire(&self, key: PermitKey, max: usize) -> BoxFuture<'_, Option<Permit>> {
         async move {
             let place = self.local.place(key, max)?;
             let lease = self.leases.take(key, max).await?;
-            Some(Slot::with_lease(place, lease))
+            Some(Permit::with_lease(place, lease))
         }
         .boxed()
     }
 
-    fn count<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
+    fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision> {
         async move {
             let own = limit.check(key);
             if !own.allowed {
@@ -140,7 +143,7 @@ impl Bus for OverRedis {
         .boxed()
     }
 
-    fn attempt<'a>(
+    fn begin_attempt<'a>(
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,
@@ -150,7 +153,7 @@ impl Bus for OverRedis {
             match limit::attempt(&self.gate, limit, key).await {
                 Some(Ok(())) => Ok(own.counted_in(Counted(self.gate.clone()))),
                 Some(Err(wait)) => {
-                    own.succeeded().await;
+                    own.record_success().await;
                     Err(wait)
                 }
                 None => Ok(own),
@@ -159,14 +162,14 @@ impl Bus for OverRedis {
         .boxed()
     }
 
-    fn leave(&self) -> BoxFuture<'_, ()> {
-        self.leases.leave().boxed()
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.leases.close().boxed()
     }
 }
 
-impl fmt::Debug for OverRedis {
+impl fmt::Debug for RedisBus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OverRedis").field("is_well", &self.is_well()).finish_non_exhaustive()
+        f.debug_struct("RedisBus").field("is_connected", &self.is_connected()).finish_non_exhaustive()
     }
 }
 

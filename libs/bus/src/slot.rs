@@ -10,7 +10,7 @@ use crate::over_redis::Lease;
 
 /// What is counted, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SlotKey {
+pub enum PermitKey {
     /// Long-polls of an API token, by its id.
     TokenWaits(Uuid),
     /// Server-sent event streams of an API token, by its id.
@@ -29,11 +29,11 @@ pub enum SlotKey {
 /// The places that this process has taken. Keys without a taken place use no memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
-    taken: Arc<Mutex<HashMap<SlotKey, usize>>>,
+    taken: Arc<Mutex<HashMap<PermitKey, usize>>>,
 }
 
 impl Places {
-    pub(crate) fn try_take(&self, key: SlotKey, max: usize) -> Option<Place> {
+    pub(crate) fn try_take(&self, key: PermitKey, max: usize) -> Option<Place> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         match taken.entry(key) {
             Entry::Occupied(entry) if *entry.get() >= max => return None,
@@ -47,7 +47,7 @@ impl Places {
 /// A place of this process that is taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    key: SlotKey,
+    key: PermitKey,
     places: Places,
 }
 
@@ -66,7 +66,7 @@ impl Drop for Place {
 /// A place that is taken until this is given back, or dropped.
 #[derive(Debug)]
 #[must_use = "the place is given back when the slot is dropped"]
-pub struct Slot(Box<Taken>);
+pub struct Permit(Box<Taken>);
 
 /// Boxed: whoever waits keeps its slot for long, in a future that is to be small.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ struct Taken {
     place: Place,
 }
 
-impl Slot {
+impl Permit {
     pub(crate) fn new(place: Place) -> Self {
         Self(Box::new(Taken { lease: None, place }))
     }
@@ -87,9 +87,9 @@ impl Slot {
 
     /// Gives the place back, and returns when it is free for everybody: whoever is told after
     /// this can't meet the place that was just given back. Waits for Redis for less than a second.
-    pub async fn give_back(self) {
+    pub async fn release(self) {
         let Taken { lease, place } = *self.0;
-        let freed = lease.map(Lease::give_back);
+        let freed = lease.map(Lease::release);
         drop(place);
         if let Some(freed) = freed {
             freed.await;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_place_comes_back_when_it_is_dropped() {
         let places = Places::default();
-        let key = SlotKey::AddressWaits { tenant: Uuid::from_u128(1), address: Uuid::from_u128(2) };
+        let key = PermitKey::AddressWaits { tenant: Uuid::from_u128(1), address: Uuid::from_u128(2) };
         let first = places.try_take(key, 2);
         let second = places.try_take(key, 2);
         assert!(first.is_some() && second.is_some());
@@ -119,11 +119,11 @@ mod tests {
     fn keys_do_not_share_places() {
         let places = Places::default();
         let id = Uuid::from_u128(1);
-        let _token = places.try_take(SlotKey::TokenWaits(id), 1).unwrap();
-        let _streams = places.try_take(SlotKey::TokenStreams(id), 1).unwrap();
-        let other = SlotKey::AddressWaits { tenant: id, address: id };
+        let _token = places.try_take(PermitKey::TokenWaits(id), 1).unwrap();
+        let _streams = places.try_take(PermitKey::TokenStreams(id), 1).unwrap();
+        let other = PermitKey::AddressWaits { tenant: id, address: id };
         let _address = places.try_take(other, 1).unwrap();
-        assert!(places.try_take(SlotKey::TokenWaits(id), 1).is_none());
-        assert!(places.try_take(SlotKey::TokenWaits(Uuid::from_u128(2)), 0).is_none());
+        assert!(places.try_take(PermitKey::TokenWaits(id), 1).is_none());
+        assert!(places.try_take(PermitKey::TokenWaits(Uuid::from_u128(2)), 0).is_none());
     }
 }

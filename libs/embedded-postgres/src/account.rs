@@ -32,7 +32,7 @@ impl Account {
             .filter_map(|name| User::from_name(name).ok().flatten())
             .find(|user| user.uid != Uid::from_raw(0))
             .map(|user| Self { name: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw(), other: true })
-            .ok_or(Error::NoAccount)
+            .ok_or(Error::NoUser)
     }
 
     /// Its user id.
@@ -81,9 +81,10 @@ impl Account {
         let closed =
             path.ancestors().collect::<Vec<_>>().into_iter().rev().find(|directory| !self.enters(directory));
         match closed {
-            Some(directory) => {
-                Err(Error::Closed { user: self.name.clone(), directory: directory.to_owned() })
-            }
+            Some(directory) => Err(Error::DirectoryNotAccessible {
+                user: self.name.clone(),
+                directory: directory.to_owned(),
+            }),
             None => Ok(()),
         }
     }
@@ -126,7 +127,9 @@ mod tests {
         std::fs::set_permissions(outer.path(), Permissions::from_mode(0o711)).unwrap();
         std::fs::set_permissions(outer.path().join("a"), Permissions::from_mode(0o700)).unwrap();
         match stranger.check_reaches(&inner) {
-            Err(Error::Closed { directory, .. }) => assert_eq!(directory, outer.path().join("a")),
+            Err(Error::DirectoryNotAccessible { directory, .. }) => {
+                assert_eq!(directory, outer.path().join("a"))
+            }
             other => panic!("{other:?}"),
         }
         std::fs::set_permissions(outer.path().join("a"), Permissions::from_mode(0o711)).unwrap();

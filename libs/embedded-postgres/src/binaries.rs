@@ -48,9 +48,9 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// PATH, then Debian's folders; `only_downloaded` passes over both.
-    pub fn new(downloads: PathBuf, only_downloaded: bool) -> Self {
-        if only_downloaded {
+    /// PATH, then Debian's folders; `skip_installed` passes over both.
+    pub fn new(downloads: PathBuf, skip_installed: bool) -> Self {
+        if skip_installed {
             return Self { folders: Vec::new(), downloads };
         }
         let mut folders = on_path(std::env::var_os("PATH").as_deref());
@@ -77,7 +77,7 @@ impl Search {
         }
         match made_by {
             Some(major) if major != DOWNLOAD_MAJOR => {
-                Err(Error::NoBinaries { directory: data.to_owned(), major })
+                Err(Error::VersionNotInstalled { directory: data.to_owned(), major })
             }
             _ => {
                 let folder = download::fetch(&self.downloads, progress).await?;

@@ -33,7 +33,7 @@ pub(crate) fn password(path: &Path, has_data: bool) -> Result<String, Error> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(Error::file("can't read", path)(error));
         }
-        _ if has_data => return Err(Error::NoPassword(path.to_owned())),
+        _ if has_data => return Err(Error::PasswordMissing(path.to_owned())),
         _ => {}
     }
     let password = random_hex::<24>()?;
@@ -78,7 +78,7 @@ pub(crate) async fn initialise(
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no message");
-        return Err(Error::Initdb(last.to_owned()));
+        return Err(Error::InitdbFailed(last.to_owned()));
     }
     let data = directory.join("data");
     fs::rename(&new, &data).map_err(Error::file("can't make", &data))?;

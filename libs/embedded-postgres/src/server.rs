@@ -37,7 +37,7 @@ pub struct Options {
     /// in its place where Postgres' user may not enter it.
     pub downloads: PathBuf,
     /// Pass over installed binaries.
-    pub only_downloaded: bool,
+    pub skip_installed: bool,
     /// `false` trades durability for speed: for tests.
     pub durable: bool,
     /// Further settings of `postgresql.conf`, over those made here.
@@ -53,7 +53,7 @@ impl Options {
         Self {
             downloads: directory.clone(),
             directory,
-            only_downloaded: false,
+            skip_installed: false,
             durable: true,
             settings: Vec::new(),
             progress: |line| tracing::info!("{line}"),
@@ -97,7 +97,7 @@ impl EmbeddedPostgres {
             Ok(()) => options.downloads.clone(),
             Err(_) => directory.clone(),
         };
-        let binaries = Search::new(downloads, options.only_downloaded)
+        let binaries = Search::new(downloads, options.skip_installed)
             .find(&account, &data, made_by, options.progress)
             .await?;
         let password = cluster::password(&directory.join("password"), made_by.is_some())?;
@@ -153,7 +153,7 @@ impl EmbeddedPostgres {
     ///
     /// # Errors
     /// The operating system does not tell.
-    pub async fn exited(&mut self) -> std::io::Result<ExitStatus> {
+    pub async fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.child.wait().await
     }
 
@@ -257,7 +257,7 @@ impl Launch<'_> {
     }
 
     fn not_started(&self, reason: String) -> Error {
-        Error::NotStarted { reason, log: self.log() }
+        Error::StartFailed { reason, log: self.log() }
     }
 
     fn log(&self) -> PathBuf {

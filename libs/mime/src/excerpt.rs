@@ -1,6 +1,6 @@
 //! The first words of a text.
 
-use crate::text::visible;
+use crate::text::printable;
 
 /// The first characters of what is pushed, as one line: white space folded, control
 /// characters left out.
@@ -26,7 +26,7 @@ impl Excerpt {
             }
             if c.is_whitespace() {
                 self.gap = !self.text.is_empty();
-            } else if let Some(c) = visible(c) {
+            } else if let Some(c) = printable(c) {
                 if std::mem::take(&mut self.gap) {
                     self.text.push(' ');
                     self.room -= 1;

@@ -6,7 +6,7 @@ mod parameter;
 
 use std::borrow::Cow;
 
-pub use address::{Address, Addresses, addresses};
+pub use address::{Address, Addresses, parse_addresses};
 pub(crate) use encoded_word::decode_words;
 pub(crate) use parameter::Parameters;
 
@@ -22,7 +22,7 @@ pub struct Field<'a> {
 }
 
 /// The fields of a header section, in order; what is no field is left out.
-pub fn fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
     let mut rest = section;
     std::iter::from_fn(move || {
         while !rest.is_empty() {
@@ -66,8 +66,8 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, str> {
 }
 
 /// A field's value to show: unfolded, encoded words decoded, no control characters.
-pub fn shown(value: &[u8]) -> String {
-    text::line(&decode_words(&unfolded(value)))
+pub fn decode_header(value: &[u8]) -> String {
+    text::single_line(&decode_words(&unfolded(value)))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     fn fields_are_split_and_unfolded() {
         let section = b"From x\r\nA: 1\r\n 2\r\nno field\r\nB :3\r\n: 4\r\nC:\xe9\n";
         let all: Vec<(String, String)> =
-            fields(section).map(|field| (field.name.to_owned(), shown(field.value))).collect();
+            header_fields(section).map(|field| (field.name.to_owned(), decode_header(field.value))).collect();
         let expected = [("A", "1 2"), ("B", "3"), ("C", "é")];
         assert_eq!(all, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

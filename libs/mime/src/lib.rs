@@ -12,7 +12,7 @@ pub mod text;
 mod transfer;
 
 pub use excerpt::Excerpt;
-pub use header::{Address, Addresses, Field, addresses, fields, shown};
+pub use header::{Address, Addresses, Field, decode_header, header_fields, parse_addresses};
 pub use html::html_to_text;
 pub use structure::{Attachment, Leaf, Leaves, Role, Structure, TooComplex};
-pub use transfer::{Decoder, Encoding};
+pub use transfer::{TransferDecoder, TransferEncoding};

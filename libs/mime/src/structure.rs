@@ -13,7 +13,7 @@ use std::ops::Range;
 pub use leaves::{Leaves, TooComplex};
 
 use crate::text;
-use crate::transfer::Encoding;
+use crate::transfer::TransferEncoding;
 
 /// What a leaf part is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct Leaf {
     /// As it was declared.
     pub charset: Option<String>,
     /// How its body is encoded.
-    pub encoding: Encoding,
+    pub encoding: TransferEncoding,
     /// Where its encoded body stands.
     pub body: Range<usize>,
     /// Decoded, without folders, at most 255 characters.
@@ -86,8 +86,8 @@ pub struct Structure {
 
 impl Structure {
     /// Finds the parts of a message. One that has too many becomes one opaque attachment.
-    pub fn of(raw: &[u8]) -> Self {
-        let leaves = Leaves::of(raw);
+    pub fn parse(raw: &[u8]) -> Self {
+        let leaves = Leaves::new(raw);
         let header = leaves.header();
         let leaves = leaves.collect::<Result<_, TooComplex>>();
         Self { leaves: leaves.unwrap_or_else(|TooComplex| vec![Leaf::opaque(raw.len())]), header }
@@ -118,7 +118,9 @@ impl Leaf {
         let body = &raw[self.body.clone()];
         match body.get(..max).filter(|_| max < body.len()) {
             // Half a character at the end would make valid UTF-8 look like something else.
-            Some(cut) if self.encoding == Encoding::Identity => self.text_of(text::whole_characters(cut)),
+            Some(cut) if self.encoding == TransferEncoding::Identity => {
+                self.text_of(text::whole_characters(cut))
+            }
             Some(cut) => {
                 let octets = self.encoding.decode(cut);
                 let charset = self.charset.as_deref();
@@ -142,7 +144,7 @@ impl Leaf {
             role: Role::Text,
             media_type: "text/plain".into(),
             charset: None,
-            encoding: Encoding::Identity,
+            encoding: TransferEncoding::Identity,
             body,
             file_name: None,
             content_id: None,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use mail_parser::decoders::charsets::map::charset_decoder;
 
-use crate::transfer::Encoding;
+use crate::transfer::TransferEncoding;
 
 /// The text of octets in a declared charset. Without one that is known, UTF-8 if it is, else
 /// windows-1252: so a byte that means nothing never hides the rest.
@@ -67,7 +67,7 @@ fn utf_7(octets: &[u8]) -> String {
         if encoded.is_empty() {
             text.push('+');
         }
-        let octets = Encoding::Base64.decode(encoded);
+        let octets = TransferEncoding::Base64.decode(encoded);
         let units = octets.chunks_exact(2).map(|unit| u16::from_be_bytes([unit[0], unit[1]]));
         text.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
         rest = after.strip_prefix(b"-").unwrap_or(after);
@@ -96,13 +96,13 @@ pub(crate) fn body(text: Cow<'_, str>) -> Cow<'_, str> {
 
 /// A line of text to show: no control characters, nothing that turns text around, U+FFFD for
 /// U+0000.
-pub fn line(text: &str) -> String {
-    text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { visible(c) }).collect()
+pub fn single_line(text: &str) -> String {
+    text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { printable(c) }).collect()
 }
 
 /// A character as it is shown: U+FFFD for U+0000; `None` for other control characters and for
 /// what turns text around.
-pub fn visible(c: char) -> Option<char> {
+pub fn printable(c: char) -> Option<char> {
     match c {
         '\0' => Some(char::REPLACEMENT_CHARACTER),
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn control_characters_go_and_nul_shows() {
-        assert_eq!(line("a\0b\x07c\u{202e}d\te\r\n"), "a\u{fffd}bcd e");
+        assert_eq!(single_line("a\0b\x07c\u{202e}d\te\r\n"), "a\u{fffd}bcd e");
         assert_eq!(body("\u{feff}a\0\x07".into()), "a\u{fffd}\x07");
     }
 }

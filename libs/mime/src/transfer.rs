@@ -8,7 +8,7 @@ const LINE_END_SPACE_MAX: usize = 1024;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub enum TransferEncoding {
     /// 7bit, 8bit, binary, and all that is unknown.
     Identity,
     /// RFC 2045 6.8.
@@ -17,9 +17,9 @@ pub enum Encoding {
     QuotedPrintable,
 }
 
-impl Encoding {
+impl TransferEncoding {
     /// The encoding that a `Content-Transfer-Encoding` field names.
-    pub fn of(value: &str) -> Self {
+    pub fn parse(value: &str) -> Self {
         let token =
             value.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(')).find(|t| !t.is_empty());
         match token.map(str::to_ascii_lowercase).as_deref() {
@@ -34,7 +34,7 @@ impl Encoding {
         if self == Self::Identity {
             return Cow::Borrowed(body);
         }
-        let mut decoder = Decoder::new(self);
+        let mut decoder = TransferDecoder::new(self);
         let mut decoded = Vec::with_capacity(body.len());
         decoder.push(body, &mut decoded);
         decoder.finish(&mut decoded);
@@ -46,7 +46,7 @@ impl Encoding {
         if self == Self::Identity {
             return body.len();
         }
-        let mut decoder = Decoder::new(self);
+        let mut decoder = TransferDecoder::new(self);
         let mut decoded = Vec::new();
         let mut len = 0;
         for piece in body.chunks(16 << 10) {
@@ -61,7 +61,7 @@ impl Encoding {
 
 /// A decoder under way: what it is given piece by piece decodes to the same as the whole.
 #[derive(Debug)]
-pub struct Decoder(State);
+pub struct TransferDecoder(State);
 
 #[derive(Debug)]
 enum State {
@@ -79,13 +79,13 @@ struct QuotedPrintable {
     space: Vec<u8>,
 }
 
-impl Decoder {
+impl TransferDecoder {
     /// At the beginning of a body.
-    pub fn new(encoding: Encoding) -> Self {
+    pub fn new(encoding: TransferEncoding) -> Self {
         Self(match encoding {
-            Encoding::Identity => State::Identity,
-            Encoding::Base64 => State::Base64 { bits: 0, sextets: 0 },
-            Encoding::QuotedPrintable => State::QuotedPrintable(QuotedPrintable::default()),
+            TransferEncoding::Identity => State::Identity,
+            TransferEncoding::Base64 => State::Base64 { bits: 0, sextets: 0 },
+            TransferEncoding::QuotedPrintable => State::QuotedPrintable(QuotedPrintable::default()),
         })
     }
 
@@ -233,10 +233,10 @@ mod tests {
     use super::*;
 
     /// Decodes whole and in every split, which must agree.
-    fn decoded(encoding: Encoding, body: &str) -> String {
+    fn decoded(encoding: TransferEncoding, body: &str) -> String {
         let whole = encoding.decode(body.as_bytes()).into_owned();
         for step in 1..=body.len() {
-            let mut decoder = Decoder::new(encoding);
+            let mut decoder = TransferDecoder::new(encoding);
             let mut pieces = Vec::new();
             body.as_bytes().chunks(step).for_each(|piece| decoder.push(piece, &mut pieces));
             decoder.finish(&mut pieces);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn base64_survives_damage() {
-        let base64 = |body| decoded(Encoding::Base64, body);
+        let base64 = |body| decoded(TransferEncoding::Base64, body);
         assert_eq!(base64("aGVs\r\nbG8=\r\n"), "hello");
         assert_eq!(base64("aGVsbG8"), "hello");
         assert_eq!(base64("aGVs!!bG8*="), "hello");
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn quoted_printable_survives_damage() {
-        let qp = |body| decoded(Encoding::QuotedPrintable, body);
+        let qp = |body| decoded(TransferEncoding::QuotedPrintable, body);
         assert_eq!(qp("caf=C3=A9=\r\n!\r\n"), "café!\r\n");
         assert_eq!(qp("a  \r\nb \t\nc=  \r\nd"), "a\r\nb\ncd");
         assert_eq!(qp("1=2, =ZZ =4 =\r"), "1=2, =ZZ =4 ");
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn encodings_are_named_loosely() {
-        assert_eq!(Encoding::of(" BASE64 "), Encoding::Base64);
-        assert_eq!(Encoding::of("Quoted-Printable (as ever)"), Encoding::QuotedPrintable);
-        assert_eq!(Encoding::of("8bit"), Encoding::Identity);
-        assert_eq!(Encoding::of(""), Encoding::Identity);
+        assert_eq!(TransferEncoding::parse(" BASE64 "), TransferEncoding::Base64);
+        assert_eq!(TransferEncoding::parse("Quoted-Printable (as ever)"), TransferEncoding::QuotedPrintable);
+        assert_eq!(TransferEncoding::parse("8bit"), TransferEncoding::Identity);
+        assert_eq!(TransferEncoding::parse(""), TransferEncoding::Identity);
     }
 }

@@ -2,15 +2,16 @@
 
 use proptest::prelude::*;
 use tempmail_mime::{
-    Decoder, Encoding, Excerpt, Leaves, Structure, addresses, fields, html_to_text, shown, text,
+    Excerpt, Leaves, Structure, TransferDecoder, TransferEncoding, decode_header, header_fields,
+    html_to_text, parse_addresses, text,
 };
 
 /// All that readers of a message do with it.
 fn read(raw: &[u8]) {
-    let structure = Structure::of(raw);
-    for field in fields(&raw[structure.header.clone()]) {
-        shown(field.value);
-        addresses(field.value).for_each(|address| assert!(!address.to_string().is_empty()));
+    let structure = Structure::parse(raw);
+    for field in header_fields(&raw[structure.header.clone()]) {
+        decode_header(field.value);
+        parse_addresses(field.value).for_each(|address| assert!(!address.to_string().is_empty()));
     }
     assert!((1..=1_000).contains(&structure.leaves.len()));
     for leaf in &structure.leaves {
@@ -26,7 +27,7 @@ fn read(raw: &[u8]) {
     }
     structure.attachments(raw).iter().for_each(|attachment| {
         attachment.content_type_with_charset();
-        assert_eq!(text::line(&attachment.download_name()), attachment.download_name());
+        assert_eq!(text::single_line(&attachment.download_name()), attachment.download_name());
     });
 }
 
@@ -116,8 +117,8 @@ proptest! {
 
     #[test]
     fn pieces_decode_as_the_whole(pieces in prop::collection::vec(piece(), 0..40)) {
-        for encoding in [Encoding::Identity, Encoding::Base64, Encoding::QuotedPrintable] {
-            let mut decoder = Decoder::new(encoding);
+        for encoding in [TransferEncoding::Identity, TransferEncoding::Base64, TransferEncoding::QuotedPrintable] {
+            let mut decoder = TransferDecoder::new(encoding);
             let mut decoded = Vec::new();
             pieces.iter().for_each(|piece| decoder.push(piece, &mut decoded));
             decoder.finish(&mut decoded);
@@ -135,7 +136,7 @@ fn floods_come_to_an_end() {
         format!("{head}{}{}", unclosed.repeat(1_900), "--x\r\n".repeat(5_000_000)),
         format!("{head}{}", "--b\r\nContent-Type: text/plain; a*0=\"".repeat(100_000)),
     ] {
-        assert!(Leaves::of(raw.as_bytes()).count() <= 1_001);
+        assert!(Leaves::new(raw.as_bytes()).count() <= 1_001);
     }
     for flood in ["=?utf-8?q?x", "=?", "=?utf-8?q?a?= ", "=?utf-8?b?", "<", "(", "\"", "a<b>,", ":", ","] {
         read(format!("To: {}\r\n\r\n", flood.repeat((1 << 20) / flood.len())).as_bytes());

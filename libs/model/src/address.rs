@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub const LOCAL_PART_MAX: usize = 64;
 
 /// The pattern of a mailbox's local part, as published in `/v1/config`.
-pub const MAILBOX_LOCAL_PATTERN: &str = "^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$";
+pub const MAILBOX_LOCAL_PART_PATTERN: &str = "^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$";
 
 /// Why a text is no address that mail can go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +59,7 @@ impl RecipientAddress {
         }
         let at = text.len();
         text.push('@');
-        text.push_str(&normal_domain(domain)?);
+        text.push_str(&normalize_domain(domain)?);
         Ok(Self { text, at, non_ascii })
     }
 
@@ -145,9 +145,9 @@ impl MailboxAddress {
 
 /// What a reserved local part of a system domain is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reserved {
+pub enum Reservation {
     /// An ordinary local part.
-    No,
+    None,
     /// Nobody may have it: mail is refused.
     Refused,
     /// `postmaster` and `abuse`: mail is kept for the tenant `platform`.
@@ -203,11 +203,11 @@ impl ReservedLocalParts {
     }
 
     /// What the local part of an address is, by its part before the first `+`.
-    pub fn of(&self, base_local_part: &str) -> Reserved {
+    pub fn reservation_of(&self, base_local_part: &str) -> Reservation {
         match base_local_part {
-            "postmaster" | "abuse" => Reserved::Platform,
-            other if self.0.contains(other) => Reserved::Refused,
-            _ => Reserved::No,
+            "postmaster" | "abuse" => Reservation::Platform,
+            other if self.0.contains(other) => Reservation::Refused,
+            _ => Reservation::None,
         }
     }
 
@@ -224,7 +224,7 @@ impl ReservedLocalParts {
 /// # Errors
 /// [`AddressError::Malformed`] where it is no host name (RFC 1123, RFC 5891) of at most 253
 /// octets.
-pub fn normal_domain(domain: &str) -> Result<String, AddressError> {
+pub fn normalize_domain(domain: &str) -> Result<String, AddressError> {
     let domain = domain.strip_suffix('.').unwrap_or(domain);
     let ascii = Uts46::new()
         .to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify)
@@ -238,8 +238,9 @@ fn drop_source_route(path: &str) -> Result<&str, AddressError> {
         return Ok(path);
     }
     let (route, mailbox) = path.split_once(':').ok_or(AddressError::Malformed)?;
-    let well_formed =
-        route.split(',').all(|hop| hop.strip_prefix('@').is_some_and(|domain| normal_domain(domain).is_ok()));
+    let well_formed = route
+        .split(',')
+        .all(|hop| hop.strip_prefix('@').is_some_and(|domain| normalize_domain(domain).is_ok()));
     if well_formed { Ok(mailbox) } else { Err(AddressError::Malformed) }
 }
 
@@ -371,10 +372,11 @@ mod tests {
     #[test]
     fn reserved_names_are_found_before_the_tag() {
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
-        let of = |text: &str| reserved.of(RecipientAddress::parse(text).unwrap().base_local_part());
-        assert_eq!(of("Postmaster+x@b.example"), Reserved::Platform);
-        assert_eq!(of("ADMIN+x+y@b.example"), Reserved::Refused);
-        assert_eq!(of("administration@b.example"), Reserved::No);
+        let of =
+            |text: &str| reserved.reservation_of(RecipientAddress::parse(text).unwrap().base_local_part());
+        assert_eq!(of("Postmaster+x@b.example"), Reservation::Platform);
+        assert_eq!(of("ADMIN+x+y@b.example"), Reservation::Refused);
+        assert_eq!(of("administration@b.example"), Reservation::None);
     }
 
     proptest! {

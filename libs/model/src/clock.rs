@@ -27,24 +27,24 @@ impl SystemClock {
 
     /// The time of this machine alone, to measure the offset against.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-    pub fn local(&self) -> Timestamp {
+    pub fn local_now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        self.local() + SignedDuration::from_micros(self.offset_micros.load(Ordering::Relaxed))
+        self.local_now() + SignedDuration::from_micros(self.offset_micros.load(Ordering::Relaxed))
     }
 }
 
 /// A clock that runs with the system's and can be moved: for tests.
 #[derive(Debug, Clone, Default)]
-pub struct MovableClock {
+pub struct TestClock {
     system: Arc<SystemClock>,
 }
 
-impl MovableClock {
+impl TestClock {
     /// Moves the clock by `step` from where it stands.
     pub fn advance(&self, step: SignedDuration) {
         let micros = i64::try_from(step.as_micros()).unwrap_or(0);
@@ -52,7 +52,7 @@ impl MovableClock {
     }
 }
 
-impl Clock for MovableClock {
+impl Clock for TestClock {
     fn now(&self) -> Timestamp {
         self.system.now()
     }

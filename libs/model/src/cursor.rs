@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use uuid::Uuid;
 
 use crate::key::MasterKey;
-use crate::sealed::Sealer;
+use crate::sealer::Sealer;
 
 /// The one stream there is so far; part of the cursor so that more can follow.
 const STREAM: u16 = 0;

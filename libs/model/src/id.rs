@@ -5,7 +5,7 @@ use rand::Rng as _;
 use uuid::{Builder, Uuid};
 
 /// Owner of mail in shared inboxes.
-pub const SHARED: Uuid = Uuid::nil();
+pub const SHARED_OWNER: Uuid = Uuid::nil();
 
 /// The built-in tenant `platform`, which mail to `postmaster` and `abuse` is kept for.
 pub const PLATFORM_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);

@@ -20,13 +20,13 @@ pub enum KeyError {
     TooShort(String),
     /// Two secrets are the same.
     #[error("keys \"{0}\" and \"{1}\" are equal")]
-    Equal(String, String),
+    DuplicateSecret(String, String),
     /// Two keys of one ring have the same name.
     #[error("two keys are named \"{0}\"")]
-    SameName(String),
+    DuplicateName(String),
     /// A ring needs at least one key.
     #[error("no key is configured")]
-    None,
+    Empty,
 }
 
 impl MasterKey {
@@ -70,21 +70,21 @@ impl fmt::Debug for MasterKey {
 ///
 /// # Errors
 /// The first rule that is broken.
-pub fn check_rings(rings: &[&[MasterKey]]) -> Result<(), KeyError> {
+pub fn validate_rings(rings: &[&[MasterKey]]) -> Result<(), KeyError> {
     for ring in rings {
         if ring.is_empty() {
-            return Err(KeyError::None);
+            return Err(KeyError::Empty);
         }
         for (i, key) in ring.iter().enumerate() {
             if ring[..i].iter().any(|other| other.kid == key.kid) {
-                return Err(KeyError::SameName(key.kid.clone()));
+                return Err(KeyError::DuplicateName(key.kid.clone()));
             }
         }
     }
     let all: Vec<&MasterKey> = rings.iter().flat_map(|ring| ring.iter()).collect();
     for (i, key) in all.iter().enumerate() {
         if let Some(other) = all[..i].iter().find(|other| other.secret == key.secret) {
-            return Err(KeyError::Equal(other.kid.clone(), key.kid.clone()));
+            return Err(KeyError::DuplicateSecret(other.kid.clone(), key.kid.clone()));
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ pub mod message;
 pub mod network;
 pub mod password;
 pub mod retention;
-pub mod sealed;
+mod sealer;
 pub mod timestamp;
 pub mod token;
 pub mod trace;

@@ -9,13 +9,13 @@ pub const LONG_POLL_MAX: u32 = 50;
 /// Default `limit` of a long-poll.
 pub const LONG_POLL_LIMIT: u32 = 20;
 /// Most rows one long-poll request scans for its filters.
-pub const SCAN_MAX: i64 = 10_000;
+pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
 /// Messages and accounts a page.
 pub const PAGE_SIZE: i64 = 30;
 /// Open long-polls a token may have.
-pub const WAITS_PER_TOKEN: usize = 1;
+pub const LONG_POLLS_PER_TOKEN: usize = 1;
 /// Open long-polls one tenant may have on one address.
-pub const WAITS_PER_ADDRESS: usize = 10;
+pub const LONG_POLLS_PER_ADDRESS: usize = 10;
 /// Authenticated WebSockets a mailbox may have. Fixed by the interface: not a setting.
 pub const SOCKETS_PER_MAILBOX: usize = 3;
 

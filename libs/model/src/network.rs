@@ -57,7 +57,7 @@ pub fn is_public(address: IpAddr) -> bool {
 
 /// The address of IPv4 that an address of IPv6 leads to: of `::ffff:0:0/96`, of the well-known prefix
 /// of NAT64, and of 6to4.
-pub fn ipv4_inside(address: IpAddr) -> Option<Ipv4Addr> {
+pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let ipv4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_is_inside_is_known() {
-        let inside = |address: &str| ipv4_inside(address.parse().unwrap());
+        let inside = |address: &str| embedded_ipv4(address.parse().unwrap());
         for address in ["::ffff:10.1.2.3", "64:ff9b::a01:203", "2002:a01:203::1"] {
             assert_eq!(inside(address), Some([10, 1, 2, 3].into()), "{address}");
         }

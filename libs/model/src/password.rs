@@ -16,15 +16,15 @@ const HASH: usize = 32;
 /// A password that could not be hashed.
 #[derive(Debug, thiserror::Error)]
 #[error("a password can't be hashed: {0}")]
-pub struct HashError(String);
+pub struct PasswordHashError(String);
 
 /// Hashes one password at a time, over 19 MiB that it keeps.
 #[derive(Default)]
-pub struct Hasher {
+pub struct PasswordHasher {
     memory: Vec<Block>,
 }
 
-impl Hasher {
+impl PasswordHasher {
     /// One that has hashed nothing yet, and has no memory.
     pub const fn new() -> Self {
         Self { memory: Vec::new() }
@@ -34,9 +34,9 @@ impl Hasher {
     ///
     /// # Errors
     /// The operating system gives no randomness.
-    pub fn hash(&mut self, password: &[u8]) -> Result<String, HashError> {
+    pub fn hash(&mut self, password: &[u8]) -> Result<String, PasswordHashError> {
         let mut salt = [0; SALT];
-        rand::rngs::SysRng.try_fill_bytes(&mut salt).map_err(|error| HashError(error.to_string()))?;
+        rand::rngs::SysRng.try_fill_bytes(&mut salt).map_err(|error| PasswordHashError(error.to_string()))?;
         self.hash_with_salt(password, &salt)
     }
 
@@ -44,8 +44,8 @@ impl Hasher {
     ///
     /// # Errors
     /// The salt is too short or too long.
-    pub fn hash_with_salt(&mut self, password: &[u8], salt: &[u8]) -> Result<String, HashError> {
-        let wrong = |error: &dyn std::fmt::Display| HashError(error.to_string());
+    pub fn hash_with_salt(&mut self, password: &[u8], salt: &[u8]) -> Result<String, PasswordHashError> {
+        let wrong = |error: &dyn std::fmt::Display| PasswordHashError(error.to_string());
         let params = Params::new(MEMORY_KIB, PASSES, 1, Some(HASH)).map_err(|error| wrong(&error))?;
         let output = self.output(&params, Version::V0x13, password, salt).map_err(|error| wrong(&error))?;
         let hash = PasswordHash {
@@ -59,7 +59,7 @@ impl Hasher {
     }
 
     /// Whether a password has this PHC string; no for one of another algorithm.
-    pub fn matches(&mut self, password: &[u8], hash: &str) -> bool {
+    pub fn verify(&mut self, password: &[u8], hash: &str) -> bool {
         let Ok(hash) = PasswordHash::new(hash) else { return false };
         let (Ok(params), Some(salt), Some(expected)) = (Params::try_from(&hash), hash.salt, hash.hash) else {
             return false;
@@ -95,27 +95,27 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_the_algorithm() {
-        let mut hasher = Hasher::default();
+        let mut hasher = PasswordHasher::default();
         let hash = hasher.hash(b"pass123").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         let parsed = PasswordHash::new(&hash).unwrap();
         assert!(Argon2::default().verify_password(b"pass123", &parsed).is_ok());
-        assert!(hasher.matches(b"pass123", &hash) && !hasher.matches(b"pass124", &hash));
+        assert!(hasher.verify(b"pass123", &hash) && !hasher.verify(b"pass124", &hash));
         assert_ne!(hasher.hash(b"pass123").unwrap(), hash, "each has a salt of its own");
     }
 
     #[test]
     fn hashes_of_other_parameters_match_and_of_other_algorithms_do_not() {
         use argon2::PasswordHasher as _;
-        let mut hasher = Hasher::default();
+        let mut hasher = PasswordHasher::default();
         let other = |algorithm| {
             let argon2 = Argon2::new(algorithm, Version::V0x13, Params::new(64, 1, 2, None).unwrap());
             argon2.hash_password_with_salt(b"pass123", b"sixteen octets!!").unwrap().to_string()
         };
-        assert!(hasher.matches(b"pass123", &other(Algorithm::Argon2id)));
-        assert!(!hasher.matches(b"pass123", &other(Algorithm::Argon2i)));
+        assert!(hasher.verify(b"pass123", &other(Algorithm::Argon2id)));
+        assert!(!hasher.verify(b"pass123", &other(Algorithm::Argon2i)));
         for nothing in ["", "pass123", "$argon2id$v=19$m=19456,t=2,p=1$"] {
-            assert!(!hasher.matches(b"pass123", nothing));
+            assert!(!hasher.verify(b"pass123", nothing));
         }
     }
 }

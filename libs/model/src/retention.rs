@@ -43,14 +43,14 @@ impl RetentionClass {
 /// A number of hours that is no retention class.
 #[derive(Debug, thiserror::Error)]
 #[error("retention must be 1, 6, 24, 72, 168 or 720 hours, not {0}")]
-pub struct UnknownRetention(i16);
+pub struct InvalidRetention(i16);
 
 impl TryFrom<i16> for RetentionClass {
-    type Error = UnknownRetention;
+    type Error = InvalidRetention;
 
-    fn try_from(hours: i16) -> Result<Self, UnknownRetention> {
+    fn try_from(hours: i16) -> Result<Self, InvalidRetention> {
         let class = Self(hours);
-        if Self::ALL.contains(&class) { Ok(class) } else { Err(UnknownRetention(hours)) }
+        if Self::ALL.contains(&class) { Ok(class) } else { Err(InvalidRetention(hours)) }
     }
 }
 

@@ -91,7 +91,7 @@ pub struct TokenHash([u8; 32]);
 impl TokenHash {
     /// Hashes what a client presented; `None` where it has not the form of a token of `kind`
     /// (right prefix, 64 lower-case hex digits).
-    pub fn of_presented(kind: TokenKind, presented: &str) -> Option<Self> {
+    pub fn from_presented(kind: TokenKind, presented: &str) -> Option<Self> {
         let digits = presented.strip_prefix(kind.prefix())?;
         let well_formed =
             digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -118,15 +118,15 @@ mod tests {
     fn a_presented_token_hashes_as_stored() {
         let token = PlainToken::generate(TokenKind::Live).unwrap();
         assert_eq!(token.expose().len(), 72);
-        assert_eq!(TokenHash::of_presented(TokenKind::Live, token.expose()), Some(token.hash()));
-        assert_eq!(TokenHash::of_presented(TokenKind::Pro, token.expose()), None);
+        assert_eq!(TokenHash::from_presented(TokenKind::Live, token.expose()), Some(token.hash()));
+        assert_eq!(TokenHash::from_presented(TokenKind::Pro, token.expose()), None);
         assert_eq!(format!("{token:?} {:?}", token.hash()), "PlainToken(…) TokenHash(…)");
     }
 
     #[test]
     fn upper_case_or_short_is_no_token() {
         let upper = format!("tm_live_{}", "A".repeat(64));
-        assert_eq!(TokenHash::of_presented(TokenKind::Live, &upper), None);
-        assert_eq!(TokenHash::of_presented(TokenKind::Live, "tm_live_00"), None);
+        assert_eq!(TokenHash::from_presented(TokenKind::Live, &upper), None);
+        assert_eq!(TokenHash::from_presented(TokenKind::Live, "tm_live_00"), None);
     }
 }

@@ -16,18 +16,18 @@ const TOKEN_OCTETS: usize = 16;
 
 /// Makes verify tokens. `Debug` shows no key.
 #[derive(Clone)]
-pub struct VerifyTokens {
+pub struct VerifyTokenKey {
     key: hmac::Key,
 }
 
-impl VerifyTokens {
+impl VerifyTokenKey {
     /// Under a key derived from the first of `secrets.keys`.
     pub fn new(master: &MasterKey) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, &master.derive("domain-verify")) }
     }
 
     /// The token of a tenant's domain (A-labels): 32 lower-case hex digits.
-    pub fn of(&self, tenant: Uuid, domain: &str) -> String {
+    pub fn token_for(&self, tenant: Uuid, domain: &str) -> String {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(tenant.as_bytes());
         context.update(domain.as_bytes());
@@ -36,9 +36,9 @@ impl VerifyTokens {
     }
 }
 
-impl fmt::Debug for VerifyTokens {
+impl fmt::Debug for VerifyTokenKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("VerifyTokens(…)")
+        f.write_str("VerifyTokenKey(…)")
     }
 }
 
@@ -59,15 +59,19 @@ mod tests {
     #[test]
     fn a_token_is_of_one_tenant_and_one_domain() {
         let master = MasterKey::new("a", &[7; 32]).unwrap();
-        let tokens = VerifyTokens::new(&master);
+        let key = VerifyTokenKey::new(&master);
         let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let token = tokens.of(one, "ships.example");
-        assert_eq!(token, VerifyTokens::new(&master).of(one, "ships.example"), "made again, it is the same");
-        assert_ne!(token, tokens.of(two, "ships.example"));
-        assert_ne!(token, tokens.of(one, "boats.example"));
+        let token = key.token_for(one, "ships.example");
+        assert_eq!(
+            token,
+            VerifyTokenKey::new(&master).token_for(one, "ships.example"),
+            "made again, it is the same"
+        );
+        assert_ne!(token, key.token_for(two, "ships.example"));
+        assert_ne!(token, key.token_for(one, "boats.example"));
         assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)));
         assert_eq!(txt_host("ships.example"), "_tempmail.ships.example");
         assert_eq!(txt_value("ab"), "tempmail-verify=ab");
-        assert!(!format!("{tokens:?}").contains('7'));
+        assert!(!format!("{key:?}").contains('7'));
     }
 }

@@ -10,26 +10,26 @@ use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
-use crate::config::Admin as Settings;
+use crate::config;
 use crate::readiness::Readiness;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
 /// The admin server, bound and not yet answering.
 #[derive(Debug)]
-pub struct Admin {
+pub struct AdminServer {
     listener: TcpListener,
     readiness: Readiness,
     metrics: PrometheusHandle,
 }
 
-impl Admin {
+impl AdminServer {
     /// Listens on `admin.listen`.
     ///
     /// # Errors
     /// The address can't be listened on.
     pub async fn bind(
-        settings: &Settings,
+        settings: &config::Admin,
         readiness: Readiness,
         metrics: PrometheusHandle,
     ) -> anyhow::Result<Self> {
@@ -53,7 +53,7 @@ impl Admin {
     /// The listener failed.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, readiness, metrics } = self;
-        let upkeep = telemetry::upkeep(metrics.clone(), shutdown.stop.clone());
+        let upkeep = telemetry::run_upkeep(metrics.clone(), shutdown.stop.clone());
         let drain = shutdown.drain.clone();
         let ready = move || {
             let answer = readyz(&readiness, drain.is_cancelled());
@@ -100,18 +100,20 @@ mod tests {
     #[tokio::test]
     async fn tells_what_is_missing_and_stops() {
         let readiness = Readiness::default();
-        let settings = Settings { listen: ([127, 0, 0, 1], 0).into() };
-        let admin = Admin::bind(&settings, readiness.clone(), telemetry::metrics().unwrap()).await.unwrap();
+        let settings = config::Admin { listen: ([127, 0, 0, 1], 0).into() };
+        let admin = AdminServer::bind(&settings, readiness.clone(), telemetry::metrics_handle().unwrap())
+            .await
+            .unwrap();
         let address = admin.local_addr().unwrap();
         let shutdown = Shutdown::new();
         let running = tokio::spawn(admin.run(shutdown.clone()));
 
         assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
         assert!(get(address, "/readyz").await.ends_with("ok\n"));
-        readiness.missing("postgres", "no answer");
+        readiness.set_not_ready("postgres", "no answer");
         let answer = get(address, "/readyz").await;
         assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("postgres: no answer\n"), "{answer}");
-        readiness.ready("postgres");
+        readiness.set_ready("postgres");
         metrics::counter!("admin_test_total").increment(1);
         assert!(get(address, "/metrics").await.contains("admin_test_total 1"));
         shutdown.drain.cancel();

@@ -1,6 +1,6 @@
 //! The installation's keys, checked. None has a default.
 
-use tempmail_model::key::{MasterKey, check_rings};
+use tempmail_model::key::{MasterKey, validate_rings};
 
 use crate::config::{Config, KeyRing};
 
@@ -22,7 +22,7 @@ impl Keys {
     /// A ring is empty, a secret is shorter than 32 octets, or two of them are equal.
     pub fn from_config(config: &Config) -> Result<Self, KeyError> {
         let keys = Self { jwt: ring(&config.jwt)?, secrets: ring(&config.secrets)? };
-        check_rings(&[&keys.jwt, &keys.secrets])?;
+        validate_rings(&[&keys.jwt, &keys.secrets])?;
         Ok(keys)
     }
 
@@ -30,9 +30,9 @@ impl Keys {
     ///
     /// # Errors
     /// As [`from_config`](Self::from_config).
-    pub fn of_secrets(config: &Config) -> Result<Vec<MasterKey>, KeyError> {
+    pub fn secrets_from_config(config: &Config) -> Result<Vec<MasterKey>, KeyError> {
         let keys = ring(&config.secrets)?;
-        check_rings(&[&keys])?;
+        validate_rings(&[&keys])?;
         Ok(keys)
     }
 }
@@ -57,8 +57,8 @@ mod tests {
     fn missing_short_or_equal_keys_are_refused() {
         let (one, two) = ("1".repeat(32), "2".repeat(32));
         assert!(Keys::from_config(&config(&one, &two)).is_ok());
-        assert!(matches!(Keys::from_config(&Config::default()), Err(KeyError::None)));
-        assert!(matches!(Keys::from_config(&config(&one, &one)), Err(KeyError::Equal(..))));
+        assert!(matches!(Keys::from_config(&Config::default()), Err(KeyError::Empty)));
+        assert!(matches!(Keys::from_config(&config(&one, &one)), Err(KeyError::DuplicateSecret(..))));
         assert!(matches!(Keys::from_config(&config(&one, &one[1..])), Err(KeyError::TooShort(_))));
     }
 }

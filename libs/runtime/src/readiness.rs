@@ -11,12 +11,12 @@ pub struct Readiness {
 
 impl Readiness {
     /// Says that `component` is not there, and why, in words without personal data.
-    pub fn missing(&self, component: &'static str, why: impl Into<String>) {
+    pub fn set_not_ready(&self, component: &'static str, why: impl Into<String>) {
         self.lock().insert(component, why.into());
     }
 
     /// Says that `component` is there.
-    pub fn ready(&self, component: &'static str) {
+    pub fn set_ready(&self, component: &'static str) {
         self.lock().remove(component);
     }
 
@@ -39,10 +39,10 @@ mod tests {
     fn reports_what_is_missing_until_it_is_there() {
         let readiness = Readiness::default();
         let other = readiness.clone();
-        other.missing("postgres", "no connection yet");
-        other.missing("postgres", "refused");
+        other.set_not_ready("postgres", "no connection yet");
+        other.set_not_ready("postgres", "refused");
         assert_eq!(readiness.report(), [("postgres", "refused".to_owned())]);
-        readiness.ready("postgres");
+        readiness.set_ready("postgres");
         assert!(other.report().is_empty());
     }
 }

@@ -46,7 +46,7 @@ pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Another recorder is installed.
-pub fn metrics() -> anyhow::Result<PrometheusHandle> {
+pub fn metrics_handle() -> anyhow::Result<PrometheusHandle> {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     if let Some(handle) = HANDLE.get() {
         return Ok(handle.clone());
@@ -61,7 +61,7 @@ pub fn metrics() -> anyhow::Result<PrometheusHandle> {
 }
 
 /// Keeps the memory of histograms bounded until `stop`.
-pub async fn upkeep(handle: PrometheusHandle, stop: CancellationToken) {
+pub async fn run_upkeep(handle: PrometheusHandle, stop: CancellationToken) {
     let mut period = tokio::time::interval(UPKEEP_PERIOD);
     while stop.run_until_cancelled(period.tick()).await.is_some() {
         handle.run_upkeep();

@@ -1,6 +1,6 @@
 //! The names that a custom domain may have.
 
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_model::verify_token::txt_host;
 
 /// Octets of a domain name at most.
@@ -22,7 +22,7 @@ pub enum NameError {
 /// # Errors
 /// [`NameError`].
 pub fn custom_domain_name(text: &str) -> Result<String, NameError> {
-    let name = normal_domain(text).map_err(|_malformed| NameError::NotAHostName)?;
+    let name = normalize_domain(text).map_err(|_malformed| NameError::NotAHostName)?;
     let Some((_, last)) = name.rsplit_once('.') else { return Err(NameError::NotAHostName) };
     // No top-level domain is a number: a name that ends in one is an IP address, or may be read as one.
     if last.bytes().all(|b| b.is_ascii_digit()) || txt_host(&name).len() > NAME_MAX {

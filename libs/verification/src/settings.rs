@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::Config;
 
 /// The part of the configuration for custom domains.
@@ -22,7 +22,8 @@ pub struct DomainSettings {
 impl DomainSettings {
     /// From the configuration.
     pub fn new(config: &Config) -> Self {
-        let mx_host = normal_domain(&config.smtp.hostname).unwrap_or_else(|_| config.smtp.hostname.clone());
+        let mx_host =
+            normalize_domain(&config.smtp.hostname).unwrap_or_else(|_| config.smtp.hostname.clone());
         let installation_names = [Some(mx_host.clone()), host_name(&config.http.base_url)];
         Self {
             installation_names: installation_names.into_iter().flatten().collect(),
@@ -37,7 +38,7 @@ impl DomainSettings {
 fn host_name(origin: &str) -> Option<String> {
     let (_, authority) = origin.split_once("://")?;
     let host = if authority.starts_with('[') { return None } else { authority.split(':').next()? };
-    if host.parse::<IpAddr>().is_ok() { None } else { normal_domain(host).ok() }
+    if host.parse::<IpAddr>().is_ok() { None } else { normalize_domain(host).ok() }
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(super) async fn prepare(
             let size = shared_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
             Some(NewMessage {
                 id: new_id(now),
-                reserved: reserved.of(address.base_local_part()),
+                reserved: reserved.reservation_of(address.base_local_part()),
                 size: i32::try_from(size).ok()?,
                 address,
             })

@@ -1,6 +1,6 @@
 //! From what is known of a recipient to yes or no. Says what `accept_mail` would say now.
 
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_store::{RecipientMailbox, RecipientStatus};
 
 use crate::smtp::RecipientRefusal;
@@ -40,7 +40,7 @@ impl Room {
 /// Judges a recipient by what the store knows of it.
 pub fn judge(
     address: &RecipientAddress,
-    reserved: Reserved,
+    reserved: Reservation,
     facts: RecipientStatus,
     size: u64,
 ) -> Result<Accepting, RecipientRefusal> {
@@ -57,9 +57,9 @@ pub fn judge(
         }
         RecipientMailbox::Absent if !system => Accepting { shared: false, room: Room::NoMailbox },
         RecipientMailbox::Absent => match reserved {
-            Reserved::Platform => Accepting { shared: false, room: Room::NoMailbox },
-            Reserved::No if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
-            Reserved::No | Reserved::Refused => return Err(RecipientRefusal::Unknown),
+            Reservation::Platform => Accepting { shared: false, room: Room::NoMailbox },
+            Reservation::None if shared_inboxes => Accepting { shared: true, room: Room::NoMailbox },
+            Reservation::None | Reservation::Refused => return Err(RecipientRefusal::Unknown),
         },
     };
     if suspended {
@@ -104,27 +104,40 @@ mod tests {
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, facts, size, expected) in [
-            (&plain, Reserved::No, RecipientStatus::NotServed, 0, Err(NotOurs)),
-            (&plain, Reserved::No, SYSTEM, 1, Ok(shared)),
-            (&plain, Reserved::Refused, SYSTEM, 0, Err(Unknown)),
-            (&plain, Reserved::Platform, SYSTEM, 0, Ok(own)),
-            (&plain, Reserved::Platform, closed, 0, Ok(own)),
-            (&plain, Reserved::No, closed, 0, Err(Unknown)),
-            (&plain, Reserved::No, held, 0, Err(Unknown)),
-            (&umlaut, Reserved::No, SYSTEM, 0, Err(NonAscii)),
-            (&umlaut, Reserved::No, custom, 0, Ok(own)),
-            (&plain, Reserved::Refused, custom, 0, Ok(own)),
-            (&plain, Reserved::No, suspended, 0, Err(Suspended)),
-            (&plain, Reserved::No, mailbox(None), 0, Ok(Accepting { shared: false, room: Room::NotAsked })),
+            (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotOurs)),
+            (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
+            (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
+            (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
+            (&plain, Reservation::Platform, closed, 0, Ok(own)),
+            (&plain, Reservation::None, closed, 0, Err(Unknown)),
+            (&plain, Reservation::None, held, 0, Err(Unknown)),
+            (&umlaut, Reservation::None, SYSTEM, 0, Err(NonAscii)),
+            (&umlaut, Reservation::None, custom, 0, Ok(own)),
+            (&plain, Reservation::Refused, custom, 0, Ok(own)),
+            (&plain, Reservation::None, suspended, 0, Err(Suspended)),
             (
                 &plain,
-                Reserved::No,
+                Reservation::None,
+                mailbox(None),
+                0,
+                Ok(Accepting { shared: false, room: Room::NotAsked }),
+            ),
+            (
+                &plain,
+                Reservation::None,
+                mailbox(None),
+                0,
+                Ok(Accepting { shared: false, room: Room::NotAsked }),
+            ),
+            (
+                &plain,
+                Reservation::None,
                 mailbox(Some(5)),
                 5,
                 Ok(Accepting { shared: false, room: Room::Octets(5) }),
             ),
-            (&plain, Reserved::No, mailbox(Some(5)), 6, Err(MailboxFull)),
-            (&plain, Reserved::No, mailbox(Some(-1)), 1, Err(MailboxFull)),
+            (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
+            (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
         ] {
             assert_eq!(
                 judge(address, reserved, facts, size),

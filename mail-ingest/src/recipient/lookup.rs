@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock;
 use tempmail_store::{RecipientQuery, RecipientReader, RecipientStatus, Store};
 use tokio::sync::{mpsc, oneshot};
@@ -50,10 +50,10 @@ impl Lookup {
     }
 
     async fn answer(&mut self, questions: Vec<Question>) {
-        let reserved: Vec<Reserved> = questions
+        let reserved: Vec<Reservation> = questions
             .iter()
             .flat_map(|question| &question.addresses)
-            .map(|address| self.reserved.of(address.base_local_part()))
+            .map(|address| self.reserved.reservation_of(address.base_local_part()))
             .collect();
         let queries: Vec<RecipientQuery<'_>> = questions
             .iter()

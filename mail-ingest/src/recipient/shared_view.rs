@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock;
 use tempmail_store::{Store, StoreError};
 
@@ -48,7 +48,7 @@ impl SharedView {
             view.looked.elapsed() < FRESH
                 && !address.has_non_ascii_local_part()
                 && view.domains.contains(address.domain())
-                && reserved.of(address.base_local_part()) == Reserved::No
+                && reserved.reservation_of(address.base_local_part()) == Reservation::None
                 && !view.mailboxes.contains(&view.hash(address.base_local_part(), address.domain()))
         })
     }

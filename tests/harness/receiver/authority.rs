@@ -42,14 +42,14 @@ impl Identity {
     ///
     /// # Panics
     /// One of them is neither.
-    pub fn of(names: &[&str]) -> Self {
+    pub fn issued_for(names: &[&str]) -> Self {
         Self::made(names, |_| {})
     }
 
     /// One that was good long ago.
     ///
     /// # Panics
-    /// As [`of`](Self::of).
+    /// As [`issued_for`](Self::issued_for).
     pub fn expired(names: &[&str]) -> Self {
         Self::made(names, |params| {
             params.not_before = date_time_ymd(2001, 1, 1);
@@ -60,7 +60,7 @@ impl Identity {
     /// One that no authority has signed.
     ///
     /// # Panics
-    /// As [`of`](Self::of).
+    /// As [`issued_for`](Self::issued_for).
     pub fn self_signed(names: &[&str]) -> Self {
         let made = rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be made");
         Self { certificate: made.cert.der().clone(), key: key_of(&made.signing_key) }

@@ -43,10 +43,10 @@ impl TlsListener {
             let mut silent = Vec::new();
             while let Ok((stream, client)) = listener.accept().await {
                 match on_connection() {
-                    Reaction::Reset => drop(stream.set_zero_linger()),
-                    Reaction::Silent => silent.push(stream),
-                    Reaction::Plain => drop(tokio::spawn(say(stream, PLAIN.to_owned()))),
-                    Reaction::Raw(octets) => {
+                    Reaction::ResetConnection => drop(stream.set_zero_linger()),
+                    Reaction::SilentConnection => silent.push(stream),
+                    Reaction::PlainHttp => drop(tokio::spawn(say(stream, PLAIN.to_owned()))),
+                    Reaction::RawBytes(octets) => {
                         let acceptor = acceptor.clone();
                         tokio::spawn(async move {
                             if let Ok(stream) = acceptor.accept(stream).await {

@@ -14,20 +14,20 @@ async fn a_publish_that_is_lost_harms_no_other() {
     let (one, two) = (connect(&proxy.url()).await, connect(&redis.url()).await);
     let mut hints = two.subscribe();
     // Those of arrivals: probes are shorter.
-    proxy.lose_publishes(3, 128);
+    proxy.drop_publishes(3, 128);
     let mut heard = Vec::new();
     for seq in 1..=60 {
-        let known = heard.len() + proxy.lost();
+        let known = heard.len() + proxy.dropped_publishes();
         one.publish(vec![arrival(seq)]);
         eventually("it is heard of or lost", || {
             heard.extend(std::iter::from_fn(|| hints.try_recv().ok()).flat_map(|batch| batch.to_vec()));
-            std::future::ready((heard.len() + proxy.lost() > known).then_some(()))
+            std::future::ready((heard.len() + proxy.dropped_publishes() > known).then_some(()))
         })
         .await;
     }
     let seqs: HashSet<i64> = heard.iter().map(|arrival| arrival.seq).collect();
-    assert_eq!((proxy.lost(), heard.len(), seqs.len()), (20, 40, 40));
-    assert!(one.is_well(), "the probe comes back");
+    assert_eq!((proxy.dropped_publishes(), heard.len(), seqs.len()), (20, 40, 40));
+    assert!(one.is_connected(), "the probe comes back");
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn garbage_on_the_channel_is_dropped() {
     let redis = RedisServer::new();
     let (one, two) = (connect(&redis.url()).await, connect(&redis.url()).await);
     let mut hints = two.subscribe();
-    let channels: Vec<String> = redis.ask(&["PUBSUB", "CHANNELS"]);
+    let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
     assert_eq!(channels.len(), 1, "one channel for all");
     let mut connection = redis.connection();
     for _ in 0..500 {
@@ -47,5 +47,5 @@ async fn garbage_on_the_channel_is_dropped() {
     let wanted = arrival(7);
     one.publish(vec![wanted]);
     assert_eq!(receive(&mut hints, 1).await, [wanted]);
-    assert!(one.is_well() && two.is_well());
+    assert!(one.is_connected() && two.is_connected());
 }

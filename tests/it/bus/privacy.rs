@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tempmail_bus::{RateKey, SlotKey};
+use tempmail_bus::{PermitKey, RateKey};
 
 use super::*;
 
@@ -13,20 +13,20 @@ async fn redis_holds_ids_and_digests_and_nothing_for_ever() {
     let redis = RedisServer::new();
     let (one, two) = (connect(&redis.url()).await, connect(&redis.url()).await);
     let mut hints = two.subscribe();
-    let key = RateKey::of(&[CANARY.as_bytes()]);
+    let key = RateKey::from_parts(&[CANARY.as_bytes()]);
     let rate = RateLimit::new("requests", 10, Duration::from_secs(3600));
     let failures = FailureLimit::new("sign-in", 10, Duration::from_secs(3600));
     let tenant = Uuid::new_v4();
     let _held = [
-        one.take(SlotKey::AddressWaits { tenant, address: key.as_uuid() }, 1).await.unwrap(),
-        one.take(SlotKey::TokenWaits(tenant), 1).await.unwrap(),
+        one.acquire(PermitKey::AddressWaits { tenant, address: key.as_uuid() }, 1).await.unwrap(),
+        one.acquire(PermitKey::TokenWaits(tenant), 1).await.unwrap(),
     ];
-    assert!(one.count(&rate, key).await.allowed);
-    let _failed = one.attempt(&failures, key).await.unwrap();
+    assert!(one.check_rate(&rate, key).await.allowed);
+    let _failed = one.begin_attempt(&failures, key).await.unwrap();
     one.publish(vec![arrival(1)]);
     receive(&mut hints, 1).await;
 
-    let mut keys: Vec<String> = redis.ask(&["KEYS", "*"]);
+    let mut keys: Vec<String> = redis.query(&["KEYS", "*"]);
     keys.sort();
     let (digest, tenant) = (key.as_uuid().simple(), tenant.simple());
     assert_eq!(
@@ -40,11 +40,11 @@ async fn redis_holds_ids_and_digests_and_nothing_for_ever() {
         ]
     );
     for key in &keys {
-        let left: i64 = redis.ask(&["PTTL", key]);
+        let left: i64 = redis.query(&["PTTL", key]);
         assert!(left > 0, "{key} expires");
-        let value: Vec<String> = match redis.ask::<String>(&["TYPE", key]).as_str() {
-            "zset" => redis.ask(&["ZRANGE", key, "0", "-1"]),
-            _ => vec![redis.ask(&["GET", key])],
+        let value: Vec<String> = match redis.query::<String>(&["TYPE", key]).as_str() {
+            "zset" => redis.query(&["ZRANGE", key, "0", "-1"]),
+            _ => vec![redis.query(&["GET", key])],
         };
         for value in value {
             assert!(value.chars().all(|c| c.is_ascii_hexdigit() || c == ':'), "{key}: {value}");
@@ -57,19 +57,19 @@ async fn installations_that_share_a_redis_know_nothing_of_each_other() {
     let redis = RedisServer::new();
     let (ours, also_ours) = (connect(&redis.url()).await, connect(&redis.url()).await);
     let id = Uuid::new_v4();
-    let theirs = OverRedis::connect(&redis.url(), id).await.unwrap();
-    let also_theirs = OverRedis::connect(&redis.url(), id).await.unwrap();
-    is_well(&theirs).await;
-    is_well(&also_theirs).await;
-    let place = SlotKey::TokenWaits(Uuid::new_v4());
-    let _ours = ours.take(place, 1).await.unwrap();
-    assert!(theirs.take(place, 1).await.is_some());
-    let key = RateKey::of(&[CANARY.as_bytes()]);
+    let theirs = RedisBus::connect(&redis.url(), id).await.unwrap();
+    let also_theirs = RedisBus::connect(&redis.url(), id).await.unwrap();
+    is_connected(&theirs).await;
+    is_connected(&also_theirs).await;
+    let place = PermitKey::TokenWaits(Uuid::new_v4());
+    let _ours = ours.acquire(place, 1).await.unwrap();
+    assert!(theirs.acquire(place, 1).await.is_some());
+    let key = RateKey::from_parts(&[CANARY.as_bytes()]);
     for bus in [&*ours, &theirs] {
         let rate = RateLimit::new("requests", 1, Duration::from_secs(3600));
-        assert!(bus.count(&rate, key).await.allowed);
+        assert!(bus.check_rate(&rate, key).await.allowed);
         let failures = FailureLimit::new("sign-in", 1, Duration::from_secs(3600));
-        assert!(bus.attempt(&failures, key).await.is_ok());
+        assert!(bus.begin_attempt(&failures, key).await.is_ok());
     }
     let (mut our_hints, mut their_hints) = (also_ours.subscribe(), also_theirs.subscribe());
     hears(&mut our_hints, &*ours).await;
@@ -88,26 +88,26 @@ fn documented_user() -> Vec<&'static str> {
 #[tokio::test]
 async fn the_documented_rights_are_enough() {
     let redis = RedisServer::new();
-    let _: String = redis.ask(&documented_user());
+    let _: String = redis.query(&documented_user());
     let url = redis.url().replace("redis://", "redis://tempmail:password@");
     let (one, two) = (connect(&url).await, connect(&url).await);
     let mut hints = two.subscribe();
-    let place = SlotKey::TokenWaits(Uuid::new_v4());
-    let held = one.take(place, 1).await.unwrap();
-    assert!(two.take(place, 1).await.is_none());
-    held.give_back().await;
-    let key = RateKey::of(&[CANARY.as_bytes()]);
+    let place = PermitKey::TokenWaits(Uuid::new_v4());
+    let held = one.acquire(place, 1).await.unwrap();
+    assert!(two.acquire(place, 1).await.is_none());
+    held.release().await;
+    let key = RateKey::from_parts(&[CANARY.as_bytes()]);
     let rate = RateLimit::new("requests", 10, Duration::from_secs(3600));
-    assert!(one.count(&rate, key).await.allowed);
+    assert!(one.check_rate(&rate, key).await.allowed);
     let failures = FailureLimit::new("sign-in", 2, Duration::from_secs(3600));
-    let first = one.attempt(&failures, key).await.unwrap();
-    let second = one.attempt(&failures, key).await.unwrap();
-    assert!(one.attempt(&failures, key).await.is_err());
-    first.succeeded().await;
-    second.succeeded().await;
+    let first = one.begin_attempt(&failures, key).await.unwrap();
+    let second = one.begin_attempt(&failures, key).await.unwrap();
+    assert!(one.begin_attempt(&failures, key).await.is_err());
+    first.record_success().await;
+    second.record_success().await;
     one.publish(vec![arrival(1)]);
     receive(&mut hints, 1).await;
-    assert!(one.is_well() && two.is_well());
-    let refused: Vec<Vec<redis::Value>> = redis.ask(&["ACL", "LOG"]);
+    assert!(one.is_connected() && two.is_connected());
+    let refused: Vec<Vec<redis::Value>> = redis.query(&["ACL", "LOG"]);
     assert!(refused.is_empty(), "{refused:?}");
 }

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 use tempmail_tests::binary::Installation;
-use tempmail_tests::{Binary, Ended, RedisServer};
+use tempmail_tests::{Binary, CommandOutput, RedisServer};
 
 use super::*;
 
@@ -10,7 +10,7 @@ const PASSWORD: &str = "hush";
 
 /// Lets only those in who know the password.
 fn lock(redis: &RedisServer) {
-    let _: String = redis.ask(&["CONFIG", "SET", "requirepass", PASSWORD]);
+    let _: String = redis.query(&["CONFIG", "SET", "requirepass", PASSWORD]);
 }
 
 async fn degraded(installation: &Installation, expected: &str) {
@@ -49,7 +49,7 @@ async fn up_shares_a_redis_outlives_it_and_leaves_it() {
     up.signal(Signal::SIGTERM);
     assert!(tokio::task::block_in_place(|| up.wait()).success(), "{}", up.output());
     assert!(keys().is_empty(), "its places are free");
-    let log = up.logged();
+    let log = up.stderr();
     for (line, times) in [("Redis is well", 2), ("Redis is away", 1)] {
         assert_eq!(log.matches(line).count(), times, "{line}: {log}");
     }
@@ -65,8 +65,8 @@ async fn a_wrong_url_stops_the_start_with_one_sentence() {
         ] {
             let environment =
                 [("TEMPMAIL_POSTGRES__URL", "postgres://nowhere/x"), ("TEMPMAIL_REDIS__URL", url)];
-            let refused = Ended::run(&[role], &environment).await;
-            assert!(refused.refusal().starts_with(sentence), "{}", refused.stderr);
+            let refused = CommandOutput::run(&[role], &environment).await;
+            assert!(refused.failure().starts_with(sentence), "{}", refused.stderr);
             assert!(!refused.stderr.contains(PASSWORD), "{}", refused.stderr);
         }
     }

@@ -60,7 +60,7 @@ async fn a_token_past_its_time_is_session_expired() {
     let app = App::start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     for (kind, token) in [(TokenKind::Pro, &caller.pro), (TokenKind::Live, &caller.live)] {
-        let hash = TokenHash::of_presented(kind, token).unwrap();
+        let hash = TokenHash::from_presented(kind, token).unwrap();
         sqlx::query("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1")
             .bind(hash.as_bytes().as_slice())
             .execute(&app.pool)

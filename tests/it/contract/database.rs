@@ -2,7 +2,7 @@
 
 use tempmail_tests::App;
 use tempmail_tests::contract::operations;
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 
 use super::{Caller, made_up, whole};
 
@@ -21,7 +21,7 @@ async fn every_one_fails(app: &App, caller: &Caller, status: u16, code: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_postgres_everything_is_unavailable_for_a_moment() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let caller = Caller::of(&app, &app.tenant).await;
     proxy.cut();
@@ -38,7 +38,7 @@ async fn a_broken_database_is_our_own_fault_and_nothing_of_it_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_always_the_same_needs_no_postgres() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
     for operation in operations().iter().filter(|operation| !operation.fails_with("unavailable")) {

@@ -73,7 +73,7 @@ async fn nothing_is_found() {
     let finished = tokio::task::spawn_blocking(move || run.status().expect("Schemathesis starts"));
     let status: ExitStatus = finished.await.unwrap();
     more.abort();
-    let log = server.logged();
+    let log = server.stderr();
     assert!(!log.contains("panicked") && !log.contains("ERROR"), "{log}");
     assert!(status.success(), "{log}");
 }

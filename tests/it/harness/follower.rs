@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{Follower, Way};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -31,7 +31,7 @@ async fn listen() -> (TcpListener, SocketAddr) {
 
 /// Takes a connection and reads the head of its request.
 async fn request(listener: &TcpListener) -> (TcpStream, String) {
-    let (mut stream, _) = in_time("a request", listener.accept()).await.unwrap();
+    let (mut stream, _) = within_deadline("a request", listener.accept()).await.unwrap();
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.unwrap());
@@ -115,7 +115,7 @@ async fn a_long_poll_takes_its_place_from_a_stream_and_follows_it() {
 
 /// Takes an upgrade and the message that authenticates.
 async fn authenticated(listener: &TcpListener) -> WebSocketStream<TcpStream> {
-    let (stream, _) = in_time("an upgrade", listener.accept()).await.unwrap();
+    let (stream, _) = within_deadline("an upgrade", listener.accept()).await.unwrap();
     let mut socket = accept_async(stream).await.unwrap();
     let auth = socket.next().await.unwrap().unwrap().into_text().unwrap();
     assert_eq!(auth.as_str(), json!({"type": "auth", "token": "jwt"}).to_string());
@@ -164,7 +164,7 @@ async fn a_follower_that_is_sent_elsewhere_leaves_at_once() {
     let follower = Follower::start_at(at_first, "secret", Way::Me, Some("zero"));
     let (mut stream, _) = request(&first).await;
     follower.switch_to(at_second);
-    let read = in_time("the end of the first connection", async { stream.read(&mut [0; 1]).await });
+    let read = within_deadline("the end of the first connection", async { stream.read(&mut [0; 1]).await });
     assert_eq!(read.await.unwrap(), 0, "it is closed");
     let (stream, head) = request(&second).await;
     assert!(head.contains("since=zero "), "{head}");

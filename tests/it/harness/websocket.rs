@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tempmail_tests::WebSocket;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::websocket::Frame;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -30,7 +30,7 @@ async fn serve<F: Future<Output = ()> + Send>(
 }
 
 async fn received(server: &mut Server) -> Option<Message> {
-    in_time("something from the client", server.next()).await.map(Result::unwrap)
+    within_deadline("something from the client", server.next()).await.map(Result::unwrap)
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn messages_pings_and_the_close_are_seen_as_sent() {
         server.send(Message::text(r#"{"error":"invalid_token"}"#)).await.unwrap();
         let frame = CloseFrame { code: CloseCode::Policy, reason: "".into() };
         server.close(Some(frame)).await.unwrap();
-        while in_time("the end", server.next()).await.is_some() {}
+        while within_deadline("the end", server.next()).await.is_some() {}
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
@@ -52,7 +52,7 @@ async fn messages_pings_and_the_close_are_seen_as_sent() {
     assert_eq!(client.next_frame().await, Frame::Ping);
     client.send_binary([7]).await;
     client.is_refused("invalid_token").await;
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
@@ -60,14 +60,17 @@ async fn a_mute_client_answers_no_ping_and_reads_on() {
     let (address, task) = serve(|mut server| async move {
         server.send(Message::Ping(Bytes::new())).await.unwrap();
         server.send(Message::text("1")).await.unwrap();
-        assert!(in_time("the end", server.next()).await.is_none_or(|next| next.is_err()), "nothing was sent");
+        assert!(
+            within_deadline("the end", server.next()).await.is_none_or(|next| next.is_err()),
+            "nothing was sent"
+        );
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
     client.mute();
     assert_eq!(client.next_json().await, json!(1));
     drop(client);
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
@@ -75,17 +78,17 @@ async fn a_connection_that_is_dropped_is_an_end_and_no_close() {
     let (address, task) = serve(|server| async move { drop(server) }).await;
     let mut client = WebSocket::to(address).connect().await;
     assert_eq!(client.next_frame().await, Frame::End);
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
 async fn octets_that_are_no_frames_are_sent_as_they_are() {
     let (address, task) = serve(|mut server| async move {
-        let garbage = in_time("something from the client", server.next()).await;
+        let garbage = within_deadline("something from the client", server.next()).await;
         assert!(garbage.unwrap().is_err(), "a reserved opcode, not masked");
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
     client.send_raw(&[0x83, 0]).await;
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }

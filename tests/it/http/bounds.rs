@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::App;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 async fn rest(stream: &mut TcpStream) -> String {
     let mut octets = Vec::new();
     // A reset says the same as an end.
-    let _ = in_time("the connection is closed", stream.read_to_end(&mut octets)).await;
+    let _ = within_deadline("the connection is closed", stream.read_to_end(&mut octets)).await;
     String::from_utf8_lossy(&octets).into_owned()
 }
 
 async fn ask(stream: &mut TcpStream) -> String {
     stream.write_all(b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let mut head = [0; 12];
-    in_time("an answer", stream.read_exact(&mut head)).await.unwrap();
+    within_deadline("an answer", stream.read_exact(&mut head)).await.unwrap();
     String::from_utf8_lossy(&head).into_owned()
 }
 

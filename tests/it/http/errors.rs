@@ -1,8 +1,8 @@
 //! Bodies that are not taken, and Postgres away: told to the client, whatever it is doing.
 
 use reqwest::Method;
-use tempmail_tests::proxy::Proxy;
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::postgres::PostgresProxy;
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{Answer, App};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -62,14 +62,14 @@ async fn a_chunked_body_over_64_kib_is_413() {
     }
     connection.write_all(b"0\r\n\r\n").await.unwrap();
     let mut answer = String::new();
-    in_time("an answer", connection.read_to_string(&mut answer)).await.unwrap();
+    within_deadline("an answer", connection.read_to_string(&mut answer)).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     assert!(answer.contains("\"error\":\"payload_too_large\""), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_postgres_http_is_503_with_retry_after() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     proxy.cut();

@@ -351,7 +351,7 @@ pub(super) async fn session(app: &App, pro: &str) -> String {
 
 /// Changes the row of a token.
 async fn set_token(app: &App, kind: TokenKind, token: &str, statement: &'static str) {
-    let hash = TokenHash::of_presented(kind, token).unwrap();
+    let hash = TokenHash::from_presented(kind, token).unwrap();
     let changed = sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&app.pool).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
 }

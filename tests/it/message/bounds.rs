@@ -12,11 +12,11 @@ const MAX_HEADER: usize = 256 << 10;
 /// Sends a mail that must be refused and asserts that nothing of it is kept.
 async fn is_refused(reader: &Reader, mail: &[u8], status: &str) {
     let before = reader.app.count("SELECT seq FROM stream").await;
-    let mut client = SmtpClient::hello(reader.app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(reader.app.smtp()).await;
     let reply = client.transact("bounce@sender.test", &[&reader.mailbox.address], mail).await;
     assert_eq!(reply.status(), status, "{reply:?}");
     assert_eq!(reader.app.count("SELECT seq FROM stream").await, before, "nothing was stored");
-    client.must("NOOP").await;
+    client.expect_positive("NOOP").await;
 }
 
 #[tokio::test]

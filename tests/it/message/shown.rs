@@ -73,10 +73,10 @@ impl Reader {
 
     /// Sends a mail that is taken, and reads it everywhere.
     pub async fn show(&self, mail: &[u8]) -> Shown {
-        let mut client = SmtpClient::hello(self.app.smtp()).await;
-        client.must("MAIL FROM:<bounce@sender.test>").await;
-        client.must(&format!("RCPT TO:<{}>", self.mailbox.address)).await;
-        client.must("DATA").await;
+        let mut client = SmtpClient::connect_with_ehlo(self.app.smtp()).await;
+        client.expect_positive("MAIL FROM:<bounce@sender.test>").await;
+        client.expect_positive(&format!("RCPT TO:<{}>", self.mailbox.address)).await;
+        client.expect_positive("DATA").await;
         let wire = if mail.is_empty() { b".\r\n".to_vec() } else { tempmail_tests::smtp::dot_stuffed(mail) };
         client.send(wire).await;
         let reply = client.reply().await;

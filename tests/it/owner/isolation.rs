@@ -20,7 +20,7 @@ async fn sent() -> (App, Mailbox) {
         .unwrap();
     app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(None, BOX).await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let reply = client.transact("a@client.example", &[BOX, DOMAIN, SHARED], MAIL).await;
     assert_eq!(reply.code, 250, "{reply:?}");
     (app, mailbox)

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::App;
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
 
 use super::pro;
@@ -31,7 +31,7 @@ fn routes() -> Vec<(Method, String, serde_json::Value)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_postgres_every_route_is_unavailable_and_answers_again_after() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
     for (method, path, body) in routes() {

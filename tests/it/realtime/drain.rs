@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::fleet::Terminated;
+use tempmail_tests::fleet::Termination;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{Answer, EventStream, SmtpClient, WebSocket, smtp};
@@ -33,7 +33,7 @@ impl Crowd {
     /// All of them, when each has its place.
     async fn gather(stage: &Stage, api: usize) -> Self {
         let fleet = &stage.fleet;
-        let before = fleet.api(api).metric("tempmail_waiters").await;
+        let before = fleet.api(api).metric("tempmail_subscribers").await;
         let (mut waits, mut streams, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
         for nth in 0..CLIENTS / 3 {
             let mailbox = fleet.mailbox(None, &format!("quiet-{nth}@inbox.localhost")).await;
@@ -54,7 +54,7 @@ impl Crowd {
         }
         let crowd = Self { waits, streams, sockets };
         eventually("all clients have their places", || async {
-            let waiters = fleet.api(api).metric("tempmail_waiters").await;
+            let waiters = fleet.api(api).metric("tempmail_subscribers").await;
             (waiters >= before + (3 * CLIENTS) as f64).then_some(())
         })
         .await;
@@ -98,13 +98,13 @@ async fn senders_finish_their_mail_or_are_told_421() {
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(100).await;
     let server = stage.fleet.smtp(1);
-    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::hello(server))).await;
+    let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::connect_with_ehlo(server))).await;
     let mut in_data = Vec::new();
     for _ in 0..20 {
-        let mut client = SmtpClient::hello(server).await;
-        client.must("MAIL FROM:<ada@client.example>").await;
-        client.must(&format!("RCPT TO:<{QUIET}>")).await;
-        client.must("DATA").await;
+        let mut client = SmtpClient::connect_with_ehlo(server).await;
+        client.expect_positive("MAIL FROM:<ada@client.example>").await;
+        client.expect_positive(&format!("RCPT TO:<{QUIET}>")).await;
+        client.expect_positive("DATA").await;
         in_data.push(client);
     }
     let told = async {
@@ -121,13 +121,13 @@ async fn senders_finish_their_mail_or_are_told_421() {
     };
     let (ended, ()) = tokio::join!(stage.fleet.ingest(1).terminate(), told);
     is_well(&ended);
-    assert_eq!(stage.fleet.stored(QUIET).await.len(), 20);
+    assert_eq!(stage.fleet.stored_message_ids(QUIET).await.len(), 20);
     senders.go_on_for(100).await;
     let accepted = senders.stop().await;
     stage.all_is_met(&accepted).await;
 }
 
-fn is_well(ended: &Terminated) {
+fn is_well(ended: &Termination) {
     assert!(ended.status.success(), "{ended:?}");
     assert!(ended.took <= ENDS_WITHIN, "{ended:?}");
 }

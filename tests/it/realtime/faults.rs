@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::{Fleet, SmtpClient, smtp};
 use tokio::time::sleep;
 
@@ -58,11 +58,11 @@ async fn redis_is_restarted_while_connections_stay_and_the_subscription_is_gone(
     let mut stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
-    stage.proxy.keep_clients(true);
+    stage.proxy.keep_clients_on_restart(true);
     stage.redis.stop();
     stage.redis.start();
     senders.go_on_for(SOME).await;
-    stage.proxy.forget_subscriptions();
+    stage.proxy.drop_subscriptions();
     senders.go_on_for(SOME).await;
     redis_is_well(&stage.fleet).await;
     senders.go_on_for(SOME).await;
@@ -75,11 +75,11 @@ async fn every_third_publish_is_lost() {
     let stage = Stage::set().await;
     let senders = Senders::start(&stage.flow());
     senders.go_on_for(SOME).await;
-    stage.proxy.lose_publishes(3, ARRIVALS_MIN);
+    stage.proxy.drop_publishes(3, ARRIVALS_MIN);
     senders.go_on_for(5 * SOME).await;
-    let lost = stage.proxy.lost();
+    let lost = stage.proxy.dropped_publishes();
     assert!(lost > SOME / 4, "only {lost} were lost");
-    stage.proxy.lose_nothing();
+    stage.proxy.drop_no_publishes();
     senders.go_on_for(SOME).await;
     let accepted = senders.stop().await;
     stage.all_is_met(&accepted).await;
@@ -122,7 +122,7 @@ async fn a_process_stands_still_while_more_arrives_than_it_keeps_at_hand() {
     senders.go_on_for(SOME).await;
     stage.fleet.api(0).signal(Signal::SIGSTOP);
     // Each of these mails is a hundred arrivals for those who listen to the domain.
-    let mut client = SmtpClient::hello(stage.fleet.smtp(0)).await;
+    let mut client = SmtpClient::connect_with_ehlo(stage.fleet.smtp(0)).await;
     for nth in 0..BURST / 100 {
         let to: Vec<String> = (0..100).map(|of| format!("burst-{nth}-{of}@{DOMAIN}")).collect();
         let to: Vec<&str> = to.iter().map(|address| &**address).collect();
@@ -137,10 +137,10 @@ async fn a_process_stands_still_while_more_arrives_than_it_keeps_at_hand() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_is_restarted() {
-    let postgres = OwnServer::start().await;
+    let postgres = DedicatedPostgres::start().await;
     let stage = Stage::set_with(Fleet::builder().database(postgres.database().await)).await;
     let senders = Senders::start(&stage.flow());
-    for how in [Stop::Immediate, Stop::Fast, Stop::Kill] {
+    for how in [StopMode::Immediate, StopMode::Fast, StopMode::Kill] {
         senders.go_on_for(SOME).await;
         postgres.restart(how).await;
     }

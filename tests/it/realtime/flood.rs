@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Fleet, Follower, RedisServer, Way};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -70,7 +70,7 @@ async fn connections_by_the_thousand_are_answered_and_harm_nobody() {
 
     // One client too many connections, and one too many that are not authenticated.
     let mut surplus = connect(api.listen(), 0).await;
-    assert_eq!(in_time("it is closed", surplus.read(&mut [0])).await.unwrap_or(0), 0);
+    assert_eq!(within_deadline("it is closed", surplus.read(&mut [0])).await.unwrap_or(0), 0);
 
     meet(&fleet, &followers, 20).await;
     for follower in &followers {
@@ -120,7 +120,7 @@ async fn open(server: SocketAddr, nth: usize, token: &str) -> Held {
         _ => return Held { kind: Kind::Silent, stream },
     };
     stream.write_all(format!("{request}host: localhost\r\n\r\n").as_bytes()).await.unwrap();
-    let head = in_time("an answer", read_head(&mut stream)).await;
+    let head = within_deadline("an answer", read_head(&mut stream)).await;
     // A machine that is busy with other tests may not look up that many tokens in 5 s.
     if kind == Kind::Stream && head.starts_with("HTTP/1.1 503 ") {
         assert!(
@@ -145,7 +145,7 @@ async fn read_head(stream: &mut TcpStream) -> String {
 /// Reads a stream of events, to its last chunk (RFC 9112 7.1).
 async fn is_ended(mut stream: TcpStream) {
     let mut octets = Vec::new();
-    in_time("the end of a stream", stream.read_to_end(&mut octets)).await.unwrap();
+    within_deadline("the end of a stream", stream.read_to_end(&mut octets)).await.unwrap();
     // What came before may all have come with the head.
     let is_whole = octets == b"0\r\n\r\n" || octets.ends_with(b"\r\n0\r\n\r\n");
     assert!(is_whole, "a stream broke: {}", String::from_utf8_lossy(&octets));
@@ -157,7 +157,7 @@ async fn connect(server: SocketAddr, client: usize) -> TcpStream {
     let (high, low) = (client / 250, client % 250);
     let address = Ipv4Addr::new(127, 1, u8::try_from(high).unwrap(), u8::try_from(low + 1).unwrap());
     socket.bind((address, 0).into()).unwrap();
-    in_time("a connection", socket.connect(server)).await.unwrap()
+    within_deadline("a connection", socket.connect(server)).await.unwrap()
 }
 
 /// Delivers mail until each of those who follow has been sent `count`, and waits until it has met

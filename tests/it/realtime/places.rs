@@ -55,7 +55,7 @@ impl Pair {
         let waiting = tokio::spawn(self.get(api, QUIET, token).try_send());
         eventually("a long-poll waits", || async {
             assert!(!waiting.is_finished(), "it has an answer");
-            let waiters = self.fleet.api(api).metric("tempmail_waiters").await;
+            let waiters = self.fleet.api(api).metric("tempmail_subscribers").await;
             (waiters > others as f64).then_some(())
         })
         .await;
@@ -257,7 +257,7 @@ async fn without_redis_places_are_those_of_each_process_and_with_it_those_of_all
     // What is open stays open, and counts for everybody.
     drop((more_streams, more_sockets));
     eventually("no stream is left at the process", || async {
-        (pair.fleet.api(1).metric("tempmail_waiters").await == 0.0).then_some(())
+        (pair.fleet.api(1).metric("tempmail_subscribers").await == 0.0).then_some(())
     })
     .await;
     pair.no_stream(1, &token).await;

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tempmail_tests::Fleet;
 use tempmail_tests::fleet::Role;
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tokio::time::sleep;
 
 use super::senders::Senders;
@@ -30,7 +30,7 @@ enum Fault {
     SubscriptionsGo,
     PublishesAreLost,
     ConnectionsToRedisBreak,
-    PostgresRestarts(Stop),
+    PostgresRestarts(StopMode),
     Killed(Role, usize),
     Terminated(Role, usize),
     StandsStill(Role, usize),
@@ -49,8 +49,8 @@ async fn faults_in_any_order() {
         Fault::SubscriptionsGo,
         Fault::PublishesAreLost,
         Fault::ConnectionsToRedisBreak,
-        Fault::PostgresRestarts(Stop::Immediate),
-        Fault::PostgresRestarts(Stop::Fast),
+        Fault::PostgresRestarts(StopMode::Immediate),
+        Fault::PostgresRestarts(StopMode::Fast),
     ];
     for role in [Role::Api, Role::Ingest] {
         for index in [0, 1] {
@@ -61,7 +61,7 @@ async fn faults_in_any_order() {
     }
     faults.shuffle(&mut random);
 
-    let postgres = OwnServer::start().await;
+    let postgres = DedicatedPostgres::start().await;
     let mut stage = Stage::set_with(Fleet::builder().database(postgres.database().await)).await;
     let senders = Senders::start(&stage.flow());
     for fault in faults {
@@ -75,7 +75,7 @@ async fn faults_in_any_order() {
     stage.all_is_met(&accepted).await;
 }
 
-async fn happens(fault: Fault, stage: &mut Stage, postgres: &OwnServer, senders: &Senders) {
+async fn happens(fault: Fault, stage: &mut Stage, postgres: &DedicatedPostgres, senders: &Senders) {
     match fault {
         Fault::RedisStops => {
             stage.redis.stop();
@@ -88,11 +88,11 @@ async fn happens(fault: Fault, stage: &mut Stage, postgres: &OwnServer, senders:
             stage.redis.resume();
         }
         Fault::RedisForgets => stage.redis.flush(),
-        Fault::SubscriptionsGo => stage.proxy.forget_subscriptions(),
+        Fault::SubscriptionsGo => stage.proxy.drop_subscriptions(),
         Fault::PublishesAreLost => {
-            stage.proxy.lose_publishes(2, 0);
+            stage.proxy.drop_publishes(2, 0);
             senders.go_on_for(SOME).await;
-            stage.proxy.lose_nothing();
+            stage.proxy.drop_no_publishes();
         }
         Fault::ConnectionsToRedisBreak => {
             stage.proxy.cut();
@@ -128,7 +128,7 @@ async fn comes_back(stage: &Stage, role: Role, index: usize, senders: &Senders) 
     }
 }
 
-fn pod(stage: &Stage, role: Role, index: usize) -> &tempmail_tests::fleet::Pod {
+fn pod(stage: &Stage, role: Role, index: usize) -> &tempmail_tests::fleet::RoleProcess {
     match role {
         Role::Api => stage.fleet.api(index),
         _ => stage.fleet.ingest(index),

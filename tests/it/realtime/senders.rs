@@ -1,11 +1,11 @@
-//! Mail that flows while something happens.
+//! OutgoingMail that flows while something happens.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tempmail_tests::Mail;
-use tempmail_tests::load::{Session, Taken};
+use tempmail_tests::OutgoingMail;
+use tempmail_tests::load::{AcceptedMail, RetryingSender};
 use tempmail_tests::wait::eventually;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -15,9 +15,9 @@ use tokio::time::{MissedTickBehavior, interval};
 #[derive(Debug, Clone)]
 pub struct Accepted {
     /// To whom it was sent, and with which subject, that no other mail has.
-    pub mail: Mail,
+    pub mail: OutgoingMail,
     /// When.
-    pub taken: Taken,
+    pub taken: AcceptedMail,
 }
 
 /// What is sent, and how fast.
@@ -81,7 +81,7 @@ impl Senders {
 
 /// Sends what is the `nth` connection's to send.
 async fn send(flow: Flow, nth: usize, accepted: Arc<Mutex<Vec<Accepted>>>, stop: watch::Receiver<bool>) {
-    let mut session = Session::begin_at(&flow.servers, nth);
+    let mut session = RetryingSender::starting_at(&flow.servers, nth);
     let mut pace = flow.pace.map(interval);
     if let Some(pace) = &mut pace {
         // After an absence of the servers the flow is what it was, and no burst.
@@ -95,7 +95,7 @@ async fn send(flow: Flow, nth: usize, accepted: Arc<Mutex<Vec<Accepted>>>, stop:
             break;
         }
         let recipient = flow.recipients[(sent + nth) % flow.recipients.len()].clone();
-        let mail = Mail { recipient, subject: format!("mail {sent} of {nth}") };
+        let mail = OutgoingMail { recipient, subject: format!("mail {sent} of {nth}") };
         let taken = session.send(&mail).await;
         lock(&accepted).push(Accepted { mail, taken });
     }

@@ -173,7 +173,7 @@ impl fmt::Debug for Listener {
 
 /// Returns when no process has to do without Redis.
 pub async fn redis_is_well(fleet: &Fleet) {
-    for pod in fleet.pods().iter().filter(|pod| pod.role() != Role::Worker) {
+    for pod in fleet.processes().iter().filter(|pod| pod.role() != Role::Worker) {
         eventually("Redis is well", || async {
             let metrics = pod.metrics().await;
             metrics.lines().any(|line| line == "tempmail_bus_degraded 0").then_some(())

@@ -38,7 +38,7 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     ask(Method::POST, "/api/token").body("application/json", "{\"kanarek-body").send().await;
 
     let mut smtp = SmtpClient::connect(server).await;
-    smtp.must("EHLO kanarek-helo.example").await;
+    smtp.expect_positive("EHLO kanarek-helo.example").await;
     smtp.command("kanarek-unknown").await;
     smtp.command("MAIL FROM:<kanarek-sender@client.example> kanarek-unknown=1").await;
     let message = "From: kanarek-sender@client.example\r\nSubject: kanarek-subject\r\nMIME-Version: 1.0\r\n\
@@ -52,11 +52,11 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     let reply = smtp.transact("kanarek-sender@client.example", &recipients, message.as_bytes()).await;
     assert_eq!(reply.code, 250, "{reply:?}");
     smtp.transact("kanarek-sender@client.example", &["kanarek-unknown@elsewhere.example"], b"x").await;
-    smtp.must("RSET").await;
+    smtp.expect_positive("RSET").await;
     let bare =
         smtp.transact("kanarek-sender@client.example", &recipients, b"Subject: kanarek-subject\n\r\n").await;
     assert_eq!(bare.status(), "554 5.6.0");
-    smtp.must("MAIL FROM:<kanarek-sender@client.example>").await;
+    smtp.expect_positive("MAIL FROM:<kanarek-sender@client.example>").await;
     smtp.send("RCPT TO:<kanarek-localpart@inbox.localhost>\r\nDATA\r\nSubject: kanarek-subj").await;
     drop(smtp);
 
@@ -158,7 +158,7 @@ async fn no_canary_is_in_the_log_of_the_roles() {
         .execute(&app.pool)
         .await
         .ok();
-    let mut smtp = SmtpClient::hello(app.smtp()).await;
+    let mut smtp = SmtpClient::connect_with_ehlo(app.smtp()).await;
     smtp.transact(
         "kanarek-sender@client.example",
         &["kanarek-unknown@inbox.localhost"],
@@ -187,7 +187,7 @@ async fn no_canary_is_in_any_log_or_metric_of_up() {
         search(path, &answer.text(), &secrets);
     }
     // Standard output is for the person who started it, and shows a token to try.
-    let logged = server.logged();
+    let logged = server.stderr();
     assert!(!logged.is_empty(), "up logs something");
     search("the log of up", &logged, &secrets);
     let mut logs = 0;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Executor as _};
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
@@ -43,7 +43,7 @@ async fn the_documented_rights_are_enough_for_the_roles() {
     let recipient = NewMessage {
         id: new_id(now),
         address: RecipientAddress::parse("any@inbox.localhost").unwrap(),
-        reserved: Reserved::No,
+        reserved: Reservation::None,
         size: 1,
     };
     let mail = mail(RawData::Inline(vec![7]), recipient, now);

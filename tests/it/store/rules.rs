@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
@@ -49,7 +49,7 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
     let held = app.mailbox(None, "held@inbox.localhost").await;
     let gone = app.request(reqwest::Method::DELETE, "/api/me").bearer(&held.jwt).send().await;
     assert_eq!(gone.status, 204);
-    app.tempmail("tenant suspend suspended").await.done();
+    app.tempmail("tenant suspend suspended").await.success();
 
     let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
     let mut answers = BTreeMap::new();
@@ -62,8 +62,8 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
             let stored = accept(&app, &address, &reserved).await;
             // A yes may be remembered for 5 s.
             eventually("RCPT says what final delivery does", || async {
-                let mut client = SmtpClient::hello(app.smtp()).await;
-                client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+                let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+                client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
                 let rcpt = client.command(&format!("RCPT TO:<{address}>")).await;
                 (rcpt.is_positive() == stored).then_some(())
             })
@@ -78,7 +78,7 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
 async fn accept(app: &App, address: &str, reserved: &ReservedLocalParts) -> bool {
     let now = app.clock.now();
     let address = RecipientAddress::parse(address).unwrap();
-    let kind: Reserved = reserved.of(address.base_local_part());
+    let kind: Reservation = reserved.reservation_of(address.base_local_part());
     let recipient = NewMessage { id: new_id(now), address, reserved: kind, size: 1 };
     let mail = mail(RawData::Inline(vec![7]), recipient, now);
     let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };

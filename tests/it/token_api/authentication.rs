@@ -81,7 +81,7 @@ async fn a_suspended_tenant_is_account_disabled() {
 
 /// Changes the row of a token.
 async fn set_token(app: &App, token: &str, statement: &'static str) {
-    let hash = TokenHash::of_presented(TokenKind::Live, token).unwrap();
+    let hash = TokenHash::from_presented(TokenKind::Live, token).unwrap();
     let changed = sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&app.pool).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
 }

@@ -158,7 +158,7 @@ async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
 async fn a_wait_on_a_tag_is_not_woken_for_another() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
     app.deliver("box+two@inbox.localhost", "two", "").await;
     app.deliver("box+one@inbox.localhost", "one", "").await;
     assert_eq!(subjects(&blocked.await.unwrap().expect(200)["emails"]), ["one"]);
@@ -185,7 +185,7 @@ async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
     let before = app.emails("late@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
     let mailbox = app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     assert!(app.messages(&mailbox).await.is_empty());
-    app.is_empty("late@inbox.localhost").await;
+    app.assert_inbox_is_empty("late@inbox.localhost").await;
     let id = format!("/api/messages/{before}");
     app.get_mailbox(&mailbox, &id).await.is_api_error(404, "not_found");
     app.get(&format!("/v1/email/{before}")).await.is_v1_error(404, "not_found");
@@ -198,10 +198,10 @@ async fn a_local_part_outside_ascii_is_an_address_of_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let message = smtp::message("a@client.example", "dvě", "");
-    let mut client = tempmail_tests::SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
-    client.must("RCPT TO:<loď@ships.example>").await;
-    client.must("DATA").await;
+    let mut client = tempmail_tests::SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
+    client.expect_positive("RCPT TO:<loď@ships.example>").await;
+    client.expect_positive("DATA").await;
     client.send(smtp::dot_stuffed(&message)).await;
     assert_eq!(client.reply().await.code, 250);
     let decomposed = percent("lod\u{30c}@ships.example");

@@ -12,7 +12,7 @@ const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_wait_on_one_token_is_token_busy() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     app.get("/v1/inbox/boat@inbox.localhost").await.is_v1_error(429, "token_busy");
     app.deliver("ship@inbox.localhost", "hit", "").await;
     assert_eq!(blocked.await.unwrap().status, 200);
@@ -26,14 +26,14 @@ async fn an_eleventh_wait_of_one_tenant_on_one_address_is_addr_busy() {
     let mut blocked = Vec::new();
     for _ in 0..10 {
         let token = app.token(&app.tenant, TokenKind::Live).await;
-        blocked.push(app.block(&token, PATH).await);
+        blocked.push(app.start_long_poll(&token, PATH).await);
     }
     let eleventh = app.token(&app.tenant, TokenKind::Live).await;
     app.get_as(&eleventh, PATH).await.is_v1_error(429, "addr_busy");
     app.get_as(&eleventh, "/v1/inbox/SHIP@inbox.localhost.").await.is_v1_error(429, "addr_busy");
     // Another address, and another tenant on the same one, have places of their own.
-    let elsewhere = app.block(&eleventh, "/v1/inbox/boat@inbox.localhost").await;
-    blocked.push(app.block(&other.live, PATH).await);
+    let elsewhere = app.start_long_poll(&eleventh, "/v1/inbox/boat@inbox.localhost").await;
+    blocked.push(app.start_long_poll(&other.live, PATH).await);
 
     app.deliver("ship@inbox.localhost", "hit", "").await;
     app.deliver("boat@inbox.localhost", "hit", "").await;
@@ -46,7 +46,7 @@ async fn an_eleventh_wait_of_one_tenant_on_one_address_is_addr_busy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_goes_away_frees_its_place() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     blocked.abort();
     app.deliver("boat@inbox.localhost", "there", "").await;
     eventually("the place of a client that went away is free", || async {
@@ -108,8 +108,8 @@ async fn requests_above_the_rate_are_429_with_retry_after() {
 async fn a_revoked_token_ends_its_open_wait() {
     let app = App::start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
-    let blocked = app.block(&token, PATH).await;
-    let hash = tempmail_model::token::TokenHash::of_presented(TokenKind::Live, &token).unwrap();
+    let blocked = app.start_long_poll(&token, PATH).await;
+    let hash = tempmail_model::token::TokenHash::from_presented(TokenKind::Live, &token).unwrap();
     sqlx::query("UPDATE api_token SET revoked_at = created_at WHERE hash = $1")
         .bind(hash.as_bytes().as_slice())
         .execute(&app.pool)

@@ -43,7 +43,7 @@ async fn every_250_outlives_ten_kills_exactly_once_and_whole() {
             async move {
                 let address = address(round, connection);
                 let mut taken = Vec::new();
-                let Ok(mut client) = SmtpClient::dial(installation.smtp).await else {
+                let Ok(mut client) = SmtpClient::connect_without_greeting(installation.smtp).await else {
                     return (address, taken);
                 };
                 if client.try_reply().await.is_none() {

@@ -40,7 +40,7 @@ impl Scene {
         let webhook = webhook_to(&app, &receiver.url()).await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), "name@ships.example").await;
         app.mailbox(Some(&app.tenant.pro), "neighbour@inbox.localhost").await;
-        receiver.react_next([Reaction::Status(500)]);
+        receiver.react_next_with([Reaction::Status(500)]);
         let [subject, sender, body] = WORDS;
         let sender = format!("{sender}@client.example");
         let message = smtp::message(&sender, subject, body);
@@ -65,9 +65,9 @@ impl Scene {
 
     /// Lets the second attempt begin, which ends some time later.
     async fn tries_again(&self, status: u16) {
-        self.receiver.react_next([Reaction::Late(UNDER_WAY, status)]);
+        self.receiver.react_next_with([Reaction::DelayedStatus(UNDER_WAY, status)]);
         self.app.clock.advance(SignedDuration::from_secs(6));
-        self.receiver.wait_for(2).await;
+        self.receiver.wait_for_requests(2).await;
     }
 
     /// Asserts that after those that came so far no attempt is made for the mails, although their
@@ -78,11 +78,11 @@ impl Scene {
             self.app.deliver("neighbour@inbox.localhost", "stays", "").await;
         }
         self.app.deliver("other@inbox.localhost", "stays", "").await;
-        self.working.wait_for(1).await;
+        self.working.wait_for_requests(1).await;
         self.app.worker_pass().await;
         nothing_waits(&self.app).await;
         let told: Vec<_> =
-            self.receiver.received().iter().skip(so_far).map(|request| request.event()).collect();
+            self.receiver.requests().iter().skip(so_far).map(|request| request.event()).collect();
         assert_eq!(told.len(), usize::from(neighbour), "{told:?}");
         assert!(told.iter().all(|event| event["data"]["subject"] == "stays"), "{told:?}");
     }
@@ -135,7 +135,7 @@ async fn mail_of_a_domain_that_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn mail_of_a_tenant_that_is_deleted() {
     let scene = Scene::failing().await;
-    scene.app.tempmail("tenant delete harbour --yes").await.done();
+    scene.app.tempmail("tenant delete harbour --yes").await.success();
     scene.is_told_nothing(1, false).await;
     scene.nothing_is_left().await;
     assert_eq!(scene.app.emails_as(&scene.other.live, "other@inbox.localhost").await.len(), 1);
@@ -180,7 +180,7 @@ async fn a_webhook_that_is_deleted_while_an_attempt_is_under_way() {
     // Its place is free at once, and the new one is told of new mail alone.
     let anew = webhook_to(&scene.app, &scene.receiver.url()).await;
     scene.app.deliver(&scene.mailbox.address, "stays", "").await;
-    let requests = scene.receiver.wait_for(3).await;
+    let requests = scene.receiver.wait_for_requests(3).await;
     assert!(requests[2].is_signed_by(&anew.secret));
     scene.is_told_nothing(3, false).await;
 }

@@ -28,7 +28,7 @@ async fn the_tenth_failure_in_a_row_disables_it_once_and_drops_what_waits() {
         pair.app.advance_hours(4);
     }
     nothing_waits(&pair.app).await;
-    assert_eq!((pair.failing.count(), pair.working.count()), (10, 13));
+    assert_eq!((pair.failing.request_count(), pair.working.request_count()), (10, 13));
     assert_eq!(pair.app.emails("name@inbox.localhost").await.len(), 13);
     assert_eq!(deliveries(&pair.app, &pair.webhook).await.len(), 10);
     assert_eq!(listed(&pair.app, &pair.webhook).await["failure_count"], 10);
@@ -44,10 +44,10 @@ async fn one_that_takes_its_place_begins_anew() {
     let anew = webhook_to(&pair.app, &pair.failing.url()).await;
     pair.deliver().await;
     has_failed(&pair.app, &anew, 1).await;
-    pair.failing.react(Reaction::Status(204));
+    pair.failing.react_with(Reaction::Status(204));
     pair.app.clock.advance(SignedDuration::from_secs(6));
     nothing_waits(&pair.app).await;
-    let requests = pair.failing.received();
+    let requests = pair.failing.requests();
     assert_eq!(requests.len(), 12, "nothing of what was dropped comes back");
     assert!(requests[..10].iter().all(|request| request.is_signed_by(&pair.webhook.secret)));
     assert!(requests[10..].iter().all(|request| request.is_signed_by(&anew.secret)));

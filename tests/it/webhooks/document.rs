@@ -13,7 +13,7 @@ async fn the_document_has_every_header_and_field_of_a_request_and_no_other() {
     webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "Hello", "").await;
-    let request = receiver.wait_for(1).await.remove(0);
+    let request = receiver.wait_for_requests(1).await.remove(0);
 
     let named = described["parameters"].as_array().unwrap().iter();
     let mut named: Vec<String> = named.map(|one| one["name"].as_str().unwrap().to_lowercase()).collect();

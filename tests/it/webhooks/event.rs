@@ -12,7 +12,7 @@ async fn a_mail_to_a_mailbox_is_told_signed_and_recorded() {
     let webhook = webhook_to(&app, &receiver.url()).await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name+tag@inbox.localhost", "Hello", "").await;
-    let request = receiver.wait_for(1).await.remove(0);
+    let request = receiver.wait_for_requests(1).await.remove(0);
     let message = app.messages(&mailbox).await.remove(0);
     let event = request.event();
     let id = event["id"].as_str().unwrap();

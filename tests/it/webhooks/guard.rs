@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::receiver::Identity;
-use tempmail_tests::{App, DnsWorld, Receiver};
+use tempmail_tests::{App, Receiver, TestDns};
 
 /// A domain of somebody outside.
 const OUTSIDE: &str = "guarded.example";
@@ -25,12 +25,12 @@ fn neighbours() -> (Ipv4Addr, Ipv4Addr) {
 
 /// A receiver with a certificate for these names.
 async fn receiver_at(address: impl Into<IpAddr>, port: u16, names: &[&str]) -> Receiver {
-    Receiver::start_at((address.into(), port).into(), &Identity::of(names)).await
+    Receiver::start_at((address.into(), port).into(), &Identity::issued_for(names)).await
 }
 
 /// A DNS that knows [`OUTSIDE`], and a tempmail that asks it and opens nothing.
-async fn guarded() -> (DnsWorld, App) {
-    let world = DnsWorld::start().await;
+async fn guarded() -> (TestDns, App) {
+    let world = TestDns::start().await;
     world.domain(OUTSIDE, 1).await;
     let dns = world.settings(DnsMode::Recursive);
     let app = App::builder().config(|config| config.dns = dns).start().await;

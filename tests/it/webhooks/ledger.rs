@@ -10,7 +10,7 @@ mod seeded;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::fleet::Pod;
+use tempmail_tests::fleet::RoleProcess;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver, Tenant};
 
@@ -73,7 +73,7 @@ async fn all_is_told(fleet: &Fleet) {
 }
 
 /// The one of two workers that has a request under way, and the other.
-async fn at_work(fleet: &Fleet) -> (&Pod, &Pod) {
+async fn at_work(fleet: &Fleet) -> (&RoleProcess, &RoleProcess) {
     let (one, other) = (fleet.worker(0), fleet.worker(1));
     eventually("a request is under way", || async {
         for (busy, idle) in [(one, other), (other, one)] {

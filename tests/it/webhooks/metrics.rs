@@ -39,7 +39,7 @@ async fn attempts_webhooks_and_what_waits_are_measured() {
 
     // One that hangs is under way for 30 s, and then the tenth in a row.
     sqlx::query("UPDATE webhook SET failure_count = 9").execute(&fleet.pool).await.unwrap();
-    receiver.react(Reaction::Hang);
+    receiver.react_with(Reaction::Hang);
     fleet.deliver(0, BOX, "hangs").await;
     is(&fleet, "tempmail_webhook_requests_in_flight", |count| count == 1.0).await;
     is(&fleet, "tempmail_webhooks_in_hand", |count| count == 1.0).await;

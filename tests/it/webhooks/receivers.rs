@@ -22,6 +22,6 @@ async fn impatient() -> App {
 /// A receiver that reacts so, always.
 async fn reacting(reaction: Reaction) -> Receiver {
     let receiver = Receiver::start().await;
-    receiver.react(reaction);
+    receiver.react_with(reaction);
     receiver
 }

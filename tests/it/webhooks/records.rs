@@ -43,7 +43,7 @@ async fn every_attempt_is_recorded_and_counted_by_event() {
     let (app, receiver) = with_receiver().await;
     let webhook = webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
-    receiver.react_next([500, 404].map(Reaction::Status));
+    receiver.react_next_with([500, 404].map(Reaction::Status));
     app.deliver(BOX, "first", "").await;
     has_failed(&app, &webhook, 1).await;
     app.deliver(BOX, "second", "").await;
@@ -52,7 +52,7 @@ async fn every_attempt_is_recorded_and_counted_by_event() {
     app.clock.advance(SignedDuration::from_secs(36));
     nothing_waits(&app).await;
     let attempts = recorded(&app, &webhook, 4).await;
-    let requests = receiver.received();
+    let requests = receiver.requests();
     let expected = [
         (204, json!(null), 1),
         (204, json!(null), 3),
@@ -103,5 +103,5 @@ async fn a_day_without_a_partition_gets_one() {
     app.deliver(BOX, "hello", "").await;
     recorded(&app, &webhook, 1).await;
     assert!(partitions(&app).await.contains(&today(&app)));
-    assert_eq!(receiver.count(), 1, "recording it again is no reason to send it again");
+    assert_eq!(receiver.request_count(), 1, "recording it again is no reason to send it again");
 }

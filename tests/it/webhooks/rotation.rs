@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::receiver::{Reaction, Received};
+use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
@@ -38,7 +38,7 @@ struct Signs {
 }
 
 /// Which secret signed a request.
-fn signer(secrets: &[Signs], request: &Received) -> usize {
+fn signer(secrets: &[Signs], request: &ReceivedRequest) -> usize {
     let signer = secrets.iter().position(|one| request.is_signed_by(&one.secret));
     signer.expect("every request is signed by one of the secrets")
 }
@@ -47,7 +47,7 @@ fn signer(secrets: &[Signs], request: &Received) -> usize {
 async fn no_request_of_a_second_later_is_signed_by_the_old_secret() {
     let (app, receiver, webhook) = with_mailbox().await;
     // Several are under way at every moment.
-    receiver.react(Reaction::Late(Duration::from_millis(50), 204));
+    receiver.react_with(Reaction::DelayedStatus(Duration::from_millis(50), 204));
     let mut secrets = vec![Signs { secret: webhook.secret.clone(), alone_from: Instant::now() }];
     let over = AtomicBool::new(false);
     let flow = async {
@@ -63,7 +63,7 @@ async fn no_request_of_a_second_later_is_signed_by_the_old_secret() {
             let known = secrets.len();
             eventually("the secret is in use, alone", || async {
                 let from = secrets[known - 1].alone_from;
-                receiver.received().iter().rfind(|request| request.at >= from).map(|_| ())
+                receiver.requests().iter().rfind(|request| request.at >= from).map(|_| ())
             })
             .await;
             let secret = rotate(&app, &webhook).await;
@@ -71,14 +71,14 @@ async fn no_request_of_a_second_later_is_signed_by_the_old_secret() {
         }
         let from = secrets[5].alone_from;
         eventually("the last secret is in use, alone", || async {
-            receiver.received().iter().rfind(|request| request.at >= from).map(|_| ())
+            receiver.requests().iter().rfind(|request| request.at >= from).map(|_| ())
         })
         .await;
         over.store(true, Ordering::Relaxed);
     };
     let (sent, ()) = tokio::join!(flow, rotations);
     nothing_waits(&app).await;
-    let received = receiver.received();
+    let received = receiver.requests();
     assert_eq!(received.len(), sent, "each is told once");
     let mut uses = [0; 6];
     for request in &received {
@@ -98,16 +98,16 @@ async fn no_request_of_a_second_later_is_signed_by_the_old_secret() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rotation_makes_a_failing_webhook_due_at_once() {
     let (app, receiver, webhook) = with_mailbox().await;
-    receiver.react_next(vec![Reaction::Status(500); 4]);
+    receiver.react_next_with(vec![Reaction::Status(500); 4]);
     app.deliver(BOX, "hello", "").await;
     for (failures, gap) in [(1, 6), (2, 36), (3, 144), (4, 0)] {
         has_failed(&app, &webhook, failures).await;
         app.clock.advance(jiff::SignedDuration::from_secs(gap));
     }
     // Ten minutes to go, if nothing were done.
-    receiver.react(Reaction::Hang);
+    receiver.react_with(Reaction::Hang);
     let secret = rotate(&app, &webhook).await;
-    let requests = receiver.wait_for(5).await;
+    let requests = receiver.wait_for_requests(5).await;
     assert!(requests[4].is_signed_by(&secret));
     assert_eq!(listed(&app, &webhook).await["failure_count"], 0);
 }
@@ -115,11 +115,11 @@ async fn a_rotation_makes_a_failing_webhook_due_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failure_that_began_before_the_rotation_does_not_count() {
     let (app, receiver, webhook) = with_mailbox().await;
-    receiver.react_next([Reaction::Late(Duration::from_secs(2), 500), Reaction::Hang]);
+    receiver.react_next_with([Reaction::DelayedStatus(Duration::from_secs(2), 500), Reaction::Hang]);
     app.deliver(BOX, "hello", "").await;
-    receiver.wait_for(1).await;
+    receiver.wait_for_requests(1).await;
     let secret = rotate(&app, &webhook).await;
-    let requests = receiver.wait_for(2).await;
+    let requests = receiver.wait_for_requests(2).await;
     assert!(requests[0].is_signed_by(&webhook.secret) && requests[1].is_signed_by(&secret));
     assert_eq!(deliveries(&app, &webhook).await[0]["status_code"], 500, "it is recorded");
     assert_eq!(listed(&app, &webhook).await["failure_count"], 0);
@@ -129,7 +129,7 @@ async fn a_failure_that_began_before_the_rotation_does_not_count() {
 async fn a_rotation_does_not_bring_a_disabled_webhook_back() {
     let mut pair = Pair::start().await;
     pair.disable().await;
-    pair.failing.react(Reaction::Status(204));
+    pair.failing.react_with(Reaction::Status(204));
     rotate(&pair.app, &pair.webhook).await;
     let webhook = listed(&pair.app, &pair.webhook).await;
     assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("disabled"), &json!(0)));
@@ -137,5 +137,5 @@ async fn a_rotation_does_not_bring_a_disabled_webhook_back() {
         pair.deliver().await;
     }
     nothing_waits(&pair.app).await;
-    assert_eq!(pair.failing.count(), 10);
+    assert_eq!(pair.failing.request_count(), 10);
 }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::Binary;
 use tempmail_tests::port::free_port;
-use tempmail_tests::receiver::Received;
+use tempmail_tests::receiver::ReceivedRequest;
 use tempmail_tests::wait::eventually;
 
 use super::{webhook_to, with_receiver};
@@ -38,7 +38,7 @@ impl Request {
     }
 
     /// One that came, without what belongs to its connection.
-    fn of(received: &Received) -> Self {
+    fn of(received: &ReceivedRequest) -> Self {
         let mut headers = received.headers.clone();
         for name in [HOST, CONTENT_LENGTH] {
             headers.remove(name);
@@ -101,7 +101,7 @@ async fn judge(mut command: Command) {
     let secret = webhook_to(&app, &receiver.url()).await.secret;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "A subject with \"id\":\"evt_0\" in it", "").await;
-    let sent = receiver.wait_for(1).await.remove(0);
+    let sent = receiver.wait_for_requests(1).await.remove(0);
     let id = sent.header("x-webhook-id").to_owned();
 
     let address = free_port();

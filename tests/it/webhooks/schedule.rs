@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tempmail_tests::receiver::{Reaction, Received};
+use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
@@ -30,7 +30,7 @@ pub(super) struct Pair {
 impl Pair {
     pub(super) async fn start() -> Self {
         let (app, failing) = with_receiver().await;
-        app.tempmail("tenant set harbour --webhooks 2").await.done();
+        app.tempmail("tenant set harbour --webhooks 2").await.success();
         let working = Receiver::start().await;
         let webhook = webhook_to(&app, &failing.url()).await;
         webhook_to(&app, &working.url()).await;
@@ -42,7 +42,7 @@ impl Pair {
     /// deliver them on a slow machine.
     async fn start_with_61_waiting() -> Self {
         let mut pair = Self::start().await;
-        pair.failing.react_next(vec![Reaction::Status(500); 3]);
+        pair.failing.react_next_with(vec![Reaction::Status(500); 3]);
         pair.deliver().await;
         for (failures, gap) in [(1, 6), (2, 36)] {
             has_failed(&pair.app, &pair.webhook, failures).await;
@@ -60,7 +60,7 @@ impl Pair {
     pub(super) async fn deliver(&mut self) {
         self.mails += 1;
         self.app.deliver(BOX, &format!("mail {}", self.mails), "").await;
-        self.working.wait_for(self.mails).await;
+        self.working.wait_for_requests(self.mails).await;
     }
 
     /// Moves the clock to just before the earliest moment of the next attempt, counted from the
@@ -83,7 +83,7 @@ impl Pair {
 
     /// Lets it fail ten times in a row.
     pub(super) async fn disable(&mut self) {
-        self.failing.react(Reaction::Status(500));
+        self.failing.react_with(Reaction::Status(500));
         self.deliver().await;
         for (failures, gap) in (1..).zip(GAPS) {
             has_failed(&self.app, &self.webhook, failures).await;
@@ -100,13 +100,13 @@ fn created_at(attempt: &Value) -> Timestamp {
 /// Numbers of the mails that a receiver was told of, in the order in which they came.
 fn mails(receiver: &Receiver) -> Vec<usize> {
     let of = |event: Value| event["data"]["subject"].as_str().unwrap()["mail ".len()..].parse().unwrap();
-    receiver.received().iter().map(|request| of(request.event())).collect()
+    receiver.requests().iter().map(|request| of(request.event())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nine_failures_and_a_success_leave_it_active() {
     let mut pair = Pair::start().await;
-    pair.failing.react_next(vec![Reaction::Status(500); 9]);
+    pair.failing.react_next_with(vec![Reaction::Status(500); 9]);
     pair.deliver().await;
     for (failures, gap) in (1..).zip(GAPS) {
         has_failed(&pair.app, &pair.webhook, failures).await;
@@ -119,8 +119,9 @@ async fn nine_failures_and_a_success_leave_it_active() {
     assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
 
     // Ten times the same event, and then once each what waited for it.
-    let requests = pair.failing.received();
-    let id_and_body = |request: &Received| (request.header("x-webhook-id").to_owned(), request.body.clone());
+    let requests = pair.failing.requests();
+    let id_and_body =
+        |request: &ReceivedRequest| (request.header("x-webhook-id").to_owned(), request.body.clone());
     for request in &requests[..10] {
         assert_eq!(id_and_body(request), id_and_body(&requests[0]));
     }
@@ -157,9 +158,9 @@ async fn what_waited_while_it_failed_goes_out_in_the_order_in_which_it_came() {
 async fn what_fails_together_counts_once() {
     let pair = Pair::start_with_61_waiting().await;
     // Successes make its window wide, and what then is under way fails together.
-    pair.failing.react_next(vec![Reaction::Status(204); 20]);
-    let together = Reaction::Late(Duration::from_secs(3), 500);
-    pair.failing.react(together.clone());
+    pair.failing.react_next_with(vec![Reaction::Status(204); 20]);
+    let together = Reaction::DelayedStatus(Duration::from_secs(3), 500);
+    pair.failing.react_with(together.clone());
     pair.app.clock.advance(FOURTH);
     let failures = async || {
         let attempts = deliveries(&pair.app, &pair.webhook).await;
@@ -167,10 +168,10 @@ async fn what_fails_together_counts_once() {
     };
     eventually("one of them has failed", || async { (failures().await > 0).then_some(()) }).await;
     // The next attempt, in some seconds, has no end: it does not count before the test is over.
-    pair.failing.react(Reaction::Hang);
+    pair.failing.react_with(Reaction::Hang);
     let failed = eventually("what was under way has failed", || async {
         let failed = failures().await;
-        let sent = pair.failing.received().iter().filter(|request| request.reaction == together).count();
+        let sent = pair.failing.requests().iter().filter(|request| request.reaction == together).count();
         (failed == sent).then_some(failed)
     })
     .await;
@@ -182,7 +183,7 @@ async fn what_fails_together_counts_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_after_of_429_and_503_is_honoured_up_to_twice_the_gap() {
     let mut pair = Pair::start().await;
-    let asks = |status, text: &str| Reaction::With(status, "retry-after", text.to_owned());
+    let asks = |status, text: &str| Reaction::StatusWithHeader(status, "retry-after", text.to_owned());
     // Each with the earliest and the latest time of the next attempt, as shares of the gap.
     let cases = [
         (Reaction::Status(503), 0.8, 1.2),
@@ -194,7 +195,7 @@ async fn retry_after_of_429_and_503_is_honoured_up_to_twice_the_gap() {
         (asks(429, "Wed, 21 Oct 2099 07:28:00 GMT"), 0.8, 1.2),
         (asks(302, "16200"), 0.8, 1.2),
     ];
-    pair.failing.react_next(cases.iter().map(|(reaction, ..)| reaction.clone()));
+    pair.failing.react_next_with(cases.iter().map(|(reaction, ..)| reaction.clone()));
     pair.deliver().await;
     for ((failures, gap), (_, earliest, latest)) in (1..).zip(GAPS).zip(cases) {
         has_failed(&pair.app, &pair.webhook, failures).await;

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tempmail_runtime::config::Key;
-use tempmail_tests::app::fresh_key;
+use tempmail_tests::app::random_key;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver};
@@ -32,7 +32,7 @@ async fn ask(fleet: &Fleet, method: Method, path: &str, body: &Value) -> Value {
 async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("keys");
-    let (old, new) = (fresh_key("old"), fresh_key("new"));
+    let (old, new) = (random_key("old"), random_key("new"));
     write_keys(&file, &[&old]);
     let fleet = Fleet::builder()
         .apis(1)
@@ -66,7 +66,7 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
         pod.restart().await;
     }
     fleet.deliver(0, BOX, "first").await;
-    assert!(receiver.wait_for(1).await[0].is_signed_by(secret));
+    assert!(receiver.wait_for_requests(1).await[0].is_signed_by(secret));
     recorded(1).await;
 
     // Without the old one nothing is sent, and that is no failure of the receiver.
@@ -81,12 +81,12 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     let state = listed().await;
     assert_eq!((&state["status"], &state["failure_count"]), (&json!("active"), &json!(0)));
     let deliveries = ask(&fleet, Method::GET, &format!("{path}/deliveries"), &json!({})).await;
-    assert_eq!((receiver.count(), deliveries["deliveries"].as_array().unwrap().len()), (1, 1));
+    assert_eq!((receiver.request_count(), deliveries["deliveries"].as_array().unwrap().len()), (1, 1));
 
     // It is looked at again some time after the key is there.
     write_keys(&file, &[&new, &old]);
     fleet.worker(0).restart().await;
-    assert!(receiver.wait_for(2).await[1].is_signed_by(secret));
+    assert!(receiver.wait_for_requests(2).await[1].is_signed_by(secret));
     recorded(2).await;
 
     // What is sealed anew needs the new key alone.
@@ -95,12 +95,12 @@ async fn a_key_is_replaced_and_one_that_is_missing_keeps_events_waiting() {
     write_keys(&file, &[&new]);
     fleet.worker(0).restart().await;
     fleet.deliver(0, BOX, "third").await;
-    assert!(receiver.wait_for(3).await[2].is_signed_by(rotated));
+    assert!(receiver.wait_for_requests(3).await[2].is_signed_by(rotated));
 
     // In no table and no log is a secret, with its prefix or without, as text or as octets.
     let mut places = vec![rows(&fleet.pool).await];
     places.extend([Role::Api, Role::Ingest, Role::Worker].map(|role| {
-        fleet.pods().iter().filter(|pod| pod.role() == role).map(|pod| pod.log()).collect::<String>()
+        fleet.processes().iter().filter(|pod| pod.role() == role).map(|pod| pod.log()).collect::<String>()
     }));
     for secret in [secret, rotated] {
         let random = secret.strip_prefix("whsec_").unwrap();

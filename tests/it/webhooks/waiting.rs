@@ -26,11 +26,11 @@ impl Scene {
     async fn failing(mails: usize, limits: &str) -> Self {
         let (app, receiver) = with_receiver().await;
         if !limits.is_empty() {
-            app.tempmail(&format!("tenant set harbour {limits}")).await.done();
+            app.tempmail(&format!("tenant set harbour {limits}")).await.success();
         }
         let webhook = webhook_to(&app, &receiver.url()).await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), BOX).await;
-        receiver.react_next([Reaction::Status(500)]);
+        receiver.react_next_with([Reaction::Status(500)]);
         for number in 1..=mails {
             app.deliver(BOX, &number.to_string(), "").await;
         }
@@ -64,7 +64,7 @@ async fn nobody_holds_one(app: &App) {
 }
 
 fn subjects(receiver: &Receiver) -> Vec<String> {
-    let received = receiver.received();
+    let received = receiver.requests();
     received.iter().map(|request| request.event()["data"]["subject"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -119,14 +119,14 @@ async fn a_suspended_tenants_wait_until_it_is_resumed() {
     let other = app.another_tenant("other").await;
     webhook_of(app, &other.pro, &working.url()).await;
     app.mailbox(Some(&other.pro), "other@inbox.localhost").await;
-    app.tempmail("tenant suspend harbour").await.done();
+    app.tempmail("tenant suspend harbour").await.success();
     app.advance_hours(1);
     for mails in 1..=3 {
         app.deliver("other@inbox.localhost", "meanwhile", "").await;
-        working.wait_for(mails).await;
+        working.wait_for_requests(mails).await;
     }
-    assert_eq!(scene.receiver.count(), 1);
-    app.tempmail("tenant resume harbour").await.done();
+    assert_eq!(scene.receiver.request_count(), 1);
+    app.tempmail("tenant resume harbour").await.success();
     nothing_waits(app).await;
     assert_eq!(scene.told(), ["1", "2", "3", "4", "5"]);
 }
@@ -136,20 +136,20 @@ async fn a_suspension_ends_what_is_being_sent() {
     let (app, receiver) = with_receiver().await;
     webhook_to(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
-    receiver.react(Reaction::Late(Duration::from_secs(1), 204));
+    receiver.react_with(Reaction::DelayedStatus(Duration::from_secs(1), 204));
     for number in 1..=60 {
         app.deliver(BOX, &number.to_string(), "").await;
     }
-    receiver.wait_for(2).await;
-    app.tempmail("tenant suspend harbour").await.done();
+    receiver.wait_for_requests(2).await;
+    app.tempmail("tenant suspend harbour").await.success();
     let suspended = Instant::now() + Duration::from_secs(1);
     nobody_holds_one(&app).await;
     assert!(app.count("SELECT count(*) FROM webhook_event").await > 0, "some wait");
-    assert!(receiver.received().iter().all(|request| request.at < suspended));
-    receiver.react(Reaction::Status(204));
-    app.tempmail("tenant resume harbour").await.done();
+    assert!(receiver.requests().iter().all(|request| request.at < suspended));
+    receiver.react_with(Reaction::Status(204));
+    app.tempmail("tenant resume harbour").await.success();
     nothing_waits(&app).await;
-    assert_eq!(receiver.count(), 60, "each is told once");
+    assert_eq!(receiver.request_count(), 60, "each is told once");
 }
 
 /// A domain that stops serving and serves again: its mailboxes' events wait, those of others do not.
@@ -172,7 +172,7 @@ async fn a_domain_that_does_not_serve_keeps_its_events() {
         nobody_holds_one(app).await;
         app.advance_hours(1);
         app.deliver(BOX, "meanwhile", "").await;
-        scene.receiver.wait_for(2 + hours).await;
+        scene.receiver.wait_for_requests(2 + hours).await;
     }
     assert_eq!(scene.told(), ["1", "meanwhile", "meanwhile", "meanwhile"]);
     assert_eq!(listed(app, &scene.webhook).await["failure_count"], 0, "it is no failure of the receiver");
@@ -182,5 +182,5 @@ async fn a_domain_that_does_not_serve_keeps_its_events() {
     nobody_holds_one(app).await;
     app.clock.advance(SignedDuration::from_mins(2));
     nothing_waits(app).await;
-    assert_eq!(scene.receiver.count(), 5 + 29);
+    assert_eq!(scene.receiver.request_count(), 5 + 29);
 }

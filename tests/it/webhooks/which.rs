@@ -45,7 +45,7 @@ const ADDRESSES: [(&str, Owner); 13] = [
 fn told(receiver: &Receiver) -> Vec<(String, String)> {
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let of = |event: serde_json::Value| (text(&event["data"]["subject"]), text(&event["data"]["address"]));
-    let mut told: Vec<_> = receiver.received().iter().map(|request| of(request.event())).collect();
+    let mut told: Vec<_> = receiver.requests().iter().map(|request| of(request.event())).collect();
     told.sort_unstable();
     told
 }
@@ -72,7 +72,7 @@ async fn each_recipient_that_is_a_mailbox_is_told_to_its_tenant_alone() {
     webhook_of(&app, &acme.pro, &acmes.url()).await;
 
     let mut expected: [BTreeSet<(String, String)>; 2] = Default::default();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for mail in 0..MAILS {
         let subject = format!("mail {mail}");
         let count = random.random_range(1..=ADDRESSES.len());

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use tempmail_model::network::{ipv4_inside, is_public};
+use tempmail_model::network::{embedded_ipv4, is_public};
 use url::{Host, Url};
 
 /// Ports of the web; others may be anybody's.
@@ -53,7 +53,7 @@ impl Destinations {
         let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
         // What is denied is denied in every form.
         let denied = within(&self.denied, address)
-            || ipv4_inside(address).is_some_and(|inside| within(&self.denied, inside.into()));
+            || embedded_ipv4(address).is_some_and(|inside| within(&self.denied, inside.into()));
         let open = within(&self.allowed, address) || (reach == Reach::Public && is_public(address));
         open && !denied
     }

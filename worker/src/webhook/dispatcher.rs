@@ -6,7 +6,7 @@ use std::time::Duration;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
-use tempmail_model::sealed::SecretSealer;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{ClaimedWebhook, Store, StoreError};
@@ -67,7 +67,7 @@ impl Dispatcher {
             store,
             clock,
             sender: Sender::new(config)?,
-            secrets: SecretSealer::new(keys),
+            secrets: WebhookSecretSealer::new(keys),
             room_beside: Arc::new(Semaphore::new(BESIDE)),
         };
         Ok(Self { desk: Arc::new(desk), bus })

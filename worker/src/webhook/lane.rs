@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
-use tempmail_model::sealed::SecretSealer;
+use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_store::{DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
@@ -41,7 +41,7 @@ pub(super) struct Desk {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sender: Sender,
-    pub(super) secrets: SecretSealer,
+    pub(super) secrets: WebhookSecretSealer,
     /// Requests beside the first one of each lane, which needs no room: no webhook waits for
     /// another.
     pub(super) room_beside: Arc<Semaphore>,

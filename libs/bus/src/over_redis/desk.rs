@@ -17,7 +17,7 @@ use super::commands::Commands;
 use super::lease::{Held, Operation};
 use super::name::{Names, PLACES_EXPIRE, SESSIONS_EXPIRE};
 use super::script::{self, ADOPT, BEAT, TAKE};
-use crate::SlotKey;
+use crate::PermitKey;
 
 /// Time between two beats of a session.
 const BEAT_PERIOD: Duration = Duration::from_secs(1);
@@ -134,20 +134,20 @@ impl Desk {
         operations.iter().map(command).collect()
     }
 
-    fn take(&self, number: u64, key: SlotKey, most: usize) -> Cmd {
+    fn take(&self, number: u64, key: PermitKey, most: usize) -> Cmd {
         let mut command = script::run(&TAKE, &[&self.names.places(key), &self.names.sessions()]);
         command.arg(&self.session).arg(number).arg(most).arg(milliseconds(PLACES_EXPIRE));
         command
     }
 
-    fn free(&self, number: u64, key: SlotKey) -> Cmd {
+    fn free(&self, number: u64, key: PermitKey) -> Cmd {
         let mut command = cmd("ZREM");
         command.arg(self.names.places(key)).arg(format!("{}:{number}", self.session));
         command
     }
 
     /// Adds a place under `session`, in place of the same one under the present session.
-    fn adopt(&self, session: &str, number: u64, key: SlotKey) -> Cmd {
+    fn adopt(&self, session: &str, number: u64, key: PermitKey) -> Cmd {
         let mut command = script::run(&ADOPT, &[&self.names.places(key)]);
         command.arg(session).arg(number).arg(&self.session).arg(milliseconds(PLACES_EXPIRE));
         command

@@ -15,7 +15,7 @@ impl Health {
         Self::default()
     }
 
-    pub(super) fn is_well(&mut self) {
+    pub(super) fn is_connected(&mut self) {
         if self.well != Some(true) {
             tracing::info!("Redis is well: limits hold over all processes");
         }

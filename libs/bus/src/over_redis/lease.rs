@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::commands::COMMAND_TIMEOUT;
-use crate::SlotKey;
+use crate::PermitKey;
 
 /// Longest that a caller waits for the desk: a command's time, and some for what is before it.
 const WAIT: Duration = COMMAND_TIMEOUT.saturating_add(Duration::from_millis(250));
@@ -19,24 +19,24 @@ const WAIT: Duration = COMMAND_TIMEOUT.saturating_add(Duration::from_millis(250)
 #[derive(Debug)]
 pub(super) enum Operation {
     /// Take one of `most` places under `key`; the answer is whether there was one.
-    Take { number: u64, key: SlotKey, most: usize, answer: oneshot::Sender<bool> },
+    Take { number: u64, key: PermitKey, most: usize, answer: oneshot::Sender<bool> },
     /// Give a place back; `done` is dropped then.
-    Free { number: u64, key: SlotKey, done: Option<oneshot::Sender<()>> },
+    Free { number: u64, key: PermitKey, done: Option<oneshot::Sender<()>> },
     /// Give all places back, and end; `done` is dropped then.
     Leave { done: oneshot::Sender<()> },
 }
 
 /// The places that this process holds, by number.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<u64, SlotKey>>);
+pub(super) struct Held(Mutex<HashMap<u64, PermitKey>>);
 
 impl Held {
-    pub(super) fn all(&self) -> Vec<(u64, SlotKey)> {
+    pub(super) fn all(&self) -> Vec<(u64, PermitKey)> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.iter().map(|(&number, &key)| (number, key)).collect()
     }
 
-    fn insert(&self, number: u64, key: SlotKey) {
+    fn insert(&self, number: u64, key: PermitKey) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, key);
     }
 
@@ -64,7 +64,7 @@ impl Leases {
 
     /// Takes one of `most` places under `key`; `None` where Redis says that all are taken. Where
     /// it does not say, the place is had.
-    pub(super) async fn take(&self, key: SlotKey, most: usize) -> Option<Lease> {
+    pub(super) async fn take(&self, key: PermitKey, most: usize) -> Option<Lease> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         // Held from now on: it is given back if this future is dropped, and whoever connects
         // anew before Redis answers adds it.
@@ -80,7 +80,7 @@ impl Leases {
     }
 
     /// Gives back all that is held, when nobody is to take any more.
-    pub(super) async fn leave(&self) {
+    pub(super) async fn close(&self) {
         let (done, left) = oneshot::channel();
         if self.desk.send(Operation::Leave { done }).is_ok() {
             let _ = timeout(WAIT, left).await;
@@ -92,7 +92,7 @@ impl Leases {
 #[derive(Debug)]
 pub(crate) struct Lease {
     number: u64,
-    key: SlotKey,
+    key: PermitKey,
     held: Arc<Held>,
     desk: mpsc::UnboundedSender<Operation>,
 }
@@ -100,7 +100,7 @@ pub(crate) struct Lease {
 impl Lease {
     /// Gives the place back at once, before any `take` that follows; the future ends when Redis
     /// has done it, or does not answer.
-    pub(crate) fn give_back(self) -> impl Future<Output = ()> {
+    pub(crate) fn release(self) -> impl Future<Output = ()> {
         let (done, freed) = oneshot::channel();
         self.free(Some(done));
         async move {

@@ -16,14 +16,14 @@ use super::message::{Content, Message};
 use super::probe::Probe;
 use super::publisher::Publisher;
 use super::subscription::Subscription;
-use crate::InProcess;
+use crate::LocalBus;
 
 /// See the module.
 pub(super) struct Link {
     pub(super) client: Client,
     pub(super) channel: String,
     pub(super) sender: Uuid,
-    pub(super) local: Arc<InProcess>,
+    pub(super) local: Arc<LocalBus>,
     pub(super) gate: Arc<Gate>,
     pub(super) desk: Desk,
     pub(super) publisher: Publisher,
@@ -70,7 +70,7 @@ impl Link {
             }
             desk.join(&commands).await?;
             gate.open(commands.clone());
-            health.is_well();
+            health.is_connected();
             *backoff = Backoff::new();
             metrics::counter!("tempmail_bus_subscriptions_total").increment(1);
             // What was published before was not heard.

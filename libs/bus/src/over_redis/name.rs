@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{RateKey, SlotKey};
+use crate::{PermitKey, RateKey};
 
 /// Time after which the set of sessions is gone, where no process beats any more.
 pub(super) const SESSIONS_EXPIRE: Duration = Duration::from_secs(60);
@@ -35,12 +35,12 @@ impl Names {
     }
 
     /// The sorted set of places taken under a key: `<session>:<number>`, and when it was taken.
-    pub(super) fn places(&self, key: SlotKey) -> String {
+    pub(super) fn places(&self, key: PermitKey) -> String {
         let of = match key {
-            SlotKey::TokenWaits(token) => format!("token-waits:{}", token.simple()),
-            SlotKey::TokenStreams(token) => format!("token-streams:{}", token.simple()),
-            SlotKey::MailboxSockets(mailbox) => format!("mailbox-sockets:{}", mailbox.simple()),
-            SlotKey::AddressWaits { tenant, address } => {
+            PermitKey::TokenWaits(token) => format!("token-waits:{}", token.simple()),
+            PermitKey::TokenStreams(token) => format!("token-streams:{}", token.simple()),
+            PermitKey::MailboxSockets(mailbox) => format!("mailbox-sockets:{}", mailbox.simple()),
+            PermitKey::AddressWaits { tenant, address } => {
                 format!("address-waits:{}:{}", tenant.simple(), address.simple())
             }
         };

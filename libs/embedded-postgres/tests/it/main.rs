@@ -237,7 +237,7 @@ async fn data_of_a_version_that_is_not_here_is_one_sentence() {
 #[ignore = "needs the network"]
 async fn a_downloaded_server_works_where_none_is_installed() {
     let directory = directory();
-    let downloaded = Options { only_downloaded: true, ..options(&directory) };
+    let downloaded = Options { skip_installed: true, ..options(&directory) };
     let begun = Instant::now();
     let server = EmbeddedPostgres::start(downloaded.clone()).await.unwrap();
     assert_eq!(server.major(), 17);

@@ -27,11 +27,11 @@ impl fmt::Display for Address {
 }
 
 /// The addresses of a field's value, each found when it is asked for; groups are taken apart.
-pub fn addresses(value: &[u8]) -> Addresses<'_> {
+pub fn parse_addresses(value: &[u8]) -> Addresses<'_> {
     Addresses { value: unfolded(value), at: 0 }
 }
 
-/// See [`addresses`].
+/// See [`parse_addresses`].
 #[derive(Debug)]
 pub struct Addresses<'a> {
     value: Cow<'a, str>,
@@ -129,8 +129,8 @@ impl Reader {
     }
 
     fn finish(self) -> Option<Address> {
-        let shown = |text: &str| text::line(&decode_words(text.trim()));
-        let mut address = Address { name: shown(&self.name), email: text::line(self.angle.trim()) };
+        let shown = |text: &str| text::single_line(&decode_words(text.trim()));
+        let mut address = Address { name: shown(&self.name), email: text::single_line(self.angle.trim()) };
         if address.email.is_empty() && is_email(self.name.trim()) {
             address.email = std::mem::take(&mut address.name);
         }
@@ -164,14 +164,15 @@ mod tests {
             ("(only, a comment)", &[]),
             ("", &[]),
         ] {
-            let shown: Vec<_> = addresses(value.as_bytes()).map(|address| address.to_string()).collect();
+            let shown: Vec<_> =
+                parse_addresses(value.as_bytes()).map(|address| address.to_string()).collect();
             assert_eq!(shown, expected, "{value}");
         }
     }
 
     #[test]
     fn names_are_no_addresses() {
-        let email = |value: &str| addresses(value.as_bytes()).next().unwrap().email;
+        let email = |value: &str| parse_addresses(value.as_bytes()).next().unwrap().email;
         assert_eq!(email("a@b.example"), "a@b.example");
         assert_eq!(email("x <a@b.example>"), "a@b.example");
         for name in ["me", "me @ home", "=?utf-8?q?a@b?="] {

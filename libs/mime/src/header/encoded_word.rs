@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use mail_parser::decoders::charsets::map::charset_decoder;
 
 use crate::text;
-use crate::transfer::{Encoding, hex};
+use crate::transfer::{TransferEncoding, hex};
 
 /// Octets within which an encoded word ends (RFC 2047 allows 75).
 const ENCODED_WORD_MAX: usize = 1024;
@@ -71,7 +71,7 @@ fn encoded_word(text: &str) -> Option<(&str, Vec<u8>, usize)> {
     let end = after.find("?=")?;
     let encoded = &after[..end];
     let octets = match encoding {
-        "b" | "B" => Encoding::Base64.decode(encoded.as_bytes()).into_owned(),
+        "b" | "B" => TransferEncoding::Base64.decode(encoded.as_bytes()).into_owned(),
         "q" | "Q" => decode_q(encoded.as_bytes()),
         _ => return None,
     };

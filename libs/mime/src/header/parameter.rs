@@ -25,7 +25,7 @@ struct Parameter {
 }
 
 impl Parameters {
-    pub(crate) fn of(value: &[u8]) -> Self {
+    pub(crate) fn parse(value: &[u8]) -> Self {
         let text = unfolded(value);
         let mut rest = &text[..text.floor_char_boundary(FIELD_MAX)];
         let value = next_value(&mut rest);
@@ -147,18 +147,18 @@ mod tests {
 
     #[test]
     fn values_and_parameters_are_read() {
-        let parsed = Parameters::of(b" text/plain (really) ; Charset = utf-8 (yes); format=flowed; x");
+        let parsed = Parameters::parse(b" text/plain (really) ; Charset = utf-8 (yes); format=flowed; x");
         assert_eq!(parsed.value, "text/plain");
         assert_eq!(parsed.get("charset").as_deref(), Some("utf-8"));
         assert_eq!(parsed.get("format").as_deref(), Some("flowed"));
         assert_eq!(parsed.get("x"), None);
-        let garbage = Parameters::of(b";;;=/garbage; charset");
+        let garbage = Parameters::parse(b";;;=/garbage; charset");
         assert_eq!((garbage.value.as_str(), garbage.get("charset")), ("", None));
     }
 
     #[test]
     fn file_names_follow_rfc_2231() {
-        let file_name = |value: &str| Parameters::of(value.as_bytes()).get("filename").unwrap();
+        let file_name = |value: &str| Parameters::parse(value.as_bytes()).get("filename").unwrap();
         for (value, expected) in [
             ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
             ("attachment; filename*0=\"a\";\r\n filename*1=\"b.txt\"", "ab.txt"),

@@ -65,7 +65,7 @@ impl Iterator for Leaves<'_> {
 
 impl<'a> Leaves<'a> {
     /// The leaves of a message.
-    pub fn of(raw: &'a [u8]) -> Self {
+    pub fn new(raw: &'a [u8]) -> Self {
         let mut leaves = Self { raw, header: (0, 0), at: Some(0), open: Vec::new(), parts: 0, first: true };
         leaves.header = leaves.header_section(0);
         leaves

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::{Leaf, Role};
-use crate::header::{Parameters, decode_words, fields, shown, unfolded};
+use crate::header::{Parameters, decode_header, decode_words, header_fields, unfolded};
 use crate::text;
-use crate::transfer::Encoding;
+use crate::transfer::TransferEncoding;
 
 /// Characters of a file name.
 const FILE_NAME_MAX: usize = 255;
@@ -17,7 +17,7 @@ pub(super) struct Part {
     media_type: String,
     charset: Option<String>,
     boundary: Option<String>,
-    encoding: Encoding,
+    encoding: TransferEncoding,
     attachment: bool,
     inline: bool,
     file_name: Option<String>,
@@ -32,7 +32,7 @@ impl Part {
             media_type: default_type.into(),
             charset: None,
             boundary: None,
-            encoding: Encoding::Identity,
+            encoding: TransferEncoding::Identity,
             attachment: false,
             inline: false,
             file_name: None,
@@ -41,22 +41,22 @@ impl Part {
         let mut name = None;
         let mut seen = [false; 4];
         let mut first = |i: usize| !std::mem::replace(&mut seen[i], true);
-        for field in fields(section) {
+        for field in header_fields(section) {
             if field.name.eq_ignore_ascii_case("content-type") && first(0) {
-                let parsed = Parameters::of(field.value);
+                let parsed = Parameters::parse(field.value);
                 part.media_type = media_type(&parsed.value, default_type);
                 part.charset = parsed.get("charset");
                 part.boundary = parsed.get("boundary");
                 name = parsed.get("name");
             } else if field.name.eq_ignore_ascii_case("content-transfer-encoding") && first(1) {
-                part.encoding = Encoding::of(&unfolded(field.value));
+                part.encoding = TransferEncoding::parse(&unfolded(field.value));
             } else if field.name.eq_ignore_ascii_case("content-disposition") && first(2) {
-                let parsed = Parameters::of(field.value);
+                let parsed = Parameters::parse(field.value);
                 part.inline = parsed.value.eq_ignore_ascii_case("inline");
                 part.attachment = !part.inline && !parsed.value.is_empty();
                 part.file_name = parsed.get("filename");
             } else if field.name.eq_ignore_ascii_case("content-id") && first(3) {
-                let id = shown(field.value);
+                let id = decode_header(field.value);
                 let id = id.trim_start_matches('<').trim_end_matches('>').to_owned();
                 part.content_id = Some(id).filter(|id| !id.is_empty());
             }
@@ -124,7 +124,7 @@ pub(super) fn is_token(byte: u8) -> bool {
 /// A name without control characters and without the path some software sends (RFC 2183 2.3),
 /// cut; `None` where nothing is left.
 fn file_name(name: &str) -> Option<String> {
-    let name = text::line(&decode_words(name));
+    let name = text::single_line(&decode_words(name));
     let name = name.rsplit(['/', '\\']).next().unwrap_or("").trim();
     let name: String = name.chars().take(FILE_NAME_MAX).collect();
     (!name.is_empty() && name != "." && name != "..").then_some(name)

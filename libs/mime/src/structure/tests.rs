@@ -5,7 +5,7 @@ use super::*;
 
 /// `role media-type body` of each leaf.
 fn leaves(raw: &str) -> Vec<(Role, String, String)> {
-    let structure = Structure::of(raw.as_bytes());
+    let structure = Structure::parse(raw.as_bytes());
     structure.leaves.into_iter().map(|leaf| (leaf.role, leaf.media_type, raw[leaf.body].to_owned())).collect()
 }
 
@@ -47,7 +47,7 @@ fn nested_multiparts() {
             (Role::Attachment, "message/rfc822", "Subject: y\r\n\r\n--ab\r\ninner"),
         ],
     );
-    let attachments = Structure::of(raw.as_bytes()).attachments(raw.as_bytes());
+    let attachments = Structure::parse(raw.as_bytes()).attachments(raw.as_bytes());
     assert!(attachments[0].leaf.inline && attachments[0].leaf.content_id.as_deref() == Some("i@x"));
     assert!(!attachments[1].leaf.inline && attachments[1].leaf.file_name.as_deref() == Some("n.txt"));
     assert_eq!(attachments.iter().map(|a| (a.index, a.size)).collect::<Vec<_>>(), [(0, 3), (1, 4), (2, 25)]);
@@ -71,7 +71,7 @@ fn dispositions_and_names() {
     let raw = b"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: attachment\n\nx\n\
         --b\nContent-Disposition: inline; filename==?utf-8?q?a=07=C3=A9.txt?=\n\ny\n\
         --b\nContent-Type: application/pdf; charset=\"a b\"\n\nz\n--b--";
-    let attachments = Structure::of(raw).attachments(raw);
+    let attachments = Structure::parse(raw).attachments(raw);
     let names: Vec<_> = attachments.iter().map(|a| (a.leaf.inline, a.download_name())).collect();
     let expected = [(false, "attachment-0"), (true, "aé.txt"), (false, "attachment-2")];
     assert_eq!(names, expected.map(|(inline, name)| (inline, name.to_owned())));

@@ -24,7 +24,7 @@ pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<
         let text = if from_file { read_secret(&variable, &text)? } else { text };
         let value = value_of(key, text)?;
         if !insert(&mut root, key.path, value) {
-            return Err(ConfigError::Twice(key.path));
+            return Err(ConfigError::SetTwice(key.path));
         }
     }
     Ok(root)
@@ -50,7 +50,7 @@ fn read_secret(variable: &str, path: &str) -> Result<String, ConfigError> {
 }
 
 fn value_of(key: &'static KeyDoc, text: String) -> Result<Value, ConfigError> {
-    let wrong = || ConfigError::Wrong { key: key.path.to_owned(), expected: key.expected };
+    let wrong = || ConfigError::InvalidValue { key: key.path.to_owned(), expected: key.expected };
     match key.kind {
         Kind::Text | Kind::Secret => Ok(Value::String(text)),
         Kind::Number => Ok(Value::from(text.trim().parse::<u64>().map_err(|_| wrong())?)),

@@ -41,10 +41,10 @@ pub enum ConfigError {
     UnknownVariable(String),
     /// A variable and its `…_FILE` are both set.
     #[error("`{0}` is set twice in the environment: by its variable and by a file")]
-    Twice(&'static str),
+    SetTwice(&'static str),
     /// A value is wrong.
     #[error("`{key}` must be {expected}")]
-    Wrong {
+    InvalidValue {
         /// The key.
         key: String,
         /// What it must be.
@@ -151,11 +151,11 @@ fn explain(error: &figment::Error) -> ConfigError {
     let full = path.join(".");
     let known = (1..=path.len()).rev().find_map(|n| reference::find(&path[..n].join(".")));
     match known {
-        Some(key) => ConfigError::Wrong {
+        Some(key) => ConfigError::InvalidValue {
             key: full,
             expected: if key.kind == Kind::KeyList { "a list of {kid, secret}" } else { key.expected },
         },
-        None => ConfigError::Wrong { key: full, expected: "a group of keys" },
+        None => ConfigError::InvalidValue { key: full, expected: "a group of keys" },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 use ipnet::IpNet;
-use tempmail_model::address::normal_domain;
+use tempmail_model::address::normalize_domain;
 
 use super::load::ConfigError;
 use super::{Config, reference};
@@ -12,13 +12,13 @@ impl Config {
     /// [`Keys::from_config`](crate::keys::Keys::from_config).
     ///
     /// # Errors
-    /// The first [`ConfigError::Wrong`] or [`ConfigError::Conflict`].
+    /// The first [`ConfigError::InvalidValue`] or [`ConfigError::Conflict`].
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_numbers()?;
         must(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
         must(is_origin(&self.http.base_url), "http.base_url")?;
         must(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
-        must(normal_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
+        must(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
         must(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
         for (networks, key) in [
             (&self.http.trusted_proxies, "http.trusted_proxies"),
@@ -70,7 +70,7 @@ fn must(right: bool, path: &'static str) -> Result<(), ConfigError> {
         return Ok(());
     }
     let expected = reference::find(path).map_or("something else", |key| key.expected);
-    Err(ConfigError::Wrong { key: path.to_owned(), expected })
+    Err(ConfigError::InvalidValue { key: path.to_owned(), expected })
 }
 
 /// Whether a text may be a URL of Redis; the client that connects looks at the rest.

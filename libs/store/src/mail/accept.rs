@@ -6,7 +6,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, Postgres, Row as _};
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_model::id::id_time;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
@@ -50,7 +50,7 @@ pub struct NewMessage {
     /// The recipient.
     pub address: RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
     /// Octets that this recipient downloads.
     pub size: i32,
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use tempmail_model::address::{RecipientAddress, Reserved, ReservedLocalParts};
+use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub struct InboxQuery<'a> {
     /// The exact address.
     pub address: &'a RecipientAddress,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
 }
 
 /// The mail that a readable address has now.
@@ -210,7 +210,7 @@ impl Store {
         let message = self.fetch_optional(statement, StoredMessage::from_row).await?;
         Ok(message.filter(|StoredMessage { row, .. }| {
             let base = row.address.split(['+', '@']).next().unwrap_or_default();
-            row.owner_kind != OwnerKind::Shared || reserved.of(base) == Reserved::No
+            row.owner_kind != OwnerKind::Shared || reserved.reservation_of(base) == Reservation::None
         }))
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
-use tempmail_model::address::{RecipientAddress, Reserved};
+use tempmail_model::address::{RecipientAddress, Reservation};
 
 use super::reserved::reserved_code;
 use crate::error::StoreError;
@@ -18,7 +18,7 @@ pub struct RecipientQuery<'a> {
     /// Whether to answer how much of its mailbox's quota is left: a size was declared.
     pub with_quota_left: bool,
     /// What its local part is on a system domain.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
 }
 
 /// The status of a recipient.

@@ -60,7 +60,7 @@ impl Store {
                    AND id >= time_id($3 - make_interval(hours => f.class))) m",
                 )
                 .bind(inbox)
-                .bind(id::SHARED)
+                .bind(id::SHARED_OWNER)
                 .bind(now.to_sqlx()),
             )
             .await?;

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use sqlx::migrate::Migrator;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{Connection as _, PgConnection, SqlSafeStr as _};
 
 use super::error::SchemaError;
 use super::object;
@@ -12,7 +12,10 @@ use super::report::MigrationReport;
 use crate::error::StoreError;
 use crate::pool::Store;
 
-static MIGRATIONS: Migrator = sqlx::migrate!();
+/// Version, name and text of each file in `libs/store/migrations`, oldest first. `sqlx::migrate!` would list them,
+/// too, but the macro compiles sqlx, tokio and rustls a second time.
+const MIGRATIONS: [(i64, &str, &str); 1] =
+    [(1, "baseline", include_str!("../../migrations/0001_baseline.sql"))];
 
 /// The number of migrations before the first release, which the baseline replaced.
 const PRERELEASE_MIGRATIONS: i64 = 12;
@@ -58,7 +61,14 @@ async fn newest(connection: &mut PgConnection, statement: &'static str) -> Resul
 
 /// The schema version of this program, which is that of its newest migration.
 fn needed_version() -> i64 {
-    MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or(0)
+    MIGRATIONS.last().map_or(0, |&(version, ..)| version)
+}
+
+fn migrator() -> Migrator {
+    let migration = |(version, name, text): (i64, &'static str, &'static str)| {
+        Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false)
+    };
+    Migrator::with_migrations(MIGRATIONS.map(migration).into())
 }
 
 impl Store {
@@ -109,6 +119,23 @@ async fn migrate(connection: &mut PgConnection) -> Result<MigrationReport, Schem
     let (applied, version) = (Applied::read(connection).await?, needed_version());
     applied.refuse_newer(version)?;
     let by_hand = if applied.functions > 0 { object::deviations(connection).await? } else { BTreeMap::new() };
-    MIGRATIONS.run(&mut *connection).await?;
+    migrator().run(&mut *connection).await?;
     object::apply(connection, version, by_hand).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_every_file_of_the_folder_in_order() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let listed = MIGRATIONS.map(|(version, name, _)| format!("{version:04}_{name}.sql"));
+        assert_eq!(files, listed);
+    }
 }

@@ -144,7 +144,7 @@ async fn a_credential_that_is_given_must_be_a_live_pro_token() {
     let expired = app.token(&app.tenant, TokenKind::Pro).await;
     sqlx::query("UPDATE api_token SET expires_at = created_at WHERE kind = 'pro' AND hash = $1")
         .bind(
-            tempmail_model::token::TokenHash::of_presented(TokenKind::Pro, &expired)
+            tempmail_model::token::TokenHash::from_presented(TokenKind::Pro, &expired)
                 .unwrap()
                 .as_bytes()
                 .as_slice(),

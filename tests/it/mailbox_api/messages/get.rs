@@ -40,7 +40,7 @@ async fn summaries_carry_what_the_interface_says() {
 async fn lists_are_newest_first_30_a_page() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for i in 1..=65 {
         let message = tempmail_tests::smtp::message("a@client.example", &format!("{i}"), "");
         let reply = client.transact("a@client.example", &["name@inbox.localhost"], &message).await;

@@ -120,9 +120,9 @@ async fn a_suspended_tenants_mailbox_is_account_disabled() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "frozen@inbox.localhost").await;
-    app.tempmail("tenant suspend acme").await.done();
+    app.tempmail("tenant suspend acme").await.success();
     is_refused(&app, "suspended", &mailbox.jwt, "account_disabled").await;
-    app.tempmail("tenant resume acme").await.done();
+    app.tempmail("tenant resume acme").await.success();
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
 }
 

@@ -1,13 +1,13 @@
 //! While Postgres is away sockets stay, and miss nothing.
 
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, WebSocket, send_mail, smtp};
 
 use super::{pushed, watch};
 
-async fn behind_proxy() -> (App, Proxy) {
-    let proxy = Proxy::start().await;
+async fn behind_proxy() -> (App, PostgresProxy) {
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     (app, proxy)
 }

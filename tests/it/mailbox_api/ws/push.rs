@@ -78,7 +78,7 @@ async fn mail_from_before_auth_ok_is_in_the_list_alone() {
 
 /// Sends `count` mails over one session.
 async fn send_many(app: &App, address: &str, count: usize) {
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for n in 0..count {
         let mail = smtp::message("a@client.example", &format!("{n}"), "");
         let reply = client.transact("a@client.example", &[address], &mail).await;

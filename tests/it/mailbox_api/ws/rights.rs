@@ -69,14 +69,14 @@ async fn deleting_the_mailbox_ends_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspension_of_the_tenant_ends_it() {
     let watched = Watched::start().await;
-    watched.app.tempmail("tenant suspend harbour").await.done();
+    watched.app.tempmail("tenant suspend harbour").await.success();
     watched.ends_with("account_disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_of_the_tenant_ends_it() {
     let watched = Watched::start().await;
-    watched.app.tempmail("tenant delete harbour --yes").await.done();
+    watched.app.tempmail("tenant delete harbour --yes").await.success();
     watched.ends_with("invalid_token").await;
 }
 

@@ -16,7 +16,7 @@ fn large(n: usize) -> Vec<u8> {
 
 /// Sends so many large mails.
 pub(super) async fn send_large(app: &App, mailbox: &Mailbox, count: usize) {
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for n in 0..count {
         let reply = client.transact("a@client.example", &[&mailbox.address], &large(n)).await;
         assert_eq!(reply.code, 250, "{reply:?}");
@@ -59,7 +59,7 @@ async fn so_does_one_that_much_other_mail_went_by_meanwhile() {
     // More than a process keeps in memory of what arrived, for everybody together.
     let others: Vec<String> = (0..100).map(|n| format!("other-{n}@inbox.localhost")).collect();
     let others: Vec<&str> = others.iter().map(String::as_str).collect();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for _ in 0..90 {
         assert_eq!(client.transact("a@client.example", &others, b"Subject: x\r\n\r\n").await.code, 250);
     }

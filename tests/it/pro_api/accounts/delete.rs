@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{Answer, App, send_mail, smtp};
 
 use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
@@ -88,9 +88,9 @@ async fn a_wait_on_it_ends_with_404() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let waiting = app.token(&app.tenant, TokenKind::Live).await;
-    let wait = app.block(&waiting, "/v1/inbox/name@inbox.localhost").await;
+    let wait = app.start_long_poll(&waiting, "/v1/inbox/name@inbox.localhost").await;
     assert_eq!(delete(&app, mailbox.id).await.status, 204);
-    in_time("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+    within_deadline("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]

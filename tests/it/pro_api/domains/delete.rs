@@ -2,8 +2,8 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::wait::in_time;
-use tempmail_tests::{App, DnsWorld, send_mail, smtp};
+use tempmail_tests::wait::within_deadline;
+use tempmail_tests::{App, TestDns, send_mail, smtp};
 
 use super::{hand_to_kubernetes, knows_own_ids_only};
 use crate::pro_api::is_for_pro_alone;
@@ -88,20 +88,20 @@ async fn mailboxes_and_mail_go_with_it_and_mail_is_refused_from_then_on() {
 async fn open_waits_end_with_it() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.test").await.to_string();
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/any@ships.test").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/any@ships.test").await;
     assert_eq!(app.delete_domain(&app.tenant, &domain).await.status, 204);
-    let answer = in_time("the wait ends", blocked).await.unwrap();
+    let answer = within_deadline("the wait ends", blocked).await.unwrap();
     answer.is_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_made_again_keeps_its_token_and_none_of_its_mail() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let first = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&first]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &first.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &first.id).await["verify_status"], "verified");
     app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
     app.deliver("any@ships.test", "before", "").await;
     app.deliver("box@ships.test", "before", "").await;
@@ -110,9 +110,9 @@ async fn a_domain_made_again_keeps_its_token_and_none_of_its_mail() {
     let second = app.domain(&app.tenant, "ships.test").await;
     assert_ne!(second.id, first.id);
     assert_eq!(second.txt, first.txt, "the record that is there is right still");
-    assert_eq!(app.checked_domain(&app.tenant, &second.id).await["verify_status"], "verified");
-    app.is_empty("any@ships.test").await;
-    app.is_empty("box@ships.test").await;
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &second.id).await["verify_status"], "verified");
+    app.assert_inbox_is_empty("any@ships.test").await;
+    app.assert_inbox_is_empty("box@ships.test").await;
     app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
-    app.is_empty("box@ships.test").await;
+    app.assert_inbox_is_empty("box@ships.test").await;
 }

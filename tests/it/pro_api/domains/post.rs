@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use crate::pro_api::is_for_pro_alone;
 
@@ -114,7 +114,7 @@ async fn a_tenant_has_a_domain_once_whatever_became_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_have_is_no_obstacle() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let other = app.another_tenant("lighthouse").await;
@@ -122,7 +122,7 @@ async fn what_others_have_is_no_obstacle() {
     let ours = app.domain(&app.tenant, "ships.test").await;
     assert_ne!(ours.txt, theirs.txt, "each has a record of its own");
     dns.publish(&[&theirs]).await;
-    assert_eq!(app.checked_domain(&other, &theirs.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&other, &theirs.id).await["verify_status"], "verified");
     let third = app.another_tenant("shipyard").await;
     assert_eq!(app.create_domain(&third, "ships.test").await.expect(201)["verify_status"], "pending");
 }

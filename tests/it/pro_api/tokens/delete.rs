@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Answer, App};
 use uuid::Uuid;
 
@@ -67,12 +67,12 @@ async fn an_open_wait_of_it_ends_with_401() {
     let app = App::start().await;
     let (id, token) = created(&app, "live").await;
     let kept = app.token(&app.tenant, TokenKind::Live).await;
-    let wait = app.block(&token, "/v1/inbox/ship@inbox.localhost").await;
-    let other = app.block(&kept, "/v1/inbox/ship@inbox.localhost").await;
+    let wait = app.start_long_poll(&token, "/v1/inbox/ship@inbox.localhost").await;
+    let other = app.start_long_poll(&kept, "/v1/inbox/ship@inbox.localhost").await;
     assert_eq!(revoke(&app, id).await.status, 204);
-    in_time("the wait ends", wait).await.unwrap().is_v1_error(401, "invalid_token");
+    within_deadline("the wait ends", wait).await.unwrap().is_v1_error(401, "invalid_token");
     app.deliver("ship@inbox.localhost", "for the other", "").await;
-    assert_eq!(in_time("the other goes on", other).await.unwrap().status, 200);
+    assert_eq!(within_deadline("the other goes on", other).await.unwrap().status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Answer, Fleet, Tenant};
 use tokio::task::JoinHandle;
 
@@ -50,7 +50,7 @@ async fn begin(fleet: &Fleet, fate: Fate) -> JoinHandle<Answer> {
     // By the time that this one is answered, the other one has met the mail, too.
     let probe = self::wait(fleet, &tenant, 1).await;
     fleet.deliver(0, &address, "first").await;
-    let met = in_time("a wait for one mail", probe).await.unwrap().expect(200);
+    let met = within_deadline("a wait for one mail", probe).await.unwrap().expect(200);
     let id = met["emails"][0]["id"].as_str().unwrap().to_owned();
     let gone = |method, path: String| fleet.request(0, method, &path).live(&tenant.live).send();
     let status = match fate {

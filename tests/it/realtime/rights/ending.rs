@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{DnsWorld, Fleet, Tenant};
+use tempmail_tests::{Fleet, Tenant, TestDns};
 use uuid::Uuid;
 
 use super::world::World;
@@ -56,7 +56,7 @@ impl Ending {
     }
 
     /// What has to be so before anybody listens.
-    pub async fn prepare(self, fleet: &Fleet, dns: &DnsWorld, world: &World) {
+    pub async fn prepare(self, fleet: &Fleet, dns: &TestDns, world: &World) {
         match self {
             Self::DomainHandedOver => {
                 dns.domain(&world.custom_domain(), 1).await;
@@ -69,7 +69,7 @@ impl Ending {
     }
 
     /// Ends the right; returns when it has ended.
-    pub async fn happen(self, fleet: &Fleet, dns: &DnsWorld, world: &World) -> Instant {
+    pub async fn happen(self, fleet: &Fleet, dns: &TestDns, world: &World) -> Instant {
         let (name, pro) = (world.name, world.tenant.pro.as_str());
         match self {
             Self::TokenRevoked => {
@@ -79,7 +79,7 @@ impl Ending {
             }
             Self::TokenRevokedByCommand => {
                 for id in tokens(fleet, &world.tenant).await {
-                    fleet.tempmail(&format!("token revoke {name} {id}")).await.done();
+                    fleet.tempmail(&format!("token revoke {name} {id}")).await.success();
                 }
             }
             Self::TokenExpires => return expires_at(fleet, &world.tenant).await,
@@ -88,10 +88,10 @@ impl Ending {
                 return expires_at(fleet, &world.tenant).await;
             }
             Self::TenantSuspended => {
-                fleet.tempmail(&format!("tenant suspend {name}")).await.done();
+                fleet.tempmail(&format!("tenant suspend {name}")).await.success();
             }
             Self::TenantDeleted => {
-                fleet.tempmail(&format!("tenant delete {name} --yes")).await.done();
+                fleet.tempmail(&format!("tenant delete {name} --yes")).await.success();
             }
             Self::PasswordReset => {
                 for mailbox in [&world.mailbox, &world.domain_mailbox] {
@@ -120,11 +120,11 @@ impl Ending {
             }
             Self::SharedInboxesOff => {
                 let command = format!("system-domain set {} --shared-inboxes false", world.system_domain());
-                fleet.tempmail(&command).await.done();
+                fleet.tempmail(&command).await.success();
             }
             Self::SystemDomainRemoved => {
                 let command = format!("system-domain remove {} --delete-mailboxes", world.system_domain());
-                fleet.tempmail(&command).await.done();
+                fleet.tempmail(&command).await.success();
             }
         }
         Instant::now()
@@ -188,13 +188,13 @@ async fn idle(fleet: &Fleet, mailbox: &Mailbox) {
 }
 
 /// Gives a domain, whose holder has no records, to a new tenant.
-pub async fn hand_over(fleet: &Fleet, dns: &DnsWorld, domain: &str) {
+pub async fn hand_over(fleet: &Fleet, dns: &TestDns, domain: &str) {
     let buyer = fleet.another_tenant(&format!("buyer-of-{domain}")).await;
     take_over(fleet, dns, &buyer, domain).await;
 }
 
 /// Gives a domain, whose holder has no records, to a tenant.
-pub async fn take_over(fleet: &Fleet, dns: &DnsWorld, buyer: &Tenant, domain: &str) {
+pub async fn take_over(fleet: &Fleet, dns: &TestDns, buyer: &Tenant, domain: &str) {
     let body = json!({ "domain": domain });
     let bought = request(fleet, &buyer.pro, Method::POST, "/pro/api/domains", Some(body), 201).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();

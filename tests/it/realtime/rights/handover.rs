@@ -8,7 +8,7 @@ use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, DnsWorld, Fleet, RedisServer, Tenant};
+use tempmail_tests::{App, Fleet, RedisServer, Tenant, TestDns};
 use uuid::Uuid;
 
 use super::ending::take_over;
@@ -109,7 +109,7 @@ fn cursor(listener: &Listener) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_from_one_tenant_to_another() {
-    let (redis, dns) = (RedisServer::new(), DnsWorld::start().await);
+    let (redis, dns) = (RedisServer::new(), TestDns::start().await);
     dns.domain("ships.test", 1).await;
     let fleet = Fleet::builder()
         .redis(&redis.url())

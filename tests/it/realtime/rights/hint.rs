@@ -40,10 +40,10 @@ async fn a_false_hint_shows_nobody_anothers_mail() {
         eventually("it listens", || async { listener.seen().listens.then_some(()) }).await;
     }
     fleet.deliver(0, &ours.address, "ours").await;
-    let id = fleet.stored(&ours.address).await[0];
+    let id = fleet.stored_message_ids(&ours.address).await[0];
     let seq: i64 = sqlx::query_scalar("SELECT seq FROM stream").fetch_one(&fleet.pool).await.unwrap();
 
-    let channels: Vec<String> = redis.ask(&["PUBSUB", "CHANNELS"]);
+    let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
     let hint = hint(seq + 1, id, 72, thief.id, theirs.id, theirs.id);
     let told: usize =
         redis::cmd("PUBLISH").arg(&channels[0]).arg(hint).query(&mut redis.connection()).unwrap();

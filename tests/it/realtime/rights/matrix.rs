@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::smtp::{message, send_mail};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{DnsWorld, Fleet, RedisServer};
+use tempmail_tests::{Fleet, RedisServer, TestDns};
 use tokio::time::sleep_until;
 
 use super::ending::Ending;
@@ -131,7 +131,7 @@ struct Scene {
 
 async fn play(without_redis: bool) {
     let mut redis = RedisServer::new();
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let fleet = Fleet::builder()
         .ingests(1)
         .redis(&redis.url())
@@ -161,7 +161,7 @@ async fn play(without_redis: bool) {
 }
 
 /// Prepares a row: everybody listens, and has met a first mail.
-async fn open(fleet: &Fleet, dns: &DnsWorld, row: Row, world: World) -> Scene {
+async fn open(fleet: &Fleet, dns: &TestDns, row: Row, world: World) -> Scene {
     row.ending.prepare(fleet, dns, &world).await;
     let listeners = world.listen(fleet.http(1));
     let scene = Scene { row, world, listeners };
@@ -201,10 +201,10 @@ impl Scene {
         let told = self.listeners.iter().map(|(place, listener)| {
             let expected = self.row.cell(*place, listener.way());
             let told = listener.seen().ended;
-            let in_time =
+            let within_deadline =
                 told.as_ref().is_none_or(|(at, _)| at.saturating_duration_since(ended) <= ENDED_WITHIN);
             let told = told.map(|(_, refusal)| refusal);
-            let right = in_time && told == expected.map(|cell| as_told(cell, listener.way()));
+            let right = within_deadline && told == expected.map(|cell| as_told(cell, listener.way()));
             (!right).then(|| self.wrong(*place, listener, &format!("{expected:?}"), &format!("{told:?}")))
         });
         told.flatten().collect()

@@ -2,7 +2,7 @@
 
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 
 use super::super::subjects;
 
@@ -41,11 +41,11 @@ async fn a_wait_hears_its_domain_alone() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ours.example").await;
     app.custom_domain(&app.tenant, "other.example").await;
-    let wait = app.block(&app.tenant.live, &format!("{PATH}?count=2")).await;
+    let wait = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=2")).await;
     for address in ["a@ours.example", "a@other.example", "b@ours.example"] {
         app.deliver(address, address, "").await;
     }
-    let answer = in_time("two of the domain", wait).await.unwrap().expect(200);
+    let answer = within_deadline("two of the domain", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@ours.example", "a@ours.example"]);
     // Its cursor is behind what was passed over.
     app.deliver("c@other.example", "later", "").await;
@@ -82,17 +82,17 @@ async fn a_wait_ends_with_404_when_the_domain_is_lost_or_deleted() {
     let second = app.token(&app.tenant, TokenKind::Live).await;
     let third = app.token(&app.tenant, TokenKind::Live).await;
     let waits = [
-        app.block(&app.tenant.live, "/v1/domain/lost.example").await,
-        app.block(&second, "/v1/domain/deleted.example").await,
+        app.start_long_poll(&app.tenant.live, "/v1/domain/lost.example").await,
+        app.start_long_poll(&second, "/v1/domain/deleted.example").await,
     ];
-    let me = app.block(&third, "/v1/me").await;
+    let me = app.start_long_poll(&third, "/v1/me").await;
     app.end_verification(lost).await;
     assert_eq!(app.delete(&format!("/v1/domains/{deleted}")).await.status, 204);
     for wait in waits {
-        in_time("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+        within_deadline("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
     }
     app.custom_domain(&app.tenant, "kept.example").await;
     app.deliver("a@kept.example", "goes on", "").await;
-    let answer = in_time("the wait on all of it goes on", me).await.unwrap().expect(200);
+    let answer = within_deadline("the wait on all of it goes on", me).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["goes on"]);
 }

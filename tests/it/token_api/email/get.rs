@@ -76,7 +76,7 @@ async fn an_email_past_its_time_is_410_though_its_row_is_there() {
         app.get(&format!("/v1/email/{short}{rest}")).await.is_v1_error(410, "email_expired");
     }
     app.delete(&format!("/v1/email/{short}")).await.is_v1_error(410, "email_expired");
-    app.is_empty(ADDRESS).await;
+    app.assert_inbox_is_empty(ADDRESS).await;
     assert_eq!(app.get(&format!("/v1/email/{long}")).await.status, 200);
     app.advance_hours(72);
     app.get(&format!("/v1/email/{long}")).await.is_v1_error(410, "email_expired");

@@ -15,7 +15,7 @@ async fn an_inbox_is_empty_at_once_and_others_are_untouched() {
     app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
     app.get(&format!("/v1/email/{id}/raw")).await.is_v1_error(404, "not_found");
     app.delete(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
-    app.is_empty("ship@inbox.localhost").await;
+    app.assert_inbox_is_empty("ship@inbox.localhost").await;
     assert_eq!(app.emails("boat@inbox.localhost").await[0]["subject"], "stays");
 }
 

@@ -15,7 +15,7 @@ const ADDRESS: &str = "ship@inbox.localhost";
 #[tokio::test(flavor = "multi_thread")]
 async fn a_blocked_wait_returns_with_the_mail() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, PATH).await;
+    let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     app.deliver(ADDRESS, "Your code", "Your code is 4711.").await;
 
     let answer = blocked.await.unwrap().expect(200);
@@ -72,7 +72,7 @@ async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
 #[tokio::test(flavor = "multi_thread")]
 async fn count_holds_the_answer_until_so_many_are_there() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
+    let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3")).await;
     for i in 1..=3 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
     }
@@ -132,7 +132,7 @@ async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filtered_wait_passes_over_other_mail() {
     let app = App::start().await;
-    let blocked = app.block(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
+    let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
     app.deliver(ADDRESS, "other", "").await;
     app.deliver(ADDRESS, "the WANTED one", "").await;
     let answer = blocked.await.unwrap().expect(200);
@@ -153,14 +153,14 @@ async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
         app.token(&app.tenant, TokenKind::Live).await,
     );
     let started = Instant::now();
-    let nothing = app.block(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
-    let partly = app.block(&partly, &format!("{PATH}?count=2")).await;
-    let filtered = app.block(&filtered, &format!("{PATH}?subject=absent")).await;
+    let nothing = app.start_long_poll(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
+    let partly = app.start_long_poll(&partly, &format!("{PATH}?count=2")).await;
+    let filtered = app.start_long_poll(&filtered, &format!("{PATH}?subject=absent")).await;
     app.custom_domain(&app.tenant, "quiet.example").await;
     let mut owned = Vec::new();
     for path in ["/v1/me", "/v1/domain/quiet.example"] {
         let token = app.token(&app.tenant, TokenKind::Live).await;
-        owned.push(app.block(&token, path).await);
+        owned.push(app.start_long_poll(&token, path).await);
     }
     app.deliver(ADDRESS, "only one", "").await;
 

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Tenant};
 
 use super::super::subjects;
@@ -83,7 +83,8 @@ async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
 #[tokio::test(flavor = "multi_thread")]
 async fn count_holds_and_filters_pass_over() {
     let (app, _) = owned().await;
-    let counted = app.block(&app.tenant.live, &format!("{PATH}?count=3&limit=2&subject=wanted")).await;
+    let counted =
+        app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3&limit=2&subject=wanted")).await;
     for (address, subject) in [
         (BOX, "WANTED 1"),
         ("a@ours.example", "other"),
@@ -93,7 +94,7 @@ async fn count_holds_and_filters_pass_over() {
     ] {
         app.deliver(address, subject, "").await;
     }
-    let answer = in_time("three that match", counted).await.unwrap().expect(200);
+    let answer = within_deadline("three that match", counted).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["wanted 2", "WANTED 1"], "the oldest two, newest first");
     let since = answer["next_since"].as_str().unwrap();
     let rest = app.get(&format!("{PATH}?since={since}&from=ADA%20%3C")).await.expect(200);
@@ -118,17 +119,17 @@ async fn bad_parameters_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_made_while_waiting_is_heard() {
     let app = App::start().await;
-    let wait = app.block(&app.tenant.live, PATH).await;
+    let wait = app.start_long_poll(&app.tenant.live, PATH).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     app.deliver("late@inbox.localhost", "to the mailbox", "").await;
-    let answer = in_time("the mailbox is heard", wait).await.unwrap().expect(200);
+    let answer = within_deadline("the mailbox is heard", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the mailbox"]);
 
     let since = answer["next_since"].as_str().unwrap();
-    let wait = app.block(&app.tenant.live, &format!("{PATH}?since={since}")).await;
+    let wait = app.start_long_poll(&app.tenant.live, &format!("{PATH}?since={since}")).await;
     app.custom_domain(&app.tenant, "late.example").await;
     app.deliver("any@late.example", "to the domain", "").await;
-    let answer = in_time("the domain is heard", wait).await.unwrap().expect(200);
+    let answer = within_deadline("the domain is heard", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the domain"]);
 }
 
@@ -149,13 +150,13 @@ async fn what_is_gone_is_not_shown() {
     let answer = app.get(PATH).await.expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@kept.example", BOX]);
     // In neither direction, and not while the worker has yet to carry it out.
-    let wait = app.block(&app.tenant.live, &format!("{PATH}?count=3")).await;
+    let wait = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3")).await;
     let id = answer["emails"][0]["id"].as_str().unwrap();
     assert_eq!(app.delete(&format!("/v1/email/{id}")).await.status, 204);
     app.deliver(BOX, "2", "").await;
     app.deliver(BOX, "3", "").await;
     app.deliver(BOX, "4", "").await;
-    let answer = in_time("three that are left", wait).await.unwrap().expect(200);
+    let answer = within_deadline("three that are left", wait).await.unwrap().expect(200);
     assert!(subjects(&answer["emails"]).iter().all(|subject| *subject != "b@kept.example"));
 }
 
@@ -165,7 +166,7 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
     let kinds = [PATH, "/v1/domain/ours.example", "/v1/inbox/quiet@ours.example"];
     for held in kinds {
         let token = app.token(&app.tenant, TokenKind::Live).await;
-        let wait = app.block(&token, held).await;
+        let wait = app.start_long_poll(&token, held).await;
         for other in kinds {
             let busy = app.get_as(&token, other).await;
             busy.is_v1_error(429, "token_busy");
@@ -177,12 +178,12 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
     for path in &kinds[..2] {
         for _ in 0..12 {
             let token = app.token(&app.tenant, TokenKind::Live).await;
-            waits.push(app.block(&token, path).await);
+            waits.push(app.start_long_poll(&token, path).await);
         }
     }
     app.deliver("any@ours.example", "for all", "").await;
     for wait in waits {
-        let answer = in_time("each of them is answered", wait).await.unwrap().expect(200);
+        let answer = within_deadline("each of them is answered", wait).await.unwrap().expect(200);
         assert_eq!(subjects(&answer["emails"]), ["for all"]);
     }
 }
@@ -191,15 +192,15 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
 async fn a_wait_ends_with_the_right_to_it() {
     let (app, other) = owned().await;
     let waits = [
-        app.block(&app.tenant.live, PATH).await,
-        app.block(&app.token(&app.tenant, TokenKind::Live).await, "/v1/domain/ours.example").await,
+        app.start_long_poll(&app.tenant.live, PATH).await,
+        app.start_long_poll(&app.token(&app.tenant, TokenKind::Live).await, "/v1/domain/ours.example").await,
     ];
-    let theirs = app.block(&other.live, PATH).await;
+    let theirs = app.start_long_poll(&other.live, PATH).await;
     let suspend = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
     suspend.execute(&app.pool).await.unwrap();
     for wait in waits {
-        in_time("the wait ends", wait).await.unwrap().is_v1_error(403, "account_disabled");
+        within_deadline("the wait ends", wait).await.unwrap().is_v1_error(403, "account_disabled");
     }
     app.deliver("theirs@inbox.localhost", "goes on", "").await;
-    assert_eq!(in_time("the other goes on", theirs).await.unwrap().status, 200);
+    assert_eq!(within_deadline("the other goes on", theirs).await.unwrap().status, 200);
 }

@@ -69,7 +69,7 @@ async fn hundreds_that_came_meanwhile_are_sent_in_their_order_and_once() {
 
 /// Sends 250 mails, of which those to others are not shown; the subjects of the 200 that are.
 async fn send_hundreds(app: &App) -> Vec<String> {
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let mut sent = Vec::new();
     for number in 0..250 {
         let is_ours = number % 5 != 0;

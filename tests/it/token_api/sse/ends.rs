@@ -44,7 +44,7 @@ impl Held {
     }
 
     async fn of_token(&self, statement: &'static str) {
-        let hash = TokenHash::of_presented(TokenKind::Live, &self.token).unwrap();
+        let hash = TokenHash::from_presented(TokenKind::Live, &self.token).unwrap();
         let changed = sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&self.app.pool).await;
         assert_eq!(changed.unwrap().rows_affected(), 1);
     }

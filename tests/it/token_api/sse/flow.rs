@@ -5,7 +5,7 @@ use reqwest::Method;
 use tempmail_model::token::{TokenHash, TokenKind};
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::{self, Request};
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::raw::RawConnection;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, EventStream, SmtpClient};
@@ -22,7 +22,7 @@ async fn flood(app: &App, address: &str) {
     let recipients: Vec<String> =
         (0..RECIPIENTS).map(|number| format!("{local}+{number}@{domain}")).collect();
     let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for number in 0..MAILS {
         let message = format!("From: a@client.example\r\nSubject: {number} {}\r\n\r\n", "🦀".repeat(900));
         let reply = client.transact("a@client.example", &recipients, message.as_bytes()).await;
@@ -74,10 +74,10 @@ async fn a_client_that_reads_nothing_for_30_s_is_cut() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_stays_open_while_postgres_is_away() {
-    let proxy = Proxy::start().await;
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     let token = app.token(&app.tenant, TokenKind::Live).await;
-    let hash = TokenHash::of_presented(TokenKind::Live, &token).unwrap();
+    let hash = TokenHash::from_presented(TokenKind::Live, &token).unwrap();
     let expire =
         |statement: &'static str| sqlx::query(statement).bind(hash.as_bytes().as_slice()).execute(&app.pool);
     expire("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1").await.unwrap();

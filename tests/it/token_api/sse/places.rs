@@ -22,7 +22,7 @@ async fn an_eleventh_stream_of_a_token_is_token_busy() {
     // Another token of the tenant, and the token's long-poll, have places of their own.
     let other = app.token(&app.tenant, TokenKind::Live).await;
     drop(EventStream::open(ask(&app, &other, ADDR)).await);
-    let wait = app.block(&app.tenant.live, "/v1/inbox/boat@inbox.localhost").await;
+    let wait = app.start_long_poll(&app.tenant.live, "/v1/inbox/boat@inbox.localhost").await;
     app.deliver("boat@inbox.localhost", "hit", "").await;
     assert_eq!(wait.await.unwrap().status, 200);
 

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Answer, App};
 use uuid::Uuid;
 
@@ -28,11 +28,11 @@ async fn it_is_for_live_tokens_alone() {
 async fn a_revoked_token_is_refused_at_once_and_its_wait_ends() {
     let app = App::start().await;
     let (id, token) = created(&app).await;
-    let wait = app.block(&token, "/v1/inbox/ship@inbox.localhost").await;
+    let wait = app.start_long_poll(&token, "/v1/inbox/ship@inbox.localhost").await;
     let answer = revoke(&app, id).await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
     app.get_as(&token, "/v1/tokens").await.is_v1_error(401, "invalid_token");
-    in_time("the wait ends", wait).await.unwrap().is_v1_error(401, "invalid_token");
+    within_deadline("the wait ends", wait).await.unwrap().is_v1_error(401, "invalid_token");
     revoke(&app, id).await.is_v1_error(404, "not_found");
 }
 

@@ -101,8 +101,8 @@ async fn a_name_whose_address_is_not_public_is_blocked() {
         let addresses = urls.iter().position(|one| one == url).and_then(|index| answers.get(index));
         assert!(is_blocked(&attempt), "{url} at {addresses:?}: {attempt}");
     }
-    assert_eq!(receiver.connections(), 0);
-    let asked = world.recursive_server().asked();
+    assert_eq!(receiver.connection_count(), 0);
+    let asked = world.recursive_server().queries();
     for (index, addresses) in answers.iter().enumerate() {
         let name = format!("a{index}.{OUTSIDE}.");
         let families = asked.iter().filter(|asked| asked.name.eq_ignore_ascii_case(&name)).count();

@@ -1,6 +1,6 @@
 //! Names and ports that are closed whatever DNS says.
 
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::{OUTSIDE, WEB, guarded, neighbours, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked};
@@ -37,7 +37,7 @@ async fn names_of_the_inside_are_blocked_whether_they_exist_or_not_and_dns_is_no
         urls.push(format!("https://{name}/in"));
     }
     assert_all_blocked_unasked(&app, &world, &urls).await;
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,9 +49,9 @@ async fn ports_that_are_not_of_the_web_are_blocked_and_dns_is_not_asked() {
     let receiver = receiver_at(here, 0, &[&name]).await;
     let ports = [1, 22, 25, 80, 444, 2379, 5432, 6379, 6443, 8080, 8444, 9443, 10250, 65535];
     let mut urls: Vec<String> = ports.iter().map(|port| format!("https://{name}:{port}/in")).collect();
-    urls.push(receiver.url_of(&name));
+    urls.push(receiver.url_for_host(&name));
     assert_all_blocked_unasked(&app, &world, &urls).await;
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }
 
 /// These can't be created: they are rows that are there all the same.
@@ -90,12 +90,12 @@ async fn addresses_for_names_and_other_schemes_are_blocked_at_delivery_too() {
         String::new(),
     ]);
     assert_all_blocked_unasked(&app, &world, &urls).await;
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }
 
-async fn assert_all_blocked_unasked(app: &App, world: &DnsWorld, urls: &[String]) {
+async fn assert_all_blocked_unasked(app: &App, world: &TestDns, urls: &[String]) {
     for (url, attempt) in urls.iter().zip(first_attempts(app, urls).await) {
         assert!(is_blocked(&attempt), "{url}: {attempt}");
     }
-    assert_eq!(world.recursive_server().asked(), []);
+    assert_eq!(world.recursive_server().queries(), []);
 }

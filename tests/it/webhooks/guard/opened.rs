@@ -6,14 +6,14 @@ use serde_json::Value;
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::receiver::ca_file;
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::{OUTSIDE, neighbours, receiver_at};
 use crate::webhooks::{first_attempts, is_blocked, outcome};
 
 /// A DNS of the outside and the inside, and a tempmail that asks it, with these networks.
-async fn with_networks(allowed: &[&str], denied: &[&str]) -> (DnsWorld, App) {
-    let world = DnsWorld::start().await;
+async fn with_networks(allowed: &[&str], denied: &[&str]) -> (TestDns, App) {
+    let world = TestDns::start().await;
     for domain in [OUTSIDE, "corp.internal"] {
         world.domain(domain, 1).await;
     }
@@ -71,7 +71,7 @@ async fn what_is_allowed_is_reached_and_what_is_denied_is_not() {
     for (url, attempt) in urls.iter().zip(&attempts).skip(reached.len()) {
         assert!(is_blocked(attempt), "{url}: {attempt}");
     }
-    assert_eq!((receiver.count(), unreached.connections()), (reached.len(), 0));
+    assert_eq!((receiver.request_count(), unreached.connection_count()), (reached.len(), 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,9 +83,9 @@ async fn of_names_inside_nobody_learns_whether_they_exist() {
     world.set_addresses("closed.corp.internal", &[closed.into()]).await;
     world.set_addresses("public.corp.internal", &["8.8.8.8".parse().unwrap()]).await;
     let silent = world.domain("silent.internal", 1).await;
-    silent[0].fail(Fault::Silent);
+    silent[0].set_fault(Fault::Silent);
     let failing = world.domain("failing.internal", 1).await;
-    failing[0].fail(Fault::ServFail);
+    failing[0].set_fault(Fault::ServFail);
     let names = [
         "closed.corp.internal",
         "public.corp.internal",
@@ -107,5 +107,5 @@ async fn of_names_inside_nobody_learns_whether_they_exist() {
         assert!(is_blocked(attempt), "{url}: {attempt}");
         assert_eq!(attempt, &attempts[0], "{url}");
     }
-    assert_eq!(receiver.connections(), 0);
+    assert_eq!(receiver.connection_count(), 0);
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use tempmail_tests::App;
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Reaction, ca_file};
 use tempmail_tests::wait::eventually;
 
@@ -21,7 +21,7 @@ const ORDERS: [&str; 12] =
 const OF_EACH: usize = 3;
 
 /// A tempmail that may reach the first address and asks this DNS.
-async fn with_dns(dns: &FickleServer, open: IpAddr) -> App {
+async fn with_dns(dns: &RebindingServer, open: IpAddr) -> App {
     let builder = App::builder().config(|config| {
         config.dns.servers = vec![dns.address()];
         config.webhooks.ca_file = Some(ca_file());
@@ -33,7 +33,7 @@ async fn with_dns(dns: &FickleServer, open: IpAddr) -> App {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_leads_inside_from_one_look_to_the_next_never_does() {
     let (open, inside) = neighbours();
-    let dns = FickleServer::start(move |name, number| {
+    let dns = RebindingServer::start(move |name, number| {
         let order = name.split('-').next().unwrap_or_default().as_bytes();
         match order.get(number % order.len().max(1)) {
             Some(b'o') => vec![open.into()],
@@ -53,10 +53,10 @@ async fn a_name_that_leads_inside_from_one_look_to_the_next_never_does() {
     let receiver = receiver_at(open, 0, &known).await;
     let unreached = receiver_at(inside, receiver.address().port(), &known).await;
     // Each delivery connects anew, and looks the name up for it.
-    receiver.react(Reaction::With(204, "connection", "close".to_owned()));
+    receiver.react_with(Reaction::StatusWithHeader(204, "connection", "close".to_owned()));
     let mut webhooks = Vec::new();
     for name in &names {
-        webhooks.push(webhook_to(&app, &receiver.url_of(name)).await);
+        webhooks.push(webhook_to(&app, &receiver.url_for_host(name)).await);
     }
     app.mailbox(Some(&app.tenant.pro), "told@inbox.localhost").await;
     for round in 1..=ROUNDS {
@@ -78,15 +78,19 @@ async fn a_name_that_leads_inside_from_one_look_to_the_next_never_does() {
             }
         }
     }
-    assert!(blocked > ROUNDS && receiver.count() > ROUNDS, "{blocked} and {}", receiver.count());
-    assert!(dns.asked() > names.len() * ROUNDS, "each delivery asks: {}", dns.asked());
-    assert_eq!(unreached.connections(), 0);
+    assert!(
+        blocked > ROUNDS && receiver.request_count() > ROUNDS,
+        "{blocked} and {}",
+        receiver.request_count()
+    );
+    assert!(dns.query_count() > names.len() * ROUNDS, "each delivery asks: {}", dns.query_count());
+    assert_eq!(unreached.connection_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_kept_stays_where_it_was_admitted() {
     let (open, inside) = neighbours();
-    let dns = FickleServer::start(move |_, number| match number {
+    let dns = RebindingServer::start(move |_, number| match number {
         0 => vec![open.into()],
         _ => vec![inside.into()],
     })
@@ -94,16 +98,16 @@ async fn a_connection_that_is_kept_stays_where_it_was_admitted() {
     let app = with_dns(&dns, open.into()).await;
     let receiver = receiver_at(open, 0, &["kept.guarded.example"]).await;
     let unreached = receiver_at(inside, receiver.address().port(), &["kept.guarded.example"]).await;
-    let webhook = webhook_to(&app, &receiver.url_of("kept.guarded.example")).await;
+    let webhook = webhook_to(&app, &receiver.url_for_host("kept.guarded.example")).await;
     app.mailbox(Some(&app.tenant.pro), "told@inbox.localhost").await;
     for count in 1..=3 {
         app.deliver("told@inbox.localhost", "Told", "").await;
-        receiver.wait_for(count).await;
+        receiver.wait_for_requests(count).await;
     }
     // Without a connection that is kept it is looked up, and found inside.
-    receiver.react(Reaction::With(204, "connection", "close".to_owned()));
+    receiver.react_with(Reaction::StatusWithHeader(204, "connection", "close".to_owned()));
     app.deliver("told@inbox.localhost", "Told", "").await;
-    receiver.wait_for(4).await;
+    receiver.wait_for_requests(4).await;
     app.deliver("told@inbox.localhost", "Told", "").await;
     let attempts = eventually("five attempts", || async {
         let attempts = deliveries(&app, &webhook).await;
@@ -111,5 +115,5 @@ async fn a_connection_that_is_kept_stays_where_it_was_admitted() {
     })
     .await;
     assert_eq!(outcome(&attempts[attempts.len() - 5]), (0, Some("blocked_address")));
-    assert_eq!((receiver.connections(), unreached.connections()), (1, 0));
+    assert_eq!((receiver.connection_count(), unreached.connection_count()), (1, 0));
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use tempmail_tests::Fleet;
-use tempmail_tests::receiver::{Reaction, Received};
+use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use uuid::Uuid;
 
 use super::{Line, all_is_told};
@@ -46,7 +46,7 @@ impl Line {
         for subject in sent {
             assert!(subjects.contains(subject), "`{subject}` has its 250 and is not stored");
         }
-        let received = self.receiver.received();
+        let received = self.receiver.requests();
         let events = self.events(&received, &stored);
         for subject in events.keys().map(|message| &*stored[message]) {
             assert!(sent.contains(subject), "`{subject}` was told to {of} and never sent");
@@ -71,7 +71,7 @@ impl Line {
     /// The requests by their message, after a look at each of them.
     fn events<'a>(
         &self,
-        received: &'a [Received],
+        received: &'a [ReceivedRequest],
         stored: &HashMap<Uuid, String>,
     ) -> HashMap<Uuid, Event<'a>> {
         let mut events: HashMap<Uuid, Event<'a>> = HashMap::new();
@@ -106,12 +106,12 @@ impl Line {
 /// An event, with all requests that told of it.
 struct Event<'a> {
     id: String,
-    requests: Vec<&'a Received>,
+    requests: Vec<&'a ReceivedRequest>,
 }
 
 /// Whether a request was answered with 2xx.
-fn is_success(request: &Received) -> bool {
-    matches!(request.reaction, Reaction::Status(200..=299) | Reaction::Late(_, 200..=299))
+fn is_success(request: &ReceivedRequest) -> bool {
+    matches!(request.reaction, Reaction::Status(200..=299) | Reaction::DelayedStatus(_, 200..=299))
 }
 
 /// Messages to an address, with their subjects.

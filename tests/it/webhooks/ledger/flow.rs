@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tempmail_store::WEBHOOK_LEASE;
-use tempmail_tests::receiver::Received;
+use tempmail_tests::receiver::ReceivedRequest;
 use tempmail_tests::{Fleet, RedisServer};
 
 use super::{Line, book};
@@ -32,7 +32,7 @@ async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
     assert_eq!((sums.accepted, sums.stored, sums.requests, sums.duplicates), (2_000, 2_000, 2_000, 0));
     let told: HashMap<String, Instant> = lines
         .iter()
-        .flat_map(|line| line.receiver.received())
+        .flat_map(|line| line.receiver.requests())
         .map(|told| (subject(&told), told.at))
         .collect();
     let waited = |subject: &str, since| told[subject].saturating_duration_since(since);
@@ -40,6 +40,6 @@ async fn no_mail_waits_as_long_as_a_dead_process_would_have_it_wait() {
     assert!(longest < Some(WEBHOOK_LEASE), "one waited for {longest:?}");
 }
 
-fn subject(told: &Received) -> String {
+fn subject(told: &ReceivedRequest) -> String {
     told.event()["data"]["subject"].as_str().expect("a text").to_owned()
 }

@@ -13,15 +13,15 @@ async fn what_came_while_no_worker_ran_is_told_in_the_order_of_the_stream() {
     let (fleet, line) = with_line(1).await;
     let status = fleet.worker(0).terminate().await.status;
     assert!(status.success(), "{status:?}");
-    let mut client = SmtpClient::hello(fleet.smtp(0)).await;
+    let mut client = SmtpClient::connect_with_ehlo(fleet.smtp(0)).await;
     for nth in 0..100 {
         let message = smtp::message("Ada <ada@client.example>", &format!("mail {nth}"), "");
         assert_eq!(client.transact("ada@client.example", &[&line.address], &message).await.code, 250);
     }
-    assert_eq!(line.receiver.count(), 0);
+    assert_eq!(line.receiver.request_count(), 0);
     fleet.worker(0).restart().await;
-    let stored = fleet.stored(&line.address).await;
-    let requests = line.receiver.wait_for(stored.len()).await;
+    let stored = fleet.stored_message_ids(&line.address).await;
+    let requests = line.receiver.wait_for_requests(stored.len()).await;
     all_is_told(&fleet).await;
     let told: Vec<Uuid> = requests
         .iter()
@@ -32,7 +32,7 @@ async fn what_came_while_no_worker_ran_is_told_in_the_order_of_the_stream() {
         let told = told.iter().position(|told| told == message).expect("each is told");
         assert!(told + SIDE_BY_SIDE > place, "number {place} was told as number {told}");
     }
-    assert_eq!(line.receiver.count(), 100);
+    assert_eq!(line.receiver.request_count(), 100);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,15 +42,15 @@ async fn without_redis_what_comes_is_found() {
     let fleet = Fleet::builder().receivers().apis(1).ingests(1).redis(&proxy.url()).start().await;
     let line = Line::of(&fleet, &fleet.tenant, "box@inbox.localhost").await;
     fleet.deliver(0, &line.address, "with").await;
-    line.receiver.wait_for(1).await;
+    line.receiver.wait_for_requests(1).await;
     redis.stop();
     for nth in 2..5 {
         fleet.deliver(0, &line.address, "without").await;
-        line.receiver.wait_for(nth).await;
+        line.receiver.wait_for_requests(nth).await;
     }
     redis.start();
     fleet.deliver(0, &line.address, "again").await;
-    line.receiver.wait_for(5).await;
+    line.receiver.wait_for_requests(5).await;
     all_is_told(&fleet).await;
-    assert_eq!(line.receiver.count(), 5);
+    assert_eq!(line.receiver.request_count(), 5);
 }

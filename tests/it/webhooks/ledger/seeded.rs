@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tempmail_store::WEBHOOK_LEASE;
-use tempmail_tests::postgres::{OwnServer, Stop};
+use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::{Fleet, RedisProxy, RedisServer};
 use tokio::time::sleep;
@@ -47,7 +47,7 @@ enum Fault {
     RedisStops,
     RedisForgets,
     ConnectionsToRedisBreak,
-    PostgresRestarts(Stop),
+    PostgresRestarts(StopMode),
     ApiIsKilled,
     IngestIsKilled(usize),
     WorkerIsKilled,
@@ -94,12 +94,12 @@ struct Stage {
     fleet: Fleet,
     proxy: RedisProxy,
     redis: RedisServer,
-    postgres: OwnServer,
+    postgres: DedicatedPostgres,
 }
 
 impl Stage {
     async fn set(random: &mut StdRng) -> Self {
-        let postgres = OwnServer::start().await;
+        let postgres = DedicatedPostgres::start().await;
         let redis = RedisServer::new();
         let proxy = RedisProxy::start(redis.port()).await;
         let fleet = Fleet::builder().receivers().apis(1).workers(2);
@@ -108,7 +108,7 @@ impl Stage {
         for nth in 0..LINES {
             let tenant = fleet.another_tenant(&format!("tenant {nth}")).await;
             let line = Line::of(&fleet, &tenant, &format!("box-{nth}@inbox.localhost")).await;
-            line.receiver.react_next(answers(random));
+            line.receiver.react_next_with(answers(random));
             lines.push(line);
         }
         Self { lines, fleet, proxy, redis, postgres }
@@ -132,9 +132,9 @@ impl Stage {
             Fault::RedisStops,
             Fault::RedisForgets,
             Fault::ConnectionsToRedisBreak,
-            Fault::PostgresRestarts(Stop::Immediate),
-            Fault::PostgresRestarts(Stop::Fast),
-            Fault::PostgresRestarts(Stop::Kill),
+            Fault::PostgresRestarts(StopMode::Immediate),
+            Fault::PostgresRestarts(StopMode::Fast),
+            Fault::PostgresRestarts(StopMode::Kill),
             Fault::ApiIsKilled,
             Fault::IngestIsKilled(0),
             Fault::IngestIsKilled(1),
@@ -199,7 +199,7 @@ fn answers(random: &mut StdRng) -> Vec<Reaction> {
     let failures = FAILURES.map(|range| random.random_range(range));
     let mut answer = |nth: usize| {
         let status = if failures.contains(&nth) { 500 } else { 204 };
-        Reaction::Late(LATENCY.mul_f64(random.random()), status)
+        Reaction::DelayedStatus(LATENCY.mul_f64(random.random()), status)
     };
     (0..ANSWERS).map(&mut answer).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
 use tempmail_tests::{App, Receiver};
 use tokio::net::TcpListener;
@@ -38,7 +38,7 @@ async fn assert_reactions(expected: Vec<(Reaction, i64, Option<&str>)>) -> Vec<R
 }
 
 fn raw(octets: &str) -> Reaction {
-    Reaction::Raw(octets.to_owned())
+    Reaction::RawBytes(octets.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +65,8 @@ async fn redirects_are_failures_and_never_followed() {
     let (mut urls, mut receivers, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
     for status in [301, 302, 303, 307, 308] {
         for location in [&target.url(), &local, "https://169.254.169.254/latest/meta-data/", "/in", "//x"] {
-            let receiver = reacting(Reaction::With(status, "location", location.to_owned())).await;
+            let receiver =
+                reacting(Reaction::StatusWithHeader(status, "location", location.to_owned())).await;
             urls.push(receiver.url());
             receivers.push(receiver);
             statuses.push(i64::from(status));
@@ -74,9 +75,9 @@ async fn redirects_are_failures_and_never_followed() {
     for (attempt, status) in first_attempts(&app, &urls).await.iter().zip(statuses) {
         assert_eq!(outcome(attempt), (status, Some("http_status")), "{attempt}");
     }
-    assert_eq!(target.connections(), 0);
+    assert_eq!(target.connection_count(), 0);
     for receiver in receivers {
-        assert!(receiver.received().iter().all(|request| request.uri.path() == "/in"));
+        assert!(receiver.requests().iter().all(|request| request.uri.path() == "/in"));
     }
 }
 
@@ -85,8 +86,8 @@ async fn who_never_ends_costs_the_time_of_one_delivery() {
     let timeout = Some("timeout");
     assert_reactions(vec![
         (Reaction::Hang, 0, timeout),
-        (Reaction::Silent, 0, timeout),
-        (Reaction::Drip, 0, timeout),
+        (Reaction::SilentConnection, 0, timeout),
+        (Reaction::DrippingBody, 0, timeout),
         (raw("HTTP/1.1 200 OK\r\nX-Slow: "), 0, timeout),
     ])
     .await;
@@ -95,13 +96,13 @@ async fn who_never_ends_costs_the_time_of_one_delivery() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_an_answer_16_kib_are_read() {
     let receivers = assert_reactions(vec![
-        (Reaction::Endless, 200, None),
+        (Reaction::EndlessBody, 200, None),
         // Nothing is waited for beyond them, and all of a shorter one is.
-        (Reaction::Stops(ANSWER_MAX), 200, None),
-        (Reaction::Stops(ANSWER_MAX - 1), 0, Some("timeout")),
+        (Reaction::StalledBody(ANSWER_MAX), 200, None),
+        (Reaction::StalledBody(ANSWER_MAX - 1), 0, Some("timeout")),
     ])
     .await;
-    let taken = receivers[0].taken();
+    let taken = receivers[0].body_bytes_sent();
     assert!((ANSWER_MAX..ON_THE_WAY).contains(&taken), "{taken}");
 }
 
@@ -111,7 +112,7 @@ async fn connections_that_break_and_answers_that_are_none_are_connection_failed(
     let fields = format!("HTTP/1.1 200 OK\r\nX-Long: {}\r\n\r\n", "x".repeat(1 << 20));
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "X-Many: 1\r\n".repeat(10_000));
     assert_reactions(vec![
-        (Reaction::Break, 0, failure),
+        (Reaction::TruncatedBody, 0, failure),
         (raw("SSH-2.0-OpenSSH_9.9\r\n\r\n"), 0, failure),
         (raw("HTTP/1.1 20 OK\r\n\r\n"), 0, failure),
         (raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx"), 0, failure),
@@ -126,11 +127,11 @@ async fn connections_that_break_and_answers_that_are_none_are_connection_failed(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_is_connection_failed() {
     let here: IpAddr = Ipv4Addr::LOCALHOST.into();
-    let dns = FickleServer::start(move |_, _| vec![here]).await;
+    let dns = RebindingServer::start(move |_, _| vec![here]).await;
     let servers = vec![dns.address()];
     let app = App::builder().receivers().config(|config| config.dns.servers = servers).start().await;
-    let receiver = reacting(Reaction::Reset).await;
-    let url = receiver.url_of("receiver.guarded.example");
+    let receiver = reacting(Reaction::ResetConnection).await;
+    let url = receiver.url_for_host("receiver.guarded.example");
     let attempt = first_attempts(&app, &[url]).await.remove(0);
     assert_eq!(outcome(&attempt), (0, Some("connection_failed")), "{attempt}");
 }
@@ -140,11 +141,11 @@ async fn certificates_that_do_not_vouch_for_the_name_are_tls_failures() {
     let loopback = (Ipv4Addr::LOCALHOST, 0).into();
     let identities = [
         Identity::expired(&["localhost"]),
-        Identity::of(&["other.example"]),
-        Identity::of(&["127.0.0.1"]),
+        Identity::issued_for(&["other.example"]),
+        Identity::issued_for(&["127.0.0.1"]),
         Identity::self_signed(&["localhost"]),
     ];
-    let mut receivers = vec![reacting(Reaction::Plain).await];
+    let mut receivers = vec![reacting(Reaction::PlainHttp).await];
     for identity in &identities {
         receivers.push(Receiver::start_at(loopback, identity).await);
     }
@@ -153,7 +154,7 @@ async fn certificates_that_do_not_vouch_for_the_name_are_tls_failures() {
     for (index, attempt) in first_attempts(&app, &urls).await.iter().enumerate() {
         assert_eq!(outcome(attempt), (0, Some("tls_failure")), "{index}: {attempt}");
     }
-    assert!(receivers.iter().all(|receiver| receiver.count() == 0));
+    assert!(receivers.iter().all(|receiver| receiver.request_count() == 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

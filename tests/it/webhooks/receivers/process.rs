@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::dns::FickleServer;
+use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver};
@@ -45,7 +45,7 @@ async fn a_proxy_in_the_environment_is_not_used() {
     let attempt = first_attempt(&fleet, &receiver.url()).await;
     assert_eq!(outcome(&attempt), (204, None), "{attempt}");
     assert!(proxy.accept().is_err(), "nobody came");
-    assert_eq!(receiver.count(), 1);
+    assert_eq!(receiver.request_count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,26 +69,26 @@ async fn a_machine_without_authorities_trusts_those_that_come_with_us() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_file_left_there_is_no_attempt() {
     let here: IpAddr = Ipv4Addr::LOCALHOST.into();
-    let dns = FickleServer::start(move |_, _| vec![here]).await;
+    let dns = RebindingServer::start(move |_, _| vec![here]).await;
     let servers = vec![dns.address()];
     let builder = Fleet::builder().apis(1).ingests(1).receivers();
     let fleet = builder.config(|config| config.dns.servers = servers).start().await;
     sqlx::query("UPDATE tenant SET webhook_limit = 2").execute(&fleet.pool).await.unwrap();
     // One is looked up without a file, the other needs one for that.
     let names = ["localhost", "receiver.guarded.example"];
-    let receiver = Receiver::start_at((here, 0).into(), &Identity::of(&names)).await;
-    receiver.react(Reaction::With(204, "connection", "close".to_owned()));
+    let receiver = Receiver::start_at((here, 0).into(), &Identity::issued_for(&names)).await;
+    receiver.react_with(Reaction::StatusWithHeader(204, "connection", "close".to_owned()));
     let webhooks = [
-        webhook_to(&fleet, &receiver.url_of(names[0])).await,
-        webhook_to(&fleet, &receiver.url_of(names[1])).await,
+        webhook_to(&fleet, &receiver.url_for_host(names[0])).await,
+        webhook_to(&fleet, &receiver.url_for_host(names[1])).await,
     ];
     fleet.mailbox(Some(&fleet.tenant.pro), "told@inbox.localhost").await;
     fleet.deliver(0, "told@inbox.localhost", "First").await;
-    receiver.wait_for(2).await;
+    receiver.wait_for_requests(2).await;
     for webhook in webhooks {
         eventually("the first is recorded", || async { deliveries(&fleet, webhook).await.pop() }).await;
     }
-    let before = fleet.worker(0).limit_files(3);
+    let before = fleet.worker(0).set_open_file_limit(3);
     fleet.deliver(0, "told@inbox.localhost", "Second").await;
     let put_off = "SELECT count(*) FROM webhook WHERE due_at > '-infinity' AND lease_holder IS NULL AND failure_count = 0";
     eventually("both are put off", || async {
@@ -96,9 +96,9 @@ async fn without_a_file_left_there_is_no_attempt() {
         (count == 2).then_some(())
     })
     .await;
-    assert_eq!(receiver.count(), 2);
-    fleet.worker(0).limit_files(before);
-    receiver.wait_for(4).await;
+    assert_eq!(receiver.request_count(), 2);
+    fleet.worker(0).set_open_file_limit(before);
+    receiver.wait_for_requests(4).await;
     for webhook in webhooks {
         let attempts = eventually("the second is recorded", || async {
             let attempts = deliveries(&fleet, webhook).await;

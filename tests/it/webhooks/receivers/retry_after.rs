@@ -36,7 +36,7 @@ async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
         (404, "86400", &usual),
         (302, "86400", &usual),
     ] {
-        receivers.push(reacting(Reaction::With(status, "retry-after", value.to_owned())).await);
+        receivers.push(reacting(Reaction::StatusWithHeader(status, "retry-after", value.to_owned())).await);
         expected.push((status, value, factor));
     }
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();

@@ -28,9 +28,9 @@ async fn nothing_of_an_answer_is_in_the_database_an_answer_of_ours_or_the_log() 
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nplotka-chunk\r\n".to_owned(),
         "plotka-protocol\r\n\r\n".to_owned(),
     ] {
-        receivers.push(reacting(Reaction::Raw(octets)).await);
+        receivers.push(reacting(Reaction::RawBytes(octets)).await);
     }
-    for identity in [Identity::of(&["plotka.example"]), Identity::self_signed(&["plotka.example"])] {
+    for identity in [Identity::issued_for(&["plotka.example"]), Identity::self_signed(&["plotka.example"])] {
         receivers.push(Receiver::start_at((Ipv4Addr::LOCALHOST, 0).into(), &identity).await);
     }
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();

@@ -45,7 +45,7 @@ async fn messages_are_told_as_the_interface_says() {
 async fn messages_are_newest_first_30_a_page() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for i in 1..=32 {
         let message = tempmail_tests::smtp::message("a@client.example", &format!("{i}"), "");
         let reply = client.transact("a@client.example", &["name@inbox.localhost"], &message).await;

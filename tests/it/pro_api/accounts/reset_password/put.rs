@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::app::Mailbox;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Answer, App};
 
 use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, manage, pro, refuses_bad_bodies};
@@ -76,7 +76,7 @@ async fn clients_that_keep_reading_are_refused_from_then_on() {
             reads += 1;
         }
     });
-    let readers = in_time("they are refused", futures_util::future::join_all(readers));
+    let readers = within_deadline("they are refused", futures_util::future::join_all(readers));
     let (reads, answer) = tokio::join!(readers, reset(&app, mailbox.id, json!("another pass")));
     assert_eq!(answer.status, 200);
     assert!(reads.iter().sum::<u32>() > 0, "they were reading");

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::dns::Fault;
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::super::{hand_to_kubernetes, knows_own_ids_only};
 use crate::pro_api::is_for_pro_alone;
@@ -23,7 +23,7 @@ async fn a_domain_of_nobody_or_another_is_not_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_both_records_right_the_domain_serves() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
     let made = app.create_domain(&app.tenant, "ships.test").await.expect(201);
@@ -51,12 +51,12 @@ async fn with_both_records_right_the_domain_serves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_says_which_record_is_not_right() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     let found = async || {
-        let checked = app.checked_domain(&app.tenant, &domain.id).await;
+        let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
         assert_eq!(checked["verify_status"], "pending");
         for (key, record) in [("txt_record", 0), ("mx_record", 1)] {
             assert_eq!(checked[key], checked["dns_records"][record]["ok"], "{checked}");
@@ -76,7 +76,7 @@ async fn it_says_which_record_is_not_right() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_an_answer_nothing_changes() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
@@ -84,14 +84,14 @@ async fn without_an_answer_nothing_changes() {
         let of = |key: &str| checked[key].clone();
         (of("verify_status"), of("txt_record"), of("mx_record"), of("mx_configured"))
     };
-    servers[0].fail(Fault::ServFail);
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    servers[0].set_fault(Fault::ServFail);
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("pending"), json!(false), json!(false), json!(false)));
-    servers[0].heal();
+    servers[0].clear_fault();
     dns.publish(&[&domain]).await;
-    app.checked_domain(&app.tenant, &domain.id).await;
-    servers[0].fail(Fault::ServFail);
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    app.check_domain_once_allowed(&app.tenant, &domain.id).await;
+    servers[0].set_fault(Fault::ServFail);
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("verified"), json!(false), json!(false), json!(true)));
     assert_eq!(checked["dns_records"][0]["ok"], true, "as it was when the servers last answered");
 }
@@ -138,7 +138,7 @@ async fn what_kubernetes_manages_may_be_checked() {
 /// claim to its name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_meets_a_system_domain_by_now_is_invalid_domain() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;

@@ -42,7 +42,7 @@ async fn dots_at_the_start_of_lines_come_back_as_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_of_several_recipients_names_none_of_them_in_its_trace() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["first@inbox.localhost", "second@inbox.localhost"];
     let reply = client.transact("a@client.example", &recipients, b"Subject: two\r\n\r\nbody\r\n").await;
     assert_eq!(reply.code, 250, "{reply:?}");

@@ -1,0 +1,67 @@
+//! Sealing with keys of the installation (AES-256-GCM): what is sealed can neither be read nor
+//! altered without them, and opens only for what it was sealed for.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use rand::TryRng as _;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::key::MasterKey;
+
+const KEY_ID_LEN: usize = 4;
+
+/// Seals and opens for one purpose. The first key seals; all of them open.
+pub(crate) struct Sealer {
+    keys: Vec<([u8; KEY_ID_LEN], LessSafeKey)>,
+}
+
+impl Sealer {
+    /// A sealer with keys derived for `purpose` from `ring`, which has at least one.
+    pub(crate) fn new(ring: &[MasterKey], purpose: &str) -> Self {
+        let keys = ring
+            .iter()
+            .map(|master| {
+                let digest = Sha256::digest(master.kid().as_bytes());
+                let mut id = [0; KEY_ID_LEN];
+                id.copy_from_slice(&digest[..KEY_ID_LEN]);
+                let key = UnboundKey::new(&AES_256_GCM, &master.derive(purpose))
+                    .expect("a derived key has the length of an AES-256 key");
+                (id, LessSafeKey::new(key))
+            })
+            .collect();
+        Self { keys }
+    }
+
+    /// `plain` sealed for `whom`: key id, nonce, ciphertext and tag.
+    pub(crate) fn seal(&self, whom: Uuid, plain: &[u8]) -> Vec<u8> {
+        let (id, key) = &self.keys[0];
+        let mut nonce = [0; NONCE_LEN];
+        rand::rngs::SysRng.try_fill_bytes(&mut nonce).expect("the operating system gives randomness");
+        let mut sealed = Vec::with_capacity(KEY_ID_LEN + NONCE_LEN + plain.len() + AES_256_GCM.tag_len());
+        sealed.extend_from_slice(id);
+        sealed.extend_from_slice(&nonce);
+        sealed.extend_from_slice(plain);
+        let tag = key
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(whom.as_bytes()),
+                &mut sealed[KEY_ID_LEN + NONCE_LEN..],
+            )
+            .expect("what is sealed here is short");
+        sealed.extend_from_slice(tag.as_ref());
+        sealed
+    }
+
+    /// What was sealed for `whom`; `None` for everything that was altered, sealed for another, or
+    /// by a key that is not in the ring.
+    pub(crate) fn open(&self, whom: Uuid, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (id, rest) = sealed.split_at_checked(KEY_ID_LEN)?;
+        let (nonce, ciphertext) = rest.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let (_, key) = self.keys.iter().find(|(known, _)| known == id)?;
+        let mut plain = ciphertext.to_vec();
+        let length = key.open_in_place(nonce, Aad::from(whom.as_bytes()), &mut plain).ok()?.len();
+        plain.truncate(length);
+        Some(plain)
+    }
+}

@@ -1,0 +1,134 @@
+//! The secret that signs a webhook's events, and how the store keeps it.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rand::TryRng as _;
+use uuid::Uuid;
+
+use crate::key::MasterKey;
+use crate::sealer::Sealer;
+
+/// The secret that signs a webhook's events. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookSecret(String);
+
+impl WebhookSecret {
+    /// A new one: `whsec_` and the Base64 of 32 octets of the operating system's randomness.
+    ///
+    /// # Errors
+    /// The operating system gives no randomness.
+    pub fn generate() -> Result<Self, rand::rngs::SysError> {
+        let mut random = [0; 32];
+        rand::rngs::SysRng.try_fill_bytes(&mut random)?;
+        Ok(Self(format!("whsec_{}", STANDARD.encode(random))))
+    }
+
+    /// The secret, to be shown once.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookSecret(…)")
+    }
+}
+
+/// A secret that does not open: altered, of another webhook, or sealed by a key that is gone.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the secret was not sealed for this webhook by a key of the ring")]
+pub struct UnsealError;
+
+/// Seals the secrets of webhooks, as the store keeps them.
+pub struct WebhookSecretSealer(Sealer);
+
+impl WebhookSecretSealer {
+    /// A sealer with keys derived from `ring`, which has at least one: the first seals, all open.
+    pub fn new(ring: &[MasterKey]) -> Self {
+        Self(Sealer::new(ring, "webhook-secret"))
+    }
+
+    /// The secret, sealed for `webhook` alone.
+    pub fn seal(&self, webhook: Uuid, secret: &str) -> Vec<u8> {
+        self.0.seal(webhook, secret.as_bytes())
+    }
+
+    /// The secret of `webhook`.
+    ///
+    /// # Errors
+    /// [`UnsealError`].
+    pub fn open(&self, webhook: Uuid, sealed: &[u8]) -> Result<String, UnsealError> {
+        let secret = self.0.open(webhook, sealed).ok_or(UnsealError)?;
+        String::from_utf8(secret).map_err(|_not_ours| UnsealError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEBHOOK: Uuid = Uuid::from_u128(1);
+
+    fn ring(secrets: &[(&str, u8)]) -> Vec<MasterKey> {
+        secrets.iter().map(|(kid, octet)| MasterKey::new(*kid, &[*octet; 32]).unwrap()).collect()
+    }
+
+    fn sealer(secrets: &[(&str, u8)]) -> WebhookSecretSealer {
+        WebhookSecretSealer::new(&ring(secrets))
+    }
+
+    #[test]
+    fn a_secret_opens_for_its_webhook_only() {
+        let sealer = sealer(&[("a", 1)]);
+        let sealed = sealer.seal(WEBHOOK, "whsec_x");
+        assert!(!sealed.windows(5).any(|octets| octets == b"whsec"));
+        assert_eq!(sealer.open(WEBHOOK, &sealed).as_deref(), Ok("whsec_x"));
+        assert_eq!(sealer.open(Uuid::from_u128(2), &sealed), Err(UnsealError));
+    }
+
+    #[test]
+    fn one_secret_is_never_sealed_alike() {
+        let sealer = sealer(&[("a", 1)]);
+        assert_ne!(sealer.seal(WEBHOOK, "whsec_x"), sealer.seal(WEBHOOK, "whsec_x"));
+    }
+
+    #[test]
+    fn every_altered_octet_is_noticed_and_every_shorter_text() {
+        let sealer = sealer(&[("a", 1)]);
+        let sealed = sealer.seal(WEBHOOK, "whsec_x");
+        for i in 0..sealed.len() {
+            let mut altered = sealed.clone();
+            altered[i] ^= 1;
+            assert_eq!(sealer.open(WEBHOOK, &altered), Err(UnsealError), "{i}");
+            assert_eq!(sealer.open(WEBHOOK, &sealed[..i]), Err(UnsealError), "{i}");
+        }
+    }
+
+    #[test]
+    fn what_the_former_key_sealed_opens_while_it_is_in_the_ring() {
+        let sealed = sealer(&[("a", 1)]).seal(WEBHOOK, "whsec_x");
+        assert_eq!(sealer(&[("b", 2), ("a", 1)]).open(WEBHOOK, &sealed).as_deref(), Ok("whsec_x"));
+        assert_eq!(sealer(&[("b", 2)]).open(WEBHOOK, &sealed), Err(UnsealError));
+        let renewed = sealer(&[("b", 2), ("a", 1)]).seal(WEBHOOK, "whsec_x");
+        assert!(sealer(&[("b", 2)]).open(WEBHOOK, &renewed).is_ok(), "the first key seals");
+    }
+
+    #[test]
+    fn a_key_serves_one_purpose() {
+        let ring = ring(&[("a", 1)]);
+        let sealed = Sealer::new(&ring, "cursor").seal(WEBHOOK, b"whsec_x");
+        assert_eq!(WebhookSecretSealer::new(&ring).open(WEBHOOK, &sealed), Err(UnsealError));
+    }
+
+    #[test]
+    fn a_secret_is_32_random_octets_and_not_shown() {
+        let secret = WebhookSecret::generate().unwrap();
+        let random = secret.expose().strip_prefix("whsec_").unwrap();
+        assert_eq!(STANDARD.decode(random).unwrap().len(), 32);
+        assert_ne!(secret, WebhookSecret::generate().unwrap());
+        assert_eq!(format!("{secret:?}"), "WebhookSecret(…)");
+    }
+}

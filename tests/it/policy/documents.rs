@@ -1,0 +1,80 @@
+//! What the documents name is there: tests, files and functions.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use super::root;
+
+#[test]
+fn the_tests_that_the_documents_name_are_there() {
+    let all = Command::new(std::env::current_exe().unwrap())
+        .args(["--list", "--format", "terse"])
+        .output()
+        .unwrap();
+    let all = String::from_utf8(all.stdout).unwrap();
+    let all: BTreeSet<&str> = all.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+    let text = std::fs::read_to_string(root().join("docs/interface.md")).unwrap();
+    let named: BTreeSet<&str> =
+        text.split('`').skip(1).step_by(2).filter(|name| is_path_of_a_test(name)).collect();
+    assert!(named.len() > 100, "the table is there");
+    let missing: Vec<_> = named.difference(&all).collect();
+    assert!(missing.is_empty(), "docs/interface.md names tests that do not exist: {missing:#?}");
+}
+
+/// `folder::file::a_rule`; an address such as `[::1]` is none.
+fn is_path_of_a_test(text: &str) -> bool {
+    text.contains("::")
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_:".contains(c))
+}
+
+/// The walks through the code in `docs/architecture.md`, and the fewest steps that each has.
+const WALKS: [(&str, usize); 2] = [
+    ("A mail, from the socket to a waiting reader", 12),
+    ("A CustomDomain, from `kubectl apply` to `Verified`", 12),
+];
+
+/// A step is a numbered line that begins with a file and a function in it, each in backticks.
+#[test]
+fn every_step_of_the_walks_is_a_function_in_that_file() {
+    let text = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    for (title, fewest) in WALKS {
+        let (_, walk) =
+            text.split_once(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("no walk {title}"));
+        let walk = walk.split("\n## ").next().unwrap();
+        let steps: Vec<&str> = walk.lines().filter(|line| is_step(line)).collect();
+        assert!(steps.len() >= fewest, "{title} has {} steps", steps.len());
+        for step in steps {
+            let mut quoted = step.split('`').skip(1).step_by(2);
+            let (Some(file), Some(function)) = (quoted.next(), quoted.next()) else {
+                panic!("`file` and `function` begin a step: {step}")
+            };
+            let source = std::fs::read_to_string(root().join(file))
+                .unwrap_or_else(|error| panic!("{file}: {error}: {step}"));
+            assert!(defines(&source, function), "{file} defines no {function}: {step}");
+        }
+    }
+}
+
+/// `12. …`
+fn is_step(line: &str) -> bool {
+    line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok())
+}
+
+/// Whether a source file in Rust or SQL defines a function of that name.
+fn defines(source: &str, function: &str) -> bool {
+    let ends = |rest: &str| rest.starts_with(|next: char| !next.is_alphanumeric() && next != '_');
+    ["fn ", "FUNCTION "].iter().any(|keyword| {
+        source
+            .match_indices(&format!("{keyword}{function}"))
+            .any(|(at, found)| ends(&source[at + found.len()..]))
+    })
+}
+
+#[test]
+fn finds_a_function_by_its_whole_name() {
+    for source in ["async fn serve(", "pub(crate) fn serve<T>(", "CREATE OR REPLACE FUNCTION serve("] {
+        assert!(defines(source, "serve"), "{source}");
+        assert!(!defines(source, "ser"), "{source}");
+    }
+    assert!(!defines("serve()", "serve"));
+}

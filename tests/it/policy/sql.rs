@@ -1,0 +1,62 @@
+//! Where SQL may take the time from, and what opens a transaction.
+
+use super::tracked_files;
+
+/// Lines with these may: the first measures how far the server's clock is ahead, the others are
+/// about what a live process has in hand.
+const MAY_ASK: [&str; 2] = ["/* clock_offset */", "/* lease */"];
+
+/// SQL that asks the server for the time.
+const SERVER_TIME: &[&str] = &[
+    "now()",
+    "current_timestamp",
+    "current_date",
+    "current_time",
+    "localtimestamp",
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "timeofday",
+];
+
+/// Business time is an argument, in SQL too: a test that moves the clock moves all of it.
+#[test]
+fn sql_does_not_ask_the_server_for_the_time() {
+    // No other crate has SQL: none of them depends on sqlx.
+    let files = tracked_files("libs/store", &[".rs", ".sql"]);
+    assert!(files.iter().any(|file| file.ends_with("0001_baseline.sql")), "the migrations are looked at");
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("source is UTF-8").to_ascii_lowercase();
+        let code = text
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| !line.starts_with("--") && !line.starts_with("//"));
+        for (number, line) in code.enumerate() {
+            for time in SERVER_TIME {
+                // `clock.now()` is what should be asked.
+                let asks = line.match_indices(time).any(|(at, _)| {
+                    !line[..at].ends_with(|c: char| c == '.' || c == '_' || c == ':' || c.is_alphanumeric())
+                });
+                assert!(
+                    !asks || MAY_ASK.iter().any(|mark| line.contains(mark)),
+                    "{} uses {time} near its line {number}: {line}",
+                    file.display()
+                );
+            }
+        }
+    }
+}
+
+/// A lock never waits for a process: each call of the store is one statement, which commits by itself. Only
+/// `migrate` opens a transaction.
+#[test]
+fn the_store_opens_no_transaction() {
+    for file in
+        tracked_files("libs/store/src", &[".rs"]).iter().filter(|file| !file.ends_with("schema/object.rs"))
+    {
+        let text = std::fs::read_to_string(file).expect("source is UTF-8");
+        for words in [".begin()", "\"BEGIN", "*/ BEGIN"] {
+            assert!(!text.contains(words), "{} opens a transaction: make it one statement", file.display());
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The words of `docs/glossary.md` stand there once, and those of `docs/gone-words.tsv` nowhere.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{root, tracked_files};
+
+/// Where a word is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// Name of a struct, enum, trait or alias.
+    Type,
+    /// Name of a function.
+    Function,
+    /// Name of a module, and of its file.
+    Module,
+    /// Identifier in the schema and its functions.
+    Column,
+    /// Whole words in anything that people read: source with its comments, documents, charts.
+    Message,
+}
+
+/// A row of `docs/gone-words.tsv`.
+struct GoneWord {
+    scope: Scope,
+    /// Folder that it is gone from.
+    folder: String,
+    word: String,
+    /// What is said now.
+    now: String,
+}
+
+/// Reads the table: scope, folder, word, what is said now, apart by tabs.
+fn gone_words() -> Vec<GoneWord> {
+    let text = std::fs::read_to_string(root().join("docs/gone-words.tsv")).unwrap();
+    let rows = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    rows.map(|row| {
+        let [scope, folder, word, now]: [&str; 4] =
+            row.split('\t').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("four columns: {row}"));
+        let scope = match scope {
+            "type" => Scope::Type,
+            "function" => Scope::Function,
+            "module" => Scope::Module,
+            "column" => Scope::Column,
+            "message" => Scope::Message,
+            _ => panic!("an unknown scope: {row}"),
+        };
+        assert!(!word.is_empty() && !now.is_empty(), "{row}");
+        GoneWord { scope, folder: folder.to_owned(), word: word.to_owned(), now: now.to_owned() }
+    })
+    .collect()
+}
+
+impl Scope {
+    /// Files that it is about.
+    fn endings(self) -> &'static [&'static str] {
+        match self {
+            Self::Type | Self::Function | Self::Module => &[".rs"],
+            Self::Column => &[".sql"],
+            Self::Message => &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/run"],
+        }
+    }
+
+    /// Whether a file has the word.
+    fn has(self, path: &Path, text: &str, word: &str) -> bool {
+        match self {
+            Self::Type => {
+                ["struct ", "enum ", "trait ", "type "].iter().any(|keyword| has_name(text, keyword, word))
+            }
+            Self::Function => has_name(text, "fn ", word),
+            Self::Module => has_name(text, "mod ", word) || path.file_stem().is_some_and(|stem| stem == word),
+            Self::Column => has_words(&text.to_ascii_lowercase(), word),
+            Self::Message => has_words(&as_prose(text), &word.to_lowercase()),
+        }
+    }
+}
+
+/// Whether `keyword` stands before exactly this name.
+fn has_name(text: &str, keyword: &str, name: &str) -> bool {
+    text.match_indices(&format!("{keyword}{name}")).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
+    })
+}
+
+/// Whether these words stand in the text, and not as part of longer ones.
+fn has_words(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, found)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + found.len()..].chars().next();
+        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
+    })
+}
+
+fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// In lower case and on one line, without what marks comments and literals that go on.
+fn as_prose(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let line = line.trim().trim_start_matches(['/', '!', '#', '*', '-']).trim_start();
+        line.strip_suffix('\\').unwrap_or(line).trim_end()
+    });
+    lines.collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[test]
+fn no_gone_word_is_back() {
+    let words = gone_words();
+    assert!(words.len() > 100, "the table is there");
+    let mut back = Vec::new();
+    for folder in words.iter().map(|word| word.folder.as_str()).collect::<BTreeSet<_>>() {
+        for path in tracked_files(folder, &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/run"]) {
+            if path.ends_with("docs/glossary.md") || path.ends_with("docs/interface.md") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("source is UTF-8");
+            let name = path.to_string_lossy().into_owned();
+            for word in words.iter().filter(|word| word.folder == folder) {
+                let is_meant = word.scope.endings().iter().any(|ending| name.ends_with(ending));
+                if is_meant && word.scope.has(&path, &text, &word.word) {
+                    back.push(format!("{name}: {:?} `{}`: say `{}`", word.scope, word.word, word.now));
+                }
+            }
+        }
+    }
+    assert!(back.is_empty(), "{back:#?}");
+}
+
+#[test]
+fn the_glossary_has_each_word_once_and_none_that_is_gone() {
+    let text = std::fs::read_to_string(root().join("docs/glossary.md")).unwrap();
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| **"));
+    let words: Vec<String> =
+        rows.map(|row| row.split("**").next().expect("a row begins with its word").to_lowercase()).collect();
+    assert!(words.len() > 60, "the tables are there");
+    let mut once = BTreeSet::new();
+    for word in &words {
+        assert!(once.insert(word), "{word} is there twice");
+    }
+    for gone in gone_words().into_iter().filter(|gone| gone.scope == Scope::Message && gone.folder == ".") {
+        assert!(!once.contains(&gone.word.to_lowercase()), "{} is gone", gone.word);
+    }
+}
+
+#[test]
+fn finds_names_and_phrases_as_whole_words() {
+    let path = Path::new("desk.rs");
+    assert!(Scope::Type.has(path, "pub(crate) struct Desk {", "Desk"));
+    assert!(!Scope::Type.has(path, "struct DeskLamp;", "Desk"));
+    assert!(Scope::Function.has(path, "async fn make_true(&self)", "make_true"));
+    assert!(!Scope::Function.has(path, "self.make_true()", "make_true"));
+    assert!(Scope::Module.has(path, "", "desk"));
+    assert!(Scope::Module.has(Path::new("lib.rs"), "pub mod desk;", "desk"));
+    assert!(Scope::Column.has(Path::new("a.sql"), "UPDATE x SET thing = 1", "thing"));
+    assert!(!Scope::Column.has(Path::new("a.sql"), "everything", "thing"));
+    let broken = "/// a row was let\n/// go of";
+    assert!(Scope::Message.has(path, broken, "let go of"));
+    assert!(Scope::Message.has(path, "\"it was Let \\\n    go of\"", "let go of"));
+    assert!(!Scope::Message.has(path, "outlet go of", "let go of"));
+}
