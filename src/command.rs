@@ -1,25 +1,20 @@
 //! The command line.
 
-mod config;
-mod crds;
-mod database;
+mod administration;
+mod config_args;
+mod data_directory;
 mod migrate;
-mod openapi;
-mod output;
+mod print;
 mod role;
-mod system_domain;
-mod tenant;
-mod token;
 mod up;
 
-use std::path::PathBuf;
-
 use anyhow::Context as _;
-use clap::{Args, Parser, Subcommand};
-use tempmail_runtime::config::Config;
+use clap::{Parser, Subcommand};
 
-use crate::open_files;
-use database::Administration;
+use crate::process::open_files;
+use administration::{AdminArgs, system_domain, tenant, token};
+use config_args::ConfigArgs;
+use role::Role;
 
 /// Disposable mailboxes as a platform that a company runs itself.
 #[derive(Debug, Parser)]
@@ -31,24 +26,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run everything on this machine, with a Postgres of its own
-    Up(Box<up::Options>),
+    /// Run everything on this machine, with its own Postgres
+    Up(Box<up::UpArgs>),
     /// Run the HTTP interface
-    Api(ConfigFile),
+    Api(ConfigArgs),
     /// Run inbound SMTP
-    Ingest(ConfigFile),
-    /// Run background work: partitions, retention, deletions
-    Worker(ConfigFile),
-    /// Make true what the custom resources of a Kubernetes cluster say
-    Operator(ConfigFile),
-    /// Bring the database's schema up to this version
-    Migrate(ConfigFile),
-    /// Administer tenants
-    Tenant(Administration<tenant::Action>),
-    /// Administer API tokens of a tenant
-    Token(Administration<token::Action>),
-    /// Administer system domains
-    SystemDomain(Administration<system_domain::Action>),
+    Ingest(ConfigArgs),
+    /// Run background work: webhooks, domain verification, partitions, retention, deletions
+    Worker(ConfigArgs),
+    /// Run the Kubernetes operator, which reconciles tempmail's custom resources
+    Operator(ConfigArgs),
+    /// Migrate the database to the schema of this version
+    Migrate(ConfigArgs),
+    /// Manage tenants
+    Tenant(AdminArgs<tenant::TenantCommand>),
+    /// Manage the API tokens of a tenant
+    Token(AdminArgs<token::TokenCommand>),
+    /// Manage system domains
+    SystemDomain(AdminArgs<system_domain::SystemDomainCommand>),
     /// Print the reference of all settings
     Config,
     /// Print the OpenAPI document of the HTTP interface
@@ -57,47 +52,33 @@ enum Command {
     Crds,
 }
 
-#[derive(Debug, Args)]
-struct ConfigFile {
-    /// Settings, YAML; `TEMPMAIL_…` environment variables go over it
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-}
-
-impl ConfigFile {
-    /// The configuration of a role, which needs a database.
-    fn load(&self) -> anyhow::Result<Config> {
-        let config = Config::load(self.config.as_deref())?;
-        anyhow::ensure!(
-            !config.postgres.url.is_empty(),
-            "`postgres.url` is not set (TEMPMAIL_POSTGRES__URL)"
-        );
-        Ok(config)
-    }
-}
-
 impl Cli {
     /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// The command failed; the message is for the person at the terminal.
     pub fn run(self) -> anyhow::Result<()> {
+        let installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        anyhow::ensure!(installed.is_ok(), "another TLS provider is already installed");
         match self.command {
-            Command::Config => config::print(),
-            Command::Openapi => openapi::print(),
-            Command::Crds => crds::print(),
-            Command::Up(options) => block_on(up::run(*options)),
-            Command::Migrate(file) => block_on(migrate::run(file.load()?)),
-            Command::Api(file) => block_on(role::run(role::Role::Api, file.load()?)),
-            Command::Ingest(file) => block_on(role::run(role::Role::Ingest, file.load()?)),
-            Command::Worker(file) => block_on(role::run(role::Role::Worker, file.load()?)),
-            Command::Operator(file) => block_on(role::run(role::Role::Operator, file.load()?)),
-            Command::Tenant(options) => block_on(tenant::run(options)),
-            Command::Token(options) => block_on(token::run(options)),
-            Command::SystemDomain(options) => block_on(system_domain::run(options)),
+            Command::Config => print::config(),
+            Command::Openapi => print::openapi(),
+            Command::Crds => print::crds(),
+            Command::Up(args) => block_on(up::run(*args)),
+            Command::Migrate(args) => block_on(migrate::run(args.load()?)),
+            Command::Api(args) => block_on(role::run(Role::Api, args.load()?)),
+            Command::Ingest(args) => block_on(role::run(Role::Ingest, args.load()?)),
+            Command::Worker(args) => block_on(role::run(Role::Worker, args.load()?)),
+            Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?)),
+            Command::Tenant(args) => block_on(tenant::run(args)),
+            Command::Token(args) => block_on(token::run(args)),
+            Command::SystemDomain(args) => block_on(system_domain::run(args)),
         }
     }
 }
 
-fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    open_files::take_all();
+fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    open_files::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.context("can't start threads")?.block_on(work)
+    runtime.context("the async runtime can't be started")?.block_on(command)
 }

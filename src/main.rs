@@ -1,28 +1,19 @@
-//! tempmail: disposable mailboxes as a platform that a company runs itself. One binary; a
-//! subcommand a role.
-
-mod bus;
-mod clock_sync;
-mod command;
-mod open_files;
+//! tempmail: disposable mailboxes as a platform that a company runs itself. One binary with a
+//! subcommand for each role.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use tempmail::command::Cli;
 
 fn main() -> ExitCode {
-    if rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
-        return fail("another TLS provider is installed");
-    }
-    match command::Cli::parse().run() {
+    match Cli::parse().run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error:#}")),
+        Err(error) => {
+            // If standard error is closed, there is nowhere left to report to.
+            let _ = writeln!(std::io::stderr(), "tempmail: {error:#}");
+            ExitCode::FAILURE
+        }
     }
-}
-
-fn fail(why: &str) -> ExitCode {
-    // Nowhere is left to report to if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "tempmail: {why}");
-    ExitCode::FAILURE
 }

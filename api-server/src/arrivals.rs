@@ -1,16 +1,18 @@
-//! Wakes those who wait for mail. One subscription to the bus a process, however many wait; one
-//! look at the stream each tick, which finds what no hint told of, and what ended somebody's
-//! rights; and one timer for all of them.
+//! Notifies subscribers of new mail, and of changes to their right to read it. A process has one
+//! subscription to the bus, one poll of the stream and one timer, however many subscribers there are. The
+//! poll finds messages whose hint was lost, and changes of rights.
 //!
-//! Order for every reader, so that nothing is missed: take the slot, listen, read the store from
-//! the cursor, wait, read what came since. A wake is a hint: what is read then decides.
+//! To miss nothing, every reader keeps this order: acquire the permit, subscribe, read the store from the
+//! cursor, wait, read what arrived since. A notification is a hint: what the reader then reads decides.
 
 mod registry;
 mod ring;
 mod sequence;
 mod signal;
+mod subscriber;
 mod tailer;
 mod timer;
+mod topic;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -23,24 +25,25 @@ use tempmail_store::Store;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-pub use registry::{Topic, Waiter};
-pub use ring::Arrived;
-pub use signal::Woken;
+pub(crate) use ring::ArrivedMessage;
+pub(crate) use signal::Notifications;
+pub(crate) use subscriber::Subscriber;
+pub(crate) use topic::Topic;
 
 use registry::Registry;
 use tailer::Tailer;
 
-/// The waiters of one process. Cheap to clone; clones are one.
+/// The subscribers of one process. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
-pub struct Arrivals {
+pub(crate) struct Arrivals {
     registry: Arc<Registry>,
-    blind: Arc<AtomicBool>,
+    stale: Arc<AtomicBool>,
 }
 
 impl Arrivals {
-    /// Follows the stream by `hints` and by looks at the store, until `shutdown` stops or this is
-    /// dropped. What it can't see is said in `readiness` ("arrivals").
-    pub fn start(
+    /// Follows the stream by `hints` and by polling the store, until `shutdown` stops or this is dropped.
+    /// While the stream can't be read, `readiness` reports "arrivals" as missing.
+    pub(crate) fn start(
         store: Store,
         hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
@@ -48,34 +51,28 @@ impl Arrivals {
         shutdown: &Shutdown,
     ) -> Self {
         let registry = Arc::new(Registry::new());
-        let blind = Arc::new(AtomicBool::new(true));
-        let waiting = Arc::downgrade(&registry);
-        let tailer = Tailer::new(
-            store,
-            hints,
-            Arc::clone(&clock),
-            readiness,
-            Arc::clone(&blind),
-            Weak::clone(&waiting),
-        );
+        let stale = Arc::new(AtomicBool::new(true));
+        let weak = Arc::downgrade(&registry);
+        let tailer =
+            Tailer::new(store, hints, Arc::clone(&clock), readiness, Arc::clone(&stale), Weak::clone(&weak));
         tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(tailer.run()));
-        let ticks = tick(waiting, clock, shutdown.drain.clone());
+        let ticks = tick(weak, clock, shutdown.drain.clone());
         tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(ticks));
-        Self { registry, blind }
+        Self { registry, stale }
     }
 
-    /// Registers a waiter, which listens to nothing yet.
-    pub fn register(&self) -> Waiter {
-        Registry::register(&self.registry)
+    /// Registers a subscriber, which has no topics yet.
+    pub(crate) fn register(&self) -> Subscriber {
+        Subscriber::register(&self.registry)
     }
 
-    /// Whether the process has lost sight of new mail: it has not seen the stream for 5 s.
-    pub fn is_blind(&self) -> bool {
-        self.blind.load(Ordering::Relaxed)
+    /// Whether the stream was not read for 5 s, so that new mail may go unnoticed.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
     }
 }
 
-/// Wakes those whose time has come, and once `drain` has begun everybody, in turn.
+/// Fires the timers; once `drain` has begun, notifies all subscribers of it, a batch per tick.
 async fn tick(registry: Weak<Registry>, clock: Arc<dyn Clock>, drain: CancellationToken) {
     let mut ticks = interval(timer::TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -83,11 +80,11 @@ async fn tick(registry: Weak<Registry>, clock: Arc<dyn Clock>, drain: Cancellati
     loop {
         ticks.tick().await;
         let Some(registry) = registry.upgrade() else { return };
-        registry.tick(Instant::now(), clock.now());
-        metrics::gauge!("tempmail_waiters").set(u32::try_from(registry.len()).unwrap_or(u32::MAX));
+        registry.fire_due(Instant::now(), clock.now());
+        metrics::gauge!("tempmail_subscribers").set(u32::try_from(registry.len()).unwrap_or(u32::MAX));
         if drain.is_cancelled() {
-            let (last, pace) = draining.unwrap_or_else(|| (0, registry.begin_drain()));
-            draining = Some((registry.drain_after(last, pace).unwrap_or(last), pace));
+            let (last, batch) = draining.unwrap_or_else(|| (0, registry.begin_drain()));
+            draining = Some((registry.drain_next(last, batch).unwrap_or(last), batch));
         }
     }
 }

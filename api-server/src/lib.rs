@@ -1,27 +1,33 @@
 //! The HTTP interface: mailbox API (`/api`), Pro API (`/pro/api`) and token API (`/v1`).
+//!
+//! A module imports only from those that stand above it in this list.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `http` | connections, middleware, request extractors, limits and the error table |
+//! | `openapi` | routes with their descriptions, and the document made of them |
+//! | `auth` | the three credentials and their extractors |
+//! | `message` | messages as JSON, raw data and attachments |
+//! | `arrivals` | notifies subscribers of new mail and of changed rights |
+//! | `state` | what every handler works with |
+//! | `realtime` | long-polls, server-sent events and WebSockets |
+//! | `resources` | tokens, custom domains and mailboxes, as several surfaces manage them |
+//! | `mailbox_api`, `pro_api`, `token_api` | the three surfaces |
+//! | `router`, `server` | all routes, and the server that answers them |
 
-mod account;
-mod api_token;
 mod arrivals;
 mod auth;
-mod client;
-mod custom_domain;
-mod error;
-mod json_body;
-mod limit;
-mod listener;
-mod long_poll;
+mod http;
 mod mailbox_api;
-mod message_view;
+mod message;
 mod openapi;
-mod parameter;
-mod password;
-mod place;
 mod pro_api;
+mod realtime;
+mod resources;
+mod router;
 mod server;
-mod sse;
 mod state;
 mod token_api;
-mod websocket;
 
-pub use server::{ApiServer, openapi_document};
+pub use router::openapi_document;
+pub use server::ApiServer;

@@ -1,4 +1,4 @@
-//! `/pro/api`: what a tenant manages, with a Pro token or a session that stands for one.
+//! `/pro/api`: the resources of a tenant, with a Pro token or a session of one.
 
 mod account;
 mod domain;
@@ -7,9 +7,10 @@ mod token;
 mod webhook;
 
 use crate::openapi::Routes;
+use crate::state::AppState;
 
 /// The routes of `/pro/api`.
-pub(crate) fn routes() -> Routes {
+pub(crate) fn routes() -> Routes<AppState> {
     Routes::new()
         .merge(session::routes())
         .merge(account::routes())

@@ -1,20 +1,10 @@
 //! The HTTP server: HTTP/1.1 over the router, bounded connections, graceful drain.
 
-mod connection;
-mod cors;
-mod deadline;
-mod edge;
-mod request_id;
-
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::http::Uri;
-use axum::middleware::from_fn_with_state;
-use axum::response::Response;
 use socket2::{SockRef, TcpKeepalive};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
@@ -27,24 +17,15 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::error::{Surface, code};
-use crate::openapi::{Routes, document};
-use crate::place::Places;
+use crate::http::client::ClientResolver;
+use crate::http::client_permit::ClientPermits;
+use crate::http::connection::{self, ConnectionPermits};
+use crate::router::router;
 use crate::state::AppState;
-use crate::{mailbox_api, openapi, pro_api, token_api, websocket};
 
-use connection::Held;
-
-pub(crate) use connection::Connection;
-pub(crate) use cors::origin_of;
-pub(crate) use deadline::{LINGER, STALLED};
-
-/// Connections that wait to be accepted: when a process comes back, so do all of its clients.
+/// Connections that wait to be accepted: when a process restarts, all of its clients reconnect at once.
 /// The system may allow fewer (`net.core.somaxconn`).
 const BACKLOG: u32 = 4_096;
-
-/// Octets of a request body.
-pub(crate) const BODY_MAX: usize = 64 << 10;
 
 /// Pause after the operating system refused a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -83,7 +64,7 @@ impl ApiServer {
         Ok(Self { listener, config, store, bus, clock, keys, readiness })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     ///
     /// # Panics
     /// The operating system does not know the address of its own socket.
@@ -91,7 +72,7 @@ impl ApiServer {
         self.listener.local_addr().expect("a socket that listens has an address")
     }
 
-    /// Serves until `shutdown` drains; then stops listening, answers what is in hand, and
+    /// Serves until `shutdown` drains; then stops listening, completes the requests in flight, and
     /// returns once that is done or `shutdown` stops.
     ///
     /// # Errors
@@ -100,18 +81,19 @@ impl ApiServer {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
             AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
-        let router = router(state.clone());
-        let places = Places::new(config.http.connections_per_client);
-        let all = Arc::new(Semaphore::new(config.http.connections));
+        let router = router(state);
+        let clients = ClientResolver::new(&config.http);
+        let client_permits = ClientPermits::new(config.http.connections_per_client);
+        let server_permits = Arc::new(Semaphore::new(config.http.connections));
         let connections = TaskTracker::new();
-        let head = Duration::from_secs(config.http.header_seconds);
+        let header_timeout = Duration::from_secs(config.http.header_seconds);
         readiness.set_ready(COMPONENT);
         loop {
             let accepted = async {
-                let place = all.clone().acquire_owned().await.ok();
-                (place, listener.accept().await)
+                let permit = server_permits.clone().acquire_owned().await.ok();
+                (permit, listener.accept().await)
             };
-            let (place, accepted) = tokio::select! {
+            let (server_permit, accepted) = tokio::select! {
                 biased;
                 () = shutdown.drain.cancelled() => break,
                 accepted = accepted => accepted,
@@ -120,10 +102,17 @@ impl ApiServer {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let Some(of_client) = places.take(state.clients.of_connection(peer.ip())) else { continue };
+            let Some(client_permit) = client_permits.acquire(clients.of_connection(peer.ip())) else {
+                continue;
+            };
             set_options(&stream);
-            let held = Held { _place: place, _of_client: of_client, _running: connections.token() };
-            let serve = connection::serve(stream, peer, router.clone(), head, shutdown.clone(), held);
+            let permits = ConnectionPermits {
+                _server: server_permit,
+                _client: client_permit,
+                _running: connections.token(),
+            };
+            let serve =
+                connection::serve(stream, peer, router.clone(), header_timeout, shutdown.clone(), permits);
             tokio::spawn(serve);
         }
         drop(listener);
@@ -144,45 +133,13 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Answers at once, and learns within 6 s of a client that is gone without a word.
+/// Sends small segments at once, and detects within 6 s a client that vanished without closing.
 fn set_options(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(3))
         .with_interval(Duration::from_secs(1))
         .with_retries(2);
-    // A socket that refuses options serves all the same.
+    // A socket that refuses an option is served without it.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
-}
-
-/// Every route of the interface.
-fn routes() -> Routes {
-    Routes::new()
-        .merge(mailbox_api::routes())
-        .merge(websocket::routes())
-        .merge(pro_api::routes())
-        .merge(token_api::routes())
-        .merge(openapi::routes())
-}
-
-/// The OpenAPI 3.1 document of every route.
-pub fn openapi_document() -> serde_json::Value {
-    document(&routes())
-}
-
-fn router(state: AppState) -> Router {
-    routes()
-        .into_router()
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(state.clone(), edge::edge))
-        .with_state(state)
-}
-
-async fn not_found(uri: Uri) -> Response {
-    Surface::of(uri.path()).answer(code::NOT_FOUND, "There is nothing at this path.")
-}
-
-async fn method_not_allowed(uri: Uri) -> Response {
-    Surface::of(uri.path()).answer(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
 }

@@ -9,7 +9,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
-use tempmail_runtime::config::Config;
+use tempmail_runtime::config::{Config, Http};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -17,59 +17,53 @@ use tempmail_store::Store;
 use tempmail_verification::Verifier;
 
 use crate::arrivals::Arrivals;
-use crate::auth::touch::Touches;
-use crate::auth::{MailboxTokens, ProSessions};
-use crate::client::ClientRule;
-use crate::limit::RequestLimits;
-use crate::message_view::MemoryBudget;
-use crate::password::PasswordPool;
-use crate::place::Places;
-use crate::sse::Streams;
+use crate::auth::{Authenticator, PasswordPool};
+use crate::http::client_permit::ClientPermits;
+use crate::http::rate_limit::RequestLimits;
+use crate::http::stream_permit::StreamPermits;
+use crate::message::MessageRenderer;
 
-/// The state of one API server. Cheap to clone; clones are one.
+/// The state of one API server. Cheap to clone; clones share it.
 #[derive(Clone)]
-pub struct AppState(Arc<App>);
+pub(crate) struct AppState(Arc<App>);
 
 /// See [`AppState`].
-pub struct App {
+pub(crate) struct App {
     /// All settings.
-    pub config: Arc<Config>,
-    /// The only truth.
-    pub store: Store,
-    /// Arrivals and wait slots.
-    pub bus: SharedBus,
+    pub(crate) config: Arc<Config>,
+    /// The source of truth.
+    pub(crate) store: Store,
+    /// ArrivalReceiver of new mail, permits and counters that processes share.
+    pub(crate) bus: SharedBus,
     /// Business time.
-    pub clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Seals and opens `next_since`.
-    pub cursors: CursorSealer,
+    pub(crate) cursors: CursorSealer,
     /// Seals the secrets of webhooks.
-    pub webhook_secrets: WebhookSecretSealer,
-    /// Makes what the TXT records of custom domains carry.
-    pub verify_tokens: VerifyTokenKey,
-    /// Looks at the records of custom domains.
-    pub verifier: Verifier,
-    /// Local parts that nobody may have on system domains.
-    pub reserved: ReservedLocalParts,
-    /// Recent arrivals, to wake waiters from.
-    pub arrivals: Arrivals,
-    /// `drain`: answer what is in hand, at once; `stop`: too late for that.
-    pub shutdown: Shutdown,
-    pub(crate) mailbox_tokens: MailboxTokens,
-    pub(crate) pro_sessions: ProSessions,
+    pub(crate) webhook_secrets: WebhookSecretSealer,
+    /// Derives the values of the TXT records of custom domains.
+    pub(crate) verify_tokens: VerifyTokenKey,
+    /// Checks the DNS records of custom domains.
+    pub(crate) verifier: Verifier,
+    /// Local parts that can't be registered on system domains.
+    pub(crate) reserved: ReservedLocalParts,
+    /// Notifies subscribers of new mail.
+    pub(crate) arrivals: Arrivals,
+    /// `drain`: complete what is in flight, at once; `stop`: cut it.
+    pub(crate) shutdown: Shutdown,
+    pub(crate) auth: Authenticator,
     pub(crate) passwords: PasswordPool,
-    pub(crate) limits: RequestLimits,
-    pub(crate) clients: ClientRule,
-    pub(crate) parsing: MemoryBudget,
-    pub(crate) touches: Touches,
-    pub(crate) streams: Streams,
-    /// WebSockets that are not authenticated yet.
-    pub(crate) unauthenticated: Places,
+    pub(crate) limits: Arc<RequestLimits>,
+    pub(crate) messages: MessageRenderer,
+    pub(crate) stream_permits: StreamPermits,
+    /// For WebSockets that are not authenticated yet.
+    pub(crate) unauthenticated_sockets: ClientPermits,
 }
 
 impl AppState {
-    /// The state over the given outside. Starts its background tasks, which end with it or
-    /// with `shutdown`; so it needs a tokio runtime.
-    pub fn start(
+    /// Builds the state and starts its background tasks, which end when the state is dropped or
+    /// `shutdown` stops. Needs a tokio runtime.
+    pub(crate) fn start(
         config: Arc<Config>,
         store: Store,
         bus: SharedBus,
@@ -78,6 +72,7 @@ impl AppState {
         readiness: Readiness,
         shutdown: Shutdown,
     ) -> Self {
+        let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
@@ -85,22 +80,19 @@ impl AppState {
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
-                // Followed over a connection of its own: new mail is seen however many ask.
+                // A connection of its own: new mail is seen however busy the pool is.
                 store.with_own_pool(1),
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,
                 &shutdown,
             ),
-            mailbox_tokens: MailboxTokens::new(&keys.jwt),
-            pro_sessions: ProSessions::new(&keys.jwt),
+            auth: Authenticator::start(store.clone(), Arc::clone(&clock), Arc::clone(&limits), &keys.jwt),
             passwords: PasswordPool::new(),
-            limits: RequestLimits::new(Arc::clone(&bus), &config.limits),
-            clients: ClientRule::new(&config.http),
-            parsing: MemoryBudget::new(),
-            touches: Touches::start(store.clone()),
-            streams: Streams::new(config.http.streams),
-            unauthenticated: Places::new(config.http.unauthenticated_sockets_per_client),
+            limits,
+            messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
+            stream_permits: StreamPermits::new(config.http.streams),
+            unauthenticated_sockets: ClientPermits::new(config.http.unauthenticated_sockets_per_client),
             config,
             store,
             bus,
@@ -115,5 +107,17 @@ impl Deref for AppState {
 
     fn deref(&self) -> &App {
         &self.0
+    }
+}
+
+impl AsRef<Http> for AppState {
+    fn as_ref(&self) -> &Http {
+        &self.config.http
+    }
+}
+
+impl AsRef<Authenticator> for AppState {
+    fn as_ref(&self) -> &Authenticator {
+        &self.auth
     }
 }

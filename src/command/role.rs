@@ -1,14 +1,12 @@
-//! `tempmail api`, `ingest`, `worker`, `operator`: one process a role, with one start for all of them.
+//! `tempmail api`, `ingest`, `worker` and `operator`: a process with one role.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tempmail_api_server::ApiServer;
-use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
-use tempmail_operator::{Operator, platform_keys};
+use tempmail_operator::platform_keys;
 use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -16,19 +14,19 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::telemetry;
 use tempmail_store::{SchemaError, Store};
-use tempmail_worker::Worker;
 
-use crate::{bus, clock_sync, open_files};
+use crate::process::{bus, clock_sync, open_files};
+use crate::roles::{RoleContext, Roles};
 
-/// Time between two looks for Postgres while it is away at the start.
+/// Time between two attempts to reach Postgres at the start.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What `/readyz` shows until the role itself says what is missing.
+/// The component in `/readyz` until the role is built, and reports for itself.
 const START: &str = "start";
 
-/// What a process does.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// The HTTP interface.
     Api,
     /// Inbound SMTP.
@@ -40,7 +38,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// What Postgres shows of the process.
+    /// The `application_name` of the process in Postgres.
     fn application_name(self) -> &'static str {
         match self {
             Self::Api => "tempmail-api",
@@ -55,14 +53,14 @@ impl Role {
 enum RoleKeys {
     Api(Keys),
     Ingest,
-    /// `secrets.keys`, which open the secrets of webhooks.
+    /// `secrets.keys`, which decrypt the secrets of webhooks.
     Worker(Vec<MasterKey>),
-    /// `secrets.keys`, which seal the secrets of webhooks; `None` where a Secret has them.
+    /// `secrets.keys`, which encrypt the secrets of webhooks; `None` where they come from a Secret.
     Operator(Option<Vec<MasterKey>>),
 }
 
 impl RoleKeys {
-    fn of(role: Role, config: &Config) -> anyhow::Result<Self> {
+    fn from_config(role: Role, config: &Config) -> anyhow::Result<Self> {
         Ok(match role {
             Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
             Role::Ingest => Self::Ingest,
@@ -75,30 +73,31 @@ impl RoleKeys {
     }
 }
 
-/// Runs a role until it is told to stop and has drained.
-pub async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
+/// Runs a role until a signal stops the process and the role has drained.
+pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
-    open_files::bound_connections(&mut config);
-    let keys = RoleKeys::of(role, &config)?;
+    open_files::limit_connections(&mut config);
+    let keys = RoleKeys::from_config(role, &config)?;
     let readiness = Readiness::default();
-    readiness.set_not_ready(START, "it has not begun");
-    readiness.set_not_ready("postgres", "the schema was not checked yet");
+    readiness.set_not_ready(START, "the role has not started yet");
+    readiness.set_not_ready("postgres", "the schema has not been checked yet");
     let shutdown = Shutdown::on_signals()?;
     let admin = AdminServer::bind(&config.admin, readiness.clone(), telemetry::metrics_handle()?).await?;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
-    let ran = match shutdown.drain.run_until_cancelled(wait_for_schema(&store, &readiness)).await {
+    let schema = wait_for_schema(&store, &readiness);
+    let ran = match shutdown.drain.run_until_cancelled(schema).await {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(())) => work(Arc::new(config), store, keys, readiness, shutdown.clone()).await,
+        Some(Ok(())) => serve(Arc::new(config), store, keys, readiness, &shutdown).await,
     };
     shutdown.stop.cancel();
     ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when Postgres answers and has the schema of this program.
+/// Returns when Postgres answers and has the schema of this version.
 async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result<()> {
     loop {
         match store.check_schema().await {
@@ -107,7 +106,7 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
                 return Ok(());
             }
             Err(SchemaError::Store(error)) if error.is_unavailable() => {
-                readiness.set_not_ready("postgres", "it does not answer");
+                readiness.set_not_ready("postgres", "Postgres does not answer");
                 tracing::warn!(%error, "waiting for Postgres");
                 tokio::time::sleep(RETRY).await;
             }
@@ -116,59 +115,39 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
     }
 }
 
-async fn work(
+/// Synchronizes the clock, builds the role and runs it.
+async fn serve(
     config: Arc<Config>,
     store: Store,
     keys: RoleKeys,
     readiness: Readiness,
-    shutdown: Shutdown,
+    shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
     store.record_free_class(config.retention.free_hours).await?;
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
     let bus = bus::connect(&config, &store).await?;
-    let ran = match keys {
-        RoleKeys::Operator(secrets) => {
-            let client = kube::Client::try_default()
-                .await
-                .context("no cluster: neither a service account nor KUBECONFIG tells of one")?;
-            let secrets = match secrets {
-                Some(secrets) => Some(secrets),
+    let roles = Roles::new(RoleContext { config: config.clone(), bus, clock, readiness: readiness.clone() });
+    let roles = match keys {
+        RoleKeys::Api(keys) => roles.with_api(store, keys).await?,
+        RoleKeys::Ingest => roles.with_ingest(store).await?,
+        RoleKeys::Worker(keys) => roles.with_worker(store, &keys)?,
+        RoleKeys::Operator(keys) => {
+            let client = kube::Client::try_default().await.context(
+                "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
+            )?;
+            let keys = match keys {
+                Some(keys) => keys,
                 None => {
                     let keys = platform_keys(&client, &config.operator.keys_secret, &readiness);
-                    shutdown.drain.run_until_cancelled(keys).await.transpose()?
+                    let Some(keys) = shutdown.drain.run_until_cancelled(keys).await else { return Ok(()) };
+                    keys?
                 }
             };
-            match secrets {
-                // It was told to stop.
-                None => Ok(()),
-                Some(secrets) => {
-                    readiness.set_ready(START);
-                    let operator = Operator::new(config, store, clock, secrets, client);
-                    operator.with_readiness(readiness).run(shutdown).await
-                }
-            }
-        }
-        RoleKeys::Worker(secrets) => {
-            let worker = Worker::new(config, store, clock)
-                .with_webhooks(bus.clone(), &secrets)?
-                .with_readiness(readiness.clone());
-            readiness.set_ready(START);
-            worker.run(shutdown).await
-        }
-        RoleKeys::Ingest => {
-            let ingest = Ingest::bind(config, store, bus.clone(), clock, readiness.clone()).await?;
-            readiness.set_ready(START);
-            ingest.run(shutdown).await
-        }
-        RoleKeys::Api(keys) => {
-            let server = ApiServer::bind(config, store, bus.clone(), clock, keys, readiness.clone()).await?;
-            readiness.set_ready(START);
-            tracing::info!(listen = %server.local_addr(), "answering HTTP");
-            server.run(shutdown).await
+            roles.with_operator(store, keys, client)
         }
     };
-    bus.close().await;
-    ran
+    readiness.set_ready(START);
+    roles.run(shutdown.clone()).await
 }

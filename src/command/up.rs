@@ -1,91 +1,54 @@
-//! `tempmail up`: all roles in one process over a Postgres of its own.
+//! `tempmail up`: all roles in one process, over an embedded Postgres.
 
-pub(super) mod data_directory;
 mod installation;
 mod keys;
-mod roles;
-mod setting;
+mod settings;
+mod up_args;
 mod welcome;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options as PostgresOptions};
+use tempmail_runtime::admin::AdminServer;
+use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::telemetry;
+use tempmail_store::Store;
 
-use data_directory::DataDirectory;
-use roles::Roles;
-use setting::Setting;
+use super::data_directory::DataDirectory;
+use crate::process::{bus, clock_sync, open_files};
+use crate::roles::{RoleContext, Roles};
+use installation::Installation;
+use settings::UpSettings;
+pub(crate) use up_args::UpArgs;
 
-use crate::open_files;
+/// Time between two checks whether the roles are ready.
+const READINESS_POLL: Duration = Duration::from_millis(10);
 
-/// What `up` takes; settings of file and environment are below these.
-#[derive(Debug, Args)]
-pub struct Options {
-    /// Where everything is kept [default: ~/.local/share/tempmail, as root /var/lib/tempmail]
-    #[arg(long, value_name = "DIRECTORY")]
-    data_dir: Option<PathBuf>,
-    /// Use this Postgres instead of one of its own
-    #[arg(long, value_name = "URL")]
-    postgres_url: Option<String>,
-    /// Share limits with other `up` over the same Postgres, and wake their clients, over this Redis
-    #[arg(long, value_name = "URL")]
-    redis_url: Option<String>,
-    /// Address of the HTTP interface [default: 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDRESS")]
-    http: Option<SocketAddr>,
-    /// Address of inbound SMTP [default: 127.0.0.1:2525]
-    #[arg(long, value_name = "ADDRESS")]
-    smtp: Option<SocketAddr>,
-    /// Address of probes and metrics [default: 127.0.0.1:9090]
-    #[arg(long, value_name = "ADDRESS")]
-    admin: Option<SocketAddr>,
-    /// A system domain; may be given several times [default, where there is none: inbox.localhost]
-    #[arg(long = "domain", value_name = "DOMAIN")]
-    domains: Vec<String>,
-    /// Ask this DNS server about custom domains, instead of the domains' own name servers; may be
-    /// given several times
-    #[arg(long = "dns-server", value_name = "ADDRESS", value_parser = setting::dns_server)]
-    dns_servers: Vec<SocketAddr>,
-    /// Keys of the installation, made where the file is missing: for several `up` over one
-    /// Postgres [default: keys.json in the data directory]
-    #[arg(long, value_name = "FILE")]
-    keys: Option<PathBuf>,
-    /// Settings, YAML; `TEMPMAIL_…` environment variables go over it
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Download PostgreSQL even where one is installed
-    #[arg(long, hide = true)]
-    download_postgres: bool,
-}
-
-/// Runs everything until told to stop: the roles drain first, Postgres stops last.
-pub async fn run(options: Options) -> anyhow::Result<()> {
-    let mut setting = Setting::read(&options)?;
-    telemetry::init(&setting.config.telemetry)?;
-    open_files::bound_connections(&mut setting.config);
+/// Runs all roles until a signal stops the process: the roles drain first, Postgres stops last.
+pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
+    let mut settings = UpSettings::read(&args)?;
+    telemetry::init(&settings.config.telemetry)?;
+    open_files::limit_connections(&mut settings.config);
     let shutdown = Shutdown::on_signals()?;
-    let directory = DataDirectory::open(options.data_dir.as_deref())?;
-    keys::load(&mut setting, &options, &directory)?;
+    let directory = DataDirectory::open(args.data_dir.as_deref())?;
+    keys::load(&mut settings, &args, &directory)?;
 
     let mut postgres = None;
-    if setting.config.postgres.url.is_empty() {
-        let started = shutdown.drain.run_until_cancelled(start_postgres(&options, &directory)).await;
+    if settings.config.postgres.url.is_empty() {
+        let started = shutdown.drain.run_until_cancelled(start_postgres(&args, &directory)).await;
         let Some(server) = started else { return Ok(()) };
         let server = server?;
-        setting.config.postgres.url = server.connection_url("postgres").into();
+        settings.config.postgres.url = server.connection_url("postgres").into();
         postgres = Some(server);
     }
     let ran = tokio::select! {
-        ran = serve(setting, &directory, shutdown.clone()) => ran,
-        why = ended(postgres.as_mut()) => Err(why),
+        ran = serve(settings, &directory, shutdown.clone()) => ran,
+        error = postgres_exited(postgres.as_mut()) => Err(error),
     };
     shutdown.stop.cancel();
     if let Some(server) = postgres {
@@ -94,53 +57,80 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     ran
 }
 
-async fn start_postgres(options: &Options, directory: &DataDirectory) -> anyhow::Result<EmbeddedPostgres> {
-    let server = PostgresOptions {
+async fn start_postgres(args: &UpArgs, directory: &DataDirectory) -> anyhow::Result<EmbeddedPostgres> {
+    let options = PostgresOptions {
         downloads: directory.path().to_owned(),
-        skip_installed: options.download_postgres,
-        progress: welcome::progress,
+        skip_installed: args.download_postgres,
+        progress: welcome::print_progress,
         ..PostgresOptions::new(directory.path().join("postgres"))
     };
-    Ok(EmbeddedPostgres::start(server).await?)
+    Ok(EmbeddedPostgres::start(options).await?)
 }
 
-/// Returns when the embedded server ends by itself.
-async fn ended(postgres: Option<&mut EmbeddedPostgres>) -> anyhow::Error {
+/// Returns when the embedded server exits by itself.
+async fn postgres_exited(postgres: Option<&mut EmbeddedPostgres>) -> anyhow::Error {
     match postgres {
         None => std::future::pending().await,
         Some(server) => match server.wait().await {
-            Ok(status) => anyhow::anyhow!("Postgres ended by itself ({status})"),
-            Err(error) => anyhow::Error::new(error).context("Postgres can't be watched"),
+            Ok(status) => anyhow::anyhow!("Postgres exited unexpectedly ({status})"),
+            Err(error) => anyhow::Error::new(error).context("the Postgres process can't be watched"),
         },
     }
 }
 
-/// From an empty or older database to drained roles.
-async fn serve(setting: Setting, directory: &DataDirectory, shutdown: Shutdown) -> anyhow::Result<()> {
-    let config = Arc::new(setting.config);
+/// Prepares the database and runs the roles until they have drained.
+async fn serve(settings: UpSettings, directory: &DataDirectory, shutdown: Shutdown) -> anyhow::Result<()> {
+    let config = Arc::new(settings.config);
     let keys = Keys::from_config(&config).context("`jwt.keys` and `secrets.keys`")?;
     let prepare = async {
-        let installation = installation::prepare(&config, &setting.domains, directory).await?;
-        let roles = Roles::bind(&config, keys, &installation).await?;
-        anyhow::Ok((installation, roles))
+        let installation = installation::prepare(&config, &settings.domains, directory).await?;
+        let admin =
+            AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
+                .await?;
+        let roles = bind_roles(&config, keys, &installation).await?;
+        anyhow::Ok((installation, admin, roles))
     };
     let Some(prepared) = shutdown.drain.run_until_cancelled(prepare).await else { return Ok(()) };
-    let (installation, roles) = prepared?;
-    let readiness = installation.readiness.clone();
-    let running = tokio::spawn(roles.run(shutdown.clone()));
-    let tell = async {
-        readiness_reached(&readiness).await;
-        welcome::print(&config, &installation.domains, directory, &installation.credentials)
+    let (installation, admin, roles) = prepared?;
+    let Installation { store, clock, readiness, domains, credentials } = installation;
+    let admin = tokio::spawn(admin.run(shutdown.clone()));
+    let clock_sync = clock_sync::run(store, clock, readiness.clone(), shutdown.stop.clone());
+    let clock_sync = tokio::spawn(clock_sync);
+    let roles = tokio::spawn(roles.run(shutdown.clone()));
+    let welcome = async {
+        wait_until_ready(&readiness).await;
+        welcome::print(&config, &domains, directory, &credentials)
     };
-    if let Some(Err(error)) = shutdown.drain.run_until_cancelled(tell).await {
-        tracing::warn!("what was started could not be printed: {error}");
+    if let Some(Err(error)) = shutdown.drain.run_until_cancelled(welcome).await {
+        tracing::warn!("the welcome text could not be printed: {error}");
     }
-    running.await.context("a role panicked")?
+    let ran = roles.await.context("a role panicked")?;
+    shutdown.stop.cancel();
+    clock_sync.await.context("the clock synchronization panicked")?;
+    ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when nothing is missing any more.
-async fn readiness_reached(readiness: &Readiness) {
+/// All roles but the operator, bound before any of them runs, so that a port in use fails the start.
+async fn bind_roles(config: &Arc<Config>, keys: Keys, installation: &Installation) -> anyhow::Result<Roles> {
+    let Installation { store, clock, readiness, .. } = installation;
+    let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
+    let context = RoleContext {
+        config: config.clone(),
+        bus: bus::connect(config, store).await?,
+        clock: clock.clone(),
+        readiness: readiness.clone(),
+    };
+    Roles::new(context)
+        .with_ingest(connect("tempmail-ingest")?)
+        .await?
+        .with_api(connect("tempmail-api")?, keys.clone())
+        .await?
+        .with_worker(connect("tempmail-worker")?, &keys.secrets)
+}
+
+/// Returns when `/readyz` reports nothing as missing.
+async fn wait_until_ready(readiness: &Readiness) {
     while !readiness.report().is_empty() {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::sleep(READINESS_POLL).await;
     }
 }

@@ -1,5 +1,4 @@
-//! The whole of tempmail in the test process: ingest, api-server and worker over a database of
-//! the test's own, with a clock that the test moves.
+//! All roles in the test process, over a database of the test, with a clock that the test moves.
 
 mod domain;
 mod mail;
@@ -12,29 +11,26 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
-use tempmail_api_server::ApiServer;
-use tempmail_bus::{LocalBus, SharedBus};
-use tempmail_mail_ingest::Ingest;
+use tempmail::roles::{RoleContext, Roles};
+use tempmail_bus::LocalBus;
 use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::TokenKind;
-use tempmail_operator::Operator;
 use tempmail_runtime::config::{Config, DnsMode};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_worker::Worker;
-use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 pub use self::domain::Domain;
-pub use self::settings::fresh_key;
-pub(crate) use self::settings::{reach_receivers, test_config};
-use crate::contract::Checked;
-use crate::dns::DnsWorld;
-use crate::http::{Answer, Request};
+pub use self::settings::random_key;
+pub(crate) use self::settings::{allow_receivers, test_config};
+use crate::contract::ValidatedServer;
+use crate::dns::TestDns;
+use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
@@ -45,7 +41,7 @@ use crate::rows::{
 use crate::wait::eventually;
 use crate::{http, log, tls};
 
-/// What a test may set before the roles start.
+/// Configures an [`App`] before its roles start.
 #[expect(missing_debug_implementations, reason = "a client of Kubernetes has none")]
 pub struct AppBuilder {
     config: Config,
@@ -63,40 +59,40 @@ impl AppBuilder {
         self
     }
 
-    /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
+    /// Uses the authoritative name servers of this DNS to verify custom domains.
     #[must_use]
-    pub fn dns(self, world: &DnsWorld) -> Self {
-        self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
+    pub fn dns(self, dns: &TestDns) -> Self {
+        self.config(|config| config.dns = dns.settings(DnsMode::Authoritative))
     }
 
     /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
     #[must_use]
     pub fn receivers(self) -> Self {
-        self.config(reach_receivers)
+        self.config(allow_receivers)
     }
 
-    /// Lets the roles reach Postgres through a proxy at this port of loopback only.
+    /// Lets the roles reach Postgres only through a proxy at this port of loopback.
     #[must_use]
     pub fn postgres_through(mut self, port: u16) -> Self {
         self.through_port = Some(port);
         self
     }
 
-    /// Runs on a database that the test prepared.
+    /// Uses a database that the test prepared.
     #[must_use]
     pub fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
         self
     }
 
-    /// How many ingest servers run over the one database.
+    /// Number of ingest servers.
     #[must_use]
     pub fn ingests(mut self, ingests: usize) -> Self {
         self.ingests = ingests;
         self
     }
 
-    /// Runs an operator, too, of the cluster that `client` reaches.
+    /// Also runs the operator of the cluster that `client` reaches.
     #[must_use]
     pub fn operator(mut self, client: kube::Client) -> Self {
         self.cluster = Some(client);
@@ -106,7 +102,7 @@ impl AppBuilder {
     /// Starts the roles.
     ///
     /// # Panics
-    /// One of them does not start.
+    /// A role does not start.
     pub async fn start(self) -> App {
         let database = match self.database {
             Some(database) => database,
@@ -120,7 +116,7 @@ impl AppBuilder {
         let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
-        let running = Running::start(self.config, &url, &clock, self.ingests).await;
+        let running = RunningRoles::start(self.config, &url, &clock, self.ingests).await;
         let http_client = http::client();
         let mut app = App { running, http_client, tenant, clock, pool, database, operator: None };
         if let Some(client) = self.cluster {
@@ -130,142 +126,118 @@ impl AppBuilder {
     }
 }
 
-/// The roles of one start.
+/// The running roles of an [`App`].
 #[derive(Debug)]
-struct Running {
+struct RunningRoles {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
-    _checked: Checked,
-    worker: WorkerParts,
-    shutdown: Shutdown,
-    tasks: JoinSet<anyhow::Result<()>>,
-}
-
-/// What a worker is made of, to make one a pass.
-#[derive(Debug)]
-struct WorkerParts {
+    /// The settings, as the test made them.
     config: Arc<Config>,
+    /// A store that no ingest uses.
     store: Store,
     secrets: Vec<MasterKey>,
+    shutdown: Shutdown,
+    _validated: ValidatedServer,
+    _task: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
-impl Running {
+impl RunningRoles {
     async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
-        let store = Store::connect(url, config.postgres.pool, "tempmail tests").expect("our own URL is one");
-        let keys = Keys::from_config(&config).expect("the harness makes good keys");
+        let connect = |name| {
+            Store::connect(url, config.postgres.pool, name).expect("the URL of a test database is valid")
+        };
+        let store = connect("tempmail tests");
+        let keys = Keys::from_config(&config).expect("the keys of the harness are valid");
         let secrets = keys.secrets.clone();
-        store.record_free_class(config.retention.free_hours).await.expect("the class can be recorded");
-        let config = Arc::new(config);
-        let bus: SharedBus = Arc::new(LocalBus::new());
-        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
-        let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
-        let mut tasks = JoinSet::new();
-        let mut smtp = Vec::new();
+        store.record_free_class(config.retention.free_hours).await.expect("Postgres answers");
+        // Domains are only verified in the worker passes that a test runs.
+        let mut config_of_roles = config.clone();
+        config_of_roles.worker.verify_domains = false;
+        let context = context(config_of_roles, clock);
+        let (readiness, shutdown) = (context.readiness.clone(), Shutdown::new());
+        let mut roles = Roles::new(context);
         for _ in 0..ingests {
-            // A store of its own, as a process of its own would have.
-            let store =
-                Store::connect(url, config.postgres.pool, "tempmail ingest").expect("our own URL is one");
-            let ingest = Ingest::bind(
-                Arc::clone(&config),
-                store,
-                bus.clone(),
-                Arc::clone(&business_clock),
-                readiness.clone(),
-            )
-            .await
-            .expect("ingest starts");
-            smtp.push(ingest.local_addr());
-            tasks.spawn(ingest.run(shutdown.clone()));
+            // A store of its own, like a process of its own would have.
+            roles = roles.with_ingest(connect("tempmail ingest")).await.expect("ingest starts");
         }
-        let api = ApiServer::bind(
-            Arc::clone(&config),
-            store.clone(),
-            bus.clone(),
-            Arc::clone(&business_clock),
-            keys,
-            readiness.clone(),
-        )
-        .await
-        .expect("api-server starts");
-        let http = api.local_addr();
-        tasks.spawn(api.run(shutdown.clone()));
-        // Domains are looked at in the passes that a test asks for, and not beside them.
-        let mut config_of_loops = Config::clone(&config);
-        config_of_loops.worker.verify_domains = false;
-        let worker = Worker::new(Arc::new(config_of_loops), store.clone(), business_clock)
-            .with_webhooks(bus, &secrets)
-            .expect("the settings of webhooks are good");
-        tasks.spawn({
-            let shutdown = shutdown.clone();
-            async move { worker.run(shutdown).await }
-        });
+        let roles = roles.with_api(store.clone(), keys).await.expect("api-server starts");
+        let roles = roles.with_worker(store.clone(), &secrets).expect("the webhook settings are valid");
+        let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
+        let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        let _checked = Checked::new(http);
-        Self { smtp, http, _checked, worker: WorkerParts { config, store, secrets }, shutdown, tasks }
+        let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
+        Self { smtp, http, config, store, secrets, shutdown, _validated, _task: task }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRoles {
     fn drop(&mut self) {
         self.shutdown.stop.cancel();
-        self.tasks.abort_all();
     }
 }
 
-/// Tempmail, running.
+/// Roles with these settings in this process, over the clock of the test.
+fn context(config: Config, clock: &TestClock) -> RoleContext {
+    RoleContext {
+        config: Arc::new(config),
+        bus: Arc::new(LocalBus::new()),
+        clock: Arc::new(clock.clone()),
+        readiness: Readiness::default(),
+    }
+}
+
+/// Running roles, with their database and clients.
 #[derive(Debug)]
 pub struct App {
     // Dropped in this order: the roles, then the database under them.
-    running: Running,
+    running: RunningRoles,
     http_client: reqwest::Client,
     /// The tenant of the test.
     pub tenant: Tenant,
     /// Business time of all roles.
     pub clock: TestClock,
-    /// The database, to look into and to prepare.
+    /// A pool of the database, to prepare and inspect it.
     pub pool: PgPool,
     database: Database,
     operator: Option<AbortOnDropHandle<anyhow::Result<()>>>,
 }
 
 impl App {
-    /// With the settings that tests have: limits by client and request rates out of the way.
+    /// Starts with the default settings of tests, without limits by client or request rate.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// To change settings first.
+    /// Starts a configuration with the default settings of tests.
     pub fn builder() -> AppBuilder {
         log::capture();
         tls::install_provider();
         AppBuilder { config: test_config(), through_port: None, database: None, ingests: 1, cluster: None }
     }
 
-    /// Starts an operator of the cluster that `client` reaches; one that runs already ends first, in
-    /// the middle of what it does.
+    /// Starts an operator of the cluster that `client` reaches. An operator that already runs is
+    /// aborted first.
     pub fn start_operator(&mut self, client: kube::Client) {
         self.stop_operator();
-        let parts = &self.running.worker;
-        let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        let operator = Operator::new(
-            Arc::clone(&parts.config),
-            parts.store.clone(),
-            clock,
-            parts.secrets.clone(),
+        let RunningRoles { config, store, secrets, shutdown, .. } = &self.running;
+        // When the operator ends, the other roles keep running.
+        let shutdown = Shutdown { drain: shutdown.drain.child_token(), stop: shutdown.stop.child_token() };
+        let roles = Roles::new(context(Config::clone(config), &self.clock)).with_operator(
+            store.clone(),
+            secrets.clone(),
             client,
         );
-        let running = tokio::spawn(operator.run(self.running.shutdown.clone()));
-        self.operator = Some(AbortOnDropHandle::new(running));
+        self.operator = Some(AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown))));
     }
 
-    /// Ends the operator in the middle of what it does.
+    /// Aborts the operator.
     pub fn stop_operator(&mut self) {
         self.operator = None;
     }
 
     /// The settings of the roles, keys included.
     pub fn config(&self) -> &Config {
-        &self.running.worker.config
+        &self.running.config
     }
 
     /// The (first) SMTP listener.
@@ -273,7 +245,7 @@ impl App {
         self.running.smtp[0]
     }
 
-    /// All SMTP listeners.
+    /// The SMTP listeners, one for each ingest.
     pub fn smtp_all(&self) -> &[SocketAddr] {
         &self.running.smtp
     }
@@ -294,21 +266,21 @@ impl App {
     }
 
     /// A `GET` with the tenant's live token.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         self.get_as(&self.tenant.live, path).await
     }
 
     /// A `GET` with a live token.
-    pub async fn get_as(&self, live: &str, path: &str) -> Answer {
+    pub async fn get_as(&self, live: &str, path: &str) -> Response {
         self.request(Method::GET, path).live(live).send().await
     }
 
     /// A `DELETE` with the tenant's live token.
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> Response {
         self.request(Method::DELETE, path).live(&self.tenant.live).send().await
     }
 
-    /// A second tenant with tokens of its own.
+    /// Another tenant with its own tokens.
     pub async fn another_tenant(&self, name: &str) -> Tenant {
         insert_tenant(&self.pool, &self.clock, name).await
     }
@@ -331,12 +303,12 @@ impl App {
     /// A verified custom domain of a tenant.
     ///
     /// # Panics
-    /// The name is taken.
+    /// The name is in use.
     pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
         insert_custom_domain(&self.pool, &self.clock, tenant.id, name).await
     }
 
-    /// Ends what a custom domain's verification gave: its records are lost.
+    /// Makes a verified custom domain fail, as if its records were removed.
     ///
     /// # Panics
     /// There is no such domain.
@@ -345,20 +317,20 @@ impl App {
     }
 
     /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
         mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 
     /// A new mailbox.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        Mailbox::of(&self.create_mailbox(pro, address, PASSWORD).await)
+        Mailbox::from_response(&self.create_mailbox(pro, address, PASSWORD).await)
     }
 
     /// A `GET` with a mailbox JWT.
-    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Answer {
+    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Response {
         self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
     }
 
@@ -368,20 +340,20 @@ impl App {
         answer["messages"].as_array().expect("messages is a list").clone()
     }
 
-    /// Moves business time on.
+    /// Advances business time.
     pub fn advance_hours(&self, hours: i64) {
         self.clock.advance(SignedDuration::from_hours(hours));
     }
 
-    /// One pass of all the worker's loops at the time of the clock, deletions that the running
-    /// worker has in hand included.
+    /// Runs all worker jobs once at the current business time, and waits until all deletions are carried
+    /// out.
     ///
     /// # Panics
-    /// A loop fails.
+    /// A job fails.
     pub async fn worker_pass(&self) {
-        let parts = &self.running.worker;
+        let RunningRoles { config, store, .. } = &self.running;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        Worker::new(Arc::clone(&parts.config), parts.store.clone(), clock)
+        Worker::new(Arc::clone(config), store.clone(), clock)
             .run_once()
             .await
             .expect("the worker's pass succeeds");

@@ -1,4 +1,4 @@
-//! A certificate of the test's own and a client that trusts it alone.
+//! A self-signed certificate of a test, and a client that trusts only it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -12,7 +12,7 @@ use crate::smtp::SmtpClient;
 /// The name in the certificate.
 pub const NAME: &str = "mx.inbox.localhost";
 
-/// Makes aws-lc-rs the process' one provider.
+/// Installs aws-lc-rs as the crypto provider of the process.
 pub fn install_provider() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -22,24 +22,26 @@ pub fn install_provider() {
 
 /// A certificate for [`NAME`], as files.
 #[derive(Debug)]
-pub struct Certificate {
+pub struct TestCertificate {
     directory: tempfile::TempDir,
     der: rustls_pki_types::CertificateDer<'static>,
 }
 
-impl Certificate {
-    /// A fresh one.
+impl TestCertificate {
+    /// A new certificate.
     ///
     /// # Panics
-    /// It can't be made or written.
+    /// It can't be generated or written.
     pub fn generate() -> Self {
         install_provider();
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
+        let generated =
+            rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
         let directory = tempfile::tempdir().expect("a directory can be made");
-        std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).expect("a file can be written");
-        std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem())
+        std::fs::write(directory.path().join("cert.pem"), generated.cert.pem())
             .expect("a file can be written");
-        Self { directory, der: made.cert.der().clone() }
+        std::fs::write(directory.path().join("key.pem"), generated.signing_key.serialize_pem())
+            .expect("a file can be written");
+        Self { directory, der: generated.cert.der().clone() }
     }
 
     /// PEM file of the certificate.
@@ -52,11 +54,11 @@ impl Certificate {
         self.directory.path().join("key.pem")
     }
 
-    /// Takes a session over to TLS, after the server's `220` to `STARTTLS`.
+    /// Upgrades a session to TLS, after the server's `220` to `STARTTLS`.
     ///
     /// # Panics
     /// The handshake fails.
-    pub async fn encrypt(&self, client: SmtpClient) -> SmtpClient {
+    pub async fn start_tls(&self, client: SmtpClient) -> SmtpClient {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).expect("our own certificate is one");
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
@@ -65,6 +67,6 @@ impl Certificate {
             .connect(name, client.into_stream())
             .await
             .expect("the TLS handshake succeeds");
-        SmtpClient::over(stream)
+        SmtpClient::from_stream(stream)
     }
 }

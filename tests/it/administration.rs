@@ -24,8 +24,8 @@ fn keys(object: &Value) -> Vec<&str> {
 /// Waits until RCPT gives this answer: it may remember a yes for 5 s.
 async fn is_answered(app: &App, recipient: &str, expected: &str) {
     eventually(&format!("{recipient} is answered {expected}"), || async {
-        let mut client = SmtpClient::hello(app.smtp()).await;
-        client.must("MAIL FROM:<a@client.example>").await;
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+        client.expect_positive("MAIL FROM:<a@client.example>").await;
         let reply = client.command(&format!("RCPT TO:<{recipient}>")).await;
         (reply.status() == expected).then_some(())
     })

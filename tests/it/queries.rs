@@ -630,13 +630,13 @@ async fn record_pro_api(filled: &Filled, session: &mut Session<'_>) {
 
 async fn record_mail(filled: &Filled, session: &mut Session<'_>) {
     let send = |recipient: String| async move {
-        let mut client = SmtpClient::hello(filled.app.smtp()).await;
-        client.must("MAIL FROM:<ada@client.example> SIZE=2000").await;
-        client.must(&format!("RCPT TO:<{recipient}>")).await;
-        client.must("DATA").await;
+        let mut client = SmtpClient::connect_with_ehlo(filled.app.smtp()).await;
+        client.expect_positive("MAIL FROM:<ada@client.example> SIZE=2000").await;
+        client.expect_positive(&format!("RCPT TO:<{recipient}>")).await;
+        client.expect_positive("DATA").await;
         client.send(smtp::dot_stuffed(&smtp::message("ada@client.example", "hello", "text"))).await;
         assert_eq!(client.reply().await.code, 250);
-        client.must("QUIT").await;
+        client.expect_positive("QUIT").await;
     };
     session
         .record("a mail to an address without a mailbox", &["accept_mail"], |number| {

@@ -14,7 +14,7 @@ mod walk;
 
 use tempmail_model::verification::Finding;
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport};
 
 const DOMAIN: &str = "acme.test";
@@ -29,19 +29,19 @@ fn question() -> ExpectedRecords<'static> {
     ExpectedRecords { domain: DOMAIN, token: TOKEN, incumbent_token: None, mx_host: MX_HOST }
 }
 
-fn resolver(world: &DnsWorld) -> Resolver {
+fn resolver(world: &TestDns) -> Resolver {
     Resolver::new(&world.settings(DnsMode::Authoritative)).unwrap()
 }
 
-async fn find(world: &DnsWorld) -> DomainFindings {
+async fn find(world: &TestDns) -> DomainFindings {
     resolver(world).find(&question(), Transport::UdpFirst).await
 }
 
-async fn find_over_tcp(world: &DnsWorld) -> DomainFindings {
+async fn find_over_tcp(world: &TestDns) -> DomainFindings {
     resolver(world).find(&question(), Transport::TcpOnly).await
 }
 
-async fn find_with_holder(world: &DnsWorld) -> DomainFindings {
+async fn find_with_holder(world: &TestDns) -> DomainFindings {
     let question = ExpectedRecords { incumbent_token: Some(HOLDER_TOKEN), ..question() };
     resolver(world).find(&question, Transport::UdpFirst).await
 }

@@ -1,48 +1,48 @@
-//! Puts arrivals into the order of the stream. Its numbers have no gaps, so a missing one is a hint
-//! that was lost, or is still on its way from another process.
+//! Puts arrivals into the order of the stream. Its numbers have no gaps: a missing number is a hint that
+//! was lost, or has not arrived from another process yet.
 
 use std::collections::BTreeMap;
 
 use tempmail_model::message::Arrival;
 
-/// Arrivals behind a gap that are kept; what is forgotten is only read again.
-const AHEAD_MAX: usize = 65_536;
+/// Arrivals behind a gap that are kept; dropped ones are read from the store.
+const PENDING_MAX: usize = 65_536;
 
-/// Arrivals on their way into the order of the stream.
+/// Arrivals that are being put into the order of the stream.
 #[derive(Debug)]
 pub(super) struct Sequence {
-    /// Everything up to here was taken.
+    /// Everything up to this position was taken.
     taken: i64,
-    /// Told, and not taken yet.
-    ahead: BTreeMap<i64, Arrival>,
+    /// Recorded and not taken yet.
+    pending: BTreeMap<i64, Arrival>,
 }
 
 impl Sequence {
-    /// Begins after `position`.
+    /// Starts after `position`.
     pub(super) fn new(position: i64) -> Self {
-        Self { taken: position, ahead: BTreeMap::new() }
+        Self { taken: position, pending: BTreeMap::new() }
     }
 
-    /// Everything up to here was taken.
+    /// The position up to which everything was taken.
     pub(super) fn taken(&self) -> i64 {
         self.taken
     }
 
-    /// An arrival is known; one that was taken already is nothing new.
-    pub(super) fn told(&mut self, arrival: Arrival) {
+    /// Records an arrival, unless it was taken already.
+    pub(super) fn record(&mut self, arrival: Arrival) {
         if arrival.seq <= self.taken {
             return;
         }
-        if self.ahead.len() >= AHEAD_MAX {
-            self.ahead.clear();
+        if self.pending.len() >= PENDING_MAX {
+            self.pending.clear();
         }
-        self.ahead.insert(arrival.seq, arrival);
+        self.pending.insert(arrival.seq, arrival);
     }
 
-    /// Takes what follows without a gap.
-    pub(super) fn take(&mut self) -> Vec<Arrival> {
+    /// Takes the arrivals that follow without a gap.
+    pub(super) fn take_contiguous(&mut self) -> Vec<Arrival> {
         let mut run = Vec::new();
-        while let Some(entry) = self.ahead.first_entry()
+        while let Some(entry) = self.pending.first_entry()
             && *entry.key() == self.taken + 1
         {
             self.taken += 1;
@@ -51,23 +51,23 @@ impl Sequence {
         run
     }
 
-    /// Takes everything up to `position`: what is not known by now is gone from the store too.
+    /// Takes everything up to `position`: arrivals that are still missing were deleted from the store.
     pub(super) fn take_up_to(&mut self, position: i64) -> Vec<Arrival> {
-        let later = self.ahead.split_off(&(position + 1));
-        let run = std::mem::replace(&mut self.ahead, later).into_values().collect();
+        let later = self.pending.split_off(&(position + 1));
+        let run = std::mem::replace(&mut self.pending, later).into_values().collect();
         self.taken = self.taken.max(position);
         run
     }
 
-    /// Whether nothing is missing up to `position`.
-    pub(super) fn is_known_up_to(&self, position: i64) -> bool {
-        let known = i64::try_from(self.ahead.range(..=position).count()).unwrap_or(i64::MAX);
-        self.taken + known >= position
+    /// Whether no arrival is missing up to `position`.
+    pub(super) fn is_complete_up_to(&self, position: i64) -> bool {
+        let recorded = i64::try_from(self.pending.range(..=position).count()).unwrap_or(i64::MAX);
+        self.taken + recorded >= position
     }
 
-    /// Whether something waits behind a gap.
+    /// Whether arrivals are pending behind a gap.
     pub(super) fn has_gap(&self) -> bool {
-        !self.ahead.is_empty()
+        !self.pending.is_empty()
     }
 }
 
@@ -88,25 +88,25 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_in_any_order_are_taken_in_the_order_of_the_stream() {
+    fn takes_arrivals_in_the_order_of_the_stream() {
         let mut sequence = Sequence::new(10);
         for seq in [13, 12, 5, 13] {
-            sequence.told(arrival(seq));
+            sequence.record(arrival(seq));
         }
-        assert_eq!((seqs(&sequence.take()), sequence.has_gap()), (vec![], true));
-        sequence.told(arrival(11));
-        assert_eq!((seqs(&sequence.take()), sequence.has_gap()), (vec![11, 12, 13], false));
+        assert_eq!((seqs(&sequence.take_contiguous()), sequence.has_gap()), (vec![], true));
+        sequence.record(arrival(11));
+        assert_eq!((seqs(&sequence.take_contiguous()), sequence.has_gap()), (vec![11, 12, 13], false));
         assert_eq!(sequence.taken(), 13);
     }
 
     #[test]
-    fn a_gap_is_closed_by_what_the_store_has() {
+    fn closes_a_gap_with_what_the_store_has() {
         let mut sequence = Sequence::new(0);
         for seq in [2, 5, 9] {
-            sequence.told(arrival(seq));
+            sequence.record(arrival(seq));
         }
-        sequence.told(arrival(3));
-        assert!(!sequence.is_known_up_to(5) && sequence.is_known_up_to(0));
+        sequence.record(arrival(3));
+        assert!(!sequence.is_complete_up_to(5) && sequence.is_complete_up_to(0));
         assert_eq!(seqs(&sequence.take_up_to(5)), [2, 3, 5]);
         assert_eq!((sequence.taken(), sequence.has_gap()), (5, true));
         assert_eq!(seqs(&sequence.take_up_to(4)), [] as [i64; 0]);
@@ -114,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn bounds_the_pending_arrivals() {
         let mut sequence = Sequence::new(0);
         for seq in 2..200_000 {
-            sequence.told(arrival(seq));
+            sequence.record(arrival(seq));
         }
-        assert!(sequence.ahead.len() <= AHEAD_MAX);
+        assert!(sequence.pending.len() <= PENDING_MAX);
     }
 }

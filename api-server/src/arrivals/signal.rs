@@ -1,4 +1,4 @@
-//! What one waiter is told between two looks: a few bits, and no queue.
+//! The pending notifications of one subscriber: a few bits, no queue.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
@@ -10,96 +10,96 @@ const DUE: u8 = 1;
 const RECHECK: u8 = 2;
 const DRAIN: u8 = 4;
 
-/// Nothing has arrived since the last look.
-const NOTHING: i64 = i64::MAX;
+/// No arrival is pending.
+const NO_ARRIVAL: i64 = i64::MAX;
 
-/// Why a waiter is woken.
+/// One reason to notify a subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wake {
-    /// A message with this place in the stream arrived under one of its topics; 0: it is not
-    /// known what arrived.
+pub(super) enum Notification {
+    /// A message at this position of the stream arrived under one of the subscriber's topics; 0: it is
+    /// unknown what arrived.
     Arrived(i64),
-    /// The time that it asked for has come.
+    /// The scheduled time has come.
     Due,
-    /// Something that it rests on changed, or expired.
+    /// Something that the right to read depends on changed or expired.
     Recheck,
-    /// The process drains, and it is this waiter's turn.
+    /// The process drains.
     Drain,
 }
 
-/// What a waiter was told since it last looked; several things may have come together.
+/// What a subscriber was notified of since it last waited; several reasons may coincide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Woken {
-    /// The first arrival, by its place in the stream; 0 where it is not known.
-    pub arrived: Option<i64>,
-    /// The time that was asked for has come.
-    pub due: bool,
-    /// What it rests on changed or expired: look again at who may read.
-    pub recheck: bool,
-    /// The process drains: tell the client to come back.
-    pub drain: bool,
+pub(crate) struct Notifications {
+    /// The first arrival, by its position in the stream; 0 where it is unknown.
+    pub(crate) arrived: Option<i64>,
+    /// The scheduled time has come.
+    pub(crate) due: bool,
+    /// The right to read may have changed or expired: check it again.
+    pub(crate) recheck: bool,
+    /// The process drains: have the client reconnect.
+    pub(crate) drain: bool,
 }
 
-/// A waiter's letter box.
+/// Pending notifications and the task that waits for them.
 #[derive(Debug)]
 pub(super) struct Signal {
-    told: AtomicU8,
-    first: AtomicI64,
+    flags: AtomicU8,
+    first_arrival: AtomicI64,
     waker: AtomicWaker,
 }
 
 impl Signal {
     pub(super) fn new() -> Self {
-        Self { told: AtomicU8::new(0), first: AtomicI64::new(NOTHING), waker: AtomicWaker::new() }
+        Self { flags: AtomicU8::new(0), first_arrival: AtomicI64::new(NO_ARRIVAL), waker: AtomicWaker::new() }
     }
 
-    pub(super) fn wake(&self, wake: Wake) {
-        match wake {
-            Wake::Arrived(seq) => {
-                self.first.fetch_min(seq, Ordering::AcqRel);
+    pub(super) fn notify(&self, notification: Notification) {
+        match notification {
+            Notification::Arrived(seq) => {
+                self.first_arrival.fetch_min(seq, Ordering::AcqRel);
             }
-            Wake::Due => {
-                self.told.fetch_or(DUE, Ordering::AcqRel);
+            Notification::Due => {
+                self.flags.fetch_or(DUE, Ordering::AcqRel);
             }
-            Wake::Recheck => {
-                self.told.fetch_or(RECHECK, Ordering::AcqRel);
+            Notification::Recheck => {
+                self.flags.fetch_or(RECHECK, Ordering::AcqRel);
             }
-            Wake::Drain => {
-                self.told.fetch_or(DRAIN, Ordering::AcqRel);
+            Notification::Drain => {
+                self.flags.fetch_or(DRAIN, Ordering::AcqRel);
             }
         }
         self.waker.wake();
     }
 
-    /// Waits until something was told, and takes it. For one task at a time.
-    pub(super) async fn woken(&self) -> Woken {
+    /// Waits for notifications and takes them. For one task at a time.
+    pub(super) async fn notified(&self) -> Notifications {
         poll_fn(|context| {
-            if let Some(woken) = self.take() {
-                return Poll::Ready(woken);
+            if let Some(notifications) = self.take() {
+                return Poll::Ready(notifications);
             }
             self.waker.register(context.waker());
-            // What came between the look and the registration woke nobody.
+            // A notification between the check and the registration woke no task.
             self.take().map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
 
-    /// The first arrival that was told and is not taken yet.
-    pub(super) fn arrived(&self) -> Option<i64> {
-        let first = self.first.load(Ordering::Acquire);
-        (first != NOTHING).then_some(first)
+    /// The first pending arrival, without taking it.
+    pub(super) fn pending_arrival(&self) -> Option<i64> {
+        let first = self.first_arrival.load(Ordering::Acquire);
+        (first != NO_ARRIVAL).then_some(first)
     }
 
-    fn take(&self) -> Option<Woken> {
-        let told = self.told.swap(0, Ordering::AcqRel);
-        let first = self.first.swap(NOTHING, Ordering::AcqRel);
-        let woken = Woken {
-            arrived: (first != NOTHING).then_some(first),
-            due: told & DUE != 0,
-            recheck: told & RECHECK != 0,
-            drain: told & DRAIN != 0,
+    fn take(&self) -> Option<Notifications> {
+        let flags = self.flags.swap(0, Ordering::AcqRel);
+        let first = self.first_arrival.swap(NO_ARRIVAL, Ordering::AcqRel);
+        let notifications = Notifications {
+            arrived: (first != NO_ARRIVAL).then_some(first),
+            due: flags & DUE != 0,
+            recheck: flags & RECHECK != 0,
+            drain: flags & DRAIN != 0,
         };
-        (woken.arrived.is_some() || told != 0).then_some(woken)
+        (notifications.arrived.is_some() || flags != 0).then_some(notifications)
     }
 }
 
@@ -110,18 +110,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_before_the_wait_is_kept_and_told_once() {
+    fn keeps_notifications_until_they_are_taken_once() {
         let signal = Signal::new();
-        assert_eq!(signal.woken().now_or_never(), None);
-        for wake in [Wake::Arrived(7), Wake::Due, Wake::Arrived(5), Wake::Arrived(9)] {
-            signal.wake(wake);
+        assert_eq!(signal.notified().now_or_never(), None);
+        for notification in
+            [Notification::Arrived(7), Notification::Due, Notification::Arrived(5), Notification::Arrived(9)]
+        {
+            signal.notify(notification);
         }
-        let woken = Woken { arrived: Some(5), due: true, recheck: false, drain: false };
-        assert_eq!(signal.woken().now_or_never(), Some(woken));
-        assert_eq!(signal.woken().now_or_never(), None);
-        signal.wake(Wake::Recheck);
-        signal.wake(Wake::Drain);
-        let woken = Woken { arrived: None, due: false, recheck: true, drain: true };
-        assert_eq!(signal.woken().now_or_never(), Some(woken));
+        let expected = Notifications { arrived: Some(5), due: true, recheck: false, drain: false };
+        assert_eq!(signal.notified().now_or_never(), Some(expected));
+        assert_eq!(signal.notified().now_or_never(), None);
+        signal.notify(Notification::Recheck);
+        signal.notify(Notification::Drain);
+        let expected = Notifications { arrived: None, due: false, recheck: true, drain: true };
+        assert_eq!(signal.notified().now_or_never(), Some(expected));
     }
 }

@@ -1,5 +1,5 @@
-//! Follows the stream in its order: by the hints of the bus, and by a look at the store each tick,
-//! so that nobody waits in vain for mail whose hint was lost, or keeps rights that have ended.
+//! Follows the stream in its order: by the hints of the bus, and by polling the store, which finds
+//! messages whose hint was lost, and changes of rights.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,44 +18,44 @@ use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
 use super::registry::Registry;
-use super::ring::Arrived;
+use super::ring::ArrivedMessage;
 use super::sequence::Sequence;
 
-/// Time between two looks at the store: how long a mail without a hint, or a change of rights, may
-/// go unseen.
-const TICK: Duration = Duration::from_millis(200);
-/// How long a missing hint may be on its way from another process before the store is asked.
-const GAP_PATIENCE: Duration = Duration::from_millis(20);
-/// A gap that is wider is not read: everybody reads the store instead.
+/// Time between two polls of the store: how long a mail without a hint, or a change of rights, may go
+/// unnoticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// How long a missing hint may take from another process before the store is polled.
+const GAP_DELAY: Duration = Duration::from_millis(20);
+/// Widest gap that is read; beyond it, every subscriber reads the store.
 const GAP_MAX: i64 = 50_000;
-/// A gap that is older than this is not looked for among the newest messages.
+/// Oldest gap that is read; beyond it, every subscriber reads the store.
 const GAP_AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
-/// By how much a message is older than its commit at most, as a rule: it waited for the database.
-const COMMIT_LATE: SignedDuration = SignedDuration::from_mins(5);
-/// Without a look at the stream for so long, the process can't promise to see mail.
-const BLIND_AFTER: Duration = Duration::from_secs(5);
+/// How much older than its commit a message usually is at most: it waited for the database.
+const COMMIT_DELAY: SignedDuration = SignedDuration::from_mins(5);
+/// Without a successful poll for this long, new mail may go unnoticed.
+const STALE_AFTER: Duration = Duration::from_secs(5);
 
 const COMPONENT: &str = "arrivals";
 
-/// See the module.
+/// Reads the stream and publishes what arrives to the registry.
 pub(super) struct Tailer {
     store: Store,
     hints: ArrivalReceiver,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
-    blind: Arc<AtomicBool>,
-    /// Gone with the state that waiters come from; then there is nobody to wake.
+    stale: Arc<AtomicBool>,
+    /// Dropped with the state that subscribers register with; then the tailer ends.
     registry: Weak<Registry>,
-    /// `None` until the stream was seen once.
+    /// `None` before the first poll.
     sequence: Option<Sequence>,
-    /// Where the last look saw the stream.
-    looked: i64,
-    /// What the last look saw of the changes.
+    /// Position of the stream at the last poll.
+    polled_position: i64,
+    /// Snapshot of the changes at the last poll.
     snapshot: Option<Snapshot>,
-    /// Business time of the last look, for the age of a gap.
-    seen: Timestamp,
-    /// Process time of the last look.
-    seen_at: Instant,
+    /// Business time of the last poll, for the age of a gap.
+    polled_at: Timestamp,
+    /// Process time of the last poll.
+    polled_instant: Instant,
 }
 
 impl Tailer {
@@ -64,51 +64,51 @@ impl Tailer {
         hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
-        blind: Arc<AtomicBool>,
+        stale: Arc<AtomicBool>,
         registry: Weak<Registry>,
     ) -> Self {
-        readiness.set_not_ready(COMPONENT, "the stream was not read yet");
-        let (seen, seen_at) = (clock.now(), Instant::now());
+        readiness.set_not_ready(COMPONENT, "the stream has not been read yet");
+        let (polled_at, polled_instant) = (clock.now(), Instant::now());
         Self {
             store,
             hints,
             clock,
             readiness,
-            blind,
+            stale,
             registry,
             sequence: None,
-            looked: 0,
+            polled_position: 0,
             snapshot: None,
-            seen,
-            seen_at,
+            polled_at,
+            polled_instant,
         }
     }
 
-    /// Wakes waiters, as long as there can be some.
+    /// Runs until the registry is dropped.
     pub(super) async fn run(mut self) {
-        let mut next_look = Instant::now();
+        let mut next_poll = Instant::now();
         loop {
             tokio::select! {
                 hint = self.hints.recv() => match (hint, self.registry.upgrade()) {
                     (Ok(arrivals), Some(registry)) => {
-                        self.told(&arrivals);
-                        self.take_hints();
-                        self.hand_on(&registry).await;
+                        self.record(&arrivals);
+                        self.receive_pending_hints();
+                        self.publish_contiguous(&registry).await;
                         if arrivals.is_empty() {
-                            next_look = Instant::now();
+                            next_poll = Instant::now();
                         } else if self.sequence.as_ref().is_some_and(Sequence::has_gap) {
-                            // Further hints do not put it off.
-                            next_look = next_look.min(Instant::now() + GAP_PATIENCE);
+                            // Further hints do not delay the poll.
+                            next_poll = next_poll.min(Instant::now() + GAP_DELAY);
                         }
                     }
-                    // What was lost is a gap: it is found at once rather than with the tick.
-                    (Err(RecvError::Lagged(_)), Some(_)) => next_look = Instant::now(),
+                    // Lost hints are a gap: close it now rather than at the next poll.
+                    (Err(RecvError::Lagged(_)), Some(_)) => next_poll = Instant::now(),
                     (Err(RecvError::Closed), _) | (_, None) => return,
                 },
-                () = sleep_until(next_look) => match self.registry.upgrade() {
+                () = sleep_until(next_poll) => match self.registry.upgrade() {
                     Some(registry) => {
-                        self.look(&registry).await;
-                        next_look = Instant::now() + TICK;
+                        self.poll(&registry).await;
+                        next_poll = Instant::now() + POLL_INTERVAL;
                     }
                     None => return,
                 },
@@ -116,137 +116,137 @@ impl Tailer {
         }
     }
 
-    fn told(&mut self, arrivals: &[Arrival]) {
+    fn record(&mut self, arrivals: &[Arrival]) {
         if let Some(sequence) = &mut self.sequence {
             for arrival in arrivals {
-                sequence.told(*arrival);
+                sequence.record(*arrival);
             }
         }
     }
 
-    /// Takes all hints that are waiting.
-    fn take_hints(&mut self) {
+    /// Records all hints that are queued.
+    fn receive_pending_hints(&mut self) {
         loop {
             match self.hints.try_recv() {
-                Ok(arrivals) => self.told(&arrivals),
+                Ok(arrivals) => self.record(&arrivals),
                 Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
         }
     }
 
-    /// Hands on what follows in the stream without a gap.
-    async fn hand_on(&mut self, registry: &Registry) {
+    /// Publishes what follows in the stream without a gap.
+    async fn publish_contiguous(&mut self, registry: &Registry) {
         let Some(sequence) = &mut self.sequence else { return };
-        let run = sequence.take();
-        if !run.is_empty() {
+        let arrivals = sequence.take_contiguous();
+        if !arrivals.is_empty() {
             let up_to = sequence.taken();
-            self.arrived(registry, run, up_to).await;
+            self.publish(registry, arrivals, up_to).await;
         }
     }
 
-    async fn look(&mut self, registry: &Registry) {
-        match self.follow(registry).await {
+    async fn poll(&mut self, registry: &Registry) {
+        match self.catch_up(registry).await {
             Ok(()) => {
-                self.seen_at = Instant::now();
-                if self.blind.swap(false, Ordering::Relaxed) {
+                self.polled_instant = Instant::now();
+                if self.stale.swap(false, Ordering::Relaxed) {
                     self.readiness.set_ready(COMPONENT);
                 }
             }
             Err(error) => {
-                if self.seen_at.elapsed() > BLIND_AFTER && !self.blind.swap(true, Ordering::Relaxed) {
+                if self.polled_instant.elapsed() > STALE_AFTER && !self.stale.swap(true, Ordering::Relaxed) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
                     self.readiness
-                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not answer");
+                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not respond");
                 }
             }
         }
     }
 
-    /// Brings the waiters to where the stream stands now.
-    async fn follow(&mut self, registry: &Registry) -> Result<(), StoreError> {
+    /// Publishes everything up to the current end of the stream, and what changed.
+    async fn catch_up(&mut self, registry: &Registry) -> Result<(), StoreError> {
         let now = self.clock.now();
-        // Rows of the feed may be forgotten by now: then nobody knows what changed.
-        let forgotten = self.seen_at.elapsed() > CHANGE_RETENTION / 2;
-        let last = if forgotten { None } else { self.snapshot.as_ref() };
+        // Rows of the feed of changes may have been deleted by now: then it is unknown what changed.
+        let changes_lost = self.polled_instant.elapsed() > CHANGE_RETENTION / 2;
+        let last = if changes_lost { None } else { self.snapshot.as_ref() };
         let head = self.store.poll_stream(last).await?;
         self.snapshot = Some(head.snapshot);
-        if forgotten {
-            registry.all_changed();
+        if changes_lost {
+            registry.all_rights_changed();
         } else {
-            registry.changed(&head.changed);
+            registry.rights_changed(&head.changed);
         }
-        // Hints of what was committed just before may be waiting: they are no gap.
-        self.take_hints();
-        self.hand_on(registry).await;
+        // ArrivalReceiver of recent commits may be queued: without them there would seem to be a gap.
+        self.receive_pending_hints();
+        self.publish_contiguous(registry).await;
         self.close_gap(registry, head.position, now).await?;
-        self.seen = now;
+        self.polled_at = now;
         Ok(())
     }
 
-    /// Reads what no hint told of, up to `position`.
+    /// Reads the messages without a hint, up to `position`.
     async fn close_gap(
         &mut self,
         registry: &Registry,
         position: i64,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        // A stream that went back is another one: the database was restored.
-        let went_back = position < std::mem::replace(&mut self.looked, position);
+        // The position went back: the database was restored.
+        let went_back = position < std::mem::replace(&mut self.polled_position, position);
         let taken = self.sequence.as_ref().map(Sequence::taken).filter(|_| !went_back);
         if taken.is_some_and(|taken| taken >= position) {
             return Ok(());
         }
         let readable =
-            |after: &i64| position - after <= GAP_MAX && now.duration_since(self.seen) <= GAP_AGE_MAX;
+            |after: &i64| position - after <= GAP_MAX && now.duration_since(self.polled_at) <= GAP_AGE_MAX;
         let Some(after) = taken.filter(readable) else {
             self.sequence = Some(Sequence::new(position));
-            registry.begin_after(position);
+            registry.restart_after(position);
             return Ok(());
         };
         metrics::counter!("tempmail_arrivals_repaired_total").increment((position - after).unsigned_abs());
-        // What is not among the newest was deleted at once, or waited for long before its commit.
-        for since in [self.seen - COMMIT_LATE, Timestamp::UNIX_EPOCH] {
+        // A message that is not among the newest was deleted at once, or waited long for its commit.
+        for since in [self.polled_at - COMMIT_DELAY, Timestamp::UNIX_EPOCH] {
             let missed = self.store.list_arrivals(after, position, since).await?;
-            self.told(&missed);
-            if self.sequence.as_ref().is_some_and(|sequence| sequence.is_known_up_to(position)) {
+            self.record(&missed);
+            if self.sequence.as_ref().is_some_and(|sequence| sequence.is_complete_up_to(position)) {
                 break;
             }
         }
         if let Some(sequence) = &mut self.sequence {
-            let run = sequence.take_up_to(position);
-            self.arrived(registry, run, position).await;
+            let arrivals = sequence.take_up_to(position);
+            self.publish(registry, arrivals, position).await;
         }
-        self.hand_on(registry).await;
+        self.publish_contiguous(registry).await;
         Ok(())
     }
 
-    /// Wakes those who wait for a run of the stream, which is read once for all of them.
-    async fn arrived(&self, registry: &Registry, run: Vec<Arrival>, up_to: i64) {
-        let mut awaited: BTreeMap<RetentionClass, Vec<Uuid>> = BTreeMap::new();
-        for arrival in run.iter().filter(|arrival| registry.is_awaited(arrival)) {
-            awaited.entry(arrival.class).or_default().push(arrival.id);
+    /// Publishes consecutive arrivals; their rows are read once for all subscribers.
+    async fn publish(&self, registry: &Registry, arrivals: Vec<Arrival>, up_to: i64) {
+        let mut subscribed: BTreeMap<RetentionClass, Vec<Uuid>> = BTreeMap::new();
+        for arrival in arrivals.iter().filter(|arrival| registry.has_subscriber(arrival)) {
+            subscribed.entry(arrival.class).or_default().push(arrival.id);
         }
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
-        for (class, ids) in awaited {
+        for (class, ids) in subscribed {
             match self.store.list_messages_by_id(class, &ids).await {
                 Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
-                // Each waiter asks for itself, and says what it is told.
+                // Each subscriber then reads the store itself, and reports the error.
                 Err(error) => {
                     tracing::debug!(unavailable = error.is_unavailable(), "arrivals were not read");
                 }
             }
         }
-        let run = run.into_iter().map(|arrival| {
-            let row = rows.remove(&arrival.id).filter(|row| is_of(&arrival, row));
-            Arrived { row, arrival }
+        let messages = arrivals.into_iter().map(|arrival| {
+            let row = rows.remove(&arrival.id).filter(|row| matches(&arrival, row));
+            ArrivedMessage { row, arrival }
         });
-        registry.arrived(run.collect(), up_to);
+        registry.publish(messages.collect(), up_to);
     }
 }
 
-/// Whether the store says of a message what a hint told: who reads it is found by the hint.
-fn is_of(arrival: &Arrival, row: &MessageRow) -> bool {
+/// Whether a row agrees with its arrival, by which the subscribers were found.
+fn matches(arrival: &Arrival, row: &MessageRow) -> bool {
     let Arrival { seq, id, class, tenant, owner, inbox } = *arrival;
     (seq, id, class, tenant, owner, inbox) == (row.seq, row.id, row.class, row.tenant, row.owner, row.inbox)
 }

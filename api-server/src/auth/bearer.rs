@@ -3,12 +3,12 @@
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 
-use crate::error::ApiError;
+use crate::http::error::ApiError;
 
-/// The token of a request; `None` where it has no such header.
+/// The Bearer token of a request; `None` where the request has no such header.
 ///
 /// # Errors
-/// [`ApiError::InvalidToken`] for another scheme, more than one header, or no token in it.
+/// [`ApiError::InvalidToken`] for another scheme, more than one header, or an empty token.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[&'static str]) -> Result<Option<String>, ApiError> {
+    fn parse(values: &[&'static str]) -> Result<Option<String>, ApiError> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(AUTHORIZATION, HeaderValue::from_static(value));
@@ -42,12 +42,12 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_malformed_are_two_things() {
-        assert_eq!(of(&[]), Ok(None));
-        assert_eq!(of(&[""]), Ok(None));
-        assert_eq!(of(&["bearer  abc"]), Ok(Some("abc".into())));
+    fn tells_a_missing_header_from_a_malformed_one() {
+        assert_eq!(parse(&[]), Ok(None));
+        assert_eq!(parse(&[""]), Ok(None));
+        assert_eq!(parse(&["bearer  abc"]), Ok(Some("abc".into())));
         for wrong in [&["Bearer"][..], &["Basic YTpi"], &["abc"], &["Bearer a", "Bearer a"]] {
-            assert_eq!(of(wrong), Err(ApiError::InvalidToken), "{wrong:?}");
+            assert_eq!(parse(wrong), Err(ApiError::InvalidToken), "{wrong:?}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! JWTs of one purpose: HS256 with `kid`, by keys that serve nothing else, for one audience.
+//! JWTs of one purpose and audience: HS256 with `kid`, by keys derived for that purpose.
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempmail_model::key::MasterKey;
 
-/// Signs and verifies. The first key signs; all of them verify.
+/// Signs and verifies JWTs. The first key signs; all keys verify.
 pub(super) struct JwtKeys {
     signing: EncodingKey,
     header: Header,
@@ -14,21 +14,21 @@ pub(super) struct JwtKeys {
 }
 
 impl JwtKeys {
-    /// With keys derived from `ring`, which has at least one, for `purpose`.
-    pub(super) fn new(ring: &[MasterKey], purpose: &str, audience: &str) -> Self {
+    /// With keys derived for `purpose` from `master_keys`, which has at least one.
+    pub(super) fn new(master_keys: &[MasterKey], purpose: &str, audience: &str) -> Self {
         let derived = |key: &MasterKey| key.derive(purpose);
         let mut header = Header::new(Algorithm::HS256);
-        header.kid = Some(ring[0].kid().to_owned());
+        header.kid = Some(master_keys[0].kid().to_owned());
         let mut validation = Validation::new(Algorithm::HS256);
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        // The library would go by the machine's time: whoever reads the claims goes by the clock.
+        // The library would use system time: the caller compares `exp` with the clock.
         validation.validate_exp = false;
         validation.leeway = 0;
         Self {
-            signing: EncodingKey::from_secret(&derived(&ring[0])),
+            signing: EncodingKey::from_secret(&derived(&master_keys[0])),
             header,
-            verifying: ring
+            verifying: master_keys
                 .iter()
                 .map(|key| (key.kid().to_owned(), DecodingKey::from_secret(&derived(key))))
                 .collect(),
@@ -36,12 +36,12 @@ impl JwtKeys {
         }
     }
 
-    /// The JWT of these claims.
+    /// The signed JWT of these claims.
     pub(super) fn sign(&self, claims: &impl Serialize) -> String {
-        encode(&self.header, claims, &self.signing).expect("these claims can be written as JSON")
+        encode(&self.header, claims, &self.signing).expect("claims can be written as JSON")
     }
 
-    /// The claims of a JWT that was signed here for this audience, whatever its `exp`.
+    /// The claims of a JWT that one of the keys signed for this audience. `exp` is not checked.
     pub(super) fn verify<C: DeserializeOwned + Clone>(&self, presented: &str) -> Option<C> {
         let kid = decode_header(presented).ok()?.kid?;
         let (_, key) = self.verifying.iter().find(|(known, _)| *known == kid)?;

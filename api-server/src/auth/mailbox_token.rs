@@ -1,4 +1,4 @@
-//! Mailbox JWTs: HS256 with `kid`, for 7 days, bound to a mailbox and its password epoch.
+//! Mailbox JWTs: valid for 7 days, bound to a mailbox and its password epoch.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 const AUDIENCE: &str = "mailbox";
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Claims {
+struct MailboxTokenClaims {
     aud: String,
     sub: Uuid,
     epoch: i32,
@@ -20,30 +20,29 @@ struct Claims {
     exp: i64,
 }
 
-/// What a valid JWT says; whether the mailbox still is there and of that epoch, the store
-/// knows.
+/// The claims of a valid JWT. Whether the mailbox still exists and has that epoch is in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MailboxClaim {
+pub(crate) struct VerifiedMailboxToken {
     /// The mailbox.
-    pub mailbox: Uuid,
-    /// Its password epoch when the JWT was made.
-    pub epoch: i32,
-    /// From when on it says nothing.
-    pub expires_at: Timestamp,
+    pub(crate) mailbox: Uuid,
+    /// Its password epoch when the JWT was issued.
+    pub(crate) epoch: i32,
+    /// When the JWT expires.
+    pub(crate) expires_at: Timestamp,
 }
 
-/// Makes and reads mailbox JWTs.
-pub struct MailboxTokens(JwtKeys);
+/// Issues and verifies mailbox JWTs.
+pub(crate) struct MailboxTokens(JwtKeys);
 
 impl MailboxTokens {
-    /// With keys derived from `ring`, which has at least one.
-    pub fn new(ring: &[MasterKey]) -> Self {
-        Self(JwtKeys::new(ring, "jwt-mailbox", AUDIENCE))
+    /// With keys derived from `master_keys`, which has at least one.
+    pub(super) fn new(master_keys: &[MasterKey]) -> Self {
+        Self(JwtKeys::new(master_keys, "jwt-mailbox", AUDIENCE))
     }
 
     /// A JWT for a mailbox, valid for 7 days from `now` or until its epoch is raised.
-    pub fn make(&self, mailbox: Uuid, epoch: i32, now: Timestamp) -> String {
-        let claims = Claims {
+    pub(crate) fn issue(&self, mailbox: Uuid, epoch: i32, now: Timestamp) -> String {
+        let claims = MailboxTokenClaims {
             aud: AUDIENCE.to_owned(),
             sub: mailbox,
             epoch,
@@ -53,13 +52,13 @@ impl MailboxTokens {
         self.0.sign(&claims)
     }
 
-    /// What a presented JWT says; `None` for everything that is not a JWT of ours for
-    /// mailboxes, valid at `now`.
-    pub fn read(&self, presented: &str, now: Timestamp) -> Option<MailboxClaim> {
-        let claims: Claims = self.0.verify(presented)?;
+    /// The claims of a presented JWT; `None` where it is not a mailbox JWT of this service, or not valid
+    /// at `now`.
+    pub(crate) fn verify(&self, presented: &str, now: Timestamp) -> Option<VerifiedMailboxToken> {
+        let claims: MailboxTokenClaims = self.0.verify(presented)?;
         let expires_at = Timestamp::from_second(claims.exp).ok()?;
-        let claim = MailboxClaim { mailbox: claims.sub, epoch: claims.epoch, expires_at };
-        (now < expires_at).then_some(claim)
+        let token = VerifiedMailboxToken { mailbox: claims.sub, epoch: claims.epoch, expires_at };
+        (now < expires_at).then_some(token)
     }
 }
 
@@ -70,9 +69,9 @@ mod tests {
     use super::*;
 
     fn tokens(keys: &[(&str, u8)]) -> MailboxTokens {
-        let ring: Vec<MasterKey> =
-            keys.iter().map(|(kid, octet)| MasterKey::new(*kid, &[*octet; 32]).unwrap()).collect();
-        MailboxTokens::new(&ring)
+        let master_keys: Vec<MasterKey> =
+            keys.iter().map(|(kid, byte)| MasterKey::new(*kid, &[*byte; 32]).unwrap()).collect();
+        MailboxTokens::new(&master_keys)
     }
 
     fn now() -> Timestamp {
@@ -80,26 +79,27 @@ mod tests {
     }
 
     #[test]
-    fn a_jwt_is_valid_for_seven_days_of_the_clock() {
+    fn accepts_a_jwt_for_seven_days_of_the_clock() {
         let tokens = tokens(&[("a", 1)]);
-        let claim = MailboxClaim { mailbox: Uuid::from_u128(5), epoch: 3, expires_at: now() + LIFETIME };
-        let jwt = tokens.make(claim.mailbox, claim.epoch, now());
+        let token =
+            VerifiedMailboxToken { mailbox: Uuid::from_u128(5), epoch: 3, expires_at: now() + LIFETIME };
+        let jwt = tokens.issue(token.mailbox, token.epoch, now());
         let last = now() + LIFETIME - SignedDuration::from_secs(1);
-        assert_eq!(tokens.read(&jwt, now()), Some(claim));
-        assert_eq!(tokens.read(&jwt, last), Some(claim));
-        assert_eq!(tokens.read(&jwt, now() + LIFETIME), None);
+        assert_eq!(tokens.verify(&jwt, now()), Some(token));
+        assert_eq!(tokens.verify(&jwt, last), Some(token));
+        assert_eq!(tokens.verify(&jwt, now() + LIFETIME), None);
     }
 
     #[test]
-    fn a_former_key_verifies_until_it_is_taken_away() {
-        let jwt = tokens(&[("a", 1)]).make(Uuid::from_u128(5), 0, now());
-        assert!(tokens(&[("b", 2), ("a", 1)]).read(&jwt, now()).is_some());
-        assert!(tokens(&[("b", 2)]).read(&jwt, now()).is_none());
-        assert!(tokens(&[("a", 2)]).read(&jwt, now()).is_none());
+    fn accepts_a_former_key_until_it_is_removed() {
+        let jwt = tokens(&[("a", 1)]).issue(Uuid::from_u128(5), 0, now());
+        assert!(tokens(&[("b", 2), ("a", 1)]).verify(&jwt, now()).is_some());
+        assert!(tokens(&[("b", 2)]).verify(&jwt, now()).is_none());
+        assert!(tokens(&[("a", 2)]).verify(&jwt, now()).is_none());
     }
 
     #[test]
-    fn other_audiences_algorithms_and_junk_are_refused() {
+    fn rejects_other_audiences_algorithms_and_malformed_tokens() {
         let ours = tokens(&[("a", 1)]);
         let key = EncodingKey::from_secret(&MasterKey::new("a", &[1; 32]).unwrap().derive("jwt-mailbox"));
         let exp = now().as_second() + 60;
@@ -110,13 +110,13 @@ mod tests {
         };
         let claims =
             |aud: &str| serde_json::json!({"aud": aud, "sub": Uuid::nil(), "epoch": 0, "iat": 0, "exp": exp});
-        assert!(ours.read(&make(Algorithm::HS256, Some("a"), claims("mailbox")), now()).is_some());
-        assert!(ours.read(&make(Algorithm::HS256, Some("a"), claims("pro")), now()).is_none());
-        assert!(ours.read(&make(Algorithm::HS256, None, claims("mailbox")), now()).is_none());
-        assert!(ours.read(&make(Algorithm::HS512, Some("a"), claims("mailbox")), now()).is_none());
+        assert!(ours.verify(&make(Algorithm::HS256, Some("a"), claims("mailbox")), now()).is_some());
+        assert!(ours.verify(&make(Algorithm::HS256, Some("a"), claims("pro")), now()).is_none());
+        assert!(ours.verify(&make(Algorithm::HS256, None, claims("mailbox")), now()).is_none());
+        assert!(ours.verify(&make(Algorithm::HS512, Some("a"), claims("mailbox")), now()).is_none());
         let none = "eyJhbGciOiJub25lIiwia2lkIjoiYSJ9.e30.";
-        for junk in ["", "a.b.c", none, "tm_live_0"] {
-            assert!(ours.read(junk, now()).is_none(), "{junk}");
+        for malformed in ["", "a.b.c", none, "tm_live_0"] {
+            assert!(ours.verify(malformed, now()).is_none(), "{malformed}");
         }
     }
 }

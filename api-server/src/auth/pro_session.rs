@@ -1,4 +1,4 @@
-//! Pro sessions: a JWT for the dashboard, for 12 h, that stands for a Pro token and dies with it.
+//! Pro sessions: a JWT for the dashboard, valid for 12 h, that acts as a Pro token and ends with it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 const AUDIENCE: &str = "pro";
 
 #[derive(Clone, Serialize, Deserialize)]
-struct Claims {
+struct ProSessionClaims {
     aud: String,
     /// The token's id.
     sub: Uuid,
@@ -20,28 +20,28 @@ struct Claims {
     exp: i64,
 }
 
-/// What a presented session is.
+/// A presented session of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ProSession {
-    /// It stands for the token of this id, which the store knows more of.
-    Of(Uuid),
+pub(super) enum VerifiedProSession {
+    /// It acts as this token; whether the token is still accepted is in the store.
+    Active { token: Uuid },
     /// Its 12 hours are over.
     Expired,
 }
 
-/// Makes and reads Pro sessions.
-pub struct ProSessions(JwtKeys);
+/// Issues and verifies Pro sessions.
+pub(crate) struct ProSessions(JwtKeys);
 
 impl ProSessions {
-    /// With keys derived from `ring`, which has at least one.
-    pub fn new(ring: &[MasterKey]) -> Self {
-        Self(JwtKeys::new(ring, "jwt-pro", AUDIENCE))
+    /// With keys derived from `master_keys`, which has at least one.
+    pub(super) fn new(master_keys: &[MasterKey]) -> Self {
+        Self(JwtKeys::new(master_keys, "jwt-pro", AUDIENCE))
     }
 
-    /// A session for a token, and when it ends.
-    pub fn make(&self, token: Uuid, now: Timestamp) -> (String, Timestamp) {
+    /// A session of a token, and when the session expires.
+    pub(crate) fn issue(&self, token: Uuid, now: Timestamp) -> (String, Timestamp) {
         let expires_at = Timestamp::from_second((now + LIFETIME).as_second()).unwrap_or(now);
-        let claims = Claims {
+        let claims = ProSessionClaims {
             aud: AUDIENCE.to_owned(),
             sub: token,
             iat: now.as_second(),
@@ -50,29 +50,34 @@ impl ProSessions {
         (self.0.sign(&claims), expires_at)
     }
 
-    /// What a presented JWT is; `None` for everything that is not a session of ours.
-    pub(super) fn read(&self, presented: &str, now: Timestamp) -> Option<ProSession> {
-        let claims: Claims = self.0.verify(presented)?;
-        Some(if now.as_second() < claims.exp { ProSession::Of(claims.sub) } else { ProSession::Expired })
+    /// The session in a presented JWT; `None` where it is not a session of this service.
+    pub(super) fn verify(&self, presented: &str, now: Timestamp) -> Option<VerifiedProSession> {
+        let claims: ProSessionClaims = self.0.verify(presented)?;
+        Some(if now.as_second() < claims.exp {
+            VerifiedProSession::Active { token: claims.sub }
+        } else {
+            VerifiedProSession::Expired
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::mailbox_token::MailboxTokens;
     use super::*;
 
     #[test]
-    fn a_session_lasts_twelve_hours_and_is_no_mailbox_token() {
-        let ring = [MasterKey::new("a", &[1; 32]).unwrap()];
-        let (sessions, mailboxes) = (ProSessions::new(&ring), super::super::MailboxTokens::new(&ring));
+    fn accepts_a_session_for_twelve_hours_and_not_as_a_mailbox_token() {
+        let keys = [MasterKey::new("a", &[1; 32]).unwrap()];
+        let (sessions, mailboxes) = (ProSessions::new(&keys), MailboxTokens::new(&keys));
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         let token = Uuid::from_u128(7);
-        let (session, expires_at) = sessions.make(token, now);
+        let (session, expires_at) = sessions.issue(token, now);
         assert_eq!(expires_at, now + LIFETIME);
-        let at = |hours| sessions.read(&session, now + SignedDuration::from_hours(hours));
-        assert_eq!(at(11), Some(ProSession::Of(token)));
-        assert_eq!(at(12), Some(ProSession::Expired));
-        assert_eq!(mailboxes.read(&session, now), None);
-        assert_eq!(sessions.read(&mailboxes.make(token, 0, now), now), None);
+        let at = |hours| sessions.verify(&session, now + SignedDuration::from_hours(hours));
+        assert_eq!(at(11), Some(VerifiedProSession::Active { token }));
+        assert_eq!(at(12), Some(VerifiedProSession::Expired));
+        assert_eq!(mailboxes.verify(&session, now), None);
+        assert_eq!(sessions.verify(&mailboxes.issue(token, 0, now), now), None);
     }
 }

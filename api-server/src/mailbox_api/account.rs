@@ -7,29 +7,63 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::address::{MailboxAddress, Reservation};
 use tempmail_model::id::new_id;
+use tempmail_model::timestamp::timestamp;
 use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::account::{check_length, password_schema, remove};
+use super::signed_in::SignedIn;
 use crate::auth::{MailboxCaller, ProToken};
-use crate::client::Client;
-use crate::error::ApiError;
-use crate::json_body::JsonObject;
+use crate::http::client::Client;
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::JsonObject;
+use crate::http::rate_limit::enforce;
+use crate::openapi::{Credential, Operation, Routes};
+use crate::resources::mailbox::{check_password_length, password_schema, remove};
 use crate::state::AppState;
-use tempmail_model::timestamp::timestamp;
 
-/// The answer to creating a mailbox and to signing in.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct SignedIn {
-    pub(super) id: Uuid,
-    pub(super) address: String,
-    pub(super) token: String,
+const DOMAIN_NOT_SERVED: ApiError =
+    ApiError::InvalidAddress("The domain of `address` is not one that you can use; see GET /api/domains.");
+
+/// The routes of `/api/accounts` and `/api/me`.
+pub(super) fn routes() -> Routes<AppState> {
+    Routes::new()
+        .post(
+            "/api/accounts",
+            Operation::new("createAccount", Credential::MaybePro, "Create a mailbox")
+                .description(
+                    "Without a token a free mailbox at a system domain; with a Pro token a mailbox of the \
+                     tenant, also at its verified custom domains.",
+                )
+                .body(new_account_schema())
+                .json::<SignedIn>(201, "The mailbox, and a JWT for it.")
+                .fails(&[
+                    code::INVALID_ADDRESS,
+                    code::PASSWORD_TOO_SHORT,
+                    code::PASSWORD_TOO_LONG,
+                    code::ACCOUNT_LIMIT_REACHED,
+                    code::ADDRESS_TAKEN,
+                ]),
+            create_account,
+        )
+        .get(
+            "/api/me",
+            Operation::new("getAccount", Credential::Mailbox, "Show the mailbox")
+                .json::<Account>(200, "The mailbox."),
+            get_account,
+        )
+        .delete(
+            "/api/me",
+            Operation::new("deleteAccount", Credential::Mailbox, "Delete the mailbox with its mail")
+                .empty(204, "The mailbox is deleted.")
+                .fails(&[code::MANAGED_BY_KUBERNETES]),
+            delete_account,
+        )
 }
 
 /// A mailbox account.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Account {
+struct Account {
     id: Uuid,
     address: String,
     role: Role,
@@ -40,18 +74,18 @@ pub(super) struct Account {
     created_at: String,
 }
 
-/// Whose a mailbox is.
+/// Who a mailbox belongs to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Role {
-    /// Whoever knows its password.
+    /// To no tenant.
     Free,
-    /// A tenant's.
+    /// To a tenant.
     Pro,
 }
 
-/// What creating a mailbox takes.
-pub(super) fn new_account_schema() -> Value {
+/// The body that creates a mailbox.
+fn new_account_schema() -> Value {
     json!({
         "type": "object",
         "required": ["address", "password"],
@@ -59,8 +93,8 @@ pub(super) fn new_account_schema() -> Value {
             "address": {
                 "type": "string",
                 "pattern": "^.+@.+$",
-                "description": "The local part has 1 to 64 of `a-z 0-9 . _ -` in any case, the first and the last \
-                                alphanumeric, no `..`; the domain is one that the caller may use.",
+                "description": "The local part has 1 to 64 characters of `a-z 0-9 . _ -`, ignoring case; the first \
+                                and the last are alphanumeric, without `..`. The caller may use the domain.",
                 "examples": ["hello@inbox.localhost"],
             },
             "password": password_schema(),
@@ -68,20 +102,8 @@ pub(super) fn new_account_schema() -> Value {
     })
 }
 
-/// What signing in takes.
-pub(super) fn credentials_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["address", "password"],
-        "properties": {
-            "address": {"type": "string", "examples": ["hello@inbox.localhost"]},
-            "password": {"type": "string", "examples": ["correct horse"]},
-        },
-    })
-}
-
-/// Makes a mailbox: a free one, or with a Pro token its tenant's.
-pub(super) async fn create_account(
+/// Creates a mailbox: a free one, or with a Pro token one of its tenant.
+async fn create_account(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
     pro: Option<ProToken>,
@@ -94,14 +116,13 @@ pub(super) async fn create_account(
             "`address` must be local-part@domain, the local part of a-z, 0-9, `.`, `_` and `-`.",
         )
     })?;
-    check_length(&state, &password)?;
+    check_password_length(&state, &password)?;
     let tenant = pro.map(|caller| caller.tenant);
     let domain = usable_domain(&state, &address, tenant).await?;
     if tenant.is_none()
-        && let Some(decision) = state.limits.of_free_mailbox(client).await
-        && !decision.allowed
+        && let Some(decision) = state.limits.count_free_mailbox(client).await
     {
-        return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });
+        enforce(decision)?;
     }
     let password_hash = state.passwords.hash(password).await?;
     let now = state.clock.now();
@@ -117,15 +138,15 @@ pub(super) async fn create_account(
         MailboxCreation::Created => {}
         MailboxCreation::AddressTaken => return Err(ApiError::AddressTaken),
         MailboxCreation::LimitReached => return Err(ApiError::AccountLimitReached),
-        MailboxCreation::NoSuchDomain => return Err(NOT_SERVED),
+        MailboxCreation::NoSuchDomain => return Err(DOMAIN_NOT_SERVED),
         MailboxCreation::TenantDisabled => return Err(ApiError::AccountDisabled),
     }
-    let token = state.mailbox_tokens.make(new.id, 0, now);
+    let token = state.auth.mailbox_tokens.issue(new.id, 0, now);
     Ok((StatusCode::CREATED, Json(SignedIn { id: new.id, address: address.as_str().to_owned(), token })))
 }
 
 /// The caller's account.
-pub(super) async fn get_account(
+async fn get_account(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
 ) -> Result<Json<Account>, ApiError> {
@@ -141,7 +162,7 @@ pub(super) async fn get_account(
 }
 
 /// Deletes the caller's mailbox with its mail.
-pub(super) async fn delete_account(
+async fn delete_account(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
 ) -> Result<StatusCode, ApiError> {
@@ -151,27 +172,24 @@ pub(super) async fn delete_account(
     if remove(&state, mailbox.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        // Deleted by another request: its tokens ended with it.
+        // Another request deleted it, and its tokens with it.
         Err(ApiError::InvalidToken)
     }
 }
 
-const NOT_SERVED: ApiError =
-    ApiError::InvalidAddress("The domain of `address` is not one that you can use; see GET /api/domains.");
-
-/// The domain of an address, if it serves the caller; on a system domain the name must not be
-/// reserved.
+/// The domain of an address, if the caller may create mailboxes there; on a system domain the local part
+/// must not be reserved.
 async fn usable_domain(
     state: &AppState,
     address: &MailboxAddress,
     tenant: Option<Uuid>,
 ) -> Result<ServingDomain, ApiError> {
-    let domain = state.store.find_serving_domain(address.domain()).await?.ok_or(NOT_SERVED)?;
+    let domain = state.store.find_serving_domain(address.domain()).await?.ok_or(DOMAIN_NOT_SERVED)?;
     match domain.tenant {
         None if state.reserved.reservation_of(address.local_part()) != Reservation::None => {
             Err(ApiError::InvalidAddress("This name is reserved; choose another one for `address`."))
         }
-        Some(owner) if Some(owner) != tenant => Err(NOT_SERVED),
+        Some(owner) if Some(owner) != tenant => Err(DOMAIN_NOT_SERVED),
         _ => Ok(domain),
     }
 }

@@ -8,12 +8,23 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::error::ApiError;
+use crate::http::error::ApiError;
+use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
+
+/// The route of `/api/domains`.
+pub(super) fn routes() -> Routes<AppState> {
+    Routes::new().get(
+        "/api/domains",
+        Operation::new("listSystemDomains", Credential::None, "List the system domains")
+            .json::<SystemDomains>(200, "The domains, in their order; may be cached for 60 s."),
+        list_domains,
+    )
+}
 
 /// The system domains, in their order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct SystemDomains {
+struct SystemDomains {
     domains: Vec<SystemDomain>,
 }
 
@@ -26,8 +37,7 @@ struct SystemDomain {
     sort_order: i32,
 }
 
-/// The system domains; may be kept for 60 s.
-pub(super) async fn list_domains(
+async fn list_domains(
     State(state): State<AppState>,
 ) -> Result<([(HeaderName, HeaderValue); 1], Json<SystemDomains>), ApiError> {
     let domains = state.store.list_system_domains().await?;

@@ -8,33 +8,82 @@ use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
 use crate::auth::MailboxCaller;
-use crate::error::{Absence, ApiError, Surface};
-use crate::message_view::{self, MessageList, RAW_START};
-use crate::parameter::{Page, PathAttachment, PathId};
+use crate::http::error::{ApiError, MissingMessage, Surface, code};
+use crate::http::parameter::{AttachmentPath, PageNumber, PathId};
+use crate::message::{FullMessage, INITIAL_CHUNK, MessageList};
+use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::state::AppState;
 
-/// A page of the mailbox's messages, newest first.
-pub(super) async fn list_messages(
+/// The routes of `/api/messages`.
+pub(super) fn routes() -> Routes<AppState> {
+    let of_message = |id, summary| {
+        Operation::new(id, Credential::Mailbox, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
+    };
+    Routes::new()
+        .get(
+            "/api/messages",
+            Operation::new("listMessages", Credential::Mailbox, "List the mailbox's messages")
+                .page()
+                .json::<MessageList>(200, "A page, newest first."),
+            list_messages,
+        )
+        .get(
+            "/api/messages/{id}",
+            of_message("getMessage", "Show a message").json::<FullMessage<'_>>(200, "The whole message."),
+            get_message,
+        )
+        .delete(
+            "/api/messages/{id}",
+            of_message("deleteMessage", "Delete a message").empty(204, "The message is deleted."),
+            delete_message,
+        )
+        .put(
+            "/api/messages/{id}/read",
+            of_message("markMessageRead", "Mark a message as read")
+                .empty(204, "The message is marked as read."),
+            mark_read,
+        )
+        .get(
+            "/api/messages/{id}/raw",
+            of_message("getRawMessage", "Download a message as it was received").binary(
+                200,
+                "message/rfc822",
+                "The original, with trace fields.",
+            ),
+            get_raw,
+        )
+        .get(
+            "/api/messages/{id}/attachments/{index}",
+            of_message("getMessageAttachment", "Download an attachment")
+                .parameter(attachment_index())
+                .binary(200, "*/*", "The attachment, decoded."),
+            get_attachment,
+        )
+}
+
+async fn list_messages(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
-    Page(page): Page,
+    PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
     let rows = state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?;
     Ok(Json(MessageList::new(rows, page)))
 }
 
-/// The full message.
-pub(super) async fn get_message(
+async fn get_message(
     State(state): State<AppState>,
     caller: MailboxCaller,
     PathId(id): PathId,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::full_message(&state, message, Surface::Api).await?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    state.messages.full_message(message, Surface::Api).await
 }
 
-/// Deletes the message.
-pub(super) async fn delete_message(
+async fn delete_message(
     State(state): State<AppState>,
     caller: MailboxCaller,
     PathId(id): PathId,
@@ -43,13 +92,12 @@ pub(super) async fn delete_message(
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        // Another request was faster.
-        Err(Absence::of(row.id, state.clock.now()).into())
+        // Another request deleted it first.
+        Err(MissingMessage::of(row.id, state.clock.now()).into())
     }
 }
 
-/// Marks the message as read.
-pub(super) async fn mark_read(
+async fn mark_read(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
     PathId(id): PathId,
@@ -58,30 +106,29 @@ pub(super) async fn mark_read(
     if state.store.mark_message_read(mailbox.id, id, now).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(Absence::of(id, now).into())
+        Err(MissingMessage::of(id, now).into())
     }
 }
 
-/// The message as it was received.
-pub(super) async fn get_raw(
+async fn get_raw(
     State(state): State<AppState>,
     caller: MailboxCaller,
     PathId(id): PathId,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::raw_message(&state, message)?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    state.messages.raw_message(message)
 }
 
-/// One attachment, decoded.
-pub(super) async fn get_attachment(
+async fn get_attachment(
     State(state): State<AppState>,
     caller: MailboxCaller,
-    PathAttachment { message: id, index }: PathAttachment,
+    AttachmentPath { message: id, index }: AttachmentPath,
 ) -> Result<Response, ApiError> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::attachment(&state, message, &index).await?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    state.messages.attachment(message, &index).await
 }
 
+/// The message of the mailbox with this id, with up to `raw_len` bytes of its raw data.
 async fn find(
     state: &AppState,
     caller: &MailboxCaller,
@@ -90,5 +137,5 @@ async fn find(
 ) -> Result<StoredMessage, ApiError> {
     let now = state.clock.now();
     let found = state.store.find_mailbox_message(caller.mailbox.id, id, now, raw_len).await?;
-    found.ok_or_else(|| Absence::of(id, now).into())
+    found.ok_or_else(|| MissingMessage::of(id, now).into())
 }

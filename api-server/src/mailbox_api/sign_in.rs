@@ -2,17 +2,37 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
+use serde_json::json;
 use tempmail_model::address::MailboxAddress;
 
-use super::account::SignedIn;
-use crate::client::Client;
-use crate::error::ApiError;
-use crate::json_body::JsonObject;
+use super::signed_in::SignedIn;
+use crate::http::client::Client;
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::JsonObject;
+use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
-/// Signs in to a mailbox. An address that nobody has fails as a wrong password does, and takes
-/// as long.
-pub(super) async fn create_token(
+/// The route of `/api/token`.
+pub(super) fn routes() -> Routes<AppState> {
+    Routes::new().post(
+        "/api/token",
+        Operation::new("signIn", Credential::None, "Sign in to a mailbox")
+            .body(json!({
+                "type": "object",
+                "required": ["address", "password"],
+                "properties": {
+                    "address": {"type": "string", "examples": ["hello@inbox.localhost"]},
+                    "password": {"type": "string", "examples": ["correct horse"]},
+                },
+            }))
+            .json::<SignedIn>(200, "A new JWT, for 7 days.")
+            .fails(&[code::INVALID_CREDENTIALS, code::ACCOUNT_DISABLED]),
+        create_token,
+    )
+}
+
+/// Signs in to a mailbox. An address without a mailbox fails like a wrong password, after the same time.
+async fn create_token(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
     mut body: JsonObject,
@@ -21,11 +41,7 @@ pub(super) async fn create_token(
     let password = body.text("password")?;
     let address = MailboxAddress::parse(&address).ok();
     let counted_as = address.as_ref().map_or("", MailboxAddress::as_str);
-    let attempt = state
-        .limits
-        .begin_sign_in(counted_as, client)
-        .await
-        .map_err(|retry_after| ApiError::RateLimitExceeded { retry_after })?;
+    let attempt = state.limits.begin_sign_in(counted_as, client).await?;
     let found = match &address {
         Some(address) => state.store.find_mailbox_to_sign_in(address.local_part(), address.domain()).await?,
         None => None,
@@ -38,7 +54,7 @@ pub(super) async fn create_token(
         return Err(ApiError::AccountDisabled);
     }
     let now = state.clock.now();
-    state.touches.mailbox(&mailbox, now);
-    let token = state.mailbox_tokens.make(mailbox.id, mailbox.password_epoch, now);
+    state.auth.last_used.record_mailbox(&mailbox, now);
+    let token = state.auth.mailbox_tokens.issue(mailbox.id, mailbox.password_epoch, now);
     Ok(Json(SignedIn { id: mailbox.id, address: mailbox.address, token }))
 }

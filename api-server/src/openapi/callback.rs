@@ -1,18 +1,18 @@
-//! What webhooks are sent, as the document describes it: the one request that goes out.
+//! The document's `webhooks`: the request that is sent to webhooks.
 
 use serde_json::{Value, json};
 use tempmail_model::webhook::EMAIL_RECEIVED;
 
-/// Names and descriptions of the fields that each request carries.
+/// Names and descriptions of the header fields of each request.
 const HEADERS: [(&str, &str); 6] = [
     ("X-Webhook-ID", "Id of the event, the same in every attempt."),
-    ("X-Webhook-Timestamp", "When the attempt began, seconds since 1970."),
+    ("X-Webhook-Timestamp", "Start of the attempt, in seconds since 1970."),
     (
         "X-Webhook-Signature",
         "`sha256=` and, in lowercase hexadecimal, the HMAC-SHA256 of the timestamp, a dot and the body, with the secret as the key.",
     ),
     ("webhook-id", "Id of the event, for Standard Webhooks."),
-    ("webhook-timestamp", "When the attempt began, for Standard Webhooks."),
+    ("webhook-timestamp", "Start of the attempt, for Standard Webhooks."),
     ("webhook-signature", "The signature of Standard Webhooks, whose key is the decoded part of the secret."),
 ];
 
@@ -28,7 +28,7 @@ pub(super) fn webhooks() -> Value {
     json!({EMAIL_RECEIVED: {"post": {
         "operationId": "emailReceived",
         "summary": "A mail was stored for a mailbox of the tenant",
-        "description": "Sent to the `url` of each active webhook, at least once, until it is answered with 2xx.",
+        "description": "Sent to the `url` of each active webhook, at least once, until the answer is 2xx.",
         "tags": ["pro"],
         "security": [],
         "parameters": headers,
@@ -36,32 +36,32 @@ pub(super) fn webhooks() -> Value {
             "schema": {"$ref": "#/components/schemas/EmailReceived"},
         }}},
         "responses": {
-            "2XX": {"description": "It is delivered. Up to 16 KiB of the answer are read, and none of it is kept."},
-            "default": {"description": "It failed, and is sent again later; the 10th failure in a row disables the webhook."},
+            "2XX": {"description": "The event is delivered. Up to 16 KiB of the answer are read; nothing of it is stored."},
+            "default": {"description": "The attempt failed, and the event is sent again later; the 10th consecutive failure disables the webhook."},
         },
     }}})
 }
 
-/// The types of its body, by name.
+/// The schemas of the body, by name.
 pub(super) fn schemas() -> [(&'static str, Value); 2] {
     let text = |description: &str| json!({"type": "string", "description": description});
     let uuid = |description: &str| json!({"type": "string", "format": "uuid", "description": description});
-    let event = json!({"type": "object", "description": "What a webhook is sent.", "properties": {
+    let event = json!({"type": "object", "description": "The body of a request to a webhook.", "properties": {
         "id": {"type": "string", "pattern": "^evt_[0-9a-f-]{36}$",
-               "description": "The event: the same in every attempt, another one for each webhook."},
+               "description": "Id of the event: the same in every attempt, different for each webhook."},
         "type": {"type": "string", "enum": [EMAIL_RECEIVED]},
         "created_at": text("When the mail was stored."),
         "data": {"$ref": "#/components/schemas/ReceivedEmail"},
     }});
-    let email = json!({"type": "object", "description": "A mail, as a webhook is told of it.", "properties": {
-        "email_id": uuid("The message."),
-        "account_id": uuid("The mailbox."),
+    let email = json!({"type": "object", "description": "The mail that an event reports.", "properties": {
+        "email_id": uuid("Id of the message."),
+        "account_id": uuid("Id of the mailbox."),
         "address": text("The exact recipient, with its tag."),
         "from": text("The From header, decoded."),
         "sender": text("The envelope's reverse-path; empty for bounces."),
         "subject": {"type": "string"},
         "preview_text": {"type": "string"},
-        "size": {"type": "integer", "minimum": 0, "description": "Octets."},
+        "size": {"type": "integer", "minimum": 0, "description": "In bytes."},
         "created_at": text("When the mail was stored."),
     }});
     [("EmailReceived", event), ("ReceivedEmail", email)]

@@ -1,4 +1,4 @@
-//! The whole document.
+//! Builds the document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +8,28 @@ use serde_json::{Map, Value, json};
 use super::callback;
 use super::operation::{Credential, Operation, Success};
 use super::routes::Routes;
-use crate::error::Surface;
-use crate::error::code::{self, Code};
+use crate::http::error::Surface;
+use crate::http::error::code::{self, Code};
 
-/// Codes that every operation can fail with: they are answered before any route.
-const ALWAYS: [Code; 2] = [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE];
+/// Codes that every operation can fail with: the middleware answers them.
+const MIDDLEWARE_CODES: [Code; 2] = [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE];
 
-/// Codes of every operation whose answer is made anew.
-const MADE: [Code; 2] = [code::UNAVAILABLE, code::INTERNAL_ERROR];
+/// Codes of every operation whose answer is not constant.
+const FAILURE_CODES: [Code; 2] = [code::UNAVAILABLE, code::INTERNAL_ERROR];
 
-/// What goes for the whole interface, in CommonMark.
+/// Rules of the whole interface, in CommonMark.
 const ABOUT: &str = "\
 Disposable mailboxes as a platform: the mailbox API (`/api`), the Pro API (`/pro/api`) and the token API (`/v1`).
 
-- Bodies are JSON objects of at most 65536 octets. Unknown query parameters and fields are ignored.
-- Answers have every field always; one without a value is `null`. Times are RFC 3339 in UTC with milliseconds.
+- Bodies are JSON objects of at most 65536 bytes. Unknown query parameters and fields are ignored.
+- Responses always have every field; a field without a value is `null`. Times are RFC 3339 in UTC with milliseconds.
 - Errors are `{\"error\": code}` on `/v1`; elsewhere there is also a `message` that says what to change. \
-A path that is not here is 404 `not_found`, a method that is not is 405 `method_not_allowed` with `Allow`. \
-`HEAD` is answered wherever `GET` is.
-- Lengths and rates are those of an installation that changes no setting.";
+An unknown path is 404 `not_found`, an unknown method 405 `method_not_allowed` with `Allow`. \
+`HEAD` is supported wherever `GET` is.
+- Lengths and rates are the defaults; an installation may configure others.";
 
 /// The document of these routes.
-pub(crate) fn document(routes: &Routes) -> Value {
+pub(crate) fn document<S: Clone + Send + Sync + 'static>(routes: &Routes<S>) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut schemas = error_schemas();
     let mut shared = BTreeMap::new();
@@ -55,9 +55,9 @@ pub(crate) fn document(routes: &Routes) -> Value {
         },
         "servers": [{"url": "/"}],
         "tags": [
-            {"name": "mailbox", "description": "/api: mailboxes and their messages, for whoever has address and password."},
-            {"name": "pro", "description": "/pro/api: what a tenant manages."},
-            {"name": "token", "description": "/v1: inboxes by address; nothing is created first."},
+            {"name": "mailbox", "description": "/api: mailboxes and their messages, by address and password."},
+            {"name": "pro", "description": "/pro/api: the resources of a tenant."},
+            {"name": "token", "description": "/v1: inboxes by address, without creating a mailbox first."},
             {"name": "document", "description": "This document."},
         ],
         "paths": paths,
@@ -72,11 +72,11 @@ fn security_schemes() -> Value {
         "mailbox": bearer("A mailbox JWT, from POST /api/accounts or POST /api/token."),
         "pro": bearer("A Pro API token (tm_pro_…), or on /pro/api a session from POST /pro/api/session."),
         "live": {"type": "apiKey", "in": "header", "name": "x-api-token", "description": "A live API token (tm_live_…)."},
-        "liveInQuery": {"type": "apiKey", "in": "query", "name": "token", "description": "The same, where a client can't send a header."},
+        "liveInQuery": {"type": "apiKey", "in": "query", "name": "token", "description": "A live API token, where a client can't send a header."},
     })
 }
 
-/// The two forms of an error answer.
+/// The two forms of an error.
 fn error_schemas() -> BTreeMap<String, Value> {
     let error = json!({"type": "string", "description": "The published code."});
     let message = json!({"type": "string", "description": "One sentence that says what to change."});
@@ -136,23 +136,23 @@ fn security(credential: Credential) -> Value {
     }
 }
 
-/// Errors of one code are described once, in `shared`.
+/// An error with one code is described once, in `shared`.
 fn responses(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Value>) -> Value {
     let mut responses = Map::new();
-    let limit = limit(path, operation.credential);
+    let limit = rate_limit_scope(path, operation.credential);
     for success in &operation.successes {
         responses.insert(success.status.to_string(), describe_success(success, limit));
     }
     let mut by_status: BTreeMap<StatusCode, BTreeSet<&str>> = BTreeMap::new();
-    let made: &[Code] = if operation.constant { &[] } else { &MADE };
-    let limited: &[Code] = if limit == Limit::None { &[] } else { &[code::RATE_LIMIT_EXCEEDED] };
-    for (status, code) in operation.errors.iter().chain(&ALWAYS).chain(made).chain(limited) {
+    let failures: &[Code] = if operation.constant { &[] } else { &FAILURE_CODES };
+    let limited: &[Code] = if limit == RateLimitScope::None { &[] } else { &[code::RATE_LIMIT_EXCEEDED] };
+    for (status, code) in operation.errors.iter().chain(&MIDDLEWARE_CODES).chain(failures).chain(limited) {
         by_status.entry(*status).or_default().insert(code);
     }
     for (status, codes) in by_status {
         let mut described = describe_error(path, status, &codes);
         if let [code] = codes.iter().collect::<Vec<_>>()[..] {
-            let name = match Surface::of(path) {
+            let name = match Surface::of_path(path) {
                 Surface::Api => format!("api_{code}"),
                 Surface::V1 => format!("v1_{code}"),
             };
@@ -164,10 +164,10 @@ fn responses(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Va
     Value::Object(responses)
 }
 
-/// By what requests are counted.
+/// What requests are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
-    /// They are not.
+enum RateLimitScope {
+    /// Requests are not counted.
     None,
     /// By client; some clients are exempt.
     Client,
@@ -176,15 +176,15 @@ enum Limit {
 }
 
 /// `/v1` and `/pro/api` count by token, the rest of the interface by client.
-fn limit(path: &str, credential: Credential) -> Limit {
-    match (Surface::of(path), credential) {
-        (_, Credential::Pro | Credential::Live | Credential::LiveInQuery) => Limit::Token,
-        (Surface::Api, _) => Limit::Client,
-        (Surface::V1, _) => Limit::None,
+fn rate_limit_scope(path: &str, credential: Credential) -> RateLimitScope {
+    match (Surface::of_path(path), credential) {
+        (_, Credential::Pro | Credential::Live | Credential::LiveInQuery) => RateLimitScope::Token,
+        (Surface::Api, _) => RateLimitScope::Client,
+        (Surface::V1, _) => RateLimitScope::None,
     }
 }
 
-fn describe_success(success: &Success, limit: Limit) -> Value {
+fn describe_success(success: &Success, limit: RateLimitScope) -> Value {
     let mut described = json!({"description": success.description});
     if let Some((media_type, schema)) = &success.content {
         described["content"] = json!({*media_type: {"schema": schema}});
@@ -194,8 +194,8 @@ fn describe_success(success: &Success, limit: Limit) -> Value {
         let header = json!({"description": description, "required": true, "schema": {"type": "string"}});
         headers.insert((*name).to_owned(), header);
     }
-    if limit != Limit::None {
-        headers.extend(limit_headers(limit == Limit::Token));
+    if limit != RateLimitScope::None {
+        headers.extend(limit_headers(limit == RateLimitScope::Token));
     }
     if !headers.is_empty() {
         described["headers"] = Value::Object(headers);
@@ -205,7 +205,7 @@ fn describe_success(success: &Success, limit: Limit) -> Value {
 
 fn limit_headers(required: bool) -> impl Iterator<Item = (String, Value)> {
     let fields = [
-        ("RateLimit", "What is left of the limit (draft-ietf-httpapi-ratelimit-headers)."),
+        ("RateLimit", "What remains of the limit (draft-ietf-httpapi-ratelimit-headers)."),
         ("RateLimit-Policy", "The limit."),
     ];
     fields.into_iter().map(move |(name, description)| {
@@ -215,7 +215,7 @@ fn limit_headers(required: bool) -> impl Iterator<Item = (String, Value)> {
 }
 
 fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Value {
-    let form = match Surface::of(path) {
+    let form = match Surface::of_path(path) {
         Surface::Api => "ApiError",
         Surface::V1 => "V1Error",
     };
@@ -230,8 +230,7 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
         headers.extend(limit_headers(true));
     }
     if status == StatusCode::UNAUTHORIZED && !codes.contains(code::INVALID_CREDENTIALS.1) {
-        let challenge =
-            json!({"description": "What to present.", "required": true, "schema": {"type": "string"}});
+        let challenge = json!({"description": "The credential to present.", "required": true, "schema": {"type": "string"}});
         headers.insert("WWW-Authenticate".to_owned(), challenge);
     }
     let mut described = json!({
@@ -247,8 +246,8 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
     described
 }
 
-/// What goes for every answer: it has every field always (one without a value is `null`), and
-/// a text that is named for a time is one.
+/// Completes a schema of an answer: every field is required (one without a value is `null`), and a text
+/// field that is named for a time has the format `date-time`.
 fn complete(schema: &mut Value) {
     let Some(object) = schema.as_object_mut() else { return };
     if let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {

@@ -1,11 +1,11 @@
-//! One operation: what it takes, what it answers, and every code it can fail with.
+//! One operation: its parameters and body, its answers, and every code that it can fail with.
 
 use serde_json::{Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::error::code::{self, Code};
+use crate::http::error::code::{self, Code};
 
-/// What a caller has to present.
+/// The credential that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credential {
     /// Nothing.
@@ -18,12 +18,12 @@ pub(crate) enum Credential {
     Pro,
     /// A live token.
     Live,
-    /// A live token, which may be in the query: EventSource sends no header of its own.
+    /// A live token, which may be in the query: EventSource can't set headers.
     LiveInQuery,
 }
 
 impl Credential {
-    /// What a missing or wrong one is answered with.
+    /// The codes for a missing or wrong credential.
     fn errors(self) -> &'static [Code] {
         match self {
             Self::None => &[],
@@ -39,7 +39,7 @@ impl Credential {
     }
 }
 
-/// An answer that is no error.
+/// An answer that is not an error.
 #[derive(Debug)]
 pub(super) struct Success {
     pub(super) status: u16,
@@ -61,14 +61,14 @@ pub(crate) struct Operation {
     pub(super) body: Option<Value>,
     pub(super) successes: Vec<Success>,
     pub(super) errors: Vec<Code>,
-    /// Whether its answer is always the same, so that nothing can fail behind it.
+    /// Whether the answer is always the same, so that nothing can fail.
     pub(super) constant: bool,
-    /// The types of its answers, by name.
+    /// The schemas of the answers, by name.
     pub(super) schemas: Vec<(String, Value)>,
 }
 
 impl Operation {
-    /// An operation of this unique name that `credential` is presented for.
+    /// An operation with this unique id that requires `credential`.
     pub(crate) fn new(id: &'static str, credential: Credential, summary: &'static str) -> Self {
         Self {
             id,
@@ -84,12 +84,12 @@ impl Operation {
         }
     }
 
-    /// What is to be known besides the summary.
+    /// Adds to the summary.
     pub(crate) fn description(self, description: &'static str) -> Self {
         Self { description, ..self }
     }
 
-    /// Its answer needs neither the store nor anything else that can fail.
+    /// Declares that the answer is always the same.
     pub(crate) fn constant(self) -> Self {
         Self { constant: true, ..self }
     }
@@ -102,7 +102,7 @@ impl Operation {
 
     /// `page` of a list.
     pub(crate) fn page(self) -> Self {
-        let about = "Page of 30, from 1; fewer than 30 means the last one.";
+        let about = "Page of 30, from 1; a page with fewer than 30 is the last one.";
         let page = query("page", about, json!({"type": "integer", "minimum": 1, "default": 1}));
         self.parameter(page).fails(&[code::INVALID_REQUEST])
     }
@@ -120,7 +120,7 @@ impl Operation {
         self.success(status, description, Some(("application/json", schema)))
     }
 
-    /// Describes a type that its description is about.
+    /// Adds the schema of a type that the description mentions.
     pub(crate) fn about<T: ToSchema>(mut self) -> Self {
         self.add_schemas::<T>();
         self
@@ -141,7 +141,7 @@ impl Operation {
         self.success(status, description, None)
     }
 
-    /// A header field that the success that was declared last always carries.
+    /// A header field that is always in the last declared success.
     pub(crate) fn header(mut self, name: &'static str, description: &'static str) -> Self {
         if let Some(success) = self.successes.last_mut() {
             success.headers.push((name, description));
@@ -149,7 +149,7 @@ impl Operation {
         self
     }
 
-    /// Codes it can fail with, besides those that its credential, its body and its surface bring.
+    /// Codes that the operation can fail with, besides those of its credential, body and surface.
     pub(crate) fn fails(mut self, codes: &[Code]) -> Self {
         for code in codes {
             if !self.errors.contains(code) {
@@ -191,11 +191,11 @@ pub(crate) fn email_id() -> Value {
 
 /// The path parameter `index` of an attachment.
 pub(crate) fn attachment_index() -> Value {
-    json!({"name": "index", "in": "path", "required": true, "description": "Place in the list of attachments, from 0.",
+    json!({"name": "index", "in": "path", "required": true, "description": "Index in the list of attachments, from 0.",
            "schema": {"type": "integer", "minimum": 0}})
 }
 
-/// A query parameter, which is never required.
+/// An optional query parameter.
 pub(crate) fn query(name: &str, description: &str, schema: Value) -> Value {
     let mut parameter = json!({"name": name, "in": "query", "required": false, "description": description});
     parameter["schema"] = schema;

@@ -5,12 +5,10 @@ use axum::handler::Handler;
 use axum::routing::{delete, get, post, put};
 
 use super::operation::Operation;
-use crate::state::AppState;
 
-/// A router and the document's operations, one by one the same.
-#[derive(Default)]
-pub(crate) struct Routes {
-    router: Router<AppState>,
+/// A router over the state `S`, and the operation of each of its routes.
+pub(crate) struct Routes<S> {
+    router: Router<S>,
     operations: Vec<(&'static str, &'static str, Operation)>,
 }
 
@@ -19,7 +17,7 @@ macro_rules! method {
         #[doc = $doc]
         pub(crate) fn $name<H, T>(mut self, path: &'static str, operation: Operation, handler: H) -> Self
         where
-            H: Handler<T, AppState>,
+            H: Handler<T, S>,
             T: 'static,
         {
             self.router = self.router.route(path, $name(handler));
@@ -29,10 +27,10 @@ macro_rules! method {
     };
 }
 
-impl Routes {
-    /// None yet.
+impl<S: Clone + Send + Sync + 'static> Routes<S> {
+    /// No routes.
     pub(crate) fn new() -> Self {
-        Self::default()
+        Self { router: Router::new(), operations: Vec::new() }
     }
 
     method!(get, "Adds a `GET` route.");
@@ -40,7 +38,7 @@ impl Routes {
     method!(put, "Adds a `PUT` route.");
     method!(delete, "Adds a `DELETE` route.");
 
-    /// These and the others.
+    /// Adds the routes of `others`.
     pub(crate) fn merge(mut self, others: Self) -> Self {
         self.router = self.router.merge(others.router);
         self.operations.extend(others.operations);
@@ -52,8 +50,8 @@ impl Routes {
         self.operations.iter().map(|(method, path, operation)| (*method, *path, operation))
     }
 
-    /// What answers them.
-    pub(crate) fn into_router(self) -> Router<AppState> {
+    /// The router of these routes.
+    pub(crate) fn into_router(self) -> Router<S> {
         self.router
     }
 }

@@ -5,22 +5,22 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::json;
+use tempmail_model::timestamp::timestamp;
 use tempmail_store::{ListedMailbox, TenantMailbox};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::account;
 use crate::auth::ProCaller;
-use crate::error::{ApiError, code};
-use crate::json_body::JsonObject;
-use crate::message_view::MessageList;
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::JsonObject;
+use crate::http::parameter::{PageNumber, PathId};
+use crate::message::MessageList;
 use crate::openapi::{Credential, Operation, Routes, path_id};
-use crate::parameter::{Page, PathId};
+use crate::resources::mailbox;
 use crate::state::AppState;
-use tempmail_model::timestamp::timestamp;
 
-/// Its routes.
-pub(super) fn routes() -> Routes {
+/// The routes of `/pro/api/accounts`.
+pub(super) fn routes() -> Routes<AppState> {
     let of_mailbox = |id, summary| {
         Operation::new(id, Credential::Pro, summary)
             .parameter(path_id("Id of the mailbox."))
@@ -30,7 +30,7 @@ pub(super) fn routes() -> Routes {
         .get(
             "/pro/api/accounts",
             Operation::new("listAccounts", Credential::Pro, "List the tenant's mailboxes")
-                .description("Also those under a custom domain that is not verified any more.")
+                .description("Including those at a custom domain that is no longer verified.")
                 .page()
                 .json::<MailboxAccounts>(200, "A page, newest first."),
             list_accounts,
@@ -38,27 +38,27 @@ pub(super) fn routes() -> Routes {
         .delete(
             "/pro/api/accounts/{id}",
             of_mailbox("deleteAccountById", "Delete a mailbox with its mail")
-                .empty(204, "It is gone.")
+                .empty(204, "The mailbox is deleted.")
                 .fails(&[code::MANAGED_BY_KUBERNETES]),
             delete_account,
         )
         .put(
             "/pro/api/accounts/{id}/reset-password",
-            of_mailbox("resetPassword", "Give a mailbox another password")
-                .description("Every JWT of the mailbox ends.")
+            of_mailbox("resetPassword", "Set the password of a mailbox")
+                .description("All JWTs of the mailbox become invalid.")
                 .body(json!({
                     "type": "object",
                     "required": ["password"],
-                    "properties": {"password": account::password_schema()},
+                    "properties": {"password": mailbox::password_schema()},
                 }))
-                .json::<PasswordReset>(200, "It is reset.")
+                .json::<PasswordReset>(200, "The password is reset.")
                 .fails(&[code::PASSWORD_TOO_SHORT, code::PASSWORD_TOO_LONG, code::MANAGED_BY_KUBERNETES]),
             reset_password,
         )
         .get(
             "/pro/api/accounts/{id}/messages",
             of_mailbox("listMessagesOfAccount", "List a mailbox's messages")
-                .description("No JWT of the mailbox is needed.")
+                .description("Requires no JWT of the mailbox.")
                 .page()
                 .json::<MessageList>(200, "A page, newest first."),
             list_messages,
@@ -70,9 +70,9 @@ pub(super) fn routes() -> Routes {
 struct MailboxAccount {
     id: Uuid,
     address: String,
-    /// Octets it may hold.
+    /// Bytes that the mailbox may hold.
     quota: i64,
-    /// Octets of its messages.
+    /// Bytes of its messages.
     used: i64,
     created_at: String,
 }
@@ -83,7 +83,7 @@ struct MailboxAccounts {
     accounts: Vec<MailboxAccount>,
 }
 
-/// The answer to a reset.
+/// The answer to a password reset.
 #[derive(Debug, Serialize, ToSchema)]
 struct PasswordReset {
     /// `password_reset`.
@@ -105,7 +105,7 @@ impl From<ListedMailbox> for MailboxAccount {
 async fn list_accounts(
     State(state): State<AppState>,
     caller: ProCaller,
-    Page(page): Page,
+    PageNumber(page): PageNumber,
 ) -> Result<Json<MailboxAccounts>, ApiError> {
     let mailboxes = state.store.list_tenant_mailboxes(caller.tenant, page, state.clock.now()).await?;
     Ok(Json(MailboxAccounts { accounts: mailboxes.into_iter().map(Into::into).collect() }))
@@ -116,11 +116,11 @@ async fn delete_account(
     caller: ProCaller,
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
-    let mailbox = find_to_change(&state, caller, id).await?;
-    if account::remove(&state, mailbox.id, state.clock.now()).await? {
+    let found = find_mutable(&state, caller, id).await?;
+    if mailbox::remove(&state, found.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        // Another request was faster.
+        // Another request deleted it first.
         Err(ApiError::NotFound)
     }
 }
@@ -132,11 +132,11 @@ async fn reset_password(
     mut body: JsonObject,
 ) -> Result<Json<PasswordReset>, ApiError> {
     let password = body.text("password")?;
-    account::check_length(&state, &password)?;
-    // Looked for before the hash, which costs far more.
-    let mailbox = find_to_change(&state, caller, id).await?;
+    mailbox::check_password_length(&state, &password)?;
+    // Found before hashing, which costs far more.
+    let found = find_mutable(&state, caller, id).await?;
     let hash = state.passwords.hash(password).await?;
-    state.store.reset_mailbox_password(caller.tenant, mailbox.id, &hash).await??;
+    state.store.reset_mailbox_password(caller.tenant, found.id, &hash).await??;
     Ok(Json(PasswordReset { message: "password_reset" }))
 }
 
@@ -144,7 +144,7 @@ async fn list_messages(
     State(state): State<AppState>,
     caller: ProCaller,
     PathId(id): PathId,
-    Page(page): Page,
+    PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
     let mailbox = find(&state, caller, id).await?;
     if !mailbox.serves {
@@ -154,13 +154,13 @@ async fn list_messages(
     Ok(Json(MessageList::new(rows, page)))
 }
 
-/// The tenant's mailbox of this id. Another tenant's, a free one and none at all are the same.
+/// The tenant's mailbox with this id. Mailboxes of other owners are not found.
 async fn find(state: &AppState, caller: ProCaller, id: Uuid) -> Result<TenantMailbox, ApiError> {
     state.store.find_tenant_mailbox(caller.tenant, id).await?.ok_or(ApiError::NotFound)
 }
 
-/// [`find`], unless Kubernetes manages it.
-async fn find_to_change(state: &AppState, caller: ProCaller, id: Uuid) -> Result<TenantMailbox, ApiError> {
+/// [`find`], where Kubernetes does not manage the mailbox.
+async fn find_mutable(state: &AppState, caller: ProCaller, id: Uuid) -> Result<TenantMailbox, ApiError> {
     let mailbox = find(state, caller, id).await?;
     if mailbox.managed_by_kubernetes { Err(ApiError::ManagedByKubernetes) } else { Ok(mailbox) }
 }

@@ -1,26 +1,27 @@
-//! `POST /pro/api/session`: what the dashboard signs in with.
+//! `POST /pro/api/session`: signs in to a dashboard.
 
 use axum::extract::State;
 use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::json;
+use tempmail_model::timestamp::timestamp;
 use utoipa::ToSchema;
 
-use crate::auth::find_pro_token;
-use crate::client::Client;
-use crate::error::{ApiError, code};
-use crate::json_body::JsonObject;
-use crate::limit::RateReport;
+use crate::http::client::Client;
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::JsonObject;
+use crate::http::rate_limit::{RateLimitHeaders, enforce};
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
-use tempmail_model::timestamp::timestamp;
 
-/// Its routes.
-pub(super) fn routes() -> Routes {
+/// The route of `/pro/api/session`.
+pub(super) fn routes() -> Routes<AppState> {
     Routes::new().post(
         "/pro/api/session",
         Operation::new("createSession", Credential::None, "Exchange a Pro token for a session")
-            .description("The session is accepted as Bearer on /pro/api only; it ends with its token.")
+            .description(
+                "The session is accepted as a Bearer token on /pro/api only, and ends with its token.",
+            )
             .body(json!({
                 "type": "object",
                 "required": ["token"],
@@ -46,18 +47,16 @@ struct Session {
 async fn create_session(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
-    Extension(report): Extension<RateReport>,
+    Extension(rate_limit): Extension<RateLimitHeaders>,
     mut body: JsonObject,
 ) -> Result<Json<Session>, ApiError> {
-    // There is no token yet to count by.
-    if let Some(decision) = state.limits.of_client(client).await {
-        report.set("client", decision);
-        if !decision.allowed {
-            return Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after });
-        }
+    // Counts by client: the token is not known yet.
+    if let Some(decision) = state.limits.count_client(client).await {
+        rate_limit.record("client", decision);
+        enforce(decision)?;
     }
     let presented = body.text("token")?;
-    let token = find_pro_token(&presented, &state).await?;
-    let (session, expires_at) = state.pro_sessions.make(token.id, state.clock.now());
+    let token = state.auth.find_pro_token(&presented).await?;
+    let (session, expires_at) = state.auth.pro_sessions.issue(token.id, state.clock.now());
     Ok(Json(Session { token: session, expires_at: timestamp(expires_at) }))
 }

@@ -1,4 +1,4 @@
-//! `/pro/api/webhooks`.
+//! `/pro/api/webhooks`: the webhooks of a tenant.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,26 +6,26 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::id::new_id;
+use tempmail_model::timestamp::timestamp;
 use tempmail_model::webhook::{EMAIL_RECEIVED, URL_MAX, WebhookSecret, WebhookUrl};
 use tempmail_store::{CreateOutcome, NewWebhook, Webhook, WebhookDelivery};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::ProCaller;
-use crate::error::{ApiError, code};
-use crate::json_body::{BodyError, JsonObject};
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::{BodyError, JsonObject};
+use crate::http::parameter::{PageLimit, PageNumber, PathId};
 use crate::openapi::{Credential, Operation, Routes, path_id, query};
-use crate::parameter::{Limit, Page, PathId};
 use crate::state::AppState;
-use tempmail_model::timestamp::timestamp;
 
-/// Attempts that are listed without `limit`.
-const DELIVERIES: i64 = 50;
-/// Highest `limit`; above it counts as this.
+/// Default of `limit`.
+const DELIVERIES_DEFAULT: i64 = 50;
+/// Highest `limit`; larger ones count as this.
 const DELIVERIES_MAX: i64 = 100;
 
-/// Its routes.
-pub(super) fn routes() -> Routes {
+/// The routes of `/pro/api/webhooks`.
+pub(super) fn routes() -> Routes<AppState> {
     let of_webhook = |id, summary| {
         Operation::new(id, Credential::Pro, summary)
             .parameter(path_id("Id of the webhook."))
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Routes {
     let limit = query(
         "limit",
         "Attempts in one answer; above 100 counts as 100.",
-        json!({"type": "integer", "minimum": 1, "default": DELIVERIES}),
+        json!({"type": "integer", "minimum": 1, "default": DELIVERIES_DEFAULT}),
     );
     Routes::new()
         .get(
@@ -53,35 +53,35 @@ pub(super) fn routes() -> Routes {
                     "properties": {
                         "url": {"type": "string", "maxLength": URL_MAX,
                                 "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^\\s\\\\#]+$",
-                                "description": "https, a host name and no IP address, any port, no user info, no fragment.",
+                                "description": "https with a host name, not an IP address; any port, no user info, no fragment.",
                                 "examples": ["https://hooks.example/tempmail"]},
                         "events": {"type": "array", "minItems": 1,
                                    "items": {"type": "string", "enum": [EMAIL_RECEIVED]},
                                    "examples": [[EMAIL_RECEIVED]]},
                     },
                 }))
-                .json::<CreatedWebhook>(201, "The webhook; its secret is shown this once.")
+                .json::<CreatedWebhook>(201, "The webhook, with its secret. This is the only time that the secret is shown.")
                 .fails(&[code::INVALID_URL, code::INVALID_EVENTS, code::WEBHOOK_LIMIT_REACHED]),
             create_webhook,
         )
         .delete(
             "/pro/api/webhooks/{id}",
             of_webhook("deleteWebhook", "Delete a webhook")
-                .empty(204, "It is gone.")
+                .empty(204, "The webhook is deleted.")
                 .fails(&[code::MANAGED_BY_KUBERNETES]),
             delete_webhook,
         )
         .post(
             "/pro/api/webhooks/{id}/rotate",
-            of_webhook("rotateWebhookSecret", "Give a webhook another secret")
-                .description("The old one stops at once. Failures are forgotten; a disabled webhook stays so.")
-                .json::<RotatedSecret>(200, "The new secret, shown this once.")
+            of_webhook("rotateWebhookSecret", "Rotate the secret of a webhook")
+                .description("The old secret becomes invalid at once. The failure count is reset; a disabled webhook stays disabled.")
+                .json::<RotatedSecret>(200, "The new secret. This is the only time that it is shown.")
                 .fails(&[code::MANAGED_BY_KUBERNETES]),
             rotate_secret,
         )
         .get(
             "/pro/api/webhooks/{id}/deliveries",
-            of_webhook("listWebhookDeliveries", "List a webhook's last attempts at delivery")
+            of_webhook("listWebhookDeliveries", "List the last delivery attempts of a webhook")
                 .description("Attempts are kept for 7 days.")
                 .parameter(limit)
                 .json::<DeliveryList>(200, "The last attempts, newest first."),
@@ -89,7 +89,7 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// A webhook as it is listed.
+/// A webhook, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
 struct ListedWebhook {
     id: Uuid,
@@ -97,7 +97,7 @@ struct ListedWebhook {
     events: Vec<String>,
     /// `active` or `disabled`.
     status: String,
-    /// Failed attempts in a row.
+    /// Consecutive failed attempts.
     failure_count: i32,
     /// When an event was last delivered.
     last_triggered_at: Option<String>,
@@ -110,13 +110,13 @@ struct WebhookList {
     webhooks: Vec<ListedWebhook>,
 }
 
-/// A webhook that was made just now.
+/// A new webhook.
 #[derive(Debug, Serialize, ToSchema)]
 struct CreatedWebhook {
     id: Uuid,
     url: String,
     events: [&'static str; 1],
-    /// Signs its events; shown this once.
+    /// Signs the webhook's events. This is the only time that it is shown.
     secret: String,
     /// `active`.
     status: &'static str,
@@ -127,7 +127,7 @@ struct CreatedWebhook {
 #[derive(Debug, Serialize, ToSchema)]
 struct RotatedSecret {
     id: Uuid,
-    /// Signs its events; shown this once.
+    /// Signs the webhook's events. This is the only time that it is shown.
     secret: String,
 }
 
@@ -137,11 +137,11 @@ struct Delivery {
     id: Uuid,
     event_type: String,
     event_id: String,
-    /// Status of the answer; 0 where there was none.
+    /// Status of the receiver's answer; 0 where there was none.
     status_code: i32,
-    /// Why it failed.
+    /// Why the attempt failed.
     error: Option<String>,
-    /// Which one it was for its event, from 1.
+    /// Number of the attempt for its event, from 1.
     attempt: i32,
     duration_ms: i32,
     created_at: String,
@@ -185,7 +185,7 @@ impl From<WebhookDelivery> for Delivery {
 async fn list_webhooks(
     State(state): State<AppState>,
     caller: ProCaller,
-    Page(page): Page,
+    PageNumber(page): PageNumber,
 ) -> Result<Json<WebhookList>, ApiError> {
     let webhooks = state.store.list_webhooks(caller.tenant, page).await?;
     Ok(Json(WebhookList { webhooks: webhooks.into_iter().map(Into::into).collect() }))
@@ -199,7 +199,7 @@ async fn create_webhook(
     let url = body.text("url")?;
     let events = body.take("events").ok_or(BodyError::Missing { field: "events" })?;
     let url = WebhookUrl::parse(&url).map_err(ApiError::InvalidUrl)?;
-    let events = read_events(&events)?;
+    let events = parse_events(&events)?;
     let secret = new_secret()?;
     let now = state.clock.now();
     let id = new_id(now);
@@ -245,16 +245,16 @@ async fn list_deliveries(
     State(state): State<AppState>,
     caller: ProCaller,
     PathId(id): PathId,
-    Limit(limit): Limit,
+    PageLimit(limit): PageLimit,
 ) -> Result<Json<DeliveryList>, ApiError> {
-    let limit = limit.unwrap_or(DELIVERIES).min(DELIVERIES_MAX);
+    let limit = limit.unwrap_or(DELIVERIES_DEFAULT).min(DELIVERIES_MAX);
     let found = state.store.list_webhook_deliveries(caller.tenant, id, limit, state.clock.now()).await?;
     let deliveries = found.ok_or(ApiError::NotFound)?;
     Ok(Json(DeliveryList { deliveries: deliveries.into_iter().map(Into::into).collect() }))
 }
 
-/// The events of a list that names nothing else, each once.
-fn read_events(value: &Value) -> Result<[&'static str; 1], ApiError> {
+/// Parses `events`; duplicates are removed.
+fn parse_events(value: &Value) -> Result<[&'static str; 1], ApiError> {
     let names = value.as_array().filter(|names| !names.is_empty()).ok_or(ApiError::InvalidEvents)?;
     if names.iter().all(|name| name == EMAIL_RECEIVED) {
         Ok([EMAIL_RECEIVED])
@@ -265,7 +265,7 @@ fn read_events(value: &Value) -> Result<[&'static str; 1], ApiError> {
 
 fn new_secret() -> Result<WebhookSecret, ApiError> {
     WebhookSecret::generate().map_err(|error| {
-        tracing::error!("the operating system gives no randomness: {error}");
+        tracing::error!("the operating system provides no randomness: {error}");
         ApiError::Internal
     })
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/config`: what a client needs to know before it has a token.
+//! `GET /v1/config`: what a client may read without a token.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,16 +9,27 @@ use tempmail_model::address::{LOCAL_PART_MAX, MAILBOX_LOCAL_PART_PATTERN};
 use tempmail_model::limits::LONG_POLL_SECONDS;
 use utoipa::ToSchema;
 
-use crate::error::V1Error;
+use crate::http::error::V1Error;
+use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
+
+/// The route of `/v1/config`.
+pub(super) fn routes() -> Routes<AppState> {
+    Routes::new().get(
+        "/v1/config",
+        Operation::new("getConfig", Credential::None, "Show the public configuration")
+            .json::<ServerConfig>(200, "The public configuration; may be cached for 60 s."),
+        get_config,
+    )
+}
 
 /// The public configuration.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ServerConfig {
+struct ServerConfig {
     system_domains: Vec<DomainName>,
     mx_host: String,
     local_part_rules: LocalPartRules,
-    /// How long mail without a tenant is kept.
+    /// Retention of mail that belongs to no tenant.
     ttl_seconds: u64,
     long_poll_seconds: u64,
 }
@@ -30,7 +41,7 @@ struct DomainName {
     default: bool,
 }
 
-/// What the local part of a mailbox that is created may be.
+/// Rules for the local part of a new mailbox.
 #[derive(Debug, Serialize, ToSchema)]
 struct LocalPartRules {
     min_length: usize,
@@ -39,8 +50,7 @@ struct LocalPartRules {
     reserved: Vec<String>,
 }
 
-/// The public configuration; may be kept for 60 s.
-pub(super) async fn get_config(
+async fn get_config(
     State(state): State<AppState>,
 ) -> Result<([(HeaderName, HeaderValue); 1], Json<ServerConfig>), V1Error> {
     let domains = state.store.list_system_domains().await?;

@@ -7,43 +7,81 @@ use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
 use crate::auth::LiveCaller;
-use crate::error::{Absence, Surface, V1Error};
-use crate::message_view::{self, RAW_START};
-use crate::parameter::{PathAttachment, PathId};
+use crate::http::error::{ApiError, MissingMessage, Surface, V1Error, code};
+use crate::http::parameter::{AttachmentPath, PathId};
+use crate::message::{Email, INITIAL_CHUNK};
+use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::state::AppState;
 
-/// The full message.
-pub(super) async fn get_email(
+/// The routes of `/v1/email`.
+pub(super) fn routes() -> Routes<AppState> {
+    let of_email = |id, summary| {
+        Operation::new(id, Credential::Live, summary).parameter(email_id()).fails(&[
+            code::INVALID_REQUEST,
+            code::NOT_FOUND,
+            code::EMAIL_EXPIRED,
+        ])
+    };
+    Routes::new()
+        .get(
+            "/v1/email/{id}",
+            of_email("getEmail", "Show a message").json::<Email<'_>>(200, "The whole message."),
+            get_email,
+        )
+        .delete(
+            "/v1/email/{id}",
+            of_email("deleteEmail", "Delete a message").empty(204, "The message is deleted."),
+            delete_email,
+        )
+        .get(
+            "/v1/email/{id}/raw",
+            of_email("getRawEmail", "Download a message as it was received").binary(
+                200,
+                "message/rfc822",
+                "The original, with trace fields.",
+            ),
+            get_raw,
+        )
+        .get(
+            "/v1/email/{id}/attachments/{index}",
+            of_email("getEmailAttachment", "Download an attachment").parameter(attachment_index()).binary(
+                200,
+                "*/*",
+                "The attachment, decoded.",
+            ),
+            get_attachment,
+        )
+}
+
+async fn get_email(
     State(state): State<AppState>,
     caller: LiveCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::full_message(&state, message, Surface::V1).await?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    Ok(state.messages.full_message(message, Surface::V1).await?)
 }
 
-/// The message as its recipient received it.
-pub(super) async fn get_raw(
+async fn get_raw(
     State(state): State<AppState>,
     caller: LiveCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::raw_message(&state, message)?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    Ok(state.messages.raw_message(message)?)
 }
 
-/// One attachment, decoded.
-pub(super) async fn get_attachment(
+async fn get_attachment(
     State(state): State<AppState>,
     caller: LiveCaller,
-    PathAttachment { message: id, index }: PathAttachment,
+    AttachmentPath { message: id, index }: AttachmentPath,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, RAW_START).await?;
-    Ok(message_view::attachment(&state, message, &index).await?)
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    Ok(state.messages.attachment(message, &index).await?)
 }
 
-/// Deletes the message for everybody who can read it.
-pub(super) async fn delete_email(
+/// Deletes the message for every reader.
+async fn delete_email(
     State(state): State<AppState>,
     caller: LiveCaller,
     PathId(id): PathId,
@@ -52,20 +90,21 @@ pub(super) async fn delete_email(
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        // Somebody else was faster.
-        Err(Absence::of(row.id, state.clock.now()).into())
+        // Another request deleted it first.
+        Err(MissingMessage::of(row.id, state.clock.now()).into())
     }
 }
 
-/// The message of an id, if the caller may read it; else what the id's own time says, which
-/// is the same whether it is another's, deleted, expired or never was.
+/// The message with this id, if the caller may read it, with up to `raw_len` bytes of its raw data. The
+/// error depends on the id's own time only: it is the same for a message of another owner, a deleted one,
+/// an expired one and an unknown id.
 async fn find(
     state: &AppState,
     caller: &LiveCaller,
     id: Uuid,
     raw_len: i32,
-) -> Result<StoredMessage, V1Error> {
+) -> Result<StoredMessage, ApiError> {
     let now = state.clock.now();
     let found = state.store.find_readable_message(caller.tenant, id, &state.reserved, now, raw_len).await?;
-    found.ok_or_else(|| Absence::of(id, now).into())
+    found.ok_or_else(|| MissingMessage::of(id, now).into())
 }

@@ -1,34 +1,58 @@
-//! `/v1/me` and `/v1/domain/{domain}`: long-polls across what a tenant owns.
+//! `/v1/me` and `/v1/domain/{domain}`: wait for mail to what a tenant owns.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
+use serde_json::json;
 use tempmail_model::address::normalize_domain;
 
-use super::wait::wait;
+use super::wait::{NewEmails, wait};
 use crate::auth::LiveCaller;
-use crate::error::V1Error;
-use crate::listener::Scope;
+use crate::http::error::{ApiError, V1Error, code};
+use crate::openapi::{Credential, Operation, Routes};
+use crate::realtime::long_poll;
+use crate::realtime::subscription::Scope;
 use crate::state::AppState;
 
-/// Waits up to 25 s for mail to any address that the tenant owns.
-pub(super) async fn wait_on_owned(
+/// The routes of `/v1/me` and `/v1/domain`.
+pub(super) fn routes() -> Routes<AppState> {
+    let wait_for = |id, summary| long_poll::described(Operation::new(id, Credential::Live, summary));
+    Routes::new()
+        .get(
+            "/v1/me",
+            wait_for("waitOnOwned", "Wait for mail to everything the tenant owns")
+                .description("The tenant's mailboxes, and every address under its verified custom domains.")
+                .json::<NewEmails>(200, "There is mail, newest first."),
+            wait_on_owned,
+        )
+        .get(
+            "/v1/domain/{domain}",
+            wait_for("waitOnDomain", "Wait for mail to every address under a domain")
+                .parameter(json!({"name": "domain", "in": "path", "required": true,
+                                  "description": "A verified custom domain of the tenant.",
+                                  "schema": {"type": "string", "minLength": 1}}))
+                .json::<NewEmails>(200, "There is mail, newest first.")
+                .fails(&[code::NOT_FOUND]),
+            wait_on_domain,
+        )
+}
+
+async fn wait_on_owned(
     State(state): State<AppState>,
     caller: LiveCaller,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    wait(&state, caller, Scope::Owned, uri).await
+    Ok(wait(&state, caller, Scope::Owned, uri).await?)
 }
 
-/// Waits up to 25 s for mail to any address under a verified domain of the tenant.
-pub(super) async fn wait_on_domain(
+async fn wait_on_domain(
     State(state): State<AppState>,
     caller: LiveCaller,
     domain: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    let Path(domain) = domain.map_err(|_no_utf8| V1Error::InvalidRequest)?;
-    let domain = normalize_domain(&domain).map_err(|_malformed| V1Error::InvalidRequest)?;
-    wait(&state, caller, Scope::Domain(domain), uri).await
+    let domain = domain.ok().and_then(|Path(domain)| normalize_domain(&domain).ok());
+    let domain = domain.ok_or(ApiError::InvalidRequest("The domain is malformed.".into()))?;
+    Ok(wait(&state, caller, Scope::Domain(domain), uri).await?)
 }

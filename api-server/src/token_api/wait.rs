@@ -1,4 +1,4 @@
-//! A long-poll from its places to its answer.
+//! A long-poll from its permits to its answer.
 
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
@@ -8,84 +8,83 @@ use tempmail_bus::{Permit, PermitKey};
 use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
-use super::summary::EmailSummary;
+use super::cursor::open_cursor;
 use crate::auth::LiveCaller;
-use crate::error::V1Error;
-use crate::listener::{Listener, Scope};
-use crate::long_poll::{self, LongPollQuery, Outcome};
+use crate::http::error::ApiError;
+use crate::message::EmailSummary;
+use crate::realtime::long_poll::{self, LongPollQuery, WaitOutcome};
+use crate::realtime::subscription::{Scope, Subscription};
 use crate::state::AppState;
 
-/// Carries the position that a wait without mail has reached.
+/// The cursor that a wait without mail has reached.
 const NEXT_SINCE: HeaderName = HeaderName::from_static("x-next-since");
 
-/// New mail, and where to go on.
+/// New mail, and the cursor to continue from.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NewEmails {
     emails: Vec<EmailSummary>,
     next_since: String,
 }
 
-/// Waits up to 25 s for mail of `scope`, as the query of `uri` says.
+/// Waits up to 25 s for mail of `scope`, with the query of `uri`.
+///
+/// # Errors
+/// The query is invalid; [`ApiError::TokenBusy`], [`ApiError::AddrBusy`]; as [`long_poll::wait`].
 pub(super) async fn wait(
     state: &AppState,
     caller: LiveCaller,
     scope: Scope,
     uri: Uri,
-) -> Result<Response, V1Error> {
-    let query = LongPollQuery::of(&uri)?;
-    // It is a slice of the octets that were read: nothing is to hold them while this waits.
+) -> Result<Response, ApiError> {
+    let query = LongPollQuery::parse(&uri)?;
+    // The URI keeps the buffer that the request was read into: it is released before the wait.
     drop(uri);
-    let since = match &query.since {
-        Some(cursor) => {
-            Some(state.cursors.open(caller.tenant, cursor).map_err(|_foreign| V1Error::InvalidRequest)?)
-        }
-        None => None,
-    };
-    let places = Places::take(state, caller, &scope).await?;
-    let waited = long_poll::wait(state, Listener::new(state, caller, scope), query, since).await;
-    // Given back before the answer is written: a client that asks again at once, wherever it is
-    // sent, never meets its own place.
-    places.release().await;
-    Ok(match waited? {
-        Outcome::Mail { messages, position } => Json(NewEmails {
+    let since = query.since.as_deref().map(|cursor| open_cursor(state, caller.tenant, cursor)).transpose()?;
+    let permits = WaitPermits::acquire(state, caller, &scope).await?;
+    let outcome = long_poll::wait(state, Subscription::new(state, caller, scope), query, since).await;
+    // Released before the answer is written, so that the client's next request, to whichever process,
+    // finds them free.
+    permits.release().await;
+    Ok(match outcome? {
+        WaitOutcome::Mail { messages, position } => Json(NewEmails {
             emails: messages.iter().map(EmailSummary::from).collect(),
             next_since: state.cursors.seal(caller.tenant, position),
         })
         .into_response(),
-        Outcome::Nothing { position } => {
+        WaitOutcome::Empty { position } => {
             let cursor = HeaderValue::try_from(state.cursors.seal(caller.tenant, position))
-                .map_err(|_not_ascii| V1Error::Internal)?;
+                .map_err(|_not_ascii| ApiError::Internal)?;
             (StatusCode::NO_CONTENT, [(NEXT_SINCE, cursor)]).into_response()
         }
     })
 }
 
-/// The places that a wait takes.
-struct Places {
-    of_token: Permit,
-    of_address: Option<Permit>,
+/// The permits of a wait.
+struct WaitPermits {
+    token: Permit,
+    address: Option<Permit>,
 }
 
-impl Places {
-    async fn take(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, V1Error> {
-        let of_token = PermitKey::TokenWaits(caller.token);
-        let of_token = state.bus.acquire(of_token, LONG_POLLS_PER_TOKEN).await.ok_or(V1Error::TokenBusy)?;
-        let mut of_address = None;
-        if let Scope::Address(address) = scope {
-            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: address.inbox_key() };
-            of_address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
-            if of_address.is_none() {
-                of_token.release().await;
-                return Err(V1Error::AddrBusy);
+impl WaitPermits {
+    async fn acquire(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, ApiError> {
+        let key = PermitKey::TokenWaits(caller.token);
+        let token = state.bus.acquire(key, LONG_POLLS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
+        let mut address = None;
+        if let Scope::Address(of) = scope {
+            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: of.inbox_key() };
+            address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
+            if address.is_none() {
+                token.release().await;
+                return Err(ApiError::AddrBusy);
             }
         }
-        Ok(Self { of_token, of_address })
+        Ok(Self { token, address })
     }
 
     async fn release(self) {
-        if let Some(of_address) = self.of_address {
-            of_address.release().await;
+        if let Some(address) = self.address {
+            address.release().await;
         }
-        self.of_token.release().await;
+        self.token.release().await;
     }
 }

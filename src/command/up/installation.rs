@@ -1,4 +1,4 @@
-//! What `up` puts into the database: schema, tenant, domains, tokens.
+//! What `up` creates in the database: schema, tenant, domains, tokens.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{NewToken, Store, SystemDomainAddition, TenantDefaults};
 use uuid::Uuid;
 
-use super::data_directory::{self, DataDirectory};
-use super::setting::reachable;
-use crate::clock_sync;
+use super::settings::reachable;
+use crate::command::administration::system_domain::overlap_error;
+use crate::command::data_directory::{self, DataDirectory};
 use crate::command::migrate;
-use crate::command::system_domain::meets;
+use crate::process::clock_sync;
 
-/// The tenant of the person at the machine.
+/// The tenant that `up` creates, for the user of this machine.
 const TENANT: &str = "local";
 /// The system domain of a new installation.
 const DOMAIN: &str = "inbox.localhost";
 
 /// A database that is ready for the roles.
-pub struct Installation {
-    /// For what is done besides the roles.
+pub(super) struct Installation {
+    /// A connection that no role uses.
     pub store: Store,
-    /// At Postgres' time.
+    /// Synchronized with Postgres' time.
     pub clock: Arc<SystemClock>,
-    /// What is still missing.
+    /// What the process still waits for.
     pub readiness: Readiness,
-    /// The system domains, the one to try first.
+    /// The system domains in service; the first one is the one to try.
     pub domains: Vec<String>,
-    /// What is in `credentials.json`.
+    /// The contents of `credentials.json`.
     pub credentials: Credentials,
 }
 
 /// `credentials.json`
 #[derive(Serialize, Deserialize)]
-pub struct Credentials {
+pub(super) struct Credentials {
     base_url: String,
     smtp: String,
     pro_token: String,
@@ -48,20 +48,20 @@ pub struct Credentials {
 
 impl Credentials {
     /// The token for `/v1`.
-    pub fn live_token(&self) -> &str {
+    pub(super) fn live_token(&self) -> &str {
         &self.live_token
     }
 }
 
-/// Brings the database up and makes sure that the tenant, its tokens and the domains are there.
-pub async fn prepare(
+/// Migrates the database and creates the tenant, its tokens and the domains where they are missing.
+pub(super) async fn prepare(
     config: &Config,
     domains: &[String],
     directory: &DataDirectory,
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    migrate::log(&store.migrate().await?);
+    migrate::log_findings(&store.migrate().await?);
     store.check_schema().await?;
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
@@ -73,10 +73,10 @@ pub async fn prepare(
     Ok(Installation { store, clock, readiness, domains, credentials })
 }
 
-/// Makes the system domains serve that were asked for, and one where there would be none.
-/// Returns all that serve: first the one whose addresses nobody has to make.
-async fn ensure_domains(store: &Store, asked: &[String], now: Timestamp) -> anyhow::Result<Vec<String>> {
-    let mut missing = asked.to_vec();
+/// Adds the requested system domains, and a default one if there would be none. Returns all that are
+/// in service: first one with shared inboxes, whose addresses receive without a mailbox.
+async fn ensure_domains(store: &Store, requested: &[String], now: Timestamp) -> anyhow::Result<Vec<String>> {
+    let mut missing = requested.to_vec();
     if missing.is_empty() && store.list_system_domains().await?.is_empty() {
         missing.push(DOMAIN.to_owned());
     }
@@ -84,17 +84,18 @@ async fn ensure_domains(store: &Store, asked: &[String], now: Timestamp) -> anyh
         if let SystemDomainAddition::Overlaps(custom) =
             store.add_system_domain(&domain, None, None, now).await?
         {
-            return Err(meets(&domain, &custom));
+            return Err(overlap_error(&domain, &custom));
         }
     }
     let mut domains = store.list_system_domain_usage().await?;
-    domains.sort_by_key(|domain| (!domain.shared_inboxes, !asked.contains(&domain.name), !domain.is_default));
+    domains.sort_by_key(|domain| {
+        (!domain.shared_inboxes, !requested.contains(&domain.name), !domain.is_default)
+    });
     Ok(domains.into_iter().map(|domain| domain.name).collect())
 }
 
-/// The tokens of `credentials.json`; where they are missing, revoked or of another database
-/// they are made anew. They are stored before the file is written, so that it names no token
-/// that does not work.
+/// The tokens of `credentials.json`. Tokens that are missing, revoked or from another database are
+/// replaced. They are stored before the file is written, so that the file has working tokens only.
 async fn ensure_credentials(
     config: &Config,
     directory: &DataDirectory,
@@ -104,8 +105,8 @@ async fn ensure_credentials(
 ) -> anyhow::Result<Credentials> {
     let path = directory.path().join("credentials.json");
     let text = data_directory::read(&path)?;
-    let kept: Option<Credentials> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let (pro, live) = kept.map(|kept| (kept.pro_token, kept.live_token)).unzip();
+    let existing: Option<Credentials> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let (pro, live) = existing.map(|it| (it.pro_token, it.live_token)).unzip();
     let credentials = Credentials {
         base_url: config.http.base_url.clone(),
         smtp: reachable(config.smtp.listen).to_string(),
@@ -119,23 +120,23 @@ async fn ensure_credentials(
     Ok(credentials)
 }
 
-/// The kept token where it works, else a new one.
+/// The given token if it is valid, otherwise a new one.
 async fn ensure_token(
     store: &Store,
     tenant: Uuid,
     kind: TokenKind,
-    kept: Option<String>,
+    existing: Option<String>,
     now: Timestamp,
 ) -> anyhow::Result<String> {
-    if let Some(kept) = kept
-        && let Some(hash) = TokenHash::from_presented(kind, &kept)
+    if let Some(existing) = existing
+        && let Some(hash) = TokenHash::from_presented(kind, &existing)
         && let Some(found) = store.find_token(kind, hash).await?
         && found.revoked_at.is_none()
         && found.expires_at.is_none_or(|expiry| expiry > now)
     {
-        return Ok(kept);
+        return Ok(existing);
     }
-    let token = PlainToken::generate(kind).context("the operating system gives no randomness")?;
+    let token = PlainToken::generate(kind).context("the operating system provides no randomness")?;
     let new = NewToken { tenant, kind, name: "up", token: &token, created_by: "up", expires_at: None };
     store.insert_token(new, now).await?;
     Ok(token.expose().to_owned())

@@ -1,4 +1,4 @@
-//! `keys.json`: made at the first start, kept ever after.
+//! `keys.json`: generated at the first start and kept from then on.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::json;
 use tempmail_runtime::config::KeyRing;
 
-use super::Options;
-use super::data_directory::{self, DataDirectory};
-use super::setting::Setting;
+use super::settings::UpSettings;
+use super::up_args::UpArgs;
+use crate::command::data_directory::{self, DataDirectory};
 
-/// The file; as a configuration file it sets the same keys.
+/// The file, which also is a valid configuration file that sets these keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFile {
@@ -20,26 +20,30 @@ struct KeyFile {
     secrets: KeyRing,
 }
 
-/// Puts the keys into the configuration, unless file or environment gave them.
-pub fn load(setting: &mut Setting, options: &Options, directory: &DataDirectory) -> anyhow::Result<()> {
-    if setting.has_keys && options.keys.is_none() {
+/// Puts the keys into the configuration, unless file or environment set them.
+pub(super) fn load(
+    settings: &mut UpSettings,
+    args: &UpArgs,
+    directory: &DataDirectory,
+) -> anyhow::Result<()> {
+    if settings.has_keys && args.keys.is_none() {
         return Ok(());
     }
     let own = directory.path().join("keys.json");
-    let keys = read_or_make(options.keys.as_deref().unwrap_or(&own))?;
-    setting.config.jwt = keys.jwt;
-    setting.config.secrets = keys.secrets;
+    let keys = read_or_generate(args.keys.as_deref().unwrap_or(&own))?;
+    settings.config.jwt = keys.jwt;
+    settings.config.secrets = keys.secrets;
     Ok(())
 }
 
-fn read_or_make(path: &Path) -> anyhow::Result<KeyFile> {
+fn read_or_generate(path: &Path) -> anyhow::Result<KeyFile> {
     if data_directory::read(path)?.is_none() {
         let text = new_keys()?;
         data_directory::write_private_new(path, &text)?;
     }
-    let text = data_directory::read(path)?.with_context(|| format!("{} is gone", path.display()))?;
+    let text = data_directory::read(path)?.with_context(|| format!("{} was removed", path.display()))?;
     // The parser's message might quote a key.
-    serde_json::from_str(&text).ok().with_context(|| format!("{} is not a file of keys", path.display()))
+    serde_json::from_str(&text).ok().with_context(|| format!("{} is not a key file", path.display()))
 }
 
 fn new_keys() -> anyhow::Result<String> {
@@ -51,8 +55,8 @@ fn new_keys() -> anyhow::Result<String> {
 /// 32 octets of the operating system's randomness as hex digits.
 fn secret() -> anyhow::Result<String> {
     let mut random = [0_u8; 32];
-    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system gives no randomness")?;
-    Ok(random.iter().map(|octet| format!("{octet:02x}")).collect())
+    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system provides no randomness")?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -62,17 +66,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_made_once_and_for_this_user_alone() {
+    fn generates_keys_once_and_only_for_this_user() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("keys.json");
-        let made = read_or_make(&path).unwrap();
+        let generated = read_or_generate(&path).unwrap();
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let kept = read_or_make(&path).unwrap();
-        assert_eq!(made.jwt.keys[0].secret.expose(), kept.jwt.keys[0].secret.expose());
-        assert_ne!(made.jwt.keys[0].secret.expose(), made.secrets.keys[0].secret.expose());
+        let kept = read_or_generate(&path).unwrap();
+        assert_eq!(generated.jwt.keys[0].secret.expose(), kept.jwt.keys[0].secret.expose());
+        assert_ne!(generated.jwt.keys[0].secret.expose(), generated.secrets.keys[0].secret.expose());
         assert_eq!(directory.path().read_dir().unwrap().count(), 1);
         std::fs::write(&path, "{\"hush\": 1").unwrap();
-        let error = read_or_make(&path).err().unwrap().to_string();
-        assert!(error.ends_with("is not a file of keys"), "{error}");
+        let error = read_or_generate(&path).err().unwrap().to_string();
+        assert!(error.ends_with("is not a key file"), "{error}");
     }
 }

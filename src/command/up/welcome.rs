@@ -1,21 +1,21 @@
-//! What `up` tells the person at the terminal.
+//! What `up` prints at the terminal.
 
 use std::io::Write as _;
 
 use tempmail_runtime::config::Config;
 
-use super::data_directory::DataDirectory;
 use super::installation::Credentials;
-use super::setting::reachable;
+use super::settings::reachable;
+use crate::command::data_directory::DataDirectory;
 
-/// One line on standard error about what takes time.
-pub fn progress(line: &str) {
-    // Nothing depends on it.
+/// Prints a line about a slow step to standard error.
+pub(super) fn print_progress(line: &str) {
+    // The start does not depend on it.
     let _ = writeln!(std::io::stderr(), "tempmail: {line}");
 }
 
-/// Where things are, two lines to try, and `ready`.
-pub fn print(
+/// Prints the addresses, two commands to try, and `ready`.
+pub(super) fn print(
     config: &Config,
     domains: &[String],
     directory: &DataDirectory,

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use tempmail_tests::{App, Ended};
+use tempmail_tests::{App, CommandOutput};
 
 const COMMANDS: &[&[&str]] =
     &[&["tenant", "list"], &["token", "list", "harbour"], &["system-domain", "list"]];
@@ -17,20 +17,28 @@ async fn it_is_given_by_flag_environment_or_file() {
     let file = file.to_str().unwrap();
     for command in COMMANDS {
         let with = |more: &[&'static str]| [*command, more].concat();
-        let by_environment = Ended::run(&with(&[]), &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
-        by_environment.done();
+        let by_environment = CommandOutput::run(&with(&[]), &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
+        by_environment.success();
         for (flag, value) in [("--postgres-url", url.as_str()), ("--config", file)] {
             let mut arguments: Vec<&str> = command.to_vec();
             arguments.extend([flag, value]);
-            assert_eq!(Ended::run(&arguments, &[]).await.done(), by_environment.done(), "{flag}");
+            assert_eq!(
+                CommandOutput::run(&arguments, &[]).await.success(),
+                by_environment.success(),
+                "{flag}"
+            );
             let first: Vec<&str> = [&command[..1], &[flag, value][..], &command[1..]].concat();
-            assert_eq!(Ended::run(&first, &[]).await.done(), by_environment.done(), "{flag} first");
+            assert_eq!(
+                CommandOutput::run(&first, &[]).await.success(),
+                by_environment.success(),
+                "{flag} first"
+            );
         }
         // The flag goes over the environment.
         let elsewhere = [("TEMPMAIL_POSTGRES__URL", "postgres://127.0.0.1:1/none")];
         let mut arguments: Vec<&str> = command.to_vec();
         arguments.extend(["--postgres-url", &url]);
-        Ended::run(&arguments, &elsewhere).await.done();
+        CommandOutput::run(&arguments, &elsewhere).await.success();
     }
 }
 
@@ -38,19 +46,21 @@ async fn it_is_given_by_flag_environment_or_file() {
 async fn without_one_the_ways_to_give_it_are_told() {
     let home = tempfile::tempdir().unwrap();
     for command in COMMANDS {
-        let refused = Ended::run(command, &[("HOME", home.path().to_str().unwrap())]).await;
+        let refused = CommandOutput::run(command, &[("HOME", home.path().to_str().unwrap())]).await;
         for way in ["--data-dir", "--postgres-url", "TEMPMAIL_POSTGRES__URL"] {
-            assert!(refused.refusal().contains(way), "{}", refused.stderr);
+            assert!(refused.failure().contains(way), "{}", refused.stderr);
         }
     }
     let path = home.path().to_str().unwrap();
-    let refused = Ended::run(&["tenant", "list", "--data-dir", path], &[]).await;
-    let expected = format!("`tempmail up` does not run over {path}: no Postgres runs in {path}/postgres");
-    assert_eq!(refused.refusal(), expected);
+    let refused = CommandOutput::run(&["tenant", "list", "--data-dir", path], &[]).await;
+    let expected = format!(
+        "no `tempmail up` is running with the data directory {path}: no Postgres runs in {path}/postgres"
+    );
+    assert_eq!(refused.failure(), expected);
     let both = ["tenant", "list", "--data-dir", path, "--postgres-url", "postgres://a/b"];
-    Ended::run(&both, &[]).await.misuse();
-    let refused = Ended::run(&["tenant", "list", "--postgres-url", "nonsense"], &[]).await;
-    assert_eq!(refused.refusal(), "this is not a Postgres URL");
+    CommandOutput::run(&both, &[]).await.usage_error();
+    let refused = CommandOutput::run(&["tenant", "list", "--postgres-url", "nonsense"], &[]).await;
+    assert_eq!(refused.failure(), "the database URL is not a Postgres URL");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,8 +75,8 @@ async fn a_schema_of_another_version_is_told() {
     ] {
         sqlx::query(change).execute(&app.pool).await.unwrap();
         for command in COMMANDS {
-            let refused = Ended::run(command, &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
-            assert!(refused.refusal().contains(expected), "{}", refused.stderr);
+            let refused = CommandOutput::run(command, &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
+            assert!(refused.failure().contains(expected), "{}", refused.stderr);
         }
     }
 }
@@ -75,30 +85,37 @@ async fn a_schema_of_another_version_is_told() {
 async fn that_postgres_is_away_is_told() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://tempmail:hush@127.0.0.1:{port}/tempmail");
-    let away = Ended::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
-    assert_eq!(away.refusal(), "Postgres does not answer: is it running, and is this its URL?");
+    let away = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
+    assert_eq!(
+        away.failure(),
+        "Postgres does not answer: check that it is running and that the URL is right"
+    );
 
     let app = App::start().await;
     let url = app.database().url();
     let unknown = url.replace("@localhost/", "@localhost/no");
-    let refused = Ended::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &unknown)]).await;
-    assert!(refused.refusal().contains("does not exist"), "{}", refused.stderr);
+    let refused = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &unknown)]).await;
+    assert!(refused.failure().contains("does not exist"), "{}", refused.stderr);
     let password = url.split_once("://tempmail:").unwrap().1.split_once('@').unwrap().0.to_owned();
     let wrong = url.replace(&password, "hush");
-    let refused = Ended::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &wrong)]).await;
-    assert!(refused.refusal().contains("password authentication failed"), "{}", refused.stderr);
+    let refused = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &wrong)]).await;
+    assert!(refused.failure().contains("password authentication failed"), "{}", refused.stderr);
     assert!(!refused.stderr.contains("hush"), "{}", refused.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_help_is_tidy() {
-    let help = Ended::run(&["--help"], &[]).await;
+    let help = CommandOutput::run(&["--help"], &[]).await;
     for command in ["tenant         ", "token          ", "system-domain  "] {
-        assert!(help.done().lines().any(|line| line.starts_with(&format!("  {command}"))), "{}", help.stdout);
+        assert!(
+            help.success().lines().any(|line| line.starts_with(&format!("  {command}"))),
+            "{}",
+            help.stdout
+        );
     }
     for command in ["tenant", "token", "system-domain"] {
-        let help = Ended::run(&[command, "--help"], &[]).await;
-        for line in help.done().lines() {
+        let help = CommandOutput::run(&[command, "--help"], &[]).await;
+        for line in help.success().lines() {
             assert!(line.chars().count() <= 120, "{line}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
-use tempmail_tests::Ended;
+use tempmail_tests::CommandOutput;
 use tempmail_tests::postgres::Database;
 
 /// A function of ours, and how it is changed by hand.
@@ -18,8 +18,8 @@ const FORMER: &str = "this database was made by a tempmail before its first rele
                       create an empty database and run `tempmail migrate`";
 
 /// What `tempmail` with these arguments does over a database.
-async fn tempmail(database: &Database, arguments: &[&str]) -> Ended {
-    Ended::run(arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
+async fn tempmail(database: &Database, arguments: &[&str]) -> CommandOutput {
+    CommandOutput::run(arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
 }
 
 /// Runs `tempmail migrate`; returns its warnings.
@@ -88,7 +88,7 @@ async fn migrate_is_repeatable() {
     assert!(first.contains_key(FUNCTION), "{:?}", first.keys());
     assert_eq!(migrate(&database).await, [""; 0]);
     assert!(functions(&pool).await == first, "no function is written again");
-    tempmail(&database, &["tenant", "list"]).await.done();
+    tempmail(&database, &["tenant", "list"]).await.success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +96,7 @@ async fn several_may_migrate_at_once() {
     let database = Database::empty().await;
     let (first, second, third) = tokio::join!(migrate(&database), migrate(&database), migrate(&database));
     assert_eq!([first, second, third].concat(), [""; 0]);
-    tempmail(&database, &["tenant", "list"]).await.done();
+    tempmail(&database, &["tenant", "list"]).await.success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +199,7 @@ async fn an_older_program_touches_no_function() {
         run(&pool, CHANGE).await;
         let before = functions(&pool).await;
         let refused = tempmail(&database, &["migrate"]).await;
-        assert!(refused.refusal().contains("use a newer tempmail"), "{}", refused.stderr);
+        assert!(refused.failure().contains("use a newer tempmail"), "{}", refused.stderr);
         assert!(functions(&pool).await == before);
     }
 }
@@ -210,9 +210,9 @@ async fn refuses_a_schema_whose_functions_were_not_applied() {
     // As a `migrate` leaves it that is killed after the baseline.
     run(&database.pool(), "DELETE FROM schema_object").await;
     let refused = tempmail(&database, &["tenant", "list"]).await;
-    assert!(refused.refusal().contains("run `tempmail migrate`"), "{}", refused.stderr);
+    assert!(refused.failure().contains("run `tempmail migrate`"), "{}", refused.stderr);
     assert_eq!(migrate(&database).await, [""; 0]);
-    tempmail(&database, &["tenant", "list"]).await.done();
+    tempmail(&database, &["tenant", "list"]).await.success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -231,7 +231,7 @@ async fn refuses_a_database_of_the_former_migrations() {
     .await;
     let before = dump(&database).await;
     for command in [&["migrate"][..], &["tenant", "list"]] {
-        assert_eq!(tempmail(&database, command).await.refusal(), FORMER);
+        assert_eq!(tempmail(&database, command).await.failure(), FORMER);
     }
     let directory = tempfile::tempdir().unwrap();
     let up = tempmail(&database, &["up", "--data-dir", directory.path().to_str().unwrap()]).await;

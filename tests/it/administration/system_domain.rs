@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 
 use super::{is_answered, keys, worker_leaves};
 
@@ -49,11 +49,11 @@ async fn an_added_domain_serves_at_once() {
 async fn names_are_kept_as_a_labels() {
     let app = App::start().await;
     let added = app.tempmail("system-domain add B\u{fc}cher.Example.").await;
-    assert_eq!(added.done(), "added xn--bcher-kva.example");
+    assert_eq!(added.success(), "added xn--bcher-kva.example");
     app.deliver("a@xn--bcher-kva.example", "hello", "").await;
     for wrong in ["a_b.example", "a..example", "a-.example", "[127.0.0.1]", ""] {
         let misuse = app.tempmail(&format!("system-domain add {wrong}")).await;
-        assert!(misuse.misuse().ends_with("this is not a host name"), "{}", misuse.stderr);
+        assert!(misuse.usage_error().ends_with("this is not a host name"), "{}", misuse.stderr);
     }
 }
 
@@ -61,7 +61,7 @@ async fn names_are_kept_as_a_labels() {
 async fn what_serves_is_not_added_again() {
     let app = App::start().await;
     let refused = app.tempmail("system-domain add inbox.localhost --sort-order 9").await;
-    assert_eq!(refused.refusal(), "inbox.localhost is a system domain already");
+    assert_eq!(refused.failure(), "inbox.localhost is already a system domain");
     assert_eq!(listed(&app).await[0]["sort_order"], 0);
 }
 
@@ -71,13 +71,14 @@ async fn a_custom_domain_is_never_met() {
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let refused = async || {
         let equal = app.tempmail("system-domain add ships.example").await;
-        let expected = "ships.example can't be a system domain: it is a tenant's custom domain";
-        assert_eq!(equal.refusal(), expected);
+        let expected = "ships.example can't be a system domain: it is the custom domain of a tenant";
+        assert_eq!(equal.failure(), expected);
         for near in ["example", "mail.ships.example", "a.b.ships.example"] {
             let refused = app.tempmail(&format!("system-domain add {near}")).await;
-            let expected =
-                format!("{near} can't be a system domain beside ships.example, a tenant's custom domain");
-            assert_eq!(refused.refusal(), expected);
+            let expected = format!(
+                "{near} can't be a system domain: it overlaps ships.example, the custom domain of a tenant"
+            );
+            assert_eq!(refused.failure(), expected);
         }
     };
     refused().await;
@@ -87,7 +88,7 @@ async fn a_custom_domain_is_never_met() {
         .await
         .unwrap();
     refused().await;
-    app.tempmail("system-domain add starships.example").await.done();
+    app.tempmail("system-domain add starships.example").await.success();
     assert_eq!(listed(&app).await.len(), 2);
     // One that failed is in nobody's way.
     sqlx::query(
@@ -97,7 +98,7 @@ async fn a_custom_domain_is_never_met() {
     .execute(&app.pool)
     .await
     .unwrap();
-    app.tempmail("system-domain add ships.example").await.done();
+    app.tempmail("system-domain add ships.example").await.success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,44 +107,44 @@ async fn without_shared_inboxes_only_mailboxes_receive() {
     let added = app.tempmail("system-domain add closed.example --no-shared-inboxes --json").await.json();
     assert_eq!(added["shared_inboxes"], false);
     is_answered(&app, "none@closed.example", "550 5.1.1").await;
-    app.get("/v1/inbox/none@closed.example").await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/none@closed.example").await.assert_v1_error(404, "not_found");
     let mailbox = app.mailbox(None, "own@closed.example").await;
     app.deliver(&mailbox.address, "hello", "").await;
 
     let changed = app.tempmail("system-domain set closed.example --shared-inboxes true --json").await.json();
     assert_eq!(changed["shared_inboxes"], true);
     app.deliver("none@closed.example", "hello", "").await;
-    app.tempmail("system-domain set closed.example --shared-inboxes false").await.done();
-    app.get("/v1/inbox/none@closed.example").await.is_v1_error(404, "not_found");
+    app.tempmail("system-domain set closed.example --shared-inboxes false").await.success();
+    app.get("/v1/inbox/none@closed.example").await.assert_v1_error(404, "not_found");
     is_answered(&app, "none@closed.example", "550 5.1.1").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn set_changes_what_is_given() {
     let app = App::start().await;
-    app.tempmail("system-domain add first.example --sort-order -5").await.done();
+    app.tempmail("system-domain add first.example --sort-order -5").await.success();
     assert_eq!(public(&app).await[0].0, "first.example");
     let changed = app.tempmail("system-domain set first.example --sort-order 7").await;
-    assert_eq!(changed.done(), "changed first.example");
+    assert_eq!(changed.success(), "changed first.example");
     assert_eq!(public(&app).await[1].0, "first.example");
     assert_eq!(listed(&app).await[1]["shared_inboxes"], true);
-    assert!(app.tempmail("system-domain set first.example").await.refusal().starts_with("nothing to change"));
+    assert!(app.tempmail("system-domain set first.example").await.failure().starts_with("nothing to change"));
     let unknown = app.tempmail("system-domain set none.example --sort-order 1").await;
-    assert_eq!(unknown.refusal(), "there is no system domain none.example");
+    assert_eq!(unknown.failure(), "there is no system domain none.example");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_one_default() {
     let app = App::start().await;
-    app.tempmail("system-domain add second.example").await.done();
+    app.tempmail("system-domain add second.example").await.success();
     let made = app.tempmail("system-domain default second.example").await;
-    assert_eq!(made.done(), "default is now second.example");
+    assert_eq!(made.success(), "default is now second.example");
     let names = [("inbox.localhost".to_owned(), false), ("second.example".to_owned(), true)];
     assert_eq!(public(&app).await, names);
     let again = app.tempmail("system-domain default second.example --json").await.json();
     assert_eq!(again["default"], true);
     let unknown = app.tempmail("system-domain default none.example").await;
-    assert_eq!(unknown.refusal(), "there is no system domain none.example");
+    assert_eq!(unknown.failure(), "there is no system domain none.example");
     assert_eq!(public(&app).await, names);
 }
 
@@ -151,31 +152,31 @@ async fn there_is_one_default() {
 async fn the_only_and_the_default_one_stay() {
     let app = App::start().await;
     let refused = app.tempmail("system-domain remove inbox.localhost").await;
-    assert_eq!(refused.refusal(), "inbox.localhost is the only system domain: add another one first");
-    app.tempmail("system-domain add second.example").await.done();
+    assert_eq!(refused.failure(), "inbox.localhost is the only system domain: add another one first");
+    app.tempmail("system-domain add second.example").await.success();
     let refused = app.tempmail("system-domain remove inbox.localhost").await;
-    let expected = "inbox.localhost is the default one: make another one that first \
+    let expected = "inbox.localhost is the default system domain: make another one the default first \
                     (`tempmail system-domain default`)";
-    assert_eq!(refused.refusal(), expected);
+    assert_eq!(refused.failure(), expected);
     let refused = app.tempmail("system-domain remove none.example").await;
-    assert_eq!(refused.refusal(), "there is no system domain none.example");
+    assert_eq!(refused.failure(), "there is no system domain none.example");
     app.custom_domain(&app.tenant, "ships.example").await;
     let refused = app.tempmail("system-domain remove ships.example").await;
-    assert_eq!(refused.refusal(), "there is no system domain ships.example");
+    assert_eq!(refused.failure(), "there is no system domain ships.example");
     assert_eq!(listed(&app).await.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_mailboxes_use_stays() {
     let app = App::start().await;
-    app.tempmail("system-domain add second.example").await.done();
+    app.tempmail("system-domain add second.example").await.success();
     let mailbox = app.mailbox(None, "one@second.example").await;
     let refused = app.tempmail("system-domain remove second.example").await;
-    let expected = "second.example is used by 1 mailbox: --delete-mailboxes deletes them with their mail";
-    assert_eq!(refused.refusal(), expected);
+    let expected = "second.example has 1 mailbox: use --delete-mailboxes to delete them with their mail";
+    assert_eq!(refused.failure(), expected);
     app.mailbox(Some(&app.tenant.pro), "two@second.example").await;
     let refused = app.tempmail("system-domain remove second.example").await;
-    assert!(refused.refusal().contains("is used by 2 mailboxes"), "{}", refused.stderr);
+    assert!(refused.failure().contains("has 2 mailboxes"), "{}", refused.stderr);
     app.deliver(&mailbox.address, "it still receives", "").await;
     assert_eq!(app.messages(&mailbox).await.len(), 1);
 }
@@ -183,30 +184,30 @@ async fn one_that_mailboxes_use_stays() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_removed_domain_is_refused_everywhere() {
     let app = App::start().await;
-    app.tempmail("system-domain add second.example").await.done();
+    app.tempmail("system-domain add second.example").await.success();
     app.deliver("shared@second.example", "hello", "").await;
     let email = app.emails("shared@second.example").await[0]["id"].as_str().unwrap().to_owned();
-    let waiting = app.block(&app.tenant.live, "/v1/inbox/none@second.example").await;
+    let waiting = app.start_long_poll(&app.tenant.live, "/v1/inbox/none@second.example").await;
 
-    assert_eq!(app.tempmail("system-domain remove second.example").await.done(), "removed second.example");
-    in_time("the open wait ends", waiting).await.unwrap().is_v1_error(404, "not_found");
+    assert_eq!(app.tempmail("system-domain remove second.example").await.success(), "removed second.example");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(404, "not_found");
     for path in ["/v1/inbox/shared@second.example".to_owned(), format!("/v1/email/{email}")] {
-        app.get(&path).await.is_v1_error(404, "not_found");
+        app.get(&path).await.assert_v1_error(404, "not_found");
     }
     let refused = app.create_mailbox(None, "own@second.example", "correct horse").await;
-    refused.is_api_error(400, "invalid_address");
+    refused.assert_api_error(400, "invalid_address");
     for recipient in ["shared@second.example", "postmaster@second.example"] {
         is_answered(&app, recipient, "550 5.7.1").await;
     }
     assert_eq!(public(&app).await.len(), 1);
     let again = app.tempmail("system-domain remove second.example --json").await;
-    assert_eq!(again.refusal(), "there is no system domain second.example");
+    assert_eq!(again.failure(), "there is no system domain second.example");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn its_mailboxes_may_go_with_it() {
     let app = App::start().await;
-    app.tempmail("system-domain add second.example").await.done();
+    app.tempmail("system-domain add second.example").await.success();
     let free = app.mailbox(None, "free@second.example").await;
     let pro = app.mailbox(Some(&app.tenant.pro), "pro@second.example").await;
     app.deliver(&free.address, "hello", "").await;
@@ -215,16 +216,16 @@ async fn its_mailboxes_may_go_with_it() {
     let removed = app.tempmail("system-domain remove second.example --delete-mailboxes --json").await.json();
     assert_eq!(removed, json!({"domain": "second.example", "removed": true}));
     for mailbox in [&free, &pro] {
-        app.get_mailbox(mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+        app.get_mailbox(mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
     }
     worker_leaves(&app, "SELECT count(*) FROM message", 1).await;
 
     // It serves again, and its addresses are held.
-    app.tempmail("system-domain add second.example").await.done();
-    app.get_mailbox(&free, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.tempmail("system-domain add second.example").await.success();
+    app.get_mailbox(&free, "/api/messages").await.assert_api_error(401, "invalid_token");
     for address in ["free@second.example", "pro@second.example"] {
         let refused = app.create_mailbox(None, address, "correct horse").await;
-        refused.is_api_error(409, "address_taken");
+        refused.assert_api_error(409, "address_taken");
         is_answered(&app, address, "550 5.1.1").await;
     }
     app.mailbox(Some(&app.tenant.pro), "pro@second.example").await;
@@ -234,20 +235,21 @@ async fn its_mailboxes_may_go_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_that_is_added_again_is_as_it_was() {
     let app = App::start().await;
-    app.tempmail("system-domain add second.example --no-shared-inboxes --sort-order 5").await.done();
+    app.tempmail("system-domain add second.example --no-shared-inboxes --sort-order 5").await.success();
     let before = listed(&app).await[1].clone();
-    app.tempmail("system-domain remove second.example").await.done();
-    app.tempmail("system-domain add second.example").await.done();
+    app.tempmail("system-domain remove second.example").await.success();
+    app.tempmail("system-domain add second.example").await.success();
     assert_eq!(listed(&app).await[1], before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_is_a_table() {
     let app = App::start().await;
-    app.tempmail("system-domain add closed.example --no-shared-inboxes").await.done();
+    app.tempmail("system-domain add closed.example --no-shared-inboxes").await.success();
     app.mailbox(None, "own@inbox.localhost").await;
     let text = app.tempmail("system-domain list").await;
-    let lines: Vec<Vec<&str>> = text.done().lines().map(|line| line.split_whitespace().collect()).collect();
+    let lines: Vec<Vec<&str>> =
+        text.success().lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["DOMAIN", "DEFAULT", "ORDER", "SHARED", "INBOXES", "MAILBOXES"]);
     assert_eq!(lines[1], ["inbox.localhost", "yes", "0", "yes", "1"]);
     assert_eq!(lines[2], ["closed.example", "no", "1", "no", "0"]);

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App, Ended, Tenant};
+use tempmail_tests::{App, CommandOutput, Response, Tenant};
 
 use super::keys;
 
@@ -10,7 +10,7 @@ use super::keys;
 async fn made(app: &App, name: &str, limits: &str) -> Tenant {
     let created = app.tempmail(&format!("tenant create {name} --json{limits}")).await.json();
     let token =
-        async |kind| app.tempmail(&format!("token create {name} --kind {kind}")).await.done().to_owned();
+        async |kind| app.tempmail(&format!("token create {name} --kind {kind}")).await.success().to_owned();
     let id = created["id"].as_str().unwrap().parse().unwrap();
     Tenant { id, live: token("live").await, pro: token("pro").await }
 }
@@ -35,7 +35,7 @@ async fn a_new_tenant_has_what_pro_tenants_have() {
     assert_eq!(created, expected);
     assert_eq!(app.tempmail("tenant show acme --json").await.json(), created);
     assert_eq!(created["created_at"].as_str().unwrap().len(), "2026-11-21T10:00:00.123Z".len());
-    assert_eq!(app.tempmail("tenant create other").await.done(), "created tenant other");
+    assert_eq!(app.tempmail("tenant create other").await.success(), "created tenant other");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,7 +52,8 @@ async fn a_new_tenant_may_have_something_else() {
 
     let url = app.database().url();
     let environment = [("TEMPMAIL_POSTGRES__URL", url.as_str()), ("TEMPMAIL_RETENTION__PRO_HOURS", "24")];
-    let created = Ended::run(&["tenant", "create", "configured", "--json"], &environment).await.json();
+    let created =
+        CommandOutput::run(&["tenant", "create", "configured", "--json"], &environment).await.json();
     assert_eq!(created["retention_hours"], 24, "`retention.pro_hours` is the default");
 }
 
@@ -83,16 +84,16 @@ async fn what_it_has_is_shown() {
     }
     let text = app.tempmail("tenant show acme").await;
     for line in
-        ["name            acme", "state           active", "mail is kept    72 h", "mailboxes       1 of 100"]
+        ["name            acme", "state           active", "retention       72 h", "mailboxes       1 of 100"]
     {
-        assert!(text.done().lines().any(|there| there == line), "{line} is not in {}", text.stdout);
+        assert!(text.success().lines().any(|there| there == line), "{line} is not in {}", text.stdout);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_are_listed_by_name() {
     let app = App::start().await;
-    app.tempmail("tenant create acme").await.done();
+    app.tempmail("tenant create acme").await.success();
     let list = app.tempmail("tenant list --json").await.json();
     assert_eq!(keys(&list), ["tenants"]);
     let tenants = list["tenants"].as_array().unwrap();
@@ -102,11 +103,14 @@ async fn tenants_are_listed_by_name() {
 
     let text = app.tempmail("tenant list").await;
     let lines: Vec<Vec<&str>> = text
-        .done()
+        .success()
         .lines()
         .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
         .collect();
-    assert_eq!(lines[0], ["NAME", "STATE", "KEPT", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "OCTETS"]);
+    assert_eq!(
+        lines[0],
+        ["NAME", "STATE", "RETENTION", "MAILBOXES", "DOMAINS", "WEBHOOKS", "TOKENS", "BYTES"]
+    );
     assert_eq!(lines[2], ["harbour", "active", "72 h", "0 of 100", "0 of 10", "0 of 1", "2 of 20", "0"]);
 }
 
@@ -115,7 +119,7 @@ async fn a_name_is_taken_once() {
     let app = App::start().await;
     for name in ["harbour", "platform"] {
         let refused = app.tempmail(&format!("tenant create {name}")).await;
-        assert_eq!(refused.refusal(), format!("there is a tenant {name} already"));
+        assert_eq!(refused.failure(), format!("there is already a tenant {name}"));
     }
     assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
 }
@@ -125,12 +129,12 @@ async fn a_name_is_a_label_of_rfc_1123() {
     let app = App::start().await;
     let longest = "x".repeat(63);
     for name in ["a", "0", "a-1", &longest] {
-        app.tempmail(&format!("tenant create {name}")).await.done();
+        app.tempmail(&format!("tenant create {name}")).await.success();
     }
     let too_long = "x".repeat(64);
     for name in ["Acme", "a.b", "a_b", "a-", "@x", "\u{fc}ber", "", &too_long] {
         let misuse = app.tempmail(&format!("tenant create {name}")).await;
-        assert!(misuse.misuse().contains("1 to 63 of a-z, 0-9 and `-`"), "{}", misuse.stderr);
+        assert!(misuse.usage_error().contains("1 to 63 of a-z, 0-9 and `-`"), "{}", misuse.stderr);
     }
 }
 
@@ -141,7 +145,7 @@ async fn wrong_values_are_told() {
         for hours in ["0", "2", "-1", "73", "721", "many", "70000"] {
             let misuse = app.tempmail(&format!("{command} --retention-hours {hours}")).await;
             assert!(
-                misuse.misuse().ends_with("retention is 1, 6, 24, 72, 168 or 720 hours"),
+                misuse.usage_error().ends_with("retention is 1, 6, 24, 72, 168 or 720 hours"),
                 "{}",
                 misuse.stderr
             );
@@ -149,10 +153,10 @@ async fn wrong_values_are_told() {
         for limit in ["mailboxes", "custom-domains", "webhooks", "tokens", "mailbox-bytes"] {
             for value in ["-1", "1.5", "many", "99999999999999999999"] {
                 let misuse = app.tempmail(&format!("{command} --{limit} {value}")).await;
-                assert!(misuse.misuse().contains(&format!("--{limit}")), "{}", misuse.stderr);
+                assert!(misuse.usage_error().contains(&format!("--{limit}")), "{}", misuse.stderr);
             }
         }
-        app.tempmail(&format!("{command} --mailbox-bytes 0")).await.misuse();
+        app.tempmail(&format!("{command} --mailbox-bytes 0")).await.usage_error();
     }
     assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
 }
@@ -170,7 +174,7 @@ async fn an_unknown_tenant_is_told() {
         "token revoke acme abcd",
         "token list acme",
     ] {
-        assert_eq!(app.tempmail(command).await.refusal(), "there is no tenant acme", "{command}");
+        assert_eq!(app.tempmail(command).await.failure(), "there is no tenant acme", "{command}");
     }
 }
 
@@ -191,10 +195,10 @@ async fn set_changes_what_is_given_and_nothing_else() {
         assert_eq!(changed, expected, "{option}");
     }
     assert_eq!(
-        app.tempmail("tenant set harbour --tokens 6 --webhooks 0").await.done(),
+        app.tempmail("tenant set harbour --tokens 6 --webhooks 0").await.success(),
         "changed tenant harbour"
     );
-    assert!(app.tempmail("tenant set harbour").await.refusal().starts_with("nothing to change"));
+    assert!(app.tempmail("tenant set harbour").await.failure().starts_with("nothing to change"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,15 +206,15 @@ async fn the_new_limits_hold_for_what_is_made_from_now_on() {
     let app = App::start().await;
     let acme = made(&app, "acme", "").await;
     app.mailbox(Some(&acme.pro), "first@inbox.localhost").await;
-    app.tempmail("tenant set acme --mailboxes 1 --webhooks 0 --tokens 2").await.done();
+    app.tempmail("tenant set acme --mailboxes 1 --webhooks 0 --tokens 2").await.success();
     let refused = app.create_mailbox(Some(&acme.pro), "second@inbox.localhost", "correct horse").await;
-    refused.is_api_error(403, "account_limit_reached");
-    create_webhook(&app, &acme).await.is_api_error(403, "webhook_limit_reached");
+    refused.assert_api_error(403, "account_limit_reached");
+    create_webhook(&app, &acme).await.assert_api_error(403, "webhook_limit_reached");
     let token = json!({"name": "third"});
     let refused = app.request(Method::POST, "/pro/api/tokens").bearer(&acme.pro).json(&token).send().await;
-    refused.is_api_error(403, "token_limit_reached");
+    refused.assert_api_error(403, "token_limit_reached");
 
-    app.tempmail("tenant set acme --mailboxes 2 --mailbox-bytes 4000").await.done();
+    app.tempmail("tenant set acme --mailboxes 2 --mailbox-bytes 4000").await.success();
     app.mailbox(Some(&acme.pro), "second@inbox.localhost").await;
     let body = app.request(Method::GET, "/pro/api/accounts").bearer(&acme.pro).send().await.expect(200);
     let quotas: Vec<&Value> =
@@ -224,7 +228,7 @@ async fn a_new_retention_is_for_new_mail_only() {
     let acme = made(&app, "acme", "").await;
     let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
     app.deliver(&mailbox.address, "kept for 72 h", "").await;
-    app.tempmail("tenant set acme --retention-hours 6").await.done();
+    app.tempmail("tenant set acme --retention-hours 6").await.success();
     // No pass of the worker between: the partition is made by the mail that needs it.
     app.deliver(&mailbox.address, "kept for 6 h", "").await;
     let subjects = async || -> Vec<String> {
@@ -233,8 +237,8 @@ async fn a_new_retention_is_for_new_mail_only() {
     };
     assert_eq!(subjects().await, ["kept for 6 h", "kept for 72 h"]);
     assert_eq!(app.messages(&mailbox).await.len(), 2);
-    app.tempmail("tenant set acme --retention-hours 72").await.done();
-    app.tempmail("tenant set acme --retention-hours 6").await.done();
+    app.tempmail("tenant set acme --retention-hours 72").await.success();
+    app.tempmail("tenant set acme --retention-hours 6").await.success();
     assert_eq!(subjects().await, ["kept for 6 h", "kept for 72 h"], "each is shown once");
 
     app.advance_hours(7);
@@ -243,7 +247,7 @@ async fn a_new_retention_is_for_new_mail_only() {
 }
 
 /// Tries to make a webhook.
-async fn create_webhook(app: &App, tenant: &Tenant) -> Answer {
+async fn create_webhook(app: &App, tenant: &Tenant) -> Response {
     let body = json!({"url": "https://hooks.example/", "events": ["email.received"]});
     app.request(Method::POST, "/pro/api/webhooks").bearer(&tenant.pro).json(&body).send().await
 }

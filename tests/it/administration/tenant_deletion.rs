@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, Tenant};
 
 use super::{is_answered, worker_leaves};
@@ -29,9 +29,9 @@ async fn without_yes_nothing_is_deleted() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     let refusal = app.tempmail("tenant delete acme").await;
-    let expected = "this would delete the tenant acme for good, with 1 mailbox, 1 custom domain, 0 webhooks, \
-                    2 tokens and all mail: say --yes";
-    assert_eq!(refusal.refusal(), expected);
+    let expected = "this would permanently delete the tenant acme with 1 mailbox, 1 custom domain, 0 webhooks, \
+                    2 tokens and all mail: confirm with --yes";
+    assert_eq!(refusal.failure(), expected);
     assert_eq!(app.emails_as(&acme.live, BOX).await.len(), 1);
 }
 
@@ -41,8 +41,8 @@ async fn it_says_what_was_deleted() {
     let acme = app.another_tenant("acme").await;
     let deleted = app.tempmail("tenant delete acme --yes --json").await.json();
     assert_eq!(deleted, json!({"id": acme.id.to_string(), "name": "acme", "deleted": true}));
-    assert_eq!(app.tempmail("tenant delete acme --yes").await.refusal(), "there is no tenant acme");
-    assert_eq!(app.tempmail("tenant delete harbour --yes").await.done(), "deleted tenant harbour");
+    assert_eq!(app.tempmail("tenant delete acme --yes").await.failure(), "there is no tenant acme");
+    assert_eq!(app.tempmail("tenant delete harbour --yes").await.success(), "deleted tenant harbour");
     let left = app.tempmail("tenant list --json").await.json();
     assert_eq!(left["tenants"].as_array().unwrap().len(), 1, "{left}");
 }
@@ -51,7 +51,7 @@ async fn it_says_what_was_deleted() {
 async fn platform_is_never_deleted() {
     let app = App::start().await;
     let refusal = app.tempmail("tenant delete platform --yes").await;
-    assert!(refusal.refusal().starts_with("the tenant platform can't be deleted"), "{}", refusal.stderr);
+    assert!(refusal.failure().starts_with("the tenant platform can't be deleted"), "{}", refusal.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,26 +66,26 @@ async fn everything_of_it_is_refused_at_once() {
     let session = app.request(Method::POST, "/pro/api/session").json(&session).send().await.expect(200);
     let session = session["token"].as_str().unwrap();
     let email = app.emails_as(&acme.live, BOX).await[0]["id"].as_str().unwrap().to_owned();
-    let waiting = app.block(&acme.live, "/v1/inbox/none@inbox.localhost").await;
+    let waiting = app.start_long_poll(&acme.live, "/v1/inbox/none@inbox.localhost").await;
 
-    app.tempmail("tenant delete acme --yes").await.done();
-    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.is_v1_error(401, "invalid_token");
+    app.tempmail("tenant delete acme --yes").await.success();
+    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.assert_v1_error(401, "invalid_token");
     for credential in [&acme.pro, session] {
         let answer = app.request(Method::GET, "/pro/api/accounts").bearer(credential).send().await;
-        answer.is_api_error(401, "invalid_token");
+        answer.assert_api_error(401, "invalid_token");
     }
     let refused = app.create_mailbox(Some(&acme.pro), "more@inbox.localhost", password).await;
-    refused.is_api_error(401, "invalid_token");
+    refused.assert_api_error(401, "invalid_token");
     let answer = app.request(Method::GET, "/api/messages").bearer(jwt).send().await;
-    answer.is_api_error(401, "invalid_token");
+    answer.assert_api_error(401, "invalid_token");
     let sign_in = app.request(Method::POST, "/api/token").json(&body).send().await;
-    sign_in.is_api_error(401, "invalid_credentials");
+    sign_in.assert_api_error(401, "invalid_credentials");
     for path in
         [format!("/v1/inbox/{BOX}"), format!("/v1/inbox/{UNDER_DOMAIN}"), format!("/v1/email/{email}")]
     {
-        app.get(&path).await.is_v1_error(404, "not_found");
+        app.get(&path).await.assert_v1_error(404, "not_found");
     }
-    in_time("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(401, "invalid_token");
     is_answered(&app, BOX, "550 5.1.1").await;
     is_answered(&app, "own+tag@inbox.localhost", "550 5.1.1").await;
     is_answered(&app, UNDER_DOMAIN, "550 5.7.1").await;
@@ -95,8 +95,8 @@ async fn everything_of_it_is_refused_at_once() {
 async fn a_new_tenant_of_that_name_inherits_nothing() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
-    app.tempmail("tenant suspend acme").await.done();
-    app.tempmail("tenant delete acme --yes").await.done();
+    app.tempmail("tenant suspend acme").await.success();
+    app.tempmail("tenant delete acme --yes").await.success();
     let created = app.tempmail("tenant create acme --json").await.json();
     assert_ne!(created["id"], acme.id.to_string());
     assert_eq!((&created["suspended"], &created["stored_bytes"]), (&false.into(), &0.into()));
@@ -105,12 +105,12 @@ async fn a_new_tenant_of_that_name_inherits_nothing() {
     }
     let live = app.tempmail("token create acme --kind live").await;
     let pro = app.tempmail("token create acme --kind pro").await;
-    app.get_as(live.done(), &format!("/v1/inbox/{BOX}")).await.is_v1_error(404, "not_found");
-    app.get_as(live.done(), &format!("/v1/inbox/{UNDER_DOMAIN}")).await.is_v1_error(404, "not_found");
-    let body = app.request(Method::GET, "/pro/api/accounts").bearer(pro.done()).send().await.expect(200);
+    app.get_as(live.success(), &format!("/v1/inbox/{BOX}")).await.assert_v1_error(404, "not_found");
+    app.get_as(live.success(), &format!("/v1/inbox/{UNDER_DOMAIN}")).await.assert_v1_error(404, "not_found");
+    let body = app.request(Method::GET, "/pro/api/accounts").bearer(pro.success()).send().await.expect(200);
     assert_eq!(body["accounts"], json!([]));
-    let refused = app.create_mailbox(Some(pro.done()), BOX, "correct horse").await;
-    refused.is_api_error(409, "address_taken");
+    let refused = app.create_mailbox(Some(pro.success()), BOX, "correct horse").await;
+    refused.assert_api_error(409, "address_taken");
     assert_eq!(app.tempmail("token list acme --json").await.json()["tokens"].as_array().unwrap().len(), 2);
 }
 
@@ -121,14 +121,14 @@ async fn its_addresses_are_held_for_nobody() {
     // One that was removed before is held for its tenant, until there is none.
     let removed = app.mailbox(Some(&acme.pro), "former@inbox.localhost").await;
     assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&removed.jwt).send().await.status, 204);
-    app.tempmail("tenant delete acme --yes").await.done();
+    app.tempmail("tenant delete acme --yes").await.success();
     for _ in 0..2 {
         for address in [BOX, "former@inbox.localhost"] {
             for pro in [None, Some(app.tenant.pro.as_str())] {
                 let refused = app.create_mailbox(pro, address, "correct horse").await;
-                refused.is_api_error(409, "address_taken");
+                refused.assert_api_error(409, "address_taken");
             }
-            app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/inbox/{address}")).await.assert_v1_error(404, "not_found");
             is_answered(&app, address, "550 5.1.1").await;
         }
         // The rows outlive the tenant's.
@@ -151,7 +151,7 @@ async fn its_mail_is_physically_gone_and_then_its_row() {
     let made = app.request(Method::POST, "/pro/api/webhooks").bearer(&acme.pro).json(&body).send().await;
     assert_eq!(made.status, 201);
     app.deliver("shared@inbox.localhost", "of nobody", "").await;
-    app.tempmail("tenant delete acme --yes").await.done();
+    app.tempmail("tenant delete acme --yes").await.success();
     assert_eq!(app.count("SELECT count(*) FROM webhook").await, 0);
     assert_eq!(app.count("SELECT count(*) FROM api_token").await, 2, "those of the other tenant");
 
@@ -199,8 +199,8 @@ async fn a_creation_that_waited_for_the_tenant_finds_that_it_may_not() {
         tokio::join!(creations, release).0
     };
     let (deleted, (mailbox, token)) = tokio::join!(delete, others);
-    deleted.done();
-    mailbox.is_api_error(403, "account_disabled");
-    token.is_api_error(403, "account_disabled");
+    deleted.success();
+    mailbox.assert_api_error(403, "account_disabled");
+    token.assert_api_error(403, "account_disabled");
     assert_eq!(app.count("SELECT count(*) FROM mailbox").await, 0);
 }

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 
 use super::keys;
 
@@ -20,13 +20,13 @@ async fn a_new_token_is_all_that_is_printed() {
     let app = App::start().await;
     app.deliver("shared@inbox.localhost", "hello", "").await;
     let live = app.tempmail("token create harbour --kind live").await;
-    assert_eq!(live.done().len(), "tm_live_".len() + 64, "{}", live.stdout);
-    assert_eq!(app.get_as(live.done(), PATH).await.status, 200);
+    assert_eq!(live.success().len(), "tm_live_".len() + 64, "{}", live.stdout);
+    assert_eq!(app.get_as(live.success(), PATH).await.status, 200);
     let pro = app.tempmail("token create harbour --kind pro").await;
-    assert_eq!(pro.done().len(), "tm_pro_".len() + 64, "{}", pro.stdout);
-    let answer = app.request(Method::GET, "/pro/api/accounts").bearer(pro.done()).send().await;
+    assert_eq!(pro.success().len(), "tm_pro_".len() + 64, "{}", pro.stdout);
+    let answer = app.request(Method::GET, "/pro/api/accounts").bearer(pro.success()).send().await;
     assert_eq!(answer.status, 200);
-    app.get_as(pro.done(), PATH).await.is_v1_error(401, "invalid_token");
+    app.get_as(pro.success(), PATH).await.assert_v1_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,15 +59,17 @@ async fn a_token_expires_when_it_was_told_to() {
     app.deliver("shared@inbox.localhost", "hello", "").await;
     app.advance_hours(47);
     app.deliver("shared@inbox.localhost", "hello", "").await;
-    assert_eq!(app.get_as(token.done(), PATH).await.status, 200);
+    assert_eq!(app.get_as(token.success(), PATH).await.status, 200);
     app.advance_hours(2);
-    app.get_as(token.done(), PATH).await.is_v1_error(440, "session_expired");
+    app.get_as(token.success(), PATH).await.assert_v1_error(440, "session_expired");
     let used = async || app.tempmail("tenant show harbour --json").await.json()["tokens"]["used"].clone();
     assert_eq!(used().await, 3);
     sqlx::query("UPDATE api_token SET expires_at = created_at").execute(&app.pool).await.unwrap();
     assert_eq!(used().await, 0, "expired ones take no place");
     for days in ["0", "-1", "3651", "soon"] {
-        app.tempmail(&format!("token create harbour --kind live --expires-in-days {days}")).await.misuse();
+        app.tempmail(&format!("token create harbour --kind live --expires-in-days {days}"))
+            .await
+            .usage_error();
     }
 }
 
@@ -75,25 +77,25 @@ async fn a_token_expires_when_it_was_told_to() {
 async fn kind_and_name_are_looked_at() {
     let app = App::start().await;
     for wrong in ["", " --kind dead", " --kind live --name \u{7}"] {
-        app.tempmail(&format!("token create harbour{wrong}")).await.misuse();
+        app.tempmail(&format!("token create harbour{wrong}")).await.usage_error();
     }
     let long = "x".repeat(101);
-    app.tempmail(&format!("token create harbour --kind live --name {long}")).await.misuse();
+    app.tempmail(&format!("token create harbour --kind live --name {long}")).await.usage_error();
     assert_eq!(tokens(&app).await.len(), 2, "no token was made");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_no_more_tokens_than_it_may() {
     let app = App::start().await;
-    app.tempmail("tenant set harbour --tokens 3").await.done();
+    app.tempmail("tenant set harbour --tokens 3").await.success();
     let third = app.tempmail("token create harbour --kind live --json").await.json();
     let refused = app.tempmail("token create harbour --kind live").await;
-    let expected =
-        "the tenant harbour has the 3 tokens that it may have: revoke one, or set --tokens of the tenant";
-    assert_eq!(refused.refusal(), expected);
+    let expected = "the tenant harbour has reached its limit of 3 tokens: revoke one, or raise the limit with \
+         `tempmail tenant set --tokens`";
+    assert_eq!(refused.failure(), expected);
     let id = third["id"].as_str().unwrap();
-    app.tempmail(&format!("token revoke harbour {id}")).await.done();
-    app.tempmail("token create harbour --kind live").await.done();
+    app.tempmail(&format!("token revoke harbour {id}")).await.success();
+    app.tempmail("token create harbour --kind live").await.success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,13 +105,13 @@ async fn a_token_is_revoked_by_id_or_hint() {
         let made = app.tempmail("token create harbour --kind live --json").await.json();
         let (id, hint) = (made["id"].as_str().unwrap(), made["hint"].as_str().unwrap());
         let token = made["token"].as_str().unwrap();
-        let waiting = app.block(token, PATH).await;
+        let waiting = app.start_long_poll(token, PATH).await;
         let revoked = app.tempmail(&format!("token revoke harbour {}", made[by].as_str().unwrap())).await;
-        assert_eq!(revoked.done(), format!("revoked token {id} (cli, ends in {hint})"));
-        app.get_as(token, PATH).await.is_v1_error(401, "invalid_token");
-        in_time("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+        assert_eq!(revoked.success(), format!("revoked token {id} (cli, ends in {hint})"));
+        app.get_as(token, PATH).await.assert_v1_error(401, "invalid_token");
+        within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(401, "invalid_token");
         let again = app.tempmail(&format!("token revoke harbour {id}")).await;
-        assert_eq!(again.refusal(), format!("the tenant harbour has no token {id}"));
+        assert_eq!(again.failure(), format!("the tenant harbour has no token {id}"));
     }
     let made = app.tempmail("token create harbour --kind pro --json").await.json();
     let id = made["id"].as_str().unwrap();
@@ -126,29 +128,29 @@ async fn only_one_token_of_this_tenant_is_revoked() {
     let id = theirs["id"].as_str().unwrap();
     for unknown in [id, "0000000000", "x", "00000000-0000-7000-8000-000000000000", &other.live] {
         let refused = app.tempmail(&format!("token revoke harbour {unknown}")).await;
-        assert_eq!(refused.refusal(), format!("the tenant harbour has no token {unknown}"));
+        assert_eq!(refused.failure(), format!("the tenant harbour has no token {unknown}"));
     }
     sqlx::query("UPDATE api_token SET hint = 'abcd'").execute(&app.pool).await.unwrap();
     let refused = app.tempmail("token revoke harbour abcd").await;
-    assert_eq!(refused.refusal(), "the tenant harbour has 2 tokens ending in abcd: name one by id");
+    assert_eq!(refused.failure(), "the tenant harbour has 2 tokens ending in abcd: revoke it by its id");
     sqlx::query("UPDATE api_token SET managed_by = 'kubernetes'").execute(&app.pool).await.unwrap();
     let refused = app.tempmail(&format!("token revoke acme {id}")).await;
-    assert_eq!(refused.refusal(), format!("Kubernetes manages the token {id}: delete its ApiToken"));
+    assert_eq!(refused.failure(), format!("the token {id} is managed by Kubernetes: delete its ApiToken"));
     assert_eq!(app.count("SELECT count(*) FROM api_token WHERE revoked_at IS NOT NULL").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_tokens_are_listed_newest_first() {
     let app = App::start().await;
-    app.tempmail("tenant set harbour --tokens 100").await.done();
+    app.tempmail("tenant set harbour --tokens 100").await.success();
     for name in 0..31 {
-        app.tempmail(&format!("token create harbour --kind live --name t{name}")).await.done();
+        app.tempmail(&format!("token create harbour --kind live --name t{name}")).await.success();
     }
     let listed = tokens(&app).await;
     assert_eq!(listed.len(), 33);
     assert_eq!((&listed[0]["name"], &listed[30]["name"]), (&"t30".into(), &"t0".into()));
     let text = app.tempmail("token list harbour").await;
-    let lines: Vec<&str> = text.done().lines().collect();
+    let lines: Vec<&str> = text.success().lines().collect();
     assert_eq!(lines.len(), 34);
     let heads: Vec<&str> = lines[0].split_whitespace().collect();
     assert_eq!(heads, ["ID", "KIND", "HINT", "NAME", "CREATED", "LAST", "USED", "EXPIRES", "REVOKED"]);

@@ -3,16 +3,16 @@
 use serde_json::Value;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
-use tempmail_tests::{Answer, App, Binary, Ended, send_mail, smtp};
+use tempmail_tests::{App, Binary, CommandOutput, Response, send_mail, smtp};
 
-async fn tempmail(installation: &Installation, arguments: &str) -> Ended {
+async fn tempmail(installation: &Installation, arguments: &str) -> CommandOutput {
     let directory = installation.data_dir();
     let mut words: Vec<&str> = arguments.split(' ').collect();
     words.extend(["--data-dir", directory.to_str().unwrap()]);
-    Ended::run(&words, &[]).await
+    CommandOutput::run(&words, &[]).await
 }
 
-async fn get(installation: &Installation, live: &str, path: &str) -> Answer {
+async fn get(installation: &Installation, live: &str, path: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let url = format!("http://{}{path}", installation.http);
     Request::new(&client, reqwest::Method::GET, &url).live(live).send().await
@@ -43,19 +43,19 @@ fn stop(mut server: Binary) {
 async fn a_second_tenant_is_made_beside_a_running_up() {
     let installation = Installation::new();
     let server = installation.up(&[]);
-    tempmail(&installation, "tenant create acme").await.done();
+    tempmail(&installation, "tenant create acme").await.success();
     let made = tempmail(&installation, "token create acme --kind live").await;
     let message = smtp::message("a@client.example", "hello", "");
     let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
     assert_eq!(reply.code, 250, "{reply:?}");
-    let answer = get(&installation, made.done(), "/v1/inbox/new@inbox.localhost").await.expect(200);
+    let answer = get(&installation, made.success(), "/v1/inbox/new@inbox.localhost").await.expect(200);
     assert_eq!(answer["emails"][0]["subject"], "hello");
     let said = server.output();
-    assert!(!said.contains(made.done()), "the token is nowhere else");
+    assert!(!said.contains(made.success()), "the token is nowhere else");
 
     stop(server);
     let refused = tempmail(&installation, "tenant list").await;
-    assert!(refused.refusal().contains("does not run over"), "{}", refused.stderr);
+    assert!(refused.failure().contains("no `tempmail up` is running"), "{}", refused.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,9 +64,9 @@ async fn a_deleted_local_is_made_anew_at_the_next_start() {
     let server = installation.up(&[]);
     let before = installation.credentials();
     let local = tempmail(&installation, "tenant show local --json").await.json();
-    tempmail(&installation, "tenant delete local --yes").await.done();
+    tempmail(&installation, "tenant delete local --yes").await.success();
     let refused = get(&installation, token(&before), "/v1/inbox/a@inbox.localhost").await;
-    refused.is_v1_error(401, "invalid_token");
+    refused.assert_v1_error(401, "invalid_token");
 
     let _server = restart(&installation, server);
     let after = installation.credentials();
@@ -84,9 +84,9 @@ async fn a_removed_domain_stays_removed_unless_it_is_asked_for() {
     let installation = Installation::new();
     let server = installation.up(&[]);
     assert_eq!(domains(&installation).await, ["inbox.localhost"]);
-    tempmail(&installation, "system-domain add other.localhost").await.done();
-    tempmail(&installation, "system-domain default other.localhost").await.done();
-    tempmail(&installation, "system-domain remove inbox.localhost").await.done();
+    tempmail(&installation, "system-domain add other.localhost").await.success();
+    tempmail(&installation, "system-domain default other.localhost").await.success();
+    tempmail(&installation, "system-domain remove inbox.localhost").await.success();
     let server = restart(&installation, server);
     assert_eq!(domains(&installation).await, ["other.localhost"]);
     assert!(server.output().contains("/v1/inbox/hello@other.localhost"), "what to try is true");
@@ -108,7 +108,7 @@ async fn up_refuses_a_domain_that_a_tenant_has() {
     command.args(["--domain", "mail.ships.example", "--postgres-url", &app.database().url()]);
     let mut server = Binary::spawn(command);
     assert!(!server.wait().success());
-    let expected = "tempmail: mail.ships.example can't be a system domain beside ships.example, a tenant's custom domain";
-    assert_eq!(server.logged(), expected);
+    let expected = "tempmail: mail.ships.example can't be a system domain: it overlaps ships.example, the custom domain of a tenant";
+    assert_eq!(server.stderr(), expected);
     assert_eq!(app.count("SELECT count(*) FROM domain WHERE tenant IS NULL").await, 1);
 }

@@ -1,11 +1,11 @@
-//! The WebSocket client, before a server that is not ours.
+//! The WebSocket client, with a server of another implementation.
 
 use std::net::SocketAddr;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::json;
 use tempmail_tests::WebSocket;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::websocket::Frame;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -30,11 +30,11 @@ async fn serve<F: Future<Output = ()> + Send>(
 }
 
 async fn received(server: &mut Server) -> Option<Message> {
-    in_time("something from the client", server.next()).await.map(Result::unwrap)
+    within_deadline("something from the client", server.next()).await.map(Result::unwrap)
 }
 
 #[tokio::test]
-async fn messages_pings_and_the_close_are_seen_as_sent() {
+async fn reports_messages_pings_and_the_close_as_sent() {
     let (address, task) = serve(|mut server| async move {
         let auth = received(&mut server).await.unwrap().into_text().unwrap();
         assert_eq!(auth.as_str(), json!({"type": "auth", "token": "jwt"}).to_string());
@@ -44,48 +44,51 @@ async fn messages_pings_and_the_close_are_seen_as_sent() {
         server.send(Message::text(r#"{"error":"invalid_token"}"#)).await.unwrap();
         let frame = CloseFrame { code: CloseCode::Policy, reason: "".into() };
         server.close(Some(frame)).await.unwrap();
-        while in_time("the end", server.next()).await.is_some() {}
+        while within_deadline("the end", server.next()).await.is_some() {}
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
     client.auth("jwt").await;
     assert_eq!(client.next_frame().await, Frame::Ping);
     client.send_binary([7]).await;
-    client.is_refused("invalid_token").await;
-    in_time("the server is content", task).await.unwrap();
+    client.assert_refused("invalid_token").await;
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_mute_client_answers_no_ping_and_reads_on() {
+async fn muted_client_sends_no_pongs_and_keeps_reading() {
     let (address, task) = serve(|mut server| async move {
         server.send(Message::Ping(Bytes::new())).await.unwrap();
         server.send(Message::text("1")).await.unwrap();
-        assert!(in_time("the end", server.next()).await.is_none_or(|next| next.is_err()), "nothing was sent");
+        assert!(
+            within_deadline("the end", server.next()).await.is_none_or(|next| next.is_err()),
+            "nothing was sent"
+        );
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
     client.mute();
     assert_eq!(client.next_json().await, json!(1));
     drop(client);
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_connection_that_is_dropped_is_an_end_and_no_close() {
+async fn reports_a_dropped_connection_as_its_end() {
     let (address, task) = serve(|server| async move { drop(server) }).await;
     let mut client = WebSocket::to(address).connect().await;
     assert_eq!(client.next_frame().await, Frame::End);
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
-async fn octets_that_are_no_frames_are_sent_as_they_are() {
+async fn sends_raw_bytes_unchanged() {
     let (address, task) = serve(|mut server| async move {
-        let garbage = in_time("something from the client", server.next()).await;
+        let garbage = within_deadline("something from the client", server.next()).await;
         assert!(garbage.unwrap().is_err(), "a reserved opcode, not masked");
     })
     .await;
     let mut client = WebSocket::to(address).connect().await;
     client.send_raw(&[0x83, 0]).await;
-    in_time("the server is content", task).await.unwrap();
+    within_deadline("the server is content", task).await.unwrap();
 }

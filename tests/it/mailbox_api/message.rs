@@ -22,7 +22,7 @@ const FILE: &str = "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: application
 /// A free mailbox with [`FILE`] in it, and the path of the message.
 async fn with_a_file(app: &App) -> (Mailbox, String) {
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let reply = client.transact("a@client.example", &["name@inbox.localhost"], FILE.as_bytes()).await;
     assert_eq!(reply.code, 250);
     let path = format!("/api/messages/{}", app.messages(&mailbox).await[0]["id"].as_str().unwrap());

@@ -36,7 +36,7 @@ async fn one_mailbox(round: usize) {
         let (app, created, enough) = (&app, &created, &enough);
         async move {
             let server = app.smtp_all()[sender % 2];
-            let mut client = SmtpClient::hello(server).await;
+            let mut client = SmtpClient::connect_with_ehlo(server).await;
             let mut after = Vec::new();
             for i in 0..200 {
                 // Read before the mail transaction begins.

@@ -35,7 +35,7 @@ impl<'a> Recorder<'a> {
 
     /// Everything that was sent since the last time, in the order in which it was begun.
     pub async fn take(&mut self) -> Vec<Statement> {
-        self.database.is_idle().await;
+        self.database.wait_until_idle().await;
         let mut log = File::open(postgres::server().log()).unwrap();
         log.seek(SeekFrom::Start(self.offset)).unwrap();
         let mut text = String::new();

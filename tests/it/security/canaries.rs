@@ -32,13 +32,13 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     let jwt = created["token"].as_str().unwrap().to_owned();
     // The second is refused by a constraint, whose message would show the local part.
     let again = ask(Method::POST, "/api/accounts").json(&account).send().await;
-    again.is_api_error(409, "address_taken");
+    again.assert_api_error(409, "address_taken");
     ask(Method::POST, "/api/token").json(&account).send().await.expect(200);
-    ask(Method::POST, "/api/token").json(&wrong).send().await.is_api_error(401, "invalid_credentials");
+    ask(Method::POST, "/api/token").json(&wrong).send().await.assert_api_error(401, "invalid_credentials");
     ask(Method::POST, "/api/token").body("application/json", "{\"kanarek-body").send().await;
 
     let mut smtp = SmtpClient::connect(server).await;
-    smtp.must("EHLO kanarek-helo.example").await;
+    smtp.expect_positive("EHLO kanarek-helo.example").await;
     smtp.command("kanarek-unknown").await;
     smtp.command("MAIL FROM:<kanarek-sender@client.example> kanarek-unknown=1").await;
     let message = "From: kanarek-sender@client.example\r\nSubject: kanarek-subject\r\nMIME-Version: 1.0\r\n\
@@ -52,11 +52,11 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     let reply = smtp.transact("kanarek-sender@client.example", &recipients, message.as_bytes()).await;
     assert_eq!(reply.code, 250, "{reply:?}");
     smtp.transact("kanarek-sender@client.example", &["kanarek-unknown@elsewhere.example"], b"x").await;
-    smtp.must("RSET").await;
+    smtp.expect_positive("RSET").await;
     let bare =
         smtp.transact("kanarek-sender@client.example", &recipients, b"Subject: kanarek-subject\n\r\n").await;
     assert_eq!(bare.status(), "554 5.6.0");
-    smtp.must("MAIL FROM:<kanarek-sender@client.example>").await;
+    smtp.expect_positive("MAIL FROM:<kanarek-sender@client.example>").await;
     smtp.send("RCPT TO:<kanarek-localpart@inbox.localhost>\r\nDATA\r\nSubject: kanarek-subj").await;
     drop(smtp);
 
@@ -112,7 +112,7 @@ pub(super) async fn manage(base: &str, live: &str, pro: &str) -> Vec<String> {
     let session = ask(Method::POST, "/pro/api/session").json(&json!({ "token": pro })).send().await;
     told(&session.expect(200), "token");
     let guess = json!({ "token": "tm_pro_kanarek-unknown" });
-    ask(Method::POST, "/pro/api/session").json(&guess).send().await.is_api_error(401, "invalid_token");
+    ask(Method::POST, "/pro/api/session").json(&guess).send().await.assert_api_error(401, "invalid_token");
 
     for path in ["/pro/api/tokens", "/v1/tokens"] {
         let token =
@@ -158,7 +158,7 @@ async fn no_canary_is_in_the_log_of_the_roles() {
         .execute(&app.pool)
         .await
         .ok();
-    let mut smtp = SmtpClient::hello(app.smtp()).await;
+    let mut smtp = SmtpClient::connect_with_ehlo(app.smtp()).await;
     smtp.transact(
         "kanarek-sender@client.example",
         &["kanarek-unknown@inbox.localhost"],
@@ -187,7 +187,7 @@ async fn no_canary_is_in_any_log_or_metric_of_up() {
         search(path, &answer.text(), &secrets);
     }
     // Standard output is for the person who started it, and shows a token to try.
-    let logged = server.logged();
+    let logged = server.stderr();
     assert!(!logged.is_empty(), "up logs something");
     search("the log of up", &logged, &secrets);
     let mut logs = 0;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tempmail_tests::wait::{eventually, in_time};
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, SmtpClient, smtp};
 
 async fn in_data(app: &App, recipient: &str) -> SmtpClient {
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
-    client.must(&format!("RCPT TO:<{recipient}>")).await;
-    client.must("DATA").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
+    client.expect_positive(&format!("RCPT TO:<{recipient}>")).await;
+    client.expect_positive("DATA").await;
     client
 }
 
@@ -17,8 +17,8 @@ async fn in_data(app: &App, recipient: &str) -> SmtpClient {
 async fn a_silent_client_is_421_between_commands() {
     let app = App::builder().config(|config| config.smtp.command_seconds = 1).start().await;
     let mut fresh = SmtpClient::connect(app.smtp()).await;
-    let mut greeted = SmtpClient::hello(app.smtp()).await;
-    let mut half = SmtpClient::hello(app.smtp()).await;
+    let mut greeted = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    let mut half = SmtpClient::connect_with_ehlo(app.smtp()).await;
     half.send("MAIL FR").await;
     for client in [&mut fresh, &mut greeted, &mut half] {
         assert_eq!(client.reply().await.status(), "421 4.4.2");
@@ -29,8 +29,8 @@ async fn a_silent_client_is_421_between_commands() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_drips_in_does_not_prolong_its_time() {
     let app = App::builder().config(|config| config.smtp.command_seconds = 1).start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    let cut = in_time("a dripping command is cut", async {
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    let cut = within_deadline("a dripping command is cut", async {
         while client.try_send(b"x").await.is_ok() {
             if !smtp::stays_silent(&mut client, Duration::from_millis(100)).await {
                 return;
@@ -47,7 +47,7 @@ async fn silence_in_the_data_is_421_and_nothing_is_stored() {
     client.send("Subject: half\r\n\r\nbody\r\n").await;
     assert_eq!(client.reply().await.status(), "421 4.4.2");
     assert_eq!(client.try_reply().await, None);
-    app.is_empty("half@inbox.localhost").await;
+    app.assert_inbox_is_empty("half@inbox.localhost").await;
 }
 
 /// Takes the 30 s after which the average counts.
@@ -55,7 +55,7 @@ async fn silence_in_the_data_is_421_and_nothing_is_stored() {
 async fn data_that_trickles_in_is_421() {
     let app = App::start().await;
     let mut client = in_data(&app, "slow@inbox.localhost").await;
-    let cut = in_time("a slow sender is cut", async {
+    let cut = within_deadline("a slow sender is cut", async {
         loop {
             client.send("x\r\n").await;
             if !smtp::stays_silent(&mut client, Duration::from_millis(200)).await {
@@ -64,7 +64,7 @@ async fn data_that_trickles_in_is_421() {
         }
     });
     cut.await;
-    app.is_empty("slow@inbox.localhost").await;
+    app.assert_inbox_is_empty("slow@inbox.localhost").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,12 +78,12 @@ async fn connections_of_one_peer_are_bounded() {
         .await;
     let first = SmtpClient::connect(app.smtp()).await;
     let _second = SmtpClient::connect(app.smtp()).await;
-    let mut third = SmtpClient::dial(app.smtp()).await.unwrap();
+    let mut third = SmtpClient::connect_without_greeting(app.smtp()).await.unwrap();
     assert_eq!(third.reply().await.code, 421);
     assert_eq!(third.try_reply().await, None);
     drop(first);
     eventually("a place is free again", || async {
-        let mut again = SmtpClient::dial(app.smtp()).await.ok()?;
+        let mut again = SmtpClient::connect_without_greeting(app.smtp()).await.ok()?;
         (again.try_reply().await?.code == 220).then_some(())
     })
     .await;
@@ -96,14 +96,14 @@ async fn connections_in_all_are_bounded() {
     for _ in 0..3 {
         held.push(SmtpClient::connect(app.smtp()).await);
     }
-    let mut fourth = SmtpClient::dial(app.smtp()).await.unwrap();
+    let mut fourth = SmtpClient::connect_without_greeting(app.smtp()).await.unwrap();
     assert_eq!(fourth.reply().await.code, 421);
     for client in &mut held {
-        client.must("EHLO client.example").await;
+        client.expect_positive("EHLO client.example").await;
     }
     held.clear();
     eventually("a place is free again", || async {
-        let mut again = SmtpClient::dial(app.smtp()).await.ok()?;
+        let mut again = SmtpClient::connect_without_greeting(app.smtp()).await.ok()?;
         (again.try_reply().await?.code == 220).then_some(())
     })
     .await;
@@ -112,7 +112,7 @@ async fn connections_in_all_are_bounded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_errors_are_enough() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for _ in 0..20 {
         assert_eq!(client.command("NONSENSE").await.code, 500);
     }

@@ -3,9 +3,9 @@
 use tempmail_tests::{App, SmtpClient};
 
 async fn ready(app: &App) -> SmtpClient {
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
-    client.must("RCPT TO:<chunk@inbox.localhost>").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
+    client.expect_positive("RCPT TO:<chunk@inbox.localhost>").await;
     client
 }
 
@@ -54,7 +54,7 @@ async fn the_rules_of_data_cover_chunks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chunks_without_a_recipient_and_data_among_chunks_are_refused() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.send("BDAT 6 LAST\r\nQUIT\r\nNOOP\r\n").await;
     assert_eq!(client.reply().await.status(), "503 5.5.1");
     assert_eq!(client.reply().await.status(), "250 2.0.0", "the octets of the chunk are not commands");
@@ -63,7 +63,7 @@ async fn chunks_without_a_recipient_and_data_among_chunks_are_refused() {
     assert_eq!(client.reply().await.status(), "250 2.0.0");
     assert_eq!(client.command("DATA").await.status(), "503 5.5.1");
     assert_eq!(client.command("RCPT TO:<b@inbox.localhost>").await.status(), "503 5.5.1");
-    client.must("RSET").await;
+    client.expect_positive("RSET").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,10 +87,10 @@ async fn what_is_no_command_is_refused_and_the_session_goes_on() {
         "MAIL FROM:<a@b.example> SIZE=x",
         "MAIL FROM:<a@b.example> BODY=BINARYMIME",
     ] {
-        let mut client = SmtpClient::hello(app.smtp()).await;
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
         let reply = client.command(line).await;
         assert!((500..=555).contains(&reply.code), "{line}: {reply:?}");
-        let good = client.must("MAIL FROM:<a@client.example>").await;
+        let good = client.expect_positive("MAIL FROM:<a@client.example>").await;
         assert_eq!(good.status(), "250 2.1.0");
     }
 }
@@ -98,31 +98,31 @@ async fn what_is_no_command_is_refused_and_the_session_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_end_in_crlf_alone() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for line in ["NOOP\n", "MAIL FROM:<a@client.example>\n"] {
         client.send(line).await;
         assert_eq!(client.reply().await.status(), "500 5.5.2", "{line:?}");
     }
     client.send("NOOP\rNOOP\r\n").await;
     assert_eq!(client.reply().await.status(), "500 5.5.2");
-    client.must("NOOP").await;
+    client.expect_positive("NOOP").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_too_long_is_one_refusal_however_long() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for length in [3_000, 100_000, 5_000_000] {
         client.send(format!("NOOP {}\r\n", "x".repeat(length))).await;
         assert_eq!(client.reply().await.status(), "500 5.5.2", "{length}");
-        client.must("NOOP").await;
+        client.expect_positive("NOOP").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelined_garbage_is_answered_line_by_line_until_421() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.send(b"\x00\xff\xfe\r\nMAIL\r\n".repeat(50)).await;
     for i in 1..=20 {
         let reply = client.reply().await;
@@ -135,7 +135,7 @@ async fn pipelined_garbage_is_answered_line_by_line_until_421() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipelined_transaction_is_answered_in_order() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client
         .send(
             "MAIL FROM:<a@client.example>\r\nRCPT TO:<one@inbox.localhost>\r\nRCPT TO:<x@elsewhere.example>\r\n\
@@ -172,7 +172,7 @@ async fn a_session_cut_anywhere_before_the_end_of_data_stores_nothing() {
     }
     app.deliver("other@inbox.localhost", "after", "").await;
     assert_eq!(app.emails("other@inbox.localhost").await.len(), 1);
-    app.is_empty("half@inbox.localhost").await;
+    app.assert_inbox_is_empty("half@inbox.localhost").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +184,7 @@ async fn how_the_bytes_are_split_changes_nothing() {
     for octet in whole.bytes() {
         client.send([octet]).await;
     }
-    let replies = client.rest().await;
+    let replies = client.read_to_end().await;
     assert!(
         replies.contains("\r\n354 ") && replies.contains("\r\n250 2.0.0 ") && replies.contains("\r\n221 ")
     );
@@ -205,6 +205,6 @@ async fn replies_never_echo_what_was_sent() {
              HELP kanarek\r\nRSET\r\nQUIT\r\n",
         )
         .await;
-    let replies = client.rest().await.to_lowercase();
+    let replies = client.read_to_end().await.to_lowercase();
     assert!(replies.contains("221") && !replies.contains("kana"), "{replies}");
 }

@@ -5,10 +5,10 @@ use tempmail_tests::{App, SmtpClient, smtp};
 const EVIL: &str = "MAIL FROM:<evil@client.example>\r\nRCPT TO:<victim@inbox.localhost>\r\nDATA\r\nSubject: smuggled\r\n\r\nx\r\n";
 
 async fn in_data(app: &App) -> SmtpClient {
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
-    client.must("RCPT TO:<data@inbox.localhost>").await;
-    client.must("DATA").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
+    client.expect_positive("RCPT TO:<data@inbox.localhost>").await;
+    client.expect_positive("DATA").await;
     client
 }
 
@@ -63,13 +63,13 @@ async fn bare_line_ends_are_refused_wherever_they_are() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_oversize_message_is_refused_by_its_size_and_by_its_data() {
     let app = App::builder().config(|config| config.smtp.max_message_bytes = 100_000).start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let reply = client.command("MAIL FROM:<a@client.example> SIZE=100001").await;
     assert_eq!(reply.status(), "552 5.3.4");
     let reply = client.command("MAIL FROM:<a@client.example> SIZE=99999999999999999999").await;
     assert_eq!(reply.status(), "552 5.3.4");
-    client.must("MAIL FROM:<a@client.example> SIZE=100000").await;
-    client.must("RSET").await;
+    client.expect_positive("MAIL FROM:<a@client.example> SIZE=100000").await;
+    client.expect_positive("RSET").await;
 
     let head = "Subject: big\r\n\r\n";
     for (length, expected) in [(100_000, "250 2.0.0"), (100_001, "552 5.3.4"), (3_000_000, "552 5.3.4")] {
@@ -93,7 +93,7 @@ async fn an_oversize_message_is_refused_by_its_size_and_by_its_data() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lines_up_to_64_kib_are_taken_and_longer_ones_refused() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for (length, expected) in [(998, "250 2.0.0"), (65_000, "250 2.0.0"), (66_000, "554 5.6.0")] {
         let message = format!("Subject: long\r\n\r\n{}\r\n", "x".repeat(length));
         let reply = client.transact("a@client.example", &["data@inbox.localhost"], message.as_bytes()).await;
@@ -106,7 +106,7 @@ async fn a_header_section_has_256_kib_and_1000_fields() {
     let app = App::start().await;
     let fields = |n: usize| "X-F: y\r\n".repeat(n) + "\r\nbody\r\n";
     let octets = |n: usize| format!("X-F: y\r\n {}\r\n", "z".repeat(1000)).repeat(n / 1010) + "\r\nbody\r\n";
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     for (message, expected) in [
         (fields(1000), "250 2.0.0"),
         (fields(1001), "552 5.3.4"),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::join_all;
-use tempmail_tests::proxy::Proxy;
+use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
-async fn behind_proxy() -> (App, Proxy) {
-    let proxy = Proxy::start().await;
+async fn behind_proxy() -> (App, PostgresProxy) {
+    let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     (app, proxy)
 }
@@ -31,7 +31,7 @@ async fn without_postgres_mail_is_451_and_taken_again_after() {
     eventually("mail is taken again", || async { (send(&app, "after").await.code == 250).then_some(()) })
         .await;
     let subjects: Vec<String> = app
-        .emails_in_the_end("away@inbox.localhost")
+        .emails_once_readable("away@inbox.localhost")
         .await
         .iter()
         .map(|email| email["subject"].as_str().unwrap().to_owned())
@@ -42,10 +42,10 @@ async fn without_postgres_mail_is_451_and_taken_again_after() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_lost_before_the_end_of_data_is_451_at_its_end() {
     let (app, proxy) = behind_proxy().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
-    client.must("RCPT TO:<away@inbox.localhost>").await;
-    client.must("DATA").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
+    client.expect_positive("RCPT TO:<away@inbox.localhost>").await;
+    client.expect_positive("DATA").await;
     proxy.cut();
     client.send(smtp::dot_stuffed(&smtp::message("a@client.example", "lost?", ""))).await;
     assert_eq!(client.reply().await.status(), "451 4.3.0");
@@ -69,7 +69,7 @@ async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
         async move {
             // What was taken, by address: no more to one than a page shows.
             let mut taken: BTreeMap<String, Vec<String>> = BTreeMap::new();
-            let mut client = SmtpClient::hello(app.smtp()).await;
+            let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
             let mut i = 0;
             while !over.load(Ordering::Acquire) {
                 let (address, subject) = (format!("load{sender}.{}@inbox.localhost", i / 40), format!("{i}"));
@@ -79,9 +79,9 @@ async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
                     Some(reply) if reply.code == 250 => taken.entry(address).or_default().push(subject),
                     Some(reply) => {
                         assert_eq!(reply.status(), "451 4.3.0");
-                        client.must("RSET").await;
+                        client.expect_positive("RSET").await;
                     }
-                    None => client = SmtpClient::hello(app.smtp()).await,
+                    None => client = SmtpClient::connect_with_ehlo(app.smtp()).await,
                 }
             }
             taken
@@ -107,7 +107,7 @@ async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
     let (senders, ()) = tokio::join!(senders, cuts);
     for (address, mut taken) in senders.into_iter().flatten() {
         let mut stored: Vec<String> = app
-            .emails_in_the_end(&address)
+            .emails_once_readable(&address)
             .await
             .iter()
             .map(|email| email["subject"].as_str().unwrap().to_owned())
@@ -123,7 +123,7 @@ async fn what_got_250_is_there_though_postgres_goes_away_in_a_load() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_lives_through_an_absence_of_postgres_or_says_so() {
     let (app, proxy) = behind_proxy().await;
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/away@inbox.localhost").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/away@inbox.localhost").await;
     proxy.cut();
     assert_eq!(send(&app, "during").await.status(), "451 4.3.0");
     proxy.restore();

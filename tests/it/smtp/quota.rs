@@ -57,21 +57,21 @@ async fn a_full_mailbox_is_452_at_rcpt_by_the_declared_size() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     app.mailbox(None, "small@inbox.localhost").await;
     assert_eq!(send(&app, "small@inbox.localhost", 4_000).await.code, 250);
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example> SIZE=7000").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example> SIZE=7000").await;
     // RCPT may remember for 5 s that there was no mailbox.
     eventually("the mailbox is known at RCPT", || async {
-        let mut client = SmtpClient::hello(app.smtp()).await;
-        client.must("MAIL FROM:<a@client.example> SIZE=7000").await;
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+        client.expect_positive("MAIL FROM:<a@client.example> SIZE=7000").await;
         (client.command("RCPT TO:<small@inbox.localhost>").await.status() == FULL).then_some(())
     })
     .await;
     assert_eq!(client.command("RCPT TO:<small@inbox.localhost>").await.status(), FULL);
     assert_eq!(client.command("RCPT TO:<small+tag@inbox.localhost>").await.status(), FULL);
-    client.must("RCPT TO:<other@inbox.localhost>").await;
-    client.must("RSET").await;
-    client.must("MAIL FROM:<a@client.example> SIZE=3000").await;
-    client.must("RCPT TO:<small@inbox.localhost>").await;
+    client.expect_positive("RCPT TO:<other@inbox.localhost>").await;
+    client.expect_positive("RSET").await;
+    client.expect_positive("MAIL FROM:<a@client.example> SIZE=3000").await;
+    client.expect_positive("RCPT TO:<small@inbox.localhost>").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +81,7 @@ async fn a_mail_that_does_not_fit_is_452_at_its_end_for_all_its_recipients() {
     let roomy = app.mailbox(None, "roomy@inbox.localhost").await;
     assert_eq!(send(&app, "small@inbox.localhost", 6_000).await.code, 250);
     let message = smtp::message("a@client.example", "too much", &noise(6_000));
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["roomy@inbox.localhost", "small@inbox.localhost", "shared@inbox.localhost"];
     let reply = client.transact("a@client.example", &recipients, &message).await;
     assert_eq!(reply.status(), FULL);

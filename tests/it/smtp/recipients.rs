@@ -57,8 +57,8 @@ async fn each_recipient_is_answered_by_what_it_is() {
     ] {
         // RCPT may remember a yes for 5 s, but nothing else than what is right in the end.
         eventually(&format!("{recipient} is answered {expected}"), || async {
-            let mut client = SmtpClient::hello(app.smtp()).await;
-            client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+            let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+            client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
             let reply = client.command(&format!("RCPT TO:<{recipient}>")).await;
             assert!(reply.is_positive() || reply.status() == expected, "{recipient}: {reply:?}");
             (reply.status() == expected).then_some(())
@@ -71,18 +71,18 @@ async fn each_recipient_is_answered_by_what_it_is() {
 async fn an_address_outside_ascii_needs_smtputf8() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
     let reply = client.command("RCPT TO:<\u{e9}@ships.example>").await;
     assert_eq!(reply.status(), "553 5.6.7");
-    client.must("RCPT TO:<ascii@ships.example>").await;
+    client.expect_positive("RCPT TO:<ascii@ships.example>").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_recipient_takes_none_with_it() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
     for (recipient, code) in [
         ("one@inbox.localhost", 250),
         ("x@elsewhere.example", 550),
@@ -91,7 +91,7 @@ async fn a_refused_recipient_takes_none_with_it() {
     ] {
         assert_eq!(client.command(&format!("RCPT TO:<{recipient}>")).await.code, code);
     }
-    client.must("DATA").await;
+    client.expect_positive("DATA").await;
     client.send(smtp::dot_stuffed(&smtp::message("a@client.example", "both", ""))).await;
     assert_eq!(client.reply().await.code, 250);
     for recipient in ["one@inbox.localhost", "two@inbox.localhost"] {
@@ -102,14 +102,14 @@ async fn a_refused_recipient_takes_none_with_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_101st_recipient_is_452_and_the_hundred_get_the_mail() {
     let app = App::start().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<a@client.example>").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
     for i in 1..=100 {
-        client.must(&format!("RCPT TO:<r{i}@inbox.localhost>")).await;
+        client.expect_positive(&format!("RCPT TO:<r{i}@inbox.localhost>")).await;
     }
     let reply = client.command("RCPT TO:<r101@inbox.localhost>").await;
     assert_eq!(reply.status(), "452 4.5.3");
-    client.must("DATA").await;
+    client.expect_positive("DATA").await;
     client.send(smtp::dot_stuffed(&smtp::message("a@client.example", "hundred", ""))).await;
     assert_eq!(client.reply().await.code, 250);
     assert_eq!(app.count("SELECT count(*) FROM message").await, 100);
@@ -160,8 +160,8 @@ async fn a_domain_or_mailbox_serves_as_soon_as_it_exists() {
 /// Which domain is the default one is read every two seconds; until it was, it is deferred.
 async fn postmaster_is_known(app: &App) {
     eventually("the default domain is known", || async {
-        let mut client = SmtpClient::hello(app.smtp()).await;
-        client.must("MAIL FROM:<>").await;
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+        client.expect_positive("MAIL FROM:<>").await;
         (client.command("RCPT TO:<postmaster>").await.code == 250).then_some(())
     })
     .await;

@@ -1,10 +1,10 @@
 //! STARTTLS (RFC 3207), with a real client.
 
-use tempmail_tests::tls::Certificate;
+use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::{App, SmtpClient, smtp};
 
-async fn with_tls() -> (App, Certificate) {
-    let certificate = Certificate::generate();
+async fn with_tls() -> (App, TestCertificate) {
+    let certificate = TestCertificate::generate();
     let (cert, key) = (certificate.cert_path(), certificate.key_path());
     let app = App::builder()
         .config(|config| {
@@ -20,10 +20,10 @@ async fn with_tls() -> (App, Certificate) {
 async fn mail_is_taken_over_tls() {
     let (app, certificate) = with_tls().await;
     let mut client = SmtpClient::connect(app.smtp()).await;
-    assert!(client.must("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
+    assert!(client.expect_positive("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
     assert_eq!(client.command("STARTTLS").await.status(), "220 2.0.0");
-    let mut client = certificate.encrypt(client).await;
-    let extensions = client.must("EHLO client.example").await.lines;
+    let mut client = certificate.start_tls(client).await;
+    let extensions = client.expect_positive("EHLO client.example").await.lines;
     assert!(!extensions.contains(&"STARTTLS".to_owned()), "{extensions:?}");
     assert_eq!(client.command("STARTTLS").await.status(), "503 5.5.1");
     let message = smtp::message("a@client.example", "secret", "");
@@ -37,15 +37,15 @@ async fn mail_is_taken_over_tls() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_session_starts_anew_behind_the_handshake() {
     let (app, certificate) = with_tls().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("MAIL FROM:<plain@client.example>").await;
-    client.must("RCPT TO:<plain@inbox.localhost>").await;
-    client.must("STARTTLS").await;
-    let mut client = certificate.encrypt(client).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("MAIL FROM:<plain@client.example>").await;
+    client.expect_positive("RCPT TO:<plain@inbox.localhost>").await;
+    client.expect_positive("STARTTLS").await;
+    let mut client = certificate.start_tls(client).await;
     assert_eq!(client.command("DATA").await.status(), "503 5.5.1");
     assert_eq!(client.command("MAIL FROM:<a@client.example>").await.status(), "503 5.5.1");
-    client.must("EHLO client.example").await;
-    client.must("MAIL FROM:<a@client.example>").await;
+    client.expect_positive("EHLO client.example").await;
+    client.expect_positive("MAIL FROM:<a@client.example>").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,9 +58,9 @@ async fn whatever_follows_starttls_in_its_flight_ends_the_connection() {
         "\r\n",
         "\u{16}\u{3}\u{1}",
     ] {
-        let mut client = SmtpClient::hello(app.smtp()).await;
+        let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
         client.send(format!("STARTTLS\r\n{behind}")).await;
-        let rest = client.rest().await;
+        let rest = client.read_to_end().await;
         assert!(!rest.contains("250") && !rest.starts_with("220"), "{behind:?}: {rest}");
     }
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
@@ -69,10 +69,10 @@ async fn whatever_follows_starttls_in_its_flight_ends_the_connection() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handshake_that_is_none_ends_the_connection_alone() {
     let (app, _certificate) = with_tls().await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
-    client.must("STARTTLS").await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("STARTTLS").await;
     client.send("EHLO in the clear\r\nMAIL FROM:<a@client.example>\r\n").await;
-    let rest = client.rest().await;
+    let rest = client.read_to_end().await;
     assert!(!rest.contains("250"), "{rest}");
     app.deliver("after@inbox.localhost", "served", "").await;
 }
@@ -81,6 +81,6 @@ async fn a_handshake_that_is_none_ends_the_connection_alone() {
 async fn without_a_certificate_it_is_not_offered() {
     let app = App::start().await;
     let mut client = SmtpClient::connect(app.smtp()).await;
-    assert!(!client.must("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
+    assert!(!client.expect_positive("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
     assert_eq!(client.command("STARTTLS").await.status(), "502 5.5.1");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 use tempmail_tests::binary::Installation;
-use tempmail_tests::wait::in_time;
+use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Binary, SmtpClient, send_mail, smtp};
 
 use crate::descriptors::Many;
@@ -21,15 +21,15 @@ async fn open(server: SocketAddr, clients: usize, half_mail: bool) -> Vec<SmtpCl
     let connect = |i: usize| async move {
         let mut client = SmtpClient::connect(server).await;
         if half_mail {
-            client.must("EHLO client.example").await;
-            client.must("MAIL FROM:<a@client.example>").await;
-            client.must(&format!("RCPT TO:<half{i}@inbox.localhost>")).await;
-            client.must("DATA").await;
+            client.expect_positive("EHLO client.example").await;
+            client.expect_positive("MAIL FROM:<a@client.example>").await;
+            client.expect_positive(&format!("RCPT TO:<half{i}@inbox.localhost>")).await;
+            client.expect_positive("DATA").await;
             client.send(format!("Subject: half {i}\r\n\r\n{}", "half a line ".repeat(100))).await;
         }
         client
     };
-    in_time("all connect", stream::iter(0..clients).map(connect).buffer_unordered(64).collect()).await
+    within_deadline("all connect", stream::iter(0..clients).map(connect).buffer_unordered(64).collect()).await
 }
 
 async fn is_served(server: SocketAddr) {
@@ -52,7 +52,7 @@ async fn ten_thousand_idle_connections_cost_little_and_others_are_served() {
     assert!(each < 16 << 10, "{each} octets an idle connection");
     // None of them was dropped for it.
     for client in idle.iter_mut().step_by(500) {
-        client.must("NOOP").await;
+        client.expect_positive("NOOP").await;
     }
 }
 

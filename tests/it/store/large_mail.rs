@@ -30,7 +30,7 @@ async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let sent = large(4 << 20);
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["box@inbox.localhost", "shared@inbox.localhost"];
     assert_eq!(client.transact("a@client.example", &recipients, &sent).await.code, 250);
     let parts = app.count("SELECT count(*) FROM raw WHERE class = 72").await;
@@ -49,7 +49,7 @@ async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
 async fn is_deleted_with_all_its_parts() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "box@inbox.localhost").await;
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["box@inbox.localhost", "box+tag@inbox.localhost"];
     assert_eq!(client.transact("a@client.example", &recipients, &large(2 << 20)).await.code, 250);
     let parts = app.count(RAW_PARTS).await;

@@ -49,7 +49,7 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
     let held = app.mailbox(None, "held@inbox.localhost").await;
     let gone = app.request(reqwest::Method::DELETE, "/api/me").bearer(&held.jwt).send().await;
     assert_eq!(gone.status, 204);
-    app.tempmail("tenant suspend suspended").await.done();
+    app.tempmail("tenant suspend suspended").await.success();
 
     let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
     let mut answers = BTreeMap::new();
@@ -62,8 +62,8 @@ async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
             let stored = accept(&app, &address, &reserved).await;
             // A yes may be remembered for 5 s.
             eventually("RCPT says what final delivery does", || async {
-                let mut client = SmtpClient::hello(app.smtp()).await;
-                client.must("MAIL FROM:<a@client.example> SMTPUTF8").await;
+                let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+                client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
                 let rcpt = client.command(&format!("RCPT TO:<{address}>")).await;
                 (rcpt.is_positive() == stored).then_some(())
             })

@@ -32,7 +32,7 @@ async fn an_unknown_verdict_on_a_mail_defers_it() {
     let reply = send_mail(app.smtp(), "a@client.example", "any@inbox.localhost", &message).await;
     assert_eq!(reply.status(), "451 4.3.0");
     // Also in a batch with others, and for each of several recipients.
-    let mut client = SmtpClient::hello(app.smtp()).await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let reply =
         client.transact("a@client.example", &["a@inbox.localhost", "b@inbox.localhost"], &message).await;
     assert_eq!(reply.status(), "451 4.3.0");
@@ -70,6 +70,6 @@ async fn an_unknown_answer_is_503() {
         if let Some(body) = &body {
             request = request.json(body);
         }
-        request.send().await.is_api_error(503, "unavailable");
+        request.send().await.assert_api_error(503, "unavailable");
     }
 }

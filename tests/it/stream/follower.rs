@@ -57,7 +57,7 @@ pub async fn follow(app: &App, addresses: &[String], mails: usize) -> BTreeMap<S
 
 async fn send(app: &App, addresses: &[String], mails: usize, connection: usize) {
     let servers = app.smtp_all();
-    let mut client = SmtpClient::hello(servers[connection % servers.len()]).await;
+    let mut client = SmtpClient::connect_with_ehlo(servers[connection % servers.len()]).await;
     for number in (connection..mails).step_by(32) {
         let message = smtp::message("a@client.example", &format!("{number}"), "");
         let recipient = address_of(addresses, number);

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use nix::sys::signal::Signal;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
-use tempmail_tests::{Answer, Binary, SmtpClient, send_mail, smtp};
+use tempmail_tests::{Binary, Response, SmtpClient, send_mail, smtp};
 
-async fn get(url: String, token: &str) -> Answer {
+async fn get(url: String, token: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     Request::new(&client, reqwest::Method::GET, &url).live(token).send().await
 }
@@ -80,11 +80,11 @@ async fn a_second_up_on_the_same_directory_says_so_and_stops() {
 async fn sigterm_lets_the_mail_in_hand_end_and_takes_no_new_one() {
     let installation = Installation::new();
     let mut server = installation.up(&[]);
-    let mut in_hand = SmtpClient::hello(installation.smtp).await;
-    in_hand.must("MAIL FROM:<a@client.example>").await;
-    in_hand.must("RCPT TO:<hand@inbox.localhost>").await;
-    in_hand.must("DATA").await;
-    let mut idle = SmtpClient::hello(installation.smtp).await;
+    let mut in_hand = SmtpClient::connect_with_ehlo(installation.smtp).await;
+    in_hand.expect_positive("MAIL FROM:<a@client.example>").await;
+    in_hand.expect_positive("RCPT TO:<hand@inbox.localhost>").await;
+    in_hand.expect_positive("DATA").await;
+    let mut idle = SmtpClient::connect_with_ehlo(installation.smtp).await;
     server.signal(Signal::SIGTERM);
     assert_eq!(idle.reply().await.code, 421, "an idle session is told");
     in_hand.send(smtp::dot_stuffed(&smtp::message("a@client.example", "in hand", ""))).await;

@@ -1,14 +1,14 @@
 //! The TXT record may be an alias; the domain and its exchange may not.
 
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TXT_NAME, find, find_with_holder, found};
 
 #[tokio::test]
 async fn an_alias_is_followed_to_the_servers_of_its_target() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let own = world.domain(DOMAIN, 1).await;
     world.domain("elsewhere.test", 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
@@ -25,7 +25,7 @@ async fn an_alias_is_followed_to_the_servers_of_its_target() {
 
 #[tokio::test]
 async fn an_alias_inside_the_zone_is_followed() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_cname(TXT_NAME, "verify.acme.test").await;
     world.set_txt("verify.acme.test", &[RIGHT_TXT]).await;
@@ -34,7 +34,7 @@ async fn an_alias_inside_the_zone_is_followed() {
 
 #[tokio::test]
 async fn eight_aliases_are_followed_and_nine_are_not() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.domain("chain.test", 1).await;
     world.set_cname(TXT_NAME, "a1.chain.test").await;
@@ -51,7 +51,7 @@ async fn eight_aliases_are_followed_and_nine_are_not() {
 
 #[tokio::test]
 async fn a_loop_of_aliases_is_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
@@ -65,7 +65,7 @@ async fn a_loop_of_aliases_is_no_vote() {
 
 #[tokio::test]
 async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     servers[0].set_cname(TXT_NAME, "one.acme.test").await;
     servers[1].set_cname(TXT_NAME, "two.acme.test").await;
@@ -77,17 +77,17 @@ async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
 
 #[tokio::test]
 async fn an_alias_whose_target_nobody_answers_for_is_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let elsewhere = world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
-    elsewhere[0].fail(Fault::ServFail);
+    elsewhere[0].set_fault(Fault::ServFail);
     assert_eq!(find(&world).await.txt.finding, Unknown);
 }
 
 #[tokio::test]
 async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain("test", 1).await;
     world.domain("elsewhere.test", 1).await;
     world.set_cname(DOMAIN, "elsewhere.test").await;

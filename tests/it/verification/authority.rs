@@ -2,7 +2,7 @@
 
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::Transport;
 
@@ -10,23 +10,23 @@ use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, 
 
 #[tokio::test]
 async fn answers_without_authority_are_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].clear(TXT_NAME).await;
-    servers[0].fail(Fault::Lame);
+    servers[0].set_fault(Fault::Lame);
     assert_eq!(find(&world).await, found(Found, Found), "its NXDOMAIN does not count");
-    servers[1].fail(Fault::Lame);
+    servers[1].set_fault(Fault::Lame);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nor does its right answer");
 }
 
 #[tokio::test]
 async fn servers_that_name_others_are_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     for authoritative in [false, true] {
-        servers[0].fail(Fault::Referral { authoritative });
+        servers[0].set_fault(Fault::Referral { authoritative });
         assert_eq!(find(&world).await, found(Unknown, Unknown), "{authoritative}");
     }
 }
@@ -35,7 +35,7 @@ async fn servers_that_name_others_are_no_vote() {
 /// resolver remembers for hours that there was nothing.
 #[tokio::test]
 async fn what_the_seed_remembers_does_not_matter() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find(&world).await, found(Found, Found), "the seed says that there is no such name");
@@ -49,7 +49,7 @@ async fn what_the_seed_remembers_does_not_matter() {
 
 #[tokio::test]
 async fn no_answer_is_remembered() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     let resolver = resolver(&world);
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
@@ -61,22 +61,24 @@ async fn no_answer_is_remembered() {
     // Neither is who is responsible.
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    let before = servers[0].asked().len();
+    let before = servers[0].queries().len();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
-    assert_eq!(servers[0].asked().len(), before, "the former server is not asked");
+    assert_eq!(servers[0].queries().len(), before, "the former server is not asked");
 }
 
 #[tokio::test]
 async fn servers_are_asked_for_what_they_have_themselves_with_names_in_random_case() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     let resolver = resolver(&world);
     for _ in 0..8 {
         resolver.find(&question(), Transport::UdpFirst).await;
     }
-    let asked = servers[0].asked();
+    let asked = servers[0].queries();
     assert!(
-        asked.iter().all(|asked| !asked.recursion_desired && asked.payload == Some(1232) && !asked.over_tcp)
+        asked
+            .iter()
+            .all(|asked| !asked.recursion_desired && asked.udp_payload_size == Some(1232) && !asked.over_tcp)
     );
     let mut types: Vec<_> = asked.iter().map(|asked| asked.record_type).collect();
     types.sort();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::{Fault, NameServer};
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 use tokio::task::JoinSet;
@@ -15,20 +15,20 @@ use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
 async fn servers_at_private_addresses_are_not_asked() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.allow_private = false;
     let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Unknown, Unknown));
-    assert_eq!(servers[0].asked(), []);
-    assert_ne!(world.seed_server().asked(), [], "the seed is of the configuration");
+    assert_eq!(servers[0].queries(), []);
+    assert_ne!(world.seed_server().queries(), [], "the seed is of the configuration");
 }
 
 #[tokio::test]
 async fn thirteen_servers_of_a_domain_are_asked() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 40).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find(&world).await, found(Found, Found));
@@ -37,7 +37,7 @@ async fn thirteen_servers_of_a_domain_are_asked() {
 
 #[tokio::test]
 async fn twenty_six_addresses_are_asked_and_no_server_takes_all_of_them() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     let mut more = Vec::new();
     for _ in 0..40 {
@@ -50,41 +50,41 @@ async fn twenty_six_addresses_are_asked_and_no_server_takes_all_of_them() {
     find(&world).await;
     let asked = count_asked(&more) + count_asked(&servers);
     assert_eq!(asked, 26);
-    assert_ne!(servers[1].asked(), [], "the other host's only address is among them");
+    assert_ne!(servers[1].queries(), [], "the other host's only address is among them");
 }
 
 #[tokio::test]
 async fn an_address_of_several_hosts_has_one_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     let shared: IpAddr = servers[0].address().ip();
     world.add_host(servers[1].host(), shared).await;
     find(&world).await;
-    assert_eq!(servers[0].asked().len(), 2, "one question for each record");
+    assert_eq!(servers[0].queries().len(), 2, "one question for each record");
 }
 
 /// A silent server takes 6 s. Two domains of the chain have one, and 10 s are given to all.
 #[tokio::test]
 async fn a_domain_that_runs_out_of_time_keeps_the_votes_it_has() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let own = world.domain(DOMAIN, 3).await;
     let second = world.domain("second.test", 2).await;
     let third = world.domain("third.test", 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     own[0].set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     own[1].set_cname(TXT_NAME, "acme.second.test").await;
-    own[2].fail(Fault::Silent);
+    own[2].set_fault(Fault::Silent);
     world.set_cname("acme.second.test", "acme.third.test").await;
-    second[1].fail(Fault::Silent);
+    second[1].set_fault(Fault::Silent);
     world.set_txt("acme.third.test", &["tempmail-verify=another"]).await;
     assert_eq!(find(&world).await, found(Found, Found));
-    assert_ne!(second[0].asked(), []);
-    assert_eq!(third[0].asked(), [], "its turn would have come after 12 s");
+    assert_ne!(second[0].queries(), []);
+    assert_eq!(third[0].queries(), [], "its turn would have come after 12 s");
 }
 
 #[tokio::test]
 async fn fifty_domains_are_asked_about_at_a_time() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let mut domains = Vec::new();
     let server = world.server().await;
     for number in 0..60 {
@@ -92,7 +92,7 @@ async fn fifty_domains_are_asked_about_at_a_time() {
         world.delegate(&domain, &[&server]).await;
         domains.push(domain);
     }
-    let hold = world.seed_server().hold();
+    let hold = world.seed_server().hold_replies();
     let resolver = Arc::new(super::resolver(&world));
     let mut finds = JoinSet::new();
     for domain in domains {
@@ -104,7 +104,7 @@ async fn fifty_domains_are_asked_about_at_a_time() {
     }
     let names = async || {
         let mut names: Vec<_> =
-            world.seed_server().asked().iter().map(|asked| asked.name.to_ascii_lowercase()).collect();
+            world.seed_server().queries().iter().map(|asked| asked.name.to_ascii_lowercase()).collect();
         names.sort();
         names.dedup();
         (names.len() >= 50).then_some(names.len())
@@ -119,7 +119,7 @@ async fn fifty_domains_are_asked_about_at_a_time() {
 /// 120 questions to an address that is asked 50 a second.
 #[tokio::test]
 async fn questions_over_the_pace_wait_and_are_not_dropped() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let server = world.server().await;
     let resolver = Arc::new(super::resolver(&world));
     let mut finds = JoinSet::new();
@@ -136,5 +136,5 @@ async fn questions_over_the_pace_wait_and_are_not_dropped() {
 }
 
 fn count_asked(servers: &[NameServer]) -> usize {
-    servers.iter().filter(|server| !server.asked().is_empty()).count()
+    servers.iter().filter(|server| !server.queries().is_empty()).count()
 }

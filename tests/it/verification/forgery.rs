@@ -1,54 +1,54 @@
 //! Answers that don't answer the question are not heard, though they come first.
 
 use tempmail_model::verification::Finding::{Found, Unknown};
-use tempmail_tests::DnsWorld;
-use tempmail_tests::dns::{Forgery, NameServer};
+use tempmail_tests::TestDns;
+use tempmail_tests::dns::{NameServer, SpoofedReply};
 
 use super::{DOMAIN, MX_HOST, TOKEN, find, found};
 
-async fn publish(world: &DnsWorld, server: &NameServer) {
+async fn publish(world: &TestDns, server: &NameServer) {
     world.delegate(DOMAIN, &[server]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
 }
 
 /// TCP, which would help in each case, is not there.
-async fn assert_not_heard(forgery: Forgery) {
-    let world = DnsWorld::start().await;
-    publish(&world, &world.server_behind_without_tcp(forgery).await).await;
+async fn assert_not_heard(forgery: SpoofedReply) {
+    let world = TestDns::start().await;
+    publish(&world, &world.spoofed_server_without_tcp(forgery).await).await;
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
 async fn an_answer_with_another_id() {
-    assert_not_heard(Forgery::WrongId).await;
+    assert_not_heard(SpoofedReply::WrongId).await;
 }
 
 #[tokio::test]
 async fn an_answer_to_another_question() {
-    assert_not_heard(Forgery::WrongQuestion).await;
+    assert_not_heard(SpoofedReply::WrongQuestion).await;
 }
 
 #[tokio::test]
 async fn an_answer_from_another_address() {
-    assert_not_heard(Forgery::WrongAddress).await;
+    assert_not_heard(SpoofedReply::WrongAddress).await;
 }
 
 #[tokio::test]
 async fn something_that_is_no_message() {
-    assert_not_heard(Forgery::Garbage).await;
+    assert_not_heard(SpoofedReply::Garbage).await;
 }
 
 /// Some servers don't keep the case.
 #[tokio::test]
 async fn an_answer_that_changes_the_case_of_the_name_sends_us_to_tcp() {
-    let world = DnsWorld::start().await;
-    publish(&world, &world.server_behind(Forgery::WrongCase).await).await;
+    let world = TestDns::start().await;
+    publish(&world, &world.spoofed_server(SpoofedReply::WrongCase).await).await;
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
 async fn an_answer_that_changes_the_case_of_the_name_is_no_vote_without_tcp() {
-    let world = DnsWorld::start().await;
-    publish(&world, &world.server_behind_without_tcp(Forgery::WrongCase).await).await;
+    let world = TestDns::start().await;
+    publish(&world, &world.spoofed_server_without_tcp(SpoofedReply::WrongCase).await).await;
     assert_eq!(find(&world).await, found(Unknown, Unknown));
 }

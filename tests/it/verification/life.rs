@@ -7,11 +7,11 @@ mod pending;
 mod race;
 mod recheck;
 
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 /// Tempmail beside a DNS in which this domain has one server.
-async fn app_and_dns(domain: &str) -> (App, DnsWorld) {
-    let dns = DnsWorld::start().await;
+async fn app_and_dns(domain: &str) -> (App, TestDns) {
+    let dns = TestDns::start().await;
     dns.domain(domain, 1).await;
     let app = App::builder().dns(&dns).start().await;
     (app, dns)

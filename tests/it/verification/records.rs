@@ -1,7 +1,7 @@
 //! What must be in the records.
 
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 
 use super::{
     DOMAIN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found, question,
@@ -10,7 +10,7 @@ use super::{
 
 #[tokio::test]
 async fn both_records_right_are_right() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find(&world).await, found(Found, Found));
@@ -18,14 +18,14 @@ async fn both_records_right_are_right() {
 
 #[tokio::test]
 async fn a_domain_without_records_misses_both() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
 }
 
 #[tokio::test]
 async fn a_name_with_other_types_only_misses_the_record() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(TXT_NAME, &[(10, MX_HOST)]).await;
     world.set_txt(DOMAIN, &[RIGHT_TXT]).await;
@@ -34,7 +34,7 @@ async fn a_name_with_other_types_only_misses_the_record() {
 
 #[tokio::test]
 async fn the_text_is_exact() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for wrong in [
         "tempmail-verify=claimant2",
@@ -54,7 +54,7 @@ async fn the_text_is_exact() {
 
 #[tokio::test]
 async fn other_texts_may_stand_beside_it() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
     assert_eq!(find(&world).await.txt.finding, Found);
@@ -62,7 +62,7 @@ async fn other_texts_may_stand_beside_it() {
 
 #[tokio::test]
 async fn character_strings_of_a_record_are_joined_and_records_are_not() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     servers[0].set_txt_in_pieces(TXT_NAME, &["tempmail-", "verify=", "claim", "ant"]).await;
     assert_eq!(find(&world).await.txt.finding, Found);
@@ -72,7 +72,7 @@ async fn character_strings_of_a_record_are_joined_and_records_are_not() {
 
 #[tokio::test]
 async fn the_exchange_counts_in_any_case_and_at_any_preference() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for exchanges in [
         &[(0, "mx.inbox.example")][..],
@@ -86,7 +86,7 @@ async fn the_exchange_counts_in_any_case_and_at_any_preference() {
 
 #[tokio::test]
 async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     let mut question = question();
@@ -97,7 +97,7 @@ async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
 
 #[tokio::test]
 async fn another_exchange_is_a_mismatch() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for exchange in ["mail.elsewhere.example", "x.mx.inbox.example", "inbox.example", "mx.inbox.example.test"]
     {
@@ -108,7 +108,7 @@ async fn another_exchange_is_a_mismatch() {
 
 #[tokio::test]
 async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(0, ".")]).await;
     assert_eq!(find(&world).await.mx.finding, Mismatch);
@@ -118,7 +118,7 @@ async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
 
 #[tokio::test]
 async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_cname("mail.acme.test", MX_HOST).await;
     world.set_mx(DOMAIN, &[(10, "mail.acme.test")]).await;
@@ -127,7 +127,7 @@ async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
 
 #[tokio::test]
 async fn the_holders_record_is_looked_for_beside_the_claimants() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
     let findings = find_with_holder(&world).await;
@@ -149,7 +149,7 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
 
 #[tokio::test]
 async fn a_domain_that_is_no_name_of_dns_is_unknown() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let long = vec!["a".repeat(60); 4].join(".");
     for domain in ["a..b", &long, ""] {
         let mut question = question();

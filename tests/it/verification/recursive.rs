@@ -2,20 +2,20 @@
 
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport};
 
 use super::{DOMAIN, HOLDER_TOKEN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, found, question};
 
-async fn find(world: &DnsWorld) -> DomainFindings {
+async fn find(world: &TestDns) -> DomainFindings {
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     resolver.find(&question(), Transport::UdpFirst).await
 }
 
 #[tokio::test]
 async fn the_resolvers_word_is_taken() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -23,41 +23,44 @@ async fn the_resolvers_word_is_taken() {
     world.set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
     world.set_mx(DOMAIN, &[(10, "elsewhere.example")]).await;
     assert_eq!(find(&world).await, found(Mismatch, Mismatch));
-    assert_eq!(world.seed_server().asked(), []);
-    assert!(world.recursive_server().asked().iter().all(|asked| asked.recursion_desired));
-    assert!(servers[0].asked().iter().all(|asked| asked.payload.is_none()), "only the resolver asks it");
+    assert_eq!(world.seed_server().queries(), []);
+    assert!(world.recursive_server().queries().iter().all(|asked| asked.recursion_desired));
+    assert!(
+        servers[0].queries().iter().all(|asked| asked.udp_payload_size.is_none()),
+        "only the resolver asks it"
+    );
 }
 
 #[tokio::test]
 async fn a_failing_resolver_has_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].fail(Fault::ServFail);
+    servers[0].set_fault(Fault::ServFail);
     assert_eq!(find(&world).await, found(Unknown, Unknown));
-    servers[0].heal();
-    world.recursive_server().fail(Fault::Refused);
+    servers[0].clear_fault();
+    world.recursive_server().set_fault(Fault::Refused);
     assert_eq!(find(&world).await, found(Unknown, Unknown));
-    world.recursive_server().fail(Fault::Referral { authoritative: false });
+    world.recursive_server().set_fault(Fault::Referral { authoritative: false });
     assert_eq!(find(&world).await, found(Unknown, Unknown), "a server that is no resolver");
 }
 
 #[tokio::test]
 async fn every_resolver_that_answers_must_say_so() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let mut settings = world.settings(DnsMode::Recursive);
     settings.servers.push(world.seed());
     let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
-    world.seed_server().fail(Fault::ServFail);
+    world.seed_server().set_fault(Fault::ServFail);
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
 }
 
 #[tokio::test]
 async fn aliases_are_followed_within_the_answer() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
@@ -71,7 +74,7 @@ async fn aliases_are_followed_within_the_answer() {
 
 #[tokio::test]
 async fn the_holder_is_looked_for() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
@@ -83,9 +86,9 @@ async fn the_holder_is_looked_for() {
 
 #[tokio::test]
 async fn the_deciding_question_goes_over_tcp() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
-    world.recursive_server().fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
+    world.recursive_server().set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Found);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt.finding, Missing);
@@ -93,7 +96,7 @@ async fn the_deciding_question_goes_over_tcp() {
 
 #[tokio::test]
 async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain("test", 1).await;
     world.domain("elsewhere.test", 1).await;
     world.set_cname(DOMAIN, "elsewhere.test").await;

@@ -2,7 +2,7 @@
 
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 use tempmail_tests::wait::eventually;
 
@@ -10,7 +10,7 @@ use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, fo
 
 #[tokio::test]
 async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let others: Vec<_> = (0..30).map(|number| format!("{number:0200}")).collect();
     let mut texts: Vec<_> = others.iter().map(String::as_str).collect();
@@ -21,44 +21,44 @@ async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
 
 #[tokio::test]
 async fn a_truncated_answer_is_not_an_empty_one() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].fail(Fault::Truncated);
+    servers[0].set_fault(Fault::Truncated);
     assert_eq!(find(&world).await, found(Found, Found));
 
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    without.fail(Fault::Truncated);
+    without.set_fault(Fault::Truncated);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nobody brings the rest");
 }
 
 #[tokio::test]
 async fn the_deciding_question_goes_over_tcp() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
-    servers[0].fail(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
+    servers[0].set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
     assert_eq!(find(&world).await, found(Found, Found), "a forger of UDP is believed");
     assert_eq!(find_over_tcp(&world).await, found(Missing, Found), "but not here");
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    servers[0].fail(Fault::LiesOverUdp(Vec::new()));
+    servers[0].set_fault(Fault::SpoofedUdp(Vec::new()));
     assert_eq!(find(&world).await, found(Missing, Found));
     assert_eq!(find_over_tcp(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
 async fn an_answer_over_tcp_counts_though_one_over_udp_was_faster() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
-    let hold = servers[0].lie_while_tcp_is_held(&[RIGHT_TXT]);
+    let hold = servers[0].spoof_udp_and_hold_tcp(&[RIGHT_TXT]);
     let (findings, ()) = tokio::join!(find_over_tcp(&world), async {
-        hold.asked().await;
+        hold.query_received().await;
         eventually("the lie is told", async || {
             servers[0]
-                .asked()
+                .queries()
                 .iter()
                 .find(|asked| asked.record_type == RecordType::TXT && !asked.over_tcp)
                 .cloned()
@@ -71,17 +71,17 @@ async fn an_answer_over_tcp_counts_though_one_over_udp_was_faster() {
 
 #[tokio::test]
 async fn servers_are_found_over_tcp_too_where_the_question_decides() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    world.seed_server().fail(Fault::Truncated);
+    world.seed_server().set_fault(Fault::Truncated);
     assert_eq!(find_over_tcp(&world).await, found(Found, Found));
-    assert!(world.seed_server().asked().iter().any(|asked| asked.over_tcp));
+    assert!(world.seed_server().queries().iter().any(|asked| asked.over_tcp));
 }
 
 #[tokio::test]
 async fn a_server_that_refuses_tcp_keeps_its_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -92,10 +92,10 @@ async fn a_server_that_refuses_tcp_keeps_its_vote() {
 
 #[tokio::test]
 async fn a_server_that_is_silent_over_tcp_keeps_its_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
-    servers[1].fail(Fault::SilentOverTcp);
+    servers[1].set_fault(Fault::SilentOverTcp);
     assert_eq!(find_over_tcp(&world).await, found(Mismatch, Found));
 }

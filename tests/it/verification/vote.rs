@@ -2,14 +2,14 @@
 
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 
 use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
 
 #[tokio::test]
 async fn every_server_that_answers_must_have_the_records() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 3).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[1].clear(TXT_NAME).await;
@@ -28,11 +28,11 @@ async fn every_server_that_answers_must_have_the_records() {
 
 #[tokio::test]
 async fn servers_that_fail_have_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 3).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].fail(Fault::ServFail);
-    servers[1].fail(Fault::Refused);
+    servers[0].set_fault(Fault::ServFail);
+    servers[1].set_fault(Fault::Refused);
     assert_eq!(find(&world).await, found(Found, Found));
     servers[2].clear(TXT_NAME).await;
     assert_eq!(find(&world).await, found(Missing, Found), "the third has");
@@ -40,23 +40,23 @@ async fn servers_that_fail_have_no_vote() {
 
 #[tokio::test]
 async fn nobody_voted_is_unknown_and_not_missing() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].fail(Fault::ServFail);
-    servers[1].fail(Fault::Refused);
+    servers[0].set_fault(Fault::ServFail);
+    servers[1].set_fault(Fault::Refused);
     let findings = find_with_holder(&world).await;
     assert_eq!(findings, found(Unknown, Unknown), "neither is the holder's record absent");
 }
 
 #[tokio::test]
 async fn a_silent_server_has_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].fail(Fault::Silent);
+    servers[0].set_fault(Fault::Silent);
     assert_eq!(find(&world).await, found(Found, Found));
-    let asked = servers[0].asked();
+    let asked = servers[0].queries();
     let txt = asked.iter().filter(|asked| asked.record_type == RecordType::TXT);
     let over_tcp: Vec<_> = txt.map(|asked| asked.over_tcp).collect();
     assert_eq!(over_tcp.iter().filter(|over_tcp| !**over_tcp).count(), 2, "it was asked twice over UDP");
@@ -65,7 +65,7 @@ async fn a_silent_server_has_no_vote() {
 
 #[tokio::test]
 async fn a_host_where_nobody_listens_has_no_vote() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     for nobody in ["127.255.255.1", "::1"] {
@@ -76,13 +76,13 @@ async fn a_host_where_nobody_listens_has_no_vote() {
 
 #[tokio::test]
 async fn a_slow_server_is_waited_for() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
-    let hold = servers[1].hold();
+    let hold = servers[1].hold_replies();
     let (findings, ()) = tokio::join!(find(&world), async {
-        hold.asked().await;
+        hold.query_received().await;
         hold.release();
     });
     assert_eq!(findings, found(Mismatch, Found), "though the other had voted");

@@ -3,7 +3,7 @@
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::DnsWorld;
+use tempmail_tests::TestDns;
 use tempmail_tests::dns::Fault;
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 
@@ -11,7 +11,7 @@ use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
 async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let deep = ExpectedRecords { domain: "a.b.c.acme.test", ..question() };
     world.set_verified(deep.domain, TOKEN, MX_HOST).await;
@@ -21,19 +21,19 @@ async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
 
 #[tokio::test]
 async fn the_nearest_zone_is_asked_and_not_its_parents() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     let parents = world.domain(DOMAIN, 1).await;
     let child = ExpectedRecords { domain: "shop.acme.test", ..question() };
     world.domain(child.domain, 1).await;
     world.set_verified(child.domain, TOKEN, MX_HOST).await;
     let findings = super::resolver(&world).find(&child, Transport::UdpFirst).await;
     assert_eq!(findings, found(Found, Found));
-    assert_eq!(parents[0].asked(), []);
+    assert_eq!(parents[0].queries(), []);
 }
 
 #[tokio::test]
 async fn the_verification_name_may_be_a_zone_of_its_own() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     world.domain(TXT_NAME, 1).await;
@@ -44,37 +44,37 @@ async fn the_verification_name_may_be_a_zone_of_its_own() {
 /// Some servers can't answer for the type NS below their apex.
 #[tokio::test]
 async fn a_seed_that_fails_for_a_name_does_not_end_the_climb() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    world.seed_server().fail_for(&format!("{TXT_NAME}."), Fault::ServFail);
+    world.seed_server().set_fault_for(&format!("{TXT_NAME}."), Fault::ServFail);
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
 async fn a_domain_that_is_not_delegated_is_unknown() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     assert_eq!(find(&world).await, found(Unknown, Unknown), "the root and `test` have no servers here");
-    world.seed_server().fail(Fault::ServFail);
+    world.seed_server().set_fault(Fault::ServFail);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "the seed fails");
 }
 
 #[tokio::test]
 async fn a_domain_that_its_parent_does_not_know_is_missing() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain("test", 1).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
 }
 
 #[tokio::test]
 async fn one_seed_that_answers_is_enough() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let refusing = world.server().await;
     let silent = world.server().await;
-    refusing.fail(Fault::Refused);
-    silent.fail(Fault::Silent);
+    refusing.set_fault(Fault::Refused);
+    silent.set_fault(Fault::Silent);
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.servers = vec![refusing.address(), silent.address(), world.seed()];
     let resolver = Resolver::new(&settings).unwrap();
@@ -83,10 +83,10 @@ async fn one_seed_that_answers_is_enough() {
 
 #[tokio::test]
 async fn seeds_are_asked_to_find_out_and_not_for_the_records() {
-    let world = DnsWorld::start().await;
+    let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     find(&world).await;
-    let asked = world.seed_server().asked();
+    let asked = world.seed_server().queries();
     assert!(asked.iter().all(|asked| asked.recursion_desired));
     let types: Vec<_> = asked.iter().map(|asked| asked.record_type).collect();
     assert_eq!(types[..2], [RecordType::NS, RecordType::NS], "the TXT record's name, and its zone");

@@ -5,7 +5,7 @@ use tempmail_model::verification::{Finding, RecordFinding};
 use tempmail_store::{CustomDomain, Store};
 use tempmail_tests::app::Domain;
 use tempmail_tests::dns::{Fault, NameServer};
-use tempmail_tests::{App, DnsWorld, Tenant};
+use tempmail_tests::{App, Tenant, TestDns};
 
 use Finding::{Found, Mismatch, Missing, Unknown};
 
@@ -14,7 +14,7 @@ const TXT_NAME: &str = "_tempmail.ships.test";
 /// A pending domain with some name servers.
 struct Pending {
     app: App,
-    dns: DnsWorld,
+    dns: TestDns,
     servers: Vec<NameServer>,
     domain: Domain,
     store: Store,
@@ -22,7 +22,7 @@ struct Pending {
 
 impl Pending {
     async fn start(servers: usize) -> Self {
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let servers = dns.domain("ships.test", servers).await;
         let app = App::builder().dns(&dns).start().await;
         let domain = app.domain(&app.tenant, "ships.test").await;
@@ -40,7 +40,7 @@ impl Pending {
 
     /// What the owner's check leaves of both records.
     async fn asked(&self) -> (RecordFinding, RecordFinding) {
-        self.app.checked_domain(&self.app.tenant, &self.domain.id).await;
+        self.app.check_domain_once_allowed(&self.app.tenant, &self.domain.id).await;
         of(self.row().await)
     }
 
@@ -91,12 +91,12 @@ async fn without_an_answer_it_is_unknown_and_what_was_told_last_stays() {
     world.dns.set_mx("ships.test", &[(10, "elsewhere.test")]).await;
     assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["10 elsewhere.test"])));
     for fault in [Fault::ServFail, Fault::Lame] {
-        world.servers[0].fail(fault);
+        world.servers[0].set_fault(fault);
         assert_eq!(world.asked().await, (found(Unknown, &[]), found(Unknown, &[])));
         let row = world.row().await;
         assert_eq!((row.txt_ok, row.mx_ok), (true, false));
     }
-    world.servers[0].heal();
+    world.servers[0].clear_fault();
     assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["10 elsewhere.test"])));
 }
 
@@ -116,7 +116,7 @@ async fn an_alias_in_place_of_the_mx_record_is_shown_as_one() {
     let world = Pending::start(1).await;
     let below = world.app.domain(&world.app.tenant, "mail.ships.test").await;
     world.dns.set_cname("mail.ships.test", &below.mx_host).await;
-    world.app.checked_domain(&world.app.tenant, &below.id).await;
+    world.app.check_domain_once_allowed(&world.app.tenant, &below.id).await;
     let row = world.row_of(&world.app.tenant, &below).await;
     assert_eq!(row.mx, Some(found(Mismatch, &[&format!("CNAME {}", below.mx_host)])));
 }
@@ -140,7 +140,7 @@ async fn who_loses_a_name_is_told_what_stands_in_place_of_its_record() {
     let buyer = world.app.another_tenant("buyer").await;
     let bought = world.app.domain(&buyer, "ships.test").await;
     world.dns.publish(&[&bought]).await;
-    let checked = world.app.checked_domain(&buyer, &bought.id).await;
+    let checked = world.app.check_domain_once_allowed(&buyer, &bought.id).await;
     assert_eq!(checked["verify_status"], "verified");
     assert_eq!(of(world.row().await), (found(Mismatch, &[&bought.txt]), found(Found, &[])));
     assert_eq!(of(world.row_of(&buyer, &bought).await), (found(Found, &[]), found(Found, &[])));

@@ -3,15 +3,15 @@
 
 use tempmail_tests::app::Domain;
 use tempmail_tests::dns::{Fault, NameServer};
-use tempmail_tests::wait::in_time;
-use tempmail_tests::{App, DnsWorld, Tenant};
+use tempmail_tests::wait::within_deadline;
+use tempmail_tests::{App, Tenant, TestDns};
 
 use super::{app_and_dns, state};
 
 /// A domain that its seller has verified, and that its buyer claims.
 struct Sale {
     app: App,
-    dns: DnsWorld,
+    dns: TestDns,
     server: NameServer,
     seller: Domain,
     buyer: Tenant,
@@ -20,20 +20,20 @@ struct Sale {
 
 impl Sale {
     async fn start() -> Self {
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let server = dns.domain("ships.test", 1).await.remove(0);
         let app = App::builder().dns(&dns).start().await;
         let buyer = app.another_tenant("buyer").await;
         let seller = app.domain(&app.tenant, "ships.test").await;
         dns.publish(&[&seller]).await;
-        assert_eq!(app.checked_domain(&app.tenant, &seller.id).await["verify_status"], "verified");
+        assert_eq!(app.check_domain_once_allowed(&app.tenant, &seller.id).await["verify_status"], "verified");
         let bought = app.domain(&buyer, "ships.test").await;
         Self { app, dns, server, seller, buyer, bought }
     }
 
     /// The buyer asks; what the two are then.
     async fn asked(&self) -> [(String, String); 2] {
-        self.app.checked_domain(&self.buyer, &self.bought.id).await;
+        self.app.check_domain_once_allowed(&self.buyer, &self.bought.id).await;
         [
             self.app.domain_state(&self.app.tenant, &self.seller.id).await,
             self.app.domain_state(&self.buyer, &self.bought.id).await,
@@ -56,8 +56,8 @@ async fn the_first_to_verify_gets_it_and_the_others_fail() {
     let (ours, theirs) =
         (app.domain(&app.tenant, "ships.test").await, app.domain(&other, "ships.test").await);
     dns.publish(&[&theirs]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &ours.id).await["verify_status"], "pending");
-    assert_eq!(app.checked_domain(&other, &theirs.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &ours.id).await["verify_status"], "pending");
+    assert_eq!(app.check_domain_once_allowed(&other, &theirs.id).await["verify_status"], "verified");
     assert_eq!(app.domain_state(&app.tenant, &ours.id).await, state("failed", "claimed_by_another"));
 }
 
@@ -65,7 +65,7 @@ async fn the_first_to_verify_gets_it_and_the_others_fail() {
 async fn while_both_records_are_there_the_holder_stays() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.seller, &sale.bought]).await;
-    let checked = sale.app.checked_domain(&sale.buyer, &sale.bought.id).await;
+    let checked = sale.app.check_domain_once_allowed(&sale.buyer, &sale.bought.id).await;
     assert_eq!((&checked["txt_record"], &checked["mx_record"]), (&true.into(), &true.into()));
     assert_eq!(sale.asked().await, kept());
     sale.app.advance_hours(1);
@@ -83,7 +83,7 @@ async fn where_the_holders_record_is_gone_the_name_is_handed_over() {
     // The new holder's own mail, from here on.
     sale.app.deliver("any@ships.test", "for the buyer", "").await;
     assert_eq!(sale.app.emails_as(&sale.buyer.live, "any@ships.test").await[0]["subject"], "for the buyer");
-    sale.app.get("/v1/inbox/any@ships.test").await.is_v1_error(404, "not_found");
+    sale.app.get("/v1/inbox/any@ships.test").await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,35 +104,35 @@ async fn no_answer_is_not_absence() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.bought]).await;
     for fault in [Fault::ServFail, Fault::Refused, Fault::Lame] {
-        sale.server.fail(fault);
+        sale.server.set_fault(fault);
         assert_eq!(sale.asked().await, kept());
     }
-    sale.server.heal();
+    sale.server.clear_fault();
     assert_eq!(sale.asked().await, handed_over());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_forged_over_udp_hands_nothing_over() {
     let sale = Sale::start().await;
-    sale.server.fail(Fault::LiesOverUdp(vec![sale.bought.txt.clone()]));
+    sale.server.set_fault(Fault::SpoofedUdp(vec![sale.bought.txt.clone()]));
     assert_eq!(sale.asked().await, kept(), "over TCP the seller's record is there");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_server_that_still_has_the_holders_record_is_enough() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
     let buyer = app.another_tenant("buyer").await;
     let seller = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&seller]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &seller.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &seller.id).await["verify_status"], "verified");
     let bought = app.domain(&buyer, "ships.test").await;
     dns.publish(&[&seller, &bought]).await;
     servers[0].set_txt("_tempmail.ships.test", &[&bought.txt]).await;
-    assert_eq!(app.checked_domain(&buyer, &bought.id).await["verify_status"], "pending");
+    assert_eq!(app.check_domain_once_allowed(&buyer, &bought.id).await["verify_status"], "pending");
     servers[1].set_txt("_tempmail.ships.test", &[&bought.txt]).await;
-    assert_eq!(app.checked_domain(&buyer, &bought.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&buyer, &bought.id).await["verify_status"], "verified");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,14 +154,14 @@ async fn with_the_name_the_former_owner_loses_mailboxes_mail_and_waits() {
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
     app.deliver("box@ships.test", "in the mailbox", "").await;
     app.deliver("any@ships.test", "in the domain", "").await;
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/other@ships.test").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/other@ships.test").await;
     sale.dns.publish(&[&sale.bought]).await;
     assert_eq!(sale.asked().await, handed_over());
 
-    in_time("the wait ends", blocked).await.unwrap().is_v1_error(404, "not_found");
-    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
-    app.is_empty_for(&sale.buyer.live, "any@ships.test").await;
-    app.is_empty_for(&sale.buyer.live, "box@ships.test").await;
+    within_deadline("the wait ends", blocked).await.unwrap().assert_v1_error(404, "not_found");
+    app.get_mailbox(&mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
+    app.assert_inbox_is_empty_for(&sale.buyer.live, "any@ships.test").await;
+    app.assert_inbox_is_empty_for(&sale.buyer.live, "box@ships.test").await;
     // No address of the former owner is in the new one's way.
     app.mailbox(Some(&sale.buyer.pro), "box@ships.test").await;
     app.deliver("box@ships.test", "for the buyer", "").await;
@@ -186,8 +186,8 @@ async fn who_gets_the_name_back_finds_none_of_the_mail_of_before() {
     assert_eq!(sale.asked().await, handed_over());
     app.deliver("any@ships.test", "of the buyer", "").await;
     sale.dns.publish(&[&sale.seller]).await;
-    let checked = app.checked_domain(&app.tenant, &sale.seller.id).await;
+    let checked = app.check_domain_once_allowed(&app.tenant, &sale.seller.id).await;
     assert_eq!(checked["verify_status"], "verified");
     assert_eq!(app.domain_state(&sale.buyer, &sale.bought.id).await, state("failed", "claimed_by_another"));
-    app.is_empty("any@ships.test").await;
+    app.assert_inbox_is_empty("any@ships.test").await;
 }

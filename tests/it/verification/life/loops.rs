@@ -5,12 +5,12 @@ use serde_json::json;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Binary, DnsWorld, tls};
+use tempmail_tests::{Binary, TestDns, tls};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn up_looks_at_pending_domains_by_itself() {
     tls::install_provider();
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let installation = Installation::new();
     let mut command = installation.command();
@@ -40,6 +40,6 @@ async fn up_looks_at_pending_domains_by_itself() {
     assert!(metrics.contains("tempmail_domain_checks_total{result=\"verified\"} 1"), "{metrics}");
     assert!(metrics.contains("tempmail_domains_due"), "{metrics}");
     for canary in ["ships.test", made["verify_token"].as_str().unwrap()] {
-        assert!(!metrics.contains(canary) && !up.logged().contains(canary), "{canary}");
+        assert!(!metrics.contains(canary) && !up.stderr().contains(canary), "{canary}");
     }
 }

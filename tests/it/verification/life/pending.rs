@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::json;
 use tempmail_tests::dns::Fault;
-use tempmail_tests::{App, DnsWorld};
+use tempmail_tests::{App, TestDns};
 
 use super::{app_and_dns, state};
 
@@ -52,9 +52,9 @@ async fn it_fails_after_72_hours() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_fails_then_although_dns_never_answered() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
-    servers[0].fail(Fault::Refused);
+    servers[0].set_fault(Fault::Refused);
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.clock.advance(SignedDuration::from_hours(72));
@@ -67,7 +67,7 @@ async fn its_owner_ends_it_too_by_asking_after_the_deadline() {
     let (app, _dns) = app_and_dns("ships.test").await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.advance_hours(73);
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(
         (&checked["verify_status"], &checked["failure_reason"]),
         (&json!("failed"), &json!("verification_timed_out"))
@@ -86,14 +86,14 @@ async fn a_failed_one_is_left_alone_until_its_owner_asks() {
         app.worker_pass().await;
     }
     assert_eq!(app.domain_state(&app.tenant, &domain.id).await.0, "failed");
-    let checked = app.checked_domain(&app.tenant, &domain.id).await;
+    let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!((&checked["verify_status"], &checked["failure_reason"]), (&json!("verified"), &json!(null)));
     app.deliver("any@ships.test", "mail flows", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_network_asks_its_own_resolver() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder()
         .config(|config| {
@@ -104,5 +104,5 @@ async fn a_closed_network_asks_its_own_resolver() {
         .await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&domain]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &domain.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&app.tenant, &domain.id).await["verify_status"], "verified");
 }

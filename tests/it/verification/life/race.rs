@@ -3,13 +3,13 @@
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::Value;
-use tempmail_tests::{App, DnsWorld, Tenant};
+use tempmail_tests::{App, Tenant, TestDns};
 use tokio::join;
 
 use super::app_and_dns;
 
 /// Ids of two tenants' claims on one name, both of whose records are there.
-async fn two_claims(app: &App, dns: &DnsWorld, other: &Tenant) -> [String; 2] {
+async fn two_claims(app: &App, dns: &TestDns, other: &Tenant) -> [String; 2] {
     let (ours, theirs) = (app.domain(&app.tenant, "ships.test").await, app.domain(other, "ships.test").await);
     dns.publish(&[&ours, &theirs]).await;
     [ours.id, theirs.id]
@@ -61,39 +61,39 @@ async fn of_two_loops_and_two_owners_at_once_one_verifies() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_domain_is_in_the_hands_of_one_loop() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let server = dns.domain("ships.test", 1).await.remove(0);
     let app = App::builder().dns(&dns).start().await;
     app.domain(&app.tenant, "ships.test").await;
     app.clock.advance(SignedDuration::from_mins(5));
     app.worker_pass().await;
-    let of_one = server.asked().len();
+    let of_one = server.queries().len();
     assert!(of_one > 0);
     app.clock.advance(SignedDuration::from_mins(5));
-    let hold = server.hold();
+    let hold = server.hold_replies();
     let (_, ()) = join!(app.worker_pass(), async {
-        hold.asked().await;
+        hold.query_received().await;
         // The other loop finds nothing to do, and ends while the first still waits.
         app.worker_pass().await;
         hold.release();
     });
-    assert_eq!(server.asked().len(), 2 * of_one);
+    assert_eq!(server.queries().len(), 2 * of_one);
 }
 
 /// Removal and verification at once: never a removed domain that serves.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_deleted_meanwhile_does_not_serve() {
-    let dns = DnsWorld::start().await;
+    let dns = TestDns::start().await;
     let server = dns.domain("ships.test", 1).await.remove(0);
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&domain]).await;
-    let hold = server.hold();
+    let hold = server.hold_replies();
     let (checked, ()) = join!(app.check_domain(&app.tenant, &domain.id), async {
-        hold.asked().await;
+        hold.query_received().await;
         assert_eq!(app.delete_domain(&app.tenant, &domain.id).await.status, 204);
         hold.release();
     });
-    checked.is_api_error(404, "not_found");
+    checked.assert_api_error(404, "not_found");
     assert_eq!(app.count("SELECT count(*) FROM domain WHERE name = 'ships.test' AND serves").await, 0);
 }

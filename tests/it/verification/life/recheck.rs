@@ -2,25 +2,25 @@
 
 use tempmail_tests::app::Domain;
 use tempmail_tests::dns::{Fault, NameServer};
-use tempmail_tests::{App, DnsWorld, send_mail, smtp};
+use tempmail_tests::{App, TestDns, send_mail, smtp};
 
 use super::state;
 
 struct Verified {
     app: App,
-    dns: DnsWorld,
+    dns: TestDns,
     server: NameServer,
     domain: Domain,
 }
 
 impl Verified {
     async fn start() -> Self {
-        let dns = DnsWorld::start().await;
+        let dns = TestDns::start().await;
         let server = dns.domain("ships.test", 1).await.remove(0);
         let app = App::builder().dns(&dns).start().await;
         let domain = app.domain(&app.tenant, "ships.test").await;
         dns.publish(&[&domain]).await;
-        assert_eq!(app.checked_domain(&app.tenant, &domain.id).await["verify_status"], "verified");
+        assert_eq!(app.check_domain_once_allowed(&app.tenant, &domain.id).await["verify_status"], "verified");
         Self { app, dns, server, domain }
     }
 
@@ -41,7 +41,7 @@ async fn seven_wrong_days_in_a_row_end_it() {
     world.app.deliver("any@ships.test", "still served", "").await;
     // More looks within a day do not count.
     for _ in 0..3 {
-        world.app.checked_domain(&world.app.tenant, &world.domain.id).await;
+        world.app.check_domain_once_allowed(&world.app.tenant, &world.domain.id).await;
         world.app.worker_pass().await;
     }
     assert_eq!(world.after_days(0).await, state("verified", ""));
@@ -70,9 +70,9 @@ async fn a_day_without_an_answer_neither_counts_nor_resets() {
     let world = Verified::start().await;
     world.dns.clear("_tempmail.ships.test").await;
     assert_eq!(world.after_days(6).await, state("verified", ""));
-    world.server.fail(Fault::ServFail);
+    world.server.set_fault(Fault::ServFail);
     assert_eq!(world.after_days(10).await, state("verified", ""));
-    world.server.heal();
+    world.server.clear_fault();
     assert_eq!(world.after_days(1).await, state("failed", "records_lost"));
 }
 
@@ -86,17 +86,17 @@ async fn its_mail_can_not_be_read_until_it_is_verified_again() {
     app.deliver("any@ships.test", "kept", "").await;
     app.deliver("box@ships.test", "kept in the mailbox", "").await;
     let id = app.emails("any@ships.test").await[0]["id"].as_str().unwrap().to_owned();
-    let blocked = app.block(&app.tenant.live, "/v1/inbox/other@ships.test").await;
+    let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/other@ships.test").await;
 
     assert_eq!(world.after_days(1).await, state("failed", "records_lost"));
-    let ended = tempmail_tests::wait::in_time("the wait ends", blocked).await.unwrap();
-    ended.is_v1_error(404, "not_found");
-    app.get("/v1/inbox/any@ships.test").await.is_v1_error(404, "not_found");
+    let ended = tempmail_tests::wait::within_deadline("the wait ends", blocked).await.unwrap();
+    ended.assert_v1_error(404, "not_found");
+    app.get("/v1/inbox/any@ships.test").await.assert_v1_error(404, "not_found");
     assert_eq!(app.get(&format!("/v1/email/{id}")).await.status, 410, "by the id's own time");
-    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.get_mailbox(&mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
 
     world.dns.publish(&[&world.domain]).await;
-    let checked = app.checked_domain(&app.tenant, &world.domain.id).await;
+    let checked = app.check_domain_once_allowed(&app.tenant, &world.domain.id).await;
     assert_eq!(checked["verify_status"], "verified");
     assert_eq!(app.emails("any@ships.test").await[0]["subject"], "kept");
     assert_eq!(app.messages(&mailbox).await[0]["subject"], "kept in the mailbox");
@@ -114,9 +114,12 @@ async fn what_is_left_under_a_lost_name_goes_when_another_verifies_it() {
     let buyer = app.another_tenant("buyer").await;
     let bought = app.domain(&buyer, "ships.test").await;
     world.dns.publish(&[&bought]).await;
-    assert_eq!(app.checked_domain(&buyer, &bought.id).await["verify_status"], "verified");
+    assert_eq!(app.check_domain_once_allowed(&buyer, &bought.id).await["verify_status"], "verified");
     // The name comes back, the mail does not.
     world.dns.publish(&[&world.domain]).await;
-    assert_eq!(app.checked_domain(&app.tenant, &world.domain.id).await["verify_status"], "verified");
-    app.is_empty("any@ships.test").await;
+    assert_eq!(
+        app.check_domain_once_allowed(&app.tenant, &world.domain.id).await["verify_status"],
+        "verified"
+    );
+    app.assert_inbox_is_empty("any@ships.test").await;
 }

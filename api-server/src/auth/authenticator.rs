@@ -1,0 +1,112 @@
+//! What the extractors authenticate with.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tempmail_model::clock::Clock;
+use tempmail_model::key::MasterKey;
+use tempmail_model::token::{TokenHash, TokenKind};
+use tempmail_store::{ApiToken, Store};
+use uuid::Uuid;
+
+use super::last_used::LastUsedRecorder;
+use super::mailbox_token::MailboxTokens;
+use super::pro_session::ProSessions;
+use crate::http::error::ApiError;
+use crate::http::rate_limit::RequestLimits;
+
+/// Verifies the credentials of all surfaces.
+pub(crate) struct Authenticator {
+    pub(super) store: Store,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) limits: Arc<RequestLimits>,
+    pub(crate) mailbox_tokens: MailboxTokens,
+    pub(crate) pro_sessions: ProSessions,
+    pub(crate) last_used: LastUsedRecorder,
+}
+
+impl Authenticator {
+    /// With JWT keys derived from `keys`, which has at least one. Starts a background task, which ends
+    /// when the authenticator is dropped.
+    pub(crate) fn start(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        limits: Arc<RequestLimits>,
+        keys: &[MasterKey],
+    ) -> Self {
+        Self {
+            mailbox_tokens: MailboxTokens::new(keys),
+            pro_sessions: ProSessions::new(keys),
+            last_used: LastUsedRecorder::start(store.clone()),
+            store,
+            clock,
+            limits,
+        }
+    }
+
+    /// The Pro token with this text, if it is accepted now.
+    ///
+    /// # Errors
+    /// 401, 403 or 440; Postgres is unavailable.
+    pub(crate) async fn find_pro_token(&self, presented: &str) -> Result<ApiToken, ApiError> {
+        let token = self.find_token(TokenKind::Pro, presented).await?;
+        self.last_used.record_token(&token, self.clock.now());
+        Ok(token)
+    }
+
+    /// The API token of this kind with this text, if it is accepted now.
+    pub(super) async fn find_token(&self, kind: TokenKind, presented: &str) -> Result<ApiToken, ApiError> {
+        let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
+        let token = self.store.find_token(kind, hash).await?.ok_or(ApiError::InvalidToken)?;
+        check_token(&token, self.clock.now())?;
+        Ok(token)
+    }
+
+    /// The API token of this kind and id, if it is accepted now.
+    pub(super) async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<ApiToken, ApiError> {
+        let token = self.store.find_token_by_id(kind, id).await?.ok_or(ApiError::InvalidToken)?;
+        check_token(&token, self.clock.now())?;
+        Ok(token)
+    }
+}
+
+/// Whether an API token is accepted at `now`.
+///
+/// # Errors
+/// The first reason to reject the token: revoked, expired, or its tenant suspended.
+fn check_token(token: &ApiToken, now: Timestamp) -> Result<(), ApiError> {
+    if token.revoked_at.is_some() {
+        Err(ApiError::InvalidToken)
+    } else if token.expires_at.is_some_and(|expires| expires <= now) {
+        Err(ApiError::SessionExpired)
+    } else if token.suspended {
+        Err(ApiError::AccountDisabled)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_revocation_before_expiry_and_expiry_before_suspension() {
+        let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
+        let mut token = ApiToken {
+            id: Uuid::from_u128(1),
+            tenant: Uuid::from_u128(2),
+            suspended: true,
+            last_used_at: None,
+            expires_at: Some(now),
+            revoked_at: Some(now),
+        };
+        assert_eq!(check_token(&token, now), Err(ApiError::InvalidToken));
+        token.revoked_at = None;
+        assert_eq!(check_token(&token, now), Err(ApiError::SessionExpired));
+        token.expires_at = None;
+        assert_eq!(check_token(&token, now), Err(ApiError::AccountDisabled));
+        token.suspended = false;
+        assert_eq!(check_token(&token, now), Ok(()));
+    }
+}

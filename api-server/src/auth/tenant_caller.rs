@@ -1,0 +1,44 @@
+//! Callers that act for a tenant, on whichever surface.
+
+use axum::response::IntoResponse;
+use uuid::Uuid;
+
+use super::live_caller::LiveCaller;
+use super::pro_caller::ProCaller;
+use crate::http::error::{ApiError, V1Error};
+
+/// A caller whose API token belongs to a tenant.
+pub(crate) trait TenantCaller: Send + 'static {
+    /// The form of errors on the caller's surface.
+    type Error: From<ApiError> + IntoResponse + Send;
+
+    /// The tenant, which is not suspended.
+    fn tenant(&self) -> Uuid;
+
+    /// The token that was presented, or that the session belongs to.
+    fn token(&self) -> Uuid;
+}
+
+impl TenantCaller for ProCaller {
+    type Error = ApiError;
+
+    fn tenant(&self) -> Uuid {
+        self.tenant
+    }
+
+    fn token(&self) -> Uuid {
+        self.token
+    }
+}
+
+impl TenantCaller for LiveCaller {
+    type Error = V1Error;
+
+    fn tenant(&self) -> Uuid {
+        self.tenant
+    }
+
+    fn token(&self) -> Uuid {
+        self.token
+    }
+}

@@ -1,0 +1,15 @@
+//! HTTP as such: connections and their deadlines, the middleware that every request passes, request
+//! extractors, limits on requests, and the error table of the three surfaces.
+
+pub(crate) mod client;
+pub(crate) mod client_permit;
+pub(crate) mod connection;
+pub(crate) mod cors;
+pub(crate) mod deadline;
+pub(crate) mod error;
+pub(crate) mod json_body;
+pub(crate) mod middleware;
+pub(crate) mod parameter;
+pub(crate) mod rate_limit;
+mod request_id;
+pub(crate) mod stream_permit;

@@ -1,0 +1,127 @@
+//! One connection from accept to close.
+
+use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tempmail_runtime::shutdown::Shutdown;
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tower::ServiceExt as _;
+
+use super::client::PeerAddr;
+use super::client_permit::ClientPermit;
+use super::deadline::{Activity, RequestBody, ResponseBody, WatchedIo};
+
+/// Bytes of a request's header section.
+const HEADER_MAX: usize = 32 << 10;
+
+/// What a connection holds while it is open.
+pub(crate) struct ConnectionPermits {
+    /// Among the connections of the server.
+    pub(crate) _server: Option<OwnedSemaphorePermit>,
+    /// Among the connections of the client.
+    pub(crate) _client: ClientPermit,
+    /// Keeps the server running until the connection ends.
+    pub(crate) _running: TaskTrackerToken,
+}
+
+/// A connection, as its requests see it. A handler that upgrades the connection keeps this handle while
+/// the socket is open.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    activity: Activity,
+    _permits: Arc<ConnectionPermits>,
+}
+
+impl Connection {
+    /// Since when the client has been reading nothing of what waits to be written.
+    pub(crate) fn stalled_since(&self) -> Option<Instant> {
+        self.activity.stalled_since()
+    }
+
+    /// Delays the close of the connection until the client has stopped sending.
+    pub(crate) fn linger(&self) {
+        self.activity.expect_more_input();
+    }
+}
+
+/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, or `shutdown`
+/// drains (after the request in flight) or stops (at once).
+pub(crate) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    header_timeout: Duration,
+    shutdown: Shutdown,
+    permits: ConnectionPermits,
+) {
+    let activity = Activity::new(header_timeout);
+    let io = TokioIo::new(WatchedIo::new(stream, activity.clone()));
+    let handle = Connection { activity: activity.clone(), _permits: Arc::new(permits) };
+    let service = service_fn(move |request| respond(request, peer, router.clone(), handle.clone()));
+    let mut connection =
+        pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service).with_upgrades());
+    let mut drain = pin!(shutdown.drain.cancelled());
+    let mut stop = pin!(shutdown.stop.cancelled());
+    let mut timer = pin!(sleep_until(Instant::now()));
+    let mut draining = false;
+    poll_fn(|cx| {
+        if stop.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        if !draining && drain.as_mut().poll(cx).is_ready() {
+            draining = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        // An error of the connection is the client's: there is nothing to do about it.
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        // Polling the connection may have moved the deadline.
+        match activity.deadline() {
+            None => Poll::Pending,
+            Some(deadline) => {
+                if timer.deadline() != deadline {
+                    timer.as_mut().reset(deadline);
+                }
+                timer.as_mut().poll(cx)
+            }
+        }
+    })
+    .await;
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    router: Router,
+    connection: Connection,
+) -> Result<Response<ResponseBody>, Infallible> {
+    let activity = connection.activity.clone();
+    let in_flight = activity.begin_request();
+    let mut request = request.map(|body| Body::new(RequestBody::new(body, activity.clone())));
+    request.extensions_mut().insert(PeerAddr(peer));
+    request.extensions_mut().insert(connection);
+    let mut response = router.oneshot(request).await?;
+    if activity.has_unread_body() {
+        // The rest of the body is read and dropped until the client stops sending: no request can follow.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response.map(|body| ResponseBody { body, _in_flight: in_flight }))
+}

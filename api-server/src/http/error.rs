@@ -1,0 +1,17 @@
+//! Errors as the surfaces publish them: one variant per code.
+//!
+//! `/api` and `/pro/api` answer `{"error": code, "message": sentence}`, `/v1` answers `{"error": code}`.
+//! No answer carries a cause; internal errors are logged where they occur.
+
+mod api;
+pub(crate) mod code;
+mod missing_message;
+mod store;
+mod surface;
+mod v1;
+
+pub(crate) use api::ApiError;
+pub(crate) use missing_message::MissingMessage;
+pub(crate) use store::StoreFailure;
+pub(crate) use surface::Surface;
+pub(crate) use v1::V1Error;

@@ -1,0 +1,252 @@
+//! Every error of the interface.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use axum::http::HeaderName;
+use axum::http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
+use axum::response::{IntoResponse, Response};
+use tempmail_model::webhook::WebhookUrlError;
+use tempmail_store::{ChangeError, StoreError};
+
+use super::code::{self, Code};
+use super::missing_message::MissingMessage;
+use super::store::StoreFailure;
+use super::surface::{Surface, with_retry_after};
+
+/// `Retry-After` when Postgres is unavailable or a queue is full.
+const RETRY_UNAVAILABLE: Duration = Duration::from_secs(5);
+/// `Retry-After` when all permits of a token or an address are held.
+const RETRY_BUSY: Duration = Duration::from_secs(1);
+
+/// Header fields of a 426 answer (RFC 9110 15.5.22, RFC 6455 4.4).
+const UPGRADE_FIELDS: [(HeaderName, &str); 3] =
+    [(UPGRADE, "websocket"), (CONNECTION, "upgrade"), (SEC_WEBSOCKET_VERSION, "13")];
+
+/// An error that a client is answered with. The text is the `message` of `/api` and `/pro/api`; `/v1`
+/// answers the code alone, see [`V1Error`](super::V1Error).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// 400 `invalid_request`; the sentence names the field or parameter.
+    #[error("{0}")]
+    InvalidRequest(Cow<'static, str>),
+    /// 400 `invalid_address`; the sentence says why the address can't be registered.
+    #[error("{0}")]
+    InvalidAddress(&'static str),
+    /// 400 `invalid_domain`; the sentence says why the domain can't be added.
+    #[error("{0}")]
+    InvalidDomain(&'static str),
+    /// 400 `invalid_url`; the sentence says what is wrong with the URL.
+    #[error("{0}")]
+    InvalidUrl(WebhookUrlError),
+    /// 400 `invalid_events`.
+    #[error("`events` must be a list of event names; the only event is `email.received`.")]
+    InvalidEvents,
+    /// 400 `password_too_short`.
+    #[error("The password must have at least {0} characters.")]
+    PasswordTooShort(u16),
+    /// 400 `password_too_long`.
+    #[error("The password must have at most {0} characters.")]
+    PasswordTooLong(u16),
+    /// 401 `authentication_required`: the request has no credential.
+    #[error("Send a token in the header `Authorization: Bearer <token>`.")]
+    AuthenticationRequired,
+    /// 401 `invalid_token`: malformed, unknown, revoked or of another kind.
+    #[error("The token is not valid here; sign in again or use another one.")]
+    InvalidToken,
+    /// 401 `invalid_credentials`.
+    #[error("No mailbox has this address and password.")]
+    InvalidCredentials,
+    /// 403 `account_disabled`: the tenant is suspended.
+    #[error("The account is suspended; contact its administrator.")]
+    AccountDisabled,
+    /// 403 `origin_not_allowed`: the request comes from a page of another site.
+    #[error("Pages of this origin may not connect; connect from the site's own origin.")]
+    OriginNotAllowed,
+    /// 403 `account_limit_reached`.
+    #[error("The account has reached its limit of mailboxes; delete one first.")]
+    AccountLimitReached,
+    /// 403 `domain_limit_reached`.
+    #[error("The account has reached its limit of custom domains; delete one first.")]
+    DomainLimitReached,
+    /// 403 `webhook_limit_reached`.
+    #[error("The account has reached its limit of webhooks; delete one first.")]
+    WebhookLimitReached,
+    /// 403 `token_limit_reached`.
+    #[error("The account has reached its limit of API tokens; revoke one first.")]
+    TokenLimitReached,
+    /// 404 `not_found`: does not exist, or is not the caller's.
+    #[error("Not found; check the path and the id.")]
+    NotFound,
+    /// 408 `request_timeout`: the body did not arrive in time.
+    #[error("The request body did not arrive in time; send it again.")]
+    RequestTimeout,
+    /// 409 `address_taken`.
+    #[error("The address is in use; choose another one.")]
+    AddressTaken,
+    /// 409 `domain_already_exists`: the tenant has the domain.
+    #[error("The account already has this domain; see the list of its domains.")]
+    DomainAlreadyExists,
+    /// 409 `managed_by_kubernetes`.
+    #[error("A Kubernetes resource manages this object; change the resource instead.")]
+    ManagedByKubernetes,
+    /// 410 `email_expired`.
+    #[error("The message has expired or was deleted.")]
+    EmailExpired,
+    /// 413 `payload_too_large`.
+    #[error("The request body must not exceed 65536 bytes.")]
+    PayloadTooLarge,
+    /// 415 `unsupported_media_type`.
+    #[error("Send the body as `Content-Type: application/json`, without `Content-Encoding`.")]
+    UnsupportedMediaType,
+    /// 426 `upgrade_required`: the request does not ask for a WebSocket.
+    #[error("Connect with a WebSocket client (RFC 6455, version 13).")]
+    UpgradeRequired,
+    /// 429 `rate_limit_exceeded`.
+    #[error("Too many requests; try again as `Retry-After` says.")]
+    RateLimitExceeded {
+        /// Time until one more request is allowed.
+        retry_after: Duration,
+    },
+    /// 429 `token_busy`: the token has as many waits or streams open as it may.
+    #[error("The token has too many open waits or streams; close one first.")]
+    TokenBusy,
+    /// 429 `addr_busy`: the tenant has as many waits on the address open as it may.
+    #[error("The address has too many open waits; close one first.")]
+    AddrBusy,
+    /// 440 `session_expired`: the token's `expires_at` has passed.
+    #[error("The token has expired; use another one.")]
+    SessionExpired,
+    /// 503 `sse_unavailable`: the process has as many streams as it may, or can't follow new mail.
+    #[error("No stream can be opened at the moment; try again as `Retry-After` says.")]
+    SseUnavailable,
+    /// 503 `unavailable`: Postgres is unavailable or a queue is full.
+    #[error("The service is unavailable at the moment; try again as `Retry-After` says.")]
+    Unavailable,
+    /// 500 `internal_error`.
+    #[error("The service failed; try again later.")]
+    Internal,
+}
+
+impl ApiError {
+    /// Status and published code.
+    fn code(&self) -> Code {
+        match self {
+            Self::InvalidRequest(_) => code::INVALID_REQUEST,
+            Self::InvalidAddress(_) => code::INVALID_ADDRESS,
+            Self::InvalidDomain(_) => code::INVALID_DOMAIN,
+            Self::InvalidUrl(_) => code::INVALID_URL,
+            Self::InvalidEvents => code::INVALID_EVENTS,
+            Self::PasswordTooShort(_) => code::PASSWORD_TOO_SHORT,
+            Self::PasswordTooLong(_) => code::PASSWORD_TOO_LONG,
+            Self::AuthenticationRequired => code::AUTHENTICATION_REQUIRED,
+            Self::InvalidToken => code::INVALID_TOKEN,
+            Self::InvalidCredentials => code::INVALID_CREDENTIALS,
+            Self::OriginNotAllowed => code::ORIGIN_NOT_ALLOWED,
+            Self::AccountDisabled => code::ACCOUNT_DISABLED,
+            Self::AccountLimitReached => code::ACCOUNT_LIMIT_REACHED,
+            Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
+            Self::WebhookLimitReached => code::WEBHOOK_LIMIT_REACHED,
+            Self::TokenLimitReached => code::TOKEN_LIMIT_REACHED,
+            Self::NotFound => code::NOT_FOUND,
+            Self::RequestTimeout => code::REQUEST_TIMEOUT,
+            Self::AddressTaken => code::ADDRESS_TAKEN,
+            Self::DomainAlreadyExists => code::DOMAIN_ALREADY_EXISTS,
+            Self::ManagedByKubernetes => code::MANAGED_BY_KUBERNETES,
+            Self::EmailExpired => code::EMAIL_EXPIRED,
+            Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
+            Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
+            Self::UpgradeRequired => code::UPGRADE_REQUIRED,
+            Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
+            Self::TokenBusy => code::TOKEN_BUSY,
+            Self::AddrBusy => code::ADDR_BUSY,
+            Self::SessionExpired => code::SESSION_EXPIRED,
+            Self::SseUnavailable => code::SSE_UNAVAILABLE,
+            Self::Unavailable => code::UNAVAILABLE,
+            Self::Internal => code::INTERNAL_ERROR,
+        }
+    }
+
+    /// The answer in the form of `surface`.
+    pub(crate) fn into_response_on(self, surface: Surface) -> Response {
+        let message = match surface {
+            Surface::Api => self.to_string(),
+            Surface::V1 => String::new(),
+        };
+        let response = surface.error_response(self.code(), &message);
+        match self {
+            Self::RateLimitExceeded { retry_after } => with_retry_after(response, retry_after),
+            Self::TokenBusy | Self::AddrBusy => with_retry_after(response, RETRY_BUSY),
+            Self::Unavailable | Self::SseUnavailable => with_retry_after(response, RETRY_UNAVAILABLE),
+            Self::UpgradeRequired => (UPGRADE_FIELDS, response).into_response(),
+            _ => response,
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        self.into_response_on(Surface::Api)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match StoreFailure::from(error) {
+            StoreFailure::Unavailable => Self::Unavailable,
+            StoreFailure::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<ChangeError> for ApiError {
+    fn from(refused: ChangeError) -> Self {
+        match refused {
+            ChangeError::NotFound => Self::NotFound,
+            ChangeError::ManagedByKubernetes => Self::ManagedByKubernetes,
+        }
+    }
+}
+
+impl From<MissingMessage> for ApiError {
+    fn from(missing: MissingMessage) -> Self {
+        match missing {
+            MissingMessage::Expired => Self::EmailExpired,
+            MissingMessage::NotFound => Self::NotFound,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn answers_with_code_and_message() {
+        let response = ApiError::PasswordTooShort(6).into_response();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        let body = to_bytes(response.into_body(), 1024).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let expected = serde_json::json!({
+            "error": "password_too_short", "message": "The password must have at least 6 characters."
+        });
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn rounds_retry_after_up_to_whole_seconds() {
+        let error = ApiError::RateLimitExceeded { retry_after: Duration::from_millis(1_001) };
+        assert_eq!(error.into_response().headers()["retry-after"], "2");
+        assert_eq!(ApiError::Unavailable.into_response().headers()["retry-after"], "5");
+    }
+
+    #[test]
+    fn challenges_for_a_bearer_token_only() {
+        let challenge = ApiError::AuthenticationRequired.into_response();
+        assert!(challenge.headers().contains_key("www-authenticate"));
+        assert!(!ApiError::InvalidCredentials.into_response().headers().contains_key("www-authenticate"));
+    }
+}

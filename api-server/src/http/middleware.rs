@@ -1,0 +1,151 @@
+//! The middleware that every request passes: limits before any work, and headers of every answer.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::middleware::Next;
+use axum::response::Response;
+use futures_util::FutureExt as _;
+use tempmail_runtime::config::Config;
+use tracing::Instrument as _;
+
+use super::client::{Client, ClientResolver, PeerAddr};
+use super::error::{ApiError, Surface};
+use super::json_body::BODY_MAX;
+use super::rate_limit::{RateLimitHeaders, RequestLimits, enforce};
+use super::{cors, request_id};
+
+/// What requests are checked by before they are routed. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub(crate) struct RequestPolicy(Arc<Policy>);
+
+struct Policy {
+    config: Arc<Config>,
+    clients: ClientResolver,
+    limits: Arc<RequestLimits>,
+}
+
+impl RequestPolicy {
+    pub(crate) fn new(config: Arc<Config>, limits: Arc<RequestLimits>) -> Self {
+        let clients = ClientResolver::new(&config.http);
+        Self(Arc::new(Policy { config, clients, limits }))
+    }
+}
+
+/// Checks a request, has it answered, and completes the answer's headers.
+pub(crate) async fn handle(
+    State(RequestPolicy(policy)): State<RequestPolicy>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let origin = cors::allowed_origin(&policy.config.http, request.headers());
+    let method = method_label(request.method());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let peer =
+        request.extensions().get::<PeerAddr>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+    let client = policy.clients.of_request(peer, request.headers());
+    let id = request_id::of(request.headers(), &policy.clients, peer);
+    let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
+    let rate_limit = RateLimitHeaders::default();
+    request.extensions_mut().insert(client);
+    request.extensions_mut().insert(rate_limit.clone());
+    let mut response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
+        cors::preflight()
+    } else {
+        match check(&policy, client, request.uri(), request.headers(), request.extensions()).await {
+            Err(error) => error.into_response_on(Surface::of_path(request.uri().path())),
+            Ok(()) => respond(request, next).instrument(span.clone()).await,
+        }
+    };
+    let headers = response.headers_mut();
+    rate_limit.write_to(headers);
+    if let Some(origin) = origin {
+        cors::allow_origin(headers, origin);
+    }
+    headers.insert(request_id::X_REQUEST_ID, id);
+    set_default_headers(headers);
+    // The route's pattern, never the path: paths contain addresses.
+    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let (status, seconds) = (response.status(), began.elapsed().as_secs_f64());
+    span.in_scope(|| {
+        tracing::debug!(http.method = method, http.route = route, http.status = status.as_u16(), "answered");
+    });
+    let labels = [("method", method.to_owned()), ("route", route.to_owned())];
+    metrics::histogram!("tempmail_http_request_seconds", &labels).record(seconds);
+    metrics::counter!("tempmail_http_requests_total", "method" => method, "route" => route.to_owned(),
+        "status" => status.as_str().to_owned())
+    .increment(1);
+    response
+}
+
+/// Checks what does not depend on the route: the client's rate and the size and encoding of the body.
+async fn check(
+    policy: &Policy,
+    client: Client,
+    uri: &Uri,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> Result<(), ApiError> {
+    // Requests on `/v1` and `/pro/api` count by token, once the token is known.
+    if Surface::of_path(uri.path()) == Surface::Api
+        && !uri.path().starts_with("/pro/api/")
+        && let Some(decision) = policy.limits.count_client(client).await
+    {
+        RateLimitHeaders::record_in(extensions, "client", decision);
+        enforce(decision)?;
+    }
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(ApiError::UnsupportedMediaType);
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: usize| length > BODY_MAX) {
+        return Err(ApiError::PayloadTooLarge);
+    }
+    Ok(())
+}
+
+/// The answer of the route; 500 where its handler panics.
+async fn respond(request: Request, next: Next) -> Response {
+    let surface = Surface::of_path(request.uri().path());
+    AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_panic| {
+        tracing::error!("a request handler panicked");
+        ApiError::Internal.into_response_on(surface)
+    })
+}
+
+/// Headers of every answer, unless the route set its own.
+fn set_default_headers(headers: &mut HeaderMap) {
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    let defaults = [
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in defaults {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+}
+
+/// The method as a metric label: few values, whatever clients send.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

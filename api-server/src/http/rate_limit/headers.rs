@@ -1,0 +1,66 @@
+//! The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers).
+
+use std::sync::{Arc, OnceLock};
+
+use axum::http::{Extensions, HeaderMap, HeaderValue};
+use tempmail_bus::RateDecision;
+
+/// The decision of a limit, recorded while a request is handled and written to its answer. One per
+/// request.
+#[derive(Clone, Default)]
+pub(crate) struct RateLimitHeaders(Arc<OnceLock<(&'static str, RateDecision)>>);
+
+impl RateLimitHeaders {
+    /// Records the decision of the limit `name` with the request; the first one counts.
+    pub(crate) fn record_in(extensions: &Extensions, name: &'static str, decision: RateDecision) {
+        if let Some(report) = extensions.get::<Self>() {
+            report.record(name, decision);
+        }
+    }
+
+    /// Records the decision of the limit `name`; the first one counts.
+    pub(crate) fn record(&self, name: &'static str, decision: RateDecision) {
+        let _ = self.0.set((name, decision));
+    }
+
+    /// Writes the fields, if a decision was recorded.
+    pub(crate) fn write_to(&self, headers: &mut HeaderMap) {
+        let Some((name, decision)) = self.0.get() else { return };
+        let window = decision.window.as_secs().max(1);
+        let reset = decision.reset.as_secs() + u64::from(decision.reset.subsec_nanos() > 0);
+        let policy = format!("\"{name}\";q={};w={window}", decision.limit);
+        let limit = format!("\"{name}\";r={};t={reset}", decision.remaining);
+        for (field, value) in [("ratelimit-policy", policy), ("ratelimit", limit)] {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(field, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn writes_the_fields_of_the_draft() {
+        let mut extensions = Extensions::new();
+        let report = RateLimitHeaders::default();
+        extensions.insert(report.clone());
+        let decision = RateDecision {
+            allowed: true,
+            limit: 20,
+            window: Duration::from_secs(1),
+            remaining: 19,
+            reset: Duration::from_millis(50),
+            retry_after: Duration::ZERO,
+        };
+        RateLimitHeaders::record_in(&extensions, "client", decision);
+        let mut headers = HeaderMap::new();
+        report.write_to(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"client\";q=20;w=1");
+        assert_eq!(headers["ratelimit"], "\"client\";r=19;t=1");
+    }
+}

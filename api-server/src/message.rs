@@ -1,0 +1,13 @@
+//! Messages as clients receive them: summaries, the full message, raw data and attachments.
+
+mod budget;
+mod disposition;
+mod full;
+mod raw;
+mod renderer;
+mod summary;
+
+pub(crate) use full::{Email, FullMessage};
+pub(crate) use raw::INITIAL_CHUNK;
+pub(crate) use renderer::MessageRenderer;
+pub(crate) use summary::{EmailSummary, MessageList};

@@ -1,0 +1,186 @@
+//! The full message.
+
+use serde::Serialize;
+use tempmail_mime::{Attachment, Role, Structure, decode_header, header_fields, parse_addresses};
+use tempmail_model::timestamp::timestamp;
+use tempmail_store::MessageRow;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::http::error::Surface;
+
+/// The full message, as `/v1` shows it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Email<'a> {
+    id: Uuid,
+    address: &'a str,
+    sender: &'a str,
+    from: &'a str,
+    from_email: &'a str,
+    to: Vec<String>,
+    subject: &'a str,
+    preview_text: &'a str,
+    /// The plain text, with line feeds; empty where the message has none.
+    text_body: String,
+    /// As received: sanitize it before a browser shows it.
+    html_body: String,
+    headers: Vec<HeaderField<'a>>,
+    attachments: Vec<AttachmentElement<'a>>,
+    #[schema(minimum = 0)]
+    size: i32,
+    created_at: String,
+    expires_at: String,
+}
+
+/// The full message, as `/api` shows it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct FullMessage<'a> {
+    #[serde(flatten)]
+    email: Email<'a>,
+    is_read: bool,
+}
+
+/// A field of the header section, in the order of the message.
+#[derive(Serialize, ToSchema)]
+struct HeaderField<'a> {
+    name: &'a str,
+    value: String,
+}
+
+/// An attachment, without its data.
+#[derive(Serialize, ToSchema)]
+struct AttachmentElement<'a> {
+    index: usize,
+    filename: Option<&'a str>,
+    content_type: &'a str,
+    size: usize,
+    content_id: Option<&'a str>,
+    inline: bool,
+}
+
+/// The full message as JSON, from its raw data.
+pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Vec<u8> {
+    let structure = Structure::parse(raw);
+    let section = &raw[structure.header.clone()];
+    let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
+    let to = to.flat_map(|field| parse_addresses(field.value)).map(|address| address.to_string()).collect();
+    let headers = header_fields(section)
+        .map(|field| HeaderField { name: field.name, value: decode_header(field.value) })
+        .collect();
+    let text_body = body(&structure, raw, Role::Text);
+    let html_body = body(&structure, raw, Role::Html);
+    let attachments = structure.attachments(raw);
+    let email = Email {
+        id: row.id,
+        address: &row.address,
+        sender: &row.sender,
+        from: &row.from_text,
+        from_email: &row.from_email,
+        to,
+        subject: &row.subject,
+        preview_text: &row.preview,
+        text_body,
+        html_body,
+        headers,
+        attachments: attachments.iter().map(attachment_element).collect(),
+        size: row.size,
+        created_at: timestamp(row.created_at()),
+        expires_at: timestamp(row.expires_at()),
+    };
+    let json = match surface {
+        Surface::Api => serde_json::to_vec(&FullMessage { email, is_read: row.is_read }),
+        Surface::V1 => serde_json::to_vec(&email),
+    };
+    json.expect("strings and numbers can be written as JSON")
+}
+
+/// The text of all parts with a role, separated by line breaks; "" where there are none.
+fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
+    let mut text = String::new();
+    for leaf in structure.leaves.iter().filter(|leaf| leaf.role == role) {
+        let part = leaf.text(raw);
+        if text.is_empty() {
+            text = part.into_owned();
+        } else {
+            if !text.ends_with('\n') {
+                text.push_str("\r\n");
+            }
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+fn attachment_element(attachment: &Attachment) -> AttachmentElement<'_> {
+    AttachmentElement {
+        index: attachment.index,
+        filename: attachment.leaf.file_name.as_deref(),
+        content_type: &attachment.leaf.media_type,
+        size: attachment.size,
+        content_id: attachment.leaf.content_id.as_deref(),
+        inline: attachment.leaf.inline,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tempmail_model::message::OwnerKind;
+    use tempmail_model::retention::RetentionClass;
+
+    use super::*;
+
+    fn full(raw: &[u8], surface: Surface) -> Value {
+        let at = "2026-11-21T10:00:00.123Z".parse().unwrap();
+        let row = MessageRow {
+            id: tempmail_model::id::new_id(at),
+            seq: 1,
+            class: RetentionClass::FREE,
+            mail: Uuid::nil(),
+            owner_kind: OwnerKind::Mailbox,
+            owner: Uuid::nil(),
+            inbox: Uuid::nil(),
+            tenant: None,
+            address: "a@b.example".into(),
+            sender: "s@c.example".into(),
+            from_text: "S <s@c.example>".into(),
+            from_email: "s@c.example".into(),
+            subject: "x".into(),
+            preview: "hi".into(),
+            size: 10,
+            single_recipient: true,
+            is_read: false,
+        };
+        serde_json::from_slice(&full_message(raw, &row, surface)).unwrap()
+    }
+
+    #[test]
+    fn renders_every_field() {
+        let message = full(
+            b"Return-Path: <s@c.example>\r\nTo: A <a@b.example>\r\nX: =?utf-8?q?=C3=A9?=\r\n\
+              Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nhi\r\nthere\r\n--b\r\n\
+              Content-Type: text/html; charset=iso-8859-1\r\n\r\n<p>\xe9\r\n</p>\r\n--b\r\n\
+              Content-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\
+              Content-Disposition: attachment; filename=f.pdf\r\n\r\naGVsbG8=\r\n--b--\r\n",
+            Surface::Api,
+        );
+        assert_eq!(message["text_body"], "hi\r\nthere");
+        assert_eq!(message["html_body"], "<p>é\r\n</p>");
+        assert_eq!(message["to"], json!(["A <a@b.example>"]));
+        assert_eq!(message["headers"][2], json!({"name": "X", "value": "é"}));
+        let pdf = json!({"index": 0, "filename": "f.pdf", "content_type": "application/pdf", "size": 5,
+                         "content_id": null, "inline": false});
+        assert_eq!(message["attachments"], json!([pdf]));
+        assert_eq!(message["created_at"], "2026-11-21T10:00:00.123Z");
+        assert_eq!(message["expires_at"], "2026-11-21T11:00:00.123Z");
+        assert_eq!(message["is_read"], false);
+    }
+
+    #[test]
+    fn renders_an_empty_message() {
+        let message = full(b"", Surface::V1);
+        assert_eq!((&message["text_body"], &message["html_body"]), (&json!(""), &json!("")));
+        assert_eq!((&message["to"], &message["attachments"]), (&json!([]), &json!([])));
+        assert_eq!(message.get("is_read"), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! The 25 s hold of `/v1/inbox`, `/v1/domain` and `/v1/me`: returns the mail that there is, or waits for
+//! new mail.
+//!
+//! To miss no mail, the order is fixed: the caller acquires the permits, the subscription begins, the
+//! store is read from the cursor, and only then the request waits.
+
+mod collected;
+mod filter;
+mod outcome;
+mod query;
+mod reader;
+
+use std::time::Duration;
+
+use tempmail_model::limits::LONG_POLL_SECONDS;
+use tokio::time::Instant;
+
+pub(crate) use outcome::WaitOutcome;
+pub(crate) use query::LongPollQuery;
+
+use super::subscription::Subscription;
+use crate::http::error::{ApiError, code};
+use crate::openapi::Operation;
+use crate::state::AppState;
+use reader::{Progress, Reader};
+
+/// Describes a long-poll: its parameters, and its answers except for the mail.
+pub(crate) fn described(operation: Operation) -> Operation {
+    query::described(operation)
+        .empty(204, "No mail within 25 s: send the request again.")
+        .header("X-Next-Since", "The cursor to continue from.")
+        .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY])
+}
+
+/// Waits for mail, at most 25 s. `since` is the position of the cursor.
+///
+/// # Errors
+/// The caller may not read the scope, or no longer; its token has ended; Postgres is unavailable.
+pub(crate) async fn wait(
+    state: &AppState,
+    subscription: Subscription,
+    query: LongPollQuery,
+    since: Option<i64>,
+) -> Result<WaitOutcome, ApiError> {
+    let mut reader = Reader::new(subscription, query, since);
+    reader.subscription().schedule(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
+    // Boxed: a waiting long-poll does not keep the memory that reading needs.
+    let mut progress = Box::pin(reader.read(state)).await?;
+    while progress == Progress::Waiting {
+        let notified = reader.subscription().notified().await;
+        if notified.recheck {
+            Box::pin(reader.subscription().recheck(state)).await?;
+        }
+        let recent = if notified.recheck {
+            None
+        } else {
+            Box::pin(reader.read_recent(state, notified.arrived)).await?
+        };
+        progress = match recent {
+            Some(progress) => progress,
+            None => Box::pin(reader.read(state)).await?,
+        };
+        if notified.due || notified.drain {
+            Box::pin(reader.drop_deleted(state)).await?;
+            break;
+        }
+    }
+    Ok(reader.outcome())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<F: Future>(
+        _: fn(&'static AppState, Subscription, LongPollQuery, Option<i64>) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn bounds_the_size_of_an_idle_wait() {
+        let size = size_of_future(wait);
+        assert!(size <= 1536, "{size}");
+    }
+}

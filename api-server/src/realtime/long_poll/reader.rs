@@ -1,0 +1,180 @@
+//! Reads the messages of one long-poll.
+
+use tempmail_model::limits::LONG_POLL_SCAN_MAX;
+use tempmail_store::{MessageRow, ScanRange};
+
+use super::collected::Collected;
+use super::filter::Filter;
+use super::outcome::WaitOutcome;
+use super::query::LongPollQuery;
+use crate::http::error::ApiError;
+use crate::realtime::subscription::Subscription;
+use crate::state::AppState;
+
+/// Rows that a statement scans where some may not match.
+const FILTER_PAGE: i64 = 500;
+
+/// The state of a long-poll after a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// As many messages as are waited for have arrived.
+    Enough,
+    /// The request has scanned as many rows as it may.
+    Exhausted,
+    /// Everything is scanned; more messages are needed.
+    Waiting,
+}
+
+/// Reads the subscription of a long-poll from a position.
+pub(super) struct Reader {
+    subscription: Subscription,
+    filter: Filter,
+    collected: Collected,
+    /// Whether the messages that existed at first are still being read, newest first.
+    backwards: bool,
+    rows_left: i64,
+}
+
+impl Reader {
+    pub(super) fn new(subscription: Subscription, query: LongPollQuery, since: Option<i64>) -> Self {
+        Self {
+            subscription,
+            filter: query.filter,
+            collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
+            backwards: since.is_none(),
+            rows_left: LONG_POLL_SCAN_MAX,
+        }
+    }
+
+    pub(super) fn subscription(&mut self) -> &mut Subscription {
+        &mut self.subscription
+    }
+
+    /// Reads to the end of the stream, or until enough messages are collected.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`] where the tenant may not read the scope; Postgres is unavailable.
+    pub(super) async fn read(&mut self, state: &AppState) -> Result<Progress, ApiError> {
+        self.drop_deleted(state).await?;
+        let mut before = i64::MAX;
+        loop {
+            let backwards = self.backwards;
+            let range = if backwards {
+                ScanRange::Before(before)
+            } else {
+                ScanRange::After(self.collected.reached())
+            };
+            let limit = self.page_size();
+            let page = self.subscription.read(state, range, limit).await?;
+            if page.owner_changed {
+                self.collected.clear();
+            }
+            let rows = i64::try_from(page.rows.len()).unwrap_or(i64::MAX);
+            self.rows_left -= rows;
+            let at_end = rows < limit;
+            if backwards {
+                if before == i64::MAX {
+                    self.collected.begin_backward_scan(page.rows.first(), page.position);
+                }
+                before = page.rows.last().map_or(before, |oldest| oldest.seq);
+                self.collect_older(page.rows);
+            } else {
+                self.collect_next(page.rows);
+                if at_end && self.collected.missing() > 0 {
+                    self.collected.advance_to(page.position);
+                }
+            }
+            let done = at_end || self.collected.missing() == 0;
+            if backwards && (done || self.rows_left <= 0) {
+                self.backwards = false;
+                self.collected.end_backward_scan();
+            }
+            let progress = self.progress();
+            if (done || self.rows_left <= 0) && (page.subscribed || progress != Progress::Waiting) {
+                return Ok(progress);
+            }
+        }
+    }
+
+    /// Collects what arrived since the last read from [`Subscription::recent`]; `None` where the store has
+    /// to be read.
+    ///
+    /// # Errors
+    /// Postgres is unavailable.
+    pub(super) async fn read_recent(
+        &mut self,
+        state: &AppState,
+        first: Option<i64>,
+    ) -> Result<Option<Progress>, ApiError> {
+        let Some((messages, up_to)) = self.subscription.recent(self.collected.reached(), first) else {
+            return Ok(None);
+        };
+        let had_messages = !self.collected.is_empty();
+        let rows: Vec<MessageRow> = messages.iter().filter_map(|message| message.row.clone()).collect();
+        self.collect_next(rows);
+        if self.collected.missing() > 0 {
+            self.collected.advance_to(up_to);
+        }
+        // Messages that arrived just now need no check.
+        if had_messages && self.progress() == Progress::Enough {
+            self.drop_deleted(state).await?;
+        }
+        Ok(Some(self.progress()))
+    }
+
+    /// The outcome, from what was collected.
+    pub(super) fn outcome(self) -> WaitOutcome {
+        self.collected.into_outcome()
+    }
+
+    fn progress(&self) -> Progress {
+        match (self.collected.is_enough(), self.rows_left) {
+            (true, _) => Progress::Enough,
+            (false, ..=0) => Progress::Exhausted,
+            (false, _) => Progress::Waiting,
+        }
+    }
+
+    /// Drops collected messages that were deleted meanwhile.
+    ///
+    /// # Errors
+    /// Postgres is unavailable.
+    pub(super) async fn drop_deleted(&mut self, state: &AppState) -> Result<(), ApiError> {
+        if !self.collected.is_empty() {
+            let remaining =
+                state.store.filter_visible_messages(self.collected.messages(), state.clock.now()).await?;
+            self.collected.retain(&remaining);
+        }
+        Ok(())
+    }
+
+    /// Rows to read next; at least one.
+    fn page_size(&self) -> i64 {
+        let missing = i64::try_from(self.collected.missing()).unwrap_or(i64::MAX);
+        let filtered = self.subscription.reads_beyond_scope() || !self.filter.is_empty();
+        let page = if filtered { FILTER_PAGE } else { missing };
+        page.min(self.rows_left).max(1)
+    }
+
+    fn matches(&self, message: &MessageRow) -> bool {
+        self.subscription.covers(message) && self.filter.matches(message)
+    }
+
+    fn collect_older(&mut self, rows: Vec<MessageRow>) {
+        for message in rows {
+            if self.collected.missing() > 0 && self.matches(&message) {
+                self.collected.push_older(message);
+            }
+        }
+    }
+
+    fn collect_next(&mut self, rows: Vec<MessageRow>) {
+        for message in rows {
+            if self.collected.missing() == 0 {
+                return;
+            }
+            let matches = self.matches(&message);
+            self.collected.push_next(message, matches);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The subscription of a live token: to one address, to a domain, or to everything its tenant owns. It
+//! follows the stream through the ring of recent arrivals, and reads the store where the ring is not
+//! enough. The right to read is decided in every read of the store, which also happens whenever something
+//! that the right depends on changes.
+
+use std::sync::Arc;
+
+use tempmail_model::address::RecipientAddress;
+use tempmail_store::{InboxAccess, InboxQuery, MessageRow, ScanRange};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::arrivals::{ArrivedMessage, Notifications, Subscriber, Topic};
+use crate::auth::LiveCaller;
+use crate::http::error::ApiError;
+use crate::state::AppState;
+
+/// The mail that a subscription covers.
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    /// One exact address.
+    Address(Arc<RecipientAddress>),
+    /// Every address under a verified domain of the tenant.
+    Domain(String),
+    /// Every mailbox of the tenant, and every address under its verified domains.
+    Owned,
+}
+
+/// A page of messages from the store.
+#[derive(Debug)]
+pub(crate) struct StreamPage {
+    /// In the order of the range.
+    pub(crate) rows: Vec<MessageRow>,
+    /// The end of the stream: every message up to it was considered, unless the page is full.
+    pub(crate) position: i64,
+    /// Whether the messages belong to another owner than those of the previous page.
+    pub(crate) owner_changed: bool,
+    /// Whether later arrivals are notified; if not, read the next page before waiting.
+    pub(crate) subscribed: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    caller: LiveCaller,
+    scope: Scope,
+    subscriber: Subscriber,
+    /// Whose mail it is, as of the last read: the key of its arrivals, and what the right depends on.
+    access: Option<Access>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Inbox(InboxAccess),
+    Tenant { domain: Option<Uuid> },
+}
+
+impl Subscription {
+    /// Subscribes to the topics of `scope` that are known before the first read.
+    pub(crate) fn new(state: &AppState, caller: LiveCaller, scope: Scope) -> Self {
+        let mut subscriber = state.arrivals.register();
+        subscriber.schedule_expiry(caller.expires_at);
+        let mut subscription = Self { caller, scope, subscriber, access: None };
+        subscription.subscribe();
+        subscription
+    }
+
+    /// Reads up to `limit` messages from the store; [`covers`](Self::covers) tells which of them are in
+    /// the scope. Once a page is [`subscribed`](StreamPage::subscribed), later arrivals are returned by
+    /// [`notified`](Self::notified).
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`] where the caller may not read the scope; Postgres is unavailable.
+    pub(crate) async fn read(
+        &mut self,
+        state: &AppState,
+        range: ScanRange,
+        limit: i64,
+    ) -> Result<StreamPage, ApiError> {
+        let (access, rows, position) = self.scan(state, range, limit).await?;
+        let former = self.access.replace(access);
+        let owner_changed = former.is_some_and(|former| former != access);
+        // Earlier arrivals under a new topic were not notified.
+        Ok(StreamPage { rows, position, owner_changed, subscribed: !self.subscribe() })
+    }
+
+    /// What arrived after `reached`, and up to which position arrivals were considered; `first` is the
+    /// first arrival that [`notified`](Self::notified) returned. `None`: read the store.
+    pub(crate) fn recent(&self, reached: i64, first: Option<i64>) -> Option<(Vec<Arc<ArrivedMessage>>, i64)> {
+        let key = match self.access? {
+            Access::Inbox(access) => access.inbox,
+            Access::Tenant { .. } => self.caller.tenant,
+        };
+        let recent = self.subscriber.recent(key, reached, first)?;
+        let mut messages = recent.messages;
+        if let Some(Access::Inbox(access)) = self.access {
+            // Mail of former owners of the address has the same key.
+            messages.retain(|message| message.arrival.owner == access.owner);
+        }
+        if messages.iter().any(|message| message.row.is_none()) {
+            return None;
+        }
+        messages.retain(|message| message.row.as_ref().is_some_and(|row| self.covers(row)));
+        Some((messages, recent.up_to))
+    }
+
+    /// The tenant that cursors are sealed for.
+    pub(crate) fn tenant(&self) -> Uuid {
+        self.caller.tenant
+    }
+
+    /// Waits for notifications.
+    pub(crate) async fn notified(&self) -> Notifications {
+        self.subscriber.notified().await
+    }
+
+    /// Schedules a notification at `at`, in place of the one that was scheduled before.
+    pub(crate) fn schedule(&mut self, at: Instant) {
+        self.subscriber.schedule(at);
+    }
+
+    /// Checks whether the caller's token is still accepted; the next read checks its right to the scope.
+    ///
+    /// # Errors
+    /// What the caller is answered; Postgres is unavailable.
+    pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), ApiError> {
+        self.caller.recheck(&state.auth).await?;
+        self.subscriber.schedule_expiry(self.caller.expires_at);
+        Ok(())
+    }
+
+    async fn scan(
+        &self,
+        state: &AppState,
+        range: ScanRange,
+        limit: i64,
+    ) -> Result<(Access, Vec<MessageRow>, i64), ApiError> {
+        let (tenant, now) = (self.caller.tenant, state.clock.now());
+        let domain = match &self.scope {
+            Scope::Address(address) => {
+                let reserved = state.reserved.reservation_of(address.base_local_part());
+                let query = InboxQuery { tenant, address, reserved };
+                let scan = state.store.scan_inbox(query, range, limit, now).await?;
+                let scan = scan.ok_or(ApiError::NotFound)?;
+                return Ok((Access::Inbox(scan.access), scan.rows, scan.position));
+            }
+            Scope::Domain(name) => Some(name.as_str()),
+            Scope::Owned => None,
+        };
+        let scan = state.store.scan_tenant(tenant, domain, range, limit, now).await?;
+        let scan = scan.ok_or(ApiError::NotFound)?;
+        Ok((Access::Tenant { domain: scan.domain }, scan.rows, scan.position))
+    }
+
+    /// Subscribes to the topics that are known now; `true` where mail of some was not subscribed to.
+    fn subscribe(&mut self) -> bool {
+        let mut topics = vec![Topic::Rights(self.caller.token), Topic::Rights(self.caller.tenant)];
+        match &self.scope {
+            Scope::Address(address) => {
+                let key = address.inbox_key();
+                topics.extend([Topic::Inbox(key), Topic::Rights(key)]);
+                topics.extend(base_key(address).filter(|base| *base != key).map(Topic::Rights));
+            }
+            Scope::Domain(_) | Scope::Owned => topics.push(Topic::Tenant(self.caller.tenant)),
+        }
+        match self.access {
+            Some(Access::Inbox(access)) => {
+                topics.extend([Topic::Inbox(access.inbox), Topic::Rights(access.domain)]);
+                topics.extend(access.mailbox.map(Topic::Rights));
+            }
+            Some(Access::Tenant { domain }) => topics.extend(domain.map(Topic::Rights)),
+            None => {}
+        }
+        self.subscriber.subscribe(topics)
+    }
+
+    /// Whether reads of the store may return messages outside the scope.
+    pub(crate) fn reads_beyond_scope(&self) -> bool {
+        matches!(self.scope, Scope::Domain(_))
+    }
+
+    /// Whether a message that was read is in the scope.
+    pub(crate) fn covers(&self, row: &MessageRow) -> bool {
+        match &self.scope {
+            Scope::Address(address) => {
+                // A mailbox covers all its tags, a tag only itself.
+                row.address == address.as_str()
+                    || base_key(address).is_some_and(|base| base == address.inbox_key())
+            }
+            Scope::Domain(name) => is_at_domain(&row.address, name),
+            Scope::Owned => true,
+        }
+    }
+}
+
+/// The key of an address without its tag.
+fn base_key(address: &RecipientAddress) -> Option<Uuid> {
+    let base = format!("{}@{}", address.base_local_part(), address.domain());
+    RecipientAddress::parse(&base).ok().map(|base| base.inbox_key())
+}
+
+fn is_at_domain(address: &str, domain: &str) -> bool {
+    address.rsplit_once('@').is_some_and(|(_, of)| of == domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> Uuid {
+        RecipientAddress::parse(text).unwrap().inbox_key()
+    }
+
+    #[test]
+    fn finds_the_base_address_of_a_tag() {
+        let base = |text: &str| base_key(&RecipientAddress::parse(text).unwrap());
+        assert_eq!(base("name+tag@b.example"), Some(key("name@b.example")));
+        assert_eq!(base("name@b.example"), Some(key("name@b.example")));
+        assert_eq!(base("+tag@b.example"), None);
+    }
+
+    #[test]
+    fn covers_addresses_at_exactly_the_domain() {
+        assert!(is_at_domain("a@b.example", "b.example"));
+        assert!(!is_at_domain("a@c.b.example", "b.example") && !is_at_domain("a@xb.example", "b.example"));
+    }
+}

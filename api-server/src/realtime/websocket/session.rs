@@ -1,0 +1,66 @@
+//! A socket from its upgrade to its close.
+
+use hyper::upgrade::OnUpgrade;
+
+use super::authentication::authenticate;
+use super::push;
+use super::socket::Socket;
+use crate::http::client_permit::ClientPermit;
+use crate::http::connection::Connection;
+use crate::state::AppState;
+
+/// Serves the socket that a connection is upgraded to; `permit` is held until the client is
+/// authenticated. `shutdown` first drains the socket, and cuts it when it stops.
+pub(super) async fn run(state: AppState, connection: Connection, permit: ClientPermit, upgrade: OnUpgrade) {
+    // The upgrade fails where the client disconnected before the answer.
+    let Ok(upgraded) = upgrade.await else { return };
+    let stop = state.shutdown.stop.clone();
+    let socket = Box::pin(Socket::new(upgraded, connection)).await;
+    stop.run_until_cancelled(serve(state, socket, permit)).await;
+}
+
+async fn serve(state: AppState, mut socket: Socket, permit: ClientPermit) {
+    let _open = OpenSocketGauge::increment();
+    let mut subscriber = state.arrivals.register();
+    // Boxed, as everything that an idle socket does not need.
+    let authenticated = Box::pin(authenticate(&state, &mut socket, &mut subscriber)).await;
+    drop(permit);
+    let reason = match authenticated {
+        Ok(authenticated) => push::run(&state, &mut socket, &mut subscriber, authenticated).await,
+        Err(reason) => reason,
+    };
+    drop(subscriber);
+    metrics::counter!("tempmail_websockets_ended_total", "reason" => reason.label()).increment(1);
+    Box::pin(socket.close(&reason)).await;
+}
+
+/// Counts a socket while it is open.
+struct OpenSocketGauge;
+
+impl OpenSocketGauge {
+    fn increment() -> Self {
+        metrics::gauge!("tempmail_websockets").increment(1);
+        Self
+    }
+}
+
+impl Drop for OpenSocketGauge {
+    fn drop(&mut self) {
+        metrics::gauge!("tempmail_websockets").decrement(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size_of_future<F: Future>(_: fn(AppState, Connection, ClientPermit, OnUpgrade) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn bounds_the_size_of_an_idle_socket() {
+        let size = size_of_future(run);
+        assert!(size <= 2048, "{size}");
+    }
+}

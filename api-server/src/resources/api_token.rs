@@ -1,0 +1,148 @@
+//! API tokens of a tenant: list, create, revoke.
+
+mod kinds;
+mod record;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::SignedDuration;
+use serde_json::Value;
+use tempmail_model::id::new_id;
+use tempmail_model::timestamp::timestamp;
+use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, is_token_name};
+use tempmail_store::{CreateOutcome, NewToken};
+use uuid::Uuid;
+
+use crate::http::error::{ApiError, code};
+use crate::http::json_body::{BodyError, JsonObject};
+use crate::http::parameter::{PageNumber, PathId};
+use crate::openapi::{Operation, Routes, path_id};
+use crate::state::AppState;
+use kinds::{ManagedTokenKinds, TokenManager};
+use record::{CreatedToken, TokenList, TokenRecord};
+
+/// The paths of a surface's token routes, and what is its own in their descriptions.
+pub(crate) struct TokenRoutes {
+    /// The path of the list.
+    pub(crate) collection: &'static str,
+    /// The path of one token, with `{id}`.
+    pub(crate) item: &'static str,
+    pub(crate) list: Operation,
+    pub(crate) create: Operation,
+    pub(crate) revoke: Operation,
+}
+
+/// The token routes of a surface, whose caller is `C`.
+pub(crate) fn routes<C: TokenManager>(surface: TokenRoutes) -> Routes<AppState> {
+    let list = surface.list.page().json::<TokenList>(200, "A page, newest first.");
+    let create = surface
+        .create
+        .body(C::KINDS.schema())
+        .json::<CreatedToken>(201, "The token. This is the only time that it is shown.")
+        .fails(&[code::TOKEN_LIMIT_REACHED]);
+    let revoke = surface
+        .revoke
+        .description("A token may revoke itself.")
+        .parameter(path_id("Id of the token."))
+        .empty(204, "The token is revoked; its open waits and streams end within 5 s.")
+        .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::MANAGED_BY_KUBERNETES]);
+    Routes::new()
+        .get(surface.collection, list, list_tokens::<C>)
+        .post(surface.collection, create, create_token::<C>)
+        .delete(surface.item, revoke, revoke_token::<C>)
+}
+
+async fn list_tokens<C: TokenManager>(
+    State(state): State<AppState>,
+    caller: C,
+    PageNumber(page): PageNumber,
+) -> Result<Json<TokenList>, C::Error> {
+    let kind = C::KINDS.only();
+    let listed = state.store.list_tokens(caller.tenant(), kind, page, state.clock.now()).await;
+    Ok(Json(TokenList::new(listed.map_err(ApiError::from)?)))
+}
+
+async fn create_token<C: TokenManager>(
+    State(state): State<AppState>,
+    caller: C,
+    body: JsonObject,
+) -> Result<(StatusCode, Json<CreatedToken>), C::Error> {
+    let created = create(&state, caller.tenant(), caller.token(), C::KINDS, body).await?;
+    Ok((StatusCode::CREATED, Json(created)))
+}
+
+async fn revoke_token<C: TokenManager>(
+    State(state): State<AppState>,
+    caller: C,
+    PathId(id): PathId,
+) -> Result<StatusCode, C::Error> {
+    let revoked = state.store.revoke_token(caller.tenant(), id, C::KINDS.only(), state.clock.now()).await;
+    revoked.map_err(ApiError::from)?.map_err(ApiError::from)?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Creates the token that `body` describes, for the tenant of the token `created_by`.
+async fn create(
+    state: &AppState,
+    tenant: Uuid,
+    created_by: Uuid,
+    kinds: ManagedTokenKinds,
+    mut body: JsonObject,
+) -> Result<CreatedToken, ApiError> {
+    let name = parse_name(body.text("name")?)?;
+    let kind = kinds.parse(not_null(body.take("kind")).as_ref())?;
+    let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
+    let token = PlainToken::generate(kind).map_err(|error| {
+        tracing::error!("the operating system provides no randomness: {error}");
+        ApiError::Internal
+    })?;
+    let now = state.clock.now();
+    let id = new_id(now);
+    let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
+    let created_by = created_by.to_string();
+    let new = NewToken { tenant, kind, name: &name, token: &token, created_by: &created_by, expires_at };
+    match state.store.create_token(id, new, now).await? {
+        CreateOutcome::Created => {}
+        CreateOutcome::LimitReached => return Err(ApiError::TokenLimitReached),
+        CreateOutcome::TenantDisabled => return Err(ApiError::AccountDisabled),
+    }
+    let record = TokenRecord {
+        id,
+        kind: kind.as_str().to_owned(),
+        hint: token.hint().to_owned(),
+        name,
+        created_at: timestamp(now),
+        last_used_at: None,
+        expires_at: expires_at.map(timestamp),
+        revoked_at: None,
+    };
+    Ok(CreatedToken { record, token: token.expose().to_owned() })
+}
+
+/// An optional field: `null` counts as missing.
+fn not_null(value: Option<Value>) -> Option<Value> {
+    value.filter(|value| !value.is_null())
+}
+
+fn parse_name(name: String) -> Result<String, BodyError> {
+    if is_token_name(&name) {
+        Ok(name)
+    } else {
+        Err(BodyError::Invalid {
+            field: "name",
+            expected: "1 to 100 characters, none of them a control character",
+        })
+    }
+}
+
+fn parse_days(value: &Value) -> Result<i64, BodyError> {
+    // In JSON, 30.0 is an integer, too.
+    #[expect(clippy::cast_possible_truncation, reason = "what is cut off is beyond the bounds")]
+    let whole = || value.as_f64().filter(|days| days.fract() == 0.0).map(|days| days as i64);
+    value
+        .as_i64()
+        .or_else(whole)
+        .filter(|days| (1..=TOKEN_DAYS_MAX).contains(days))
+        .ok_or(BodyError::Invalid { field: "expires_in_days", expected: "an integer from 1 to 3650" })
+}

@@ -1,0 +1,58 @@
+//! API tokens as answers show them.
+
+use serde::Serialize;
+use tempmail_model::timestamp::timestamp;
+use tempmail_store::ListedToken;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// An API token, without its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TokenRecord {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+    /// `pro` or `live`.
+    pub(super) kind: String,
+    /// The last four characters of the token.
+    pub(super) hint: String,
+    pub(super) created_at: String,
+    pub(super) last_used_at: Option<String>,
+    pub(super) expires_at: Option<String>,
+    pub(super) revoked_at: Option<String>,
+}
+
+/// A page of tokens, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TokenList {
+    tokens: Vec<TokenRecord>,
+}
+
+/// A new token.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CreatedToken {
+    #[serde(flatten)]
+    pub(super) record: TokenRecord,
+    /// The token. This is the only time that it is shown.
+    pub(super) token: String,
+}
+
+impl From<ListedToken> for TokenRecord {
+    fn from(token: ListedToken) -> Self {
+        Self {
+            id: token.id,
+            name: token.name,
+            kind: token.kind,
+            hint: token.hint,
+            created_at: timestamp(token.created_at),
+            last_used_at: token.last_used_at.map(timestamp),
+            expires_at: token.expires_at.map(timestamp),
+            revoked_at: token.revoked_at.map(timestamp),
+        }
+    }
+}
+
+impl TokenList {
+    pub(super) fn new(tokens: Vec<ListedToken>) -> Self {
+        Self { tokens: tokens.into_iter().map(Into::into).collect() }
+    }
+}

@@ -1,0 +1,47 @@
+//! Every route of the interface.
+
+use axum::Router;
+use axum::http::Uri;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+
+use crate::http::error::{Surface, code};
+use crate::http::middleware::{self, RequestPolicy};
+use crate::openapi::{Routes, document};
+use crate::realtime::websocket;
+use crate::state::AppState;
+use crate::{mailbox_api, openapi, pro_api, token_api};
+
+/// The OpenAPI 3.1 document of every route.
+pub fn openapi_document() -> serde_json::Value {
+    document(&routes())
+}
+
+/// The router of every route, behind the middleware.
+pub(crate) fn router(state: AppState) -> Router {
+    let policy = RequestPolicy::new(state.config.clone(), state.limits.clone());
+    routes()
+        .into_router()
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(from_fn_with_state(policy, middleware::handle))
+        .with_state(state)
+}
+
+fn routes() -> Routes<AppState> {
+    Routes::new()
+        .merge(mailbox_api::routes())
+        .merge(websocket::routes())
+        .merge(pro_api::routes())
+        .merge(token_api::routes())
+        .merge(openapi::routes(openapi_document))
+}
+
+async fn not_found(uri: Uri) -> Response {
+    Surface::of_path(uri.path()).error_response(code::NOT_FOUND, "No route has this path.")
+}
+
+async fn method_not_allowed(uri: Uri) -> Response {
+    Surface::of_path(uri.path())
+        .error_response(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
+}

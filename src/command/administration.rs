@@ -1,0 +1,10 @@
+//! Commands that administer tenants, tokens and system domains in the database.
+
+mod admin_args;
+mod database;
+mod output;
+pub(crate) mod system_domain;
+pub(crate) mod tenant;
+pub(crate) mod token;
+
+pub(crate) use admin_args::AdminArgs;

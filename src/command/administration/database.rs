@@ -1,0 +1,102 @@
+//! The database of an administrative command: from the arguments, the settings, or a running `up`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use jiff::Timestamp;
+use tempmail_embedded_postgres::{Error, running_url};
+use tempmail_model::clock::{Clock as _, SystemClock};
+use tempmail_runtime::config::Config;
+use tempmail_store::{SchemaError, Store, StoreError};
+
+use crate::command::data_directory;
+
+/// Where the database is. If several are given, the first of these is used.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Database")]
+pub(crate) struct DatabaseArgs {
+    /// URL of the Postgres database [default: `postgres.url` of the settings]
+    #[arg(long, value_name = "URL", global = true, conflicts_with = "data_dir")]
+    postgres_url: Option<String>,
+    /// Data directory of a `tempmail up` that runs on this machine [default: as for `up`]
+    #[arg(long, value_name = "DIRECTORY", global = true)]
+    data_dir: Option<PathBuf>,
+    /// YAML file with settings; `TEMPMAIL_…` environment variables override it
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+}
+
+/// A connection to a database whose schema has this version.
+pub(super) struct Database {
+    /// Queries.
+    pub(super) store: Store,
+    /// The settings, for defaults and limits.
+    pub(super) config: Config,
+    /// Postgres' time.
+    pub(super) now: Timestamp,
+}
+
+impl DatabaseArgs {
+    /// Connects and checks the schema.
+    ///
+    /// # Errors
+    /// One sentence for the person at the terminal.
+    pub(super) async fn connect(&self) -> anyhow::Result<Database> {
+        let config = Config::load(self.config.as_deref())?;
+        let url = self.url(&config)?;
+        let store = Store::connect(&url, 1, "tempmail-administration")
+            .ok()
+            .context("the database URL is not a Postgres URL")?;
+        store.check_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => explain(error),
+            error => anyhow::anyhow!("{error}"),
+        })?;
+        let clock = SystemClock::default();
+        let (offset, _) = store.clock_offset(|| clock.local_now()).await.map_err(explain)?;
+        clock.set_offset(offset);
+        Ok(Database { store, config, now: clock.now() })
+    }
+
+    fn url(&self, config: &Config) -> anyhow::Result<String> {
+        if let Some(url) = &self.postgres_url {
+            return Ok(url.clone());
+        }
+        if let Some(directory) = &self.data_dir {
+            return url_of_up(directory).map_err(|error| match error {
+                Error::NotRunning(_) => {
+                    anyhow::anyhow!(
+                        "no `tempmail up` is running with the data directory {}: {error}",
+                        directory.display()
+                    )
+                }
+                // Its text includes that of its source.
+                error => anyhow::anyhow!("{error}"),
+            });
+        }
+        if !config.postgres.url.is_empty() {
+            return Ok(config.postgres.url.expose().to_owned());
+        }
+        data_directory::default_path().and_then(|directory| url_of_up(&directory).ok()).context(
+            "no database is given, and no `tempmail up` is running with the default data directory: use \
+             --data-dir, --postgres-url, or `postgres.url` in the settings (TEMPMAIL_POSTGRES__URL)",
+        )
+    }
+}
+
+/// The database URL of an `up` that is running with this data directory.
+fn url_of_up(directory: &Path) -> Result<String, Error> {
+    running_url(&directory.join("postgres"), "postgres")
+}
+
+/// A failed statement in one sentence, for the person at the terminal.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it by value")]
+pub(super) fn explain(error: StoreError) -> anyhow::Error {
+    if error.is_unavailable() {
+        return anyhow::anyhow!(
+            "Postgres does not answer: check that it is running and that the URL is right"
+        );
+    }
+    // Its text includes that of its source.
+    anyhow::anyhow!("{error}")
+}

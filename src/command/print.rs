@@ -1,0 +1,27 @@
+//! `tempmail config`, `openapi` and `crds`: documents that are generated from the source and kept in
+//! the repository.
+
+use std::io::Write as _;
+
+use tempmail_api_server::openapi_document;
+use tempmail_runtime::config::reference;
+
+/// Prints the reference of all settings: `docs/configuration.md`.
+pub(crate) fn config() -> anyhow::Result<()> {
+    std::io::stdout().write_all(reference().as_bytes())?;
+    Ok(())
+}
+
+/// Prints the OpenAPI document of the HTTP interface: `docs/openapi.json`.
+pub(crate) fn openapi() -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, &openapi_document())?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Prints the custom resource definitions: `charts/tempmail-crds/crds.yaml`.
+pub(crate) fn crds() -> anyhow::Result<()> {
+    std::io::stdout().write_all(tempmail_crds::manifests()?.as_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! tempmail as a library: the command line, and the roles wired together. `main.rs` only calls
+//! [`command::Cli`]; the tests and benchmarks start the same [`roles`] in their own process.
+
+pub mod command;
+mod process;
+pub mod roles;
