@@ -234,3 +234,94 @@ pub async fn manage_by_kubernetes(pool: &PgPool, kind: ManagedKind, id: Uuid) {
 fn updates_one(result: sqlx::Result<PgQueryResult>) {
     assert_eq!(result.expect("a row can be changed").rows_affected(), 1);
 }
+
+/// Sets how many webhooks each tenant may have.
+///
+/// # Panics
+/// The statement fails.
+pub async fn set_webhook_limit(pool: &PgPool, limit: i32) {
+    let set = sqlx::query("UPDATE tenant SET webhook_limit = $1").bind(limit).execute(pool).await;
+    set.expect("the limit is valid");
+}
+
+/// Sets the URL of a webhook to one that can't be set over HTTP.
+///
+/// # Panics
+/// The statement fails.
+pub async fn set_webhook_url(pool: &PgPool, webhook: Uuid, url: &str) {
+    let set = sqlx::query("UPDATE webhook SET url = $1 WHERE id = $2").bind(url).bind(webhook);
+    assert_eq!(set.execute(pool).await.expect("any URL can be stored").rows_affected(), 1);
+}
+
+/// Sets how many attempts of each webhook have failed in a row.
+///
+/// # Panics
+/// The statement fails.
+pub async fn set_webhook_failures(pool: &PgPool, failures: i32) {
+    let set = sqlx::query("UPDATE webhook SET failure_count = $1").bind(failures).execute(pool).await;
+    set.expect("the number is valid");
+}
+
+/// Expires the leases of webhook lanes, as if their time were over.
+///
+/// # Panics
+/// The statement fails.
+pub async fn expire_webhook_leases(pool: &PgPool) {
+    let expire = "UPDATE webhook SET lease_expires_at = '-infinity' WHERE lease_holder IS NOT NULL";
+    sqlx::query(expire).execute(pool).await.expect("leases can be expired");
+}
+
+/// Makes every webhook due now.
+///
+/// # Panics
+/// The statement fails.
+pub async fn make_webhooks_due(pool: &PgPool) {
+    let due = sqlx::query("UPDATE webhook SET due_at = '-infinity'").execute(pool).await;
+    due.expect("webhooks can be due");
+}
+
+/// Webhooks with a lease.
+///
+/// # Panics
+/// The statement fails.
+pub async fn count_leased_webhooks(pool: &PgPool) -> i64 {
+    let leased = sqlx::query_scalar("SELECT count(*) FROM webhook WHERE lease_holder IS NOT NULL");
+    leased.fetch_one(pool).await.expect("webhooks can be counted")
+}
+
+/// Pending events of all webhooks.
+///
+/// # Panics
+/// The statement fails.
+pub async fn count_pending_events(pool: &PgPool) -> i64 {
+    let pending = sqlx::query_scalar("SELECT count(*) FROM webhook_event");
+    pending.fetch_one(pool).await.expect("events can be counted")
+}
+
+/// Serves a custom domain whose verification has ended.
+///
+/// # Panics
+/// The statement fails.
+pub async fn restore_verification(pool: &PgPool, domain: Uuid) {
+    let restored = sqlx::query(
+        "UPDATE domain SET serves = true, verify_status = 'verified', failure_reason = NULL WHERE id = $1",
+    )
+    .bind(domain)
+    .execute(pool)
+    .await
+    .expect("the domain may be verified");
+    assert_eq!(restored.rows_affected(), 1);
+}
+
+/// Revokes the Pro tokens of a tenant.
+///
+/// # Panics
+/// The statement fails.
+pub async fn revoke_pro_tokens(pool: &PgPool, clock: &dyn Clock, tenant: Uuid) {
+    sqlx::query("UPDATE api_token SET revoked_at = $1 WHERE kind = 'pro' AND tenant = $2")
+        .bind(clock.now().to_sqlx())
+        .bind(tenant)
+        .execute(pool)
+        .await
+        .expect("tokens can be revoked");
+}

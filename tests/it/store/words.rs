@@ -24,8 +24,8 @@ async fn an_unknown_verdict_on_a_mail_defers_it() {
     replace(
         &app,
         "accept_mail",
-        "THEN 0 ELSE 1 END)::smallint AS verdict",
-        "THEN 7 ELSE 7 END)::smallint AS verdict",
+        "THEN 0 ELSE 1 END)::smallint AS result",
+        "THEN 7 ELSE 7 END)::smallint AS result",
     )
     .await;
     let message = smtp::message("a@client.example", "deferred", "");

@@ -114,7 +114,7 @@ async fn no_answer_is_not_absence() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_forged_over_udp_hands_nothing_over() {
     let sale = Sale::start().await;
-    sale.server.set_fault(Fault::LiesOverUdp(vec![sale.bought.txt.clone()]));
+    sale.server.set_fault(Fault::SpoofedUdp(vec![sale.bought.txt.clone()]));
     assert_eq!(sale.asked().await, kept(), "over TCP the seller's record is there");
 }
 
