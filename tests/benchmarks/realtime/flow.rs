@@ -50,7 +50,12 @@ impl Destination {
     }
 
     /// Sends one; returns when, and when it was accepted.
-    async fn send(&self, line: &mut Line, number: usize, subscriber: u32) -> anyhow::Result<(Instant, Instant)> {
+    async fn send(
+        &self,
+        line: &mut Line,
+        number: usize,
+        subscriber: u32,
+    ) -> anyhow::Result<(Instant, Instant)> {
         match (self, line) {
             (Self::Mail { addresses, mails, .. }, Line::Mail(session)) => {
                 let to = &addresses[usize::try_from(subscriber)?];

@@ -43,7 +43,8 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
             kept = idle.octets;
         }
         // A WebSocket is no HTTP connection any more.
-        let above = matches!(kind, SubscriberKind::LongPoll | SubscriberKind::Stream).then_some(idle.octets - kept);
+        let above =
+            matches!(kind, SubscriberKind::LongPoll | SubscriberKind::Stream).then_some(idle.octets - kept);
         rows.push(row(kind.name(), idle, above));
     }
     for peer in realtime.peers() {
@@ -52,7 +53,10 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         running.process.stop().await?;
         rows.push(row(peer.name(), idle, None));
     }
-    println!("\n{} idle subscribers of each kind, {} s at rest\n", realtime.subscribers, realtime.rest_seconds);
+    println!(
+        "\n{} idle subscribers of each kind, {} s at rest\n",
+        realtime.subscribers, realtime.rest_seconds
+    );
     let head = ["subscriber", "octets in all", "above a kept connection", "CPU, % of a core"];
     print_table(&head, &rows);
     Ok(())

@@ -91,7 +91,12 @@ impl Publisher {
     ///
     /// # Errors
     /// It is refused.
-    pub async fn publish(&self, client: &mut HttpClient, number: usize, subscriber: u32) -> anyhow::Result<()> {
+    pub async fn publish(
+        &self,
+        client: &mut HttpClient,
+        number: usize,
+        subscriber: u32,
+    ) -> anyhow::Result<()> {
         let data = json!({
             "type": "new_email",
             "id": "01980a5e-4a6c-7c30-9f5d-5b1d2f3c4a5b",

@@ -109,7 +109,9 @@ impl Platform {
         let (address, token) = (Self::address(kind, number, label), self.tokens[number as usize].clone());
         match kind {
             SubscriberKind::Kept => Subscription::Kept { target: "/v1/config".into() },
-            SubscriberKind::LongPoll => Subscription::LongPoll { target: format!("/v1/inbox/{address}"), token },
+            SubscriberKind::LongPoll => {
+                Subscription::LongPoll { target: format!("/v1/inbox/{address}"), token }
+            }
             SubscriberKind::Stream => {
                 Subscription::Stream { target: format!("/v1/sse/addr?address={address}&token={token}") }
             }

@@ -25,7 +25,10 @@ async fn the_resolvers_word_is_taken() {
     assert_eq!(find(&world).await, found(Mismatch, Mismatch));
     assert_eq!(world.seed_server().queries(), []);
     assert!(world.recursive_server().queries().iter().all(|asked| asked.recursion_desired));
-    assert!(servers[0].queries().iter().all(|asked| asked.udp_payload_size.is_none()), "only the resolver asks it");
+    assert!(
+        servers[0].queries().iter().all(|asked| asked.udp_payload_size.is_none()),
+        "only the resolver asks it"
+    );
 }
 
 #[tokio::test]
