@@ -78,7 +78,7 @@ impl OperatorArgs {
         let settled = site.quiet(&operator).await? - began;
         let after_pass = operator.process.memory()?;
 
-        let (asked, queries) = (site.proxy.asked(), site.server.queries().len());
+        let (asked, queries) = (site.proxy.request_count(), site.server.queries().len());
         let interval = Duration::from_secs(u64::from(self.interval));
         // A check is due after its interval, and up to a tenth more; a pass begins every five seconds.
         let rest = interval.mul_f64(1.1) + Duration::from_secs(10);
@@ -156,7 +156,7 @@ struct OperatorProcess {
 
 impl OperatorBench {
     async fn start(options: &OperatorArgs, directory: &Path) -> anyhow::Result<Self> {
-        let kubernetes = Cluster::start().await;
+        let kubernetes = Cluster::exclusive().await;
         let proxy = ApiProxy::start(&kubernetes).await;
         let postgres = BenchPostgres::start(directory).await?;
         let url = postgres.create_database("operator").await?;
@@ -235,12 +235,12 @@ impl OperatorBench {
     /// When the last write was, after which nothing was written for [`QUIET`].
     async fn quiet(&self, operator: &OperatorProcess) -> anyhow::Result<Instant> {
         let began = Instant::now();
-        let (mut seen, mut last) = (self.proxy.asked(), Instant::now());
+        let (mut seen, mut last) = (self.proxy.request_count(), Instant::now());
         while last.elapsed() < QUIET {
             ensure!(began.elapsed() < TIMEOUT, "the operator keeps writing: {}", operator.metrics().await?);
             sleep(POLL).await;
             if !self.proxy.writes_since(seen).is_empty() {
-                (seen, last) = (self.proxy.asked(), Instant::now());
+                (seen, last) = (self.proxy.request_count(), Instant::now());
             }
         }
         Ok(last)

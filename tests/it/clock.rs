@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, SmtpClient};
+use tempmail_tests::{App, Response, SmtpClient};
 
 /// Stays clear of the rule's moment on either side: the clock runs on while a test does.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
@@ -24,7 +24,7 @@ async fn around<A: Future<Output = ()>, B: Future<Output = ()>>(
     then().await;
 }
 
-async fn sign_in(app: &App, mailbox: &Mailbox) -> Answer {
+async fn sign_in(app: &App, mailbox: &Mailbox) -> Response {
     let body = json!({ "address": mailbox.address, "password": mailbox.password });
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
@@ -44,8 +44,8 @@ async fn mail_without_a_tenant_is_served_for_1_hour() {
         assert_eq!(app.emails("shared@inbox.localhost").await.len(), 1);
     };
     let then = async || {
-        app.get_mailbox(&free, &mine).await.is_api_error(410, "email_expired");
-        app.get(&shared).await.is_v1_error(410, "email_expired");
+        app.get_mailbox(&free, &mine).await.assert_api_error(410, "email_expired");
+        app.get(&shared).await.assert_v1_error(410, "email_expired");
         assert!(app.messages(&free).await.is_empty());
         assert_eq!(app.get_mailbox(&free, "/api/me").await.expect(200)["used"], 0);
         app.assert_inbox_is_empty("shared@inbox.localhost").await;
@@ -80,7 +80,7 @@ async fn a_mailbox_jwt_lives_7_days() {
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let before = async || assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
     let then = async || {
-        app.get_mailbox(&mailbox, "/api/me").await.is_api_error(401, "invalid_token");
+        app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(401, "invalid_token");
         let renewed = sign_in(&app, &mailbox).await.expect(200);
         let jwt = renewed["token"].as_str().unwrap();
         assert_eq!(app.request(Method::GET, "/api/me").bearer(jwt).send().await.status, 200);
@@ -96,7 +96,7 @@ async fn a_pro_session_lives_12_hours() {
     let session = answer["token"].as_str().unwrap();
     let list = || app.request(Method::GET, "/pro/api/accounts").bearer(session).send();
     let before = async || assert_eq!(list().await.status, 200);
-    let then = async || list().await.is_api_error(440, "session_expired");
+    let then = async || list().await.assert_api_error(440, "session_expired");
     around(&app, SignedDuration::from_hours(12), before, then).await;
 }
 
@@ -116,8 +116,8 @@ async fn an_api_token_ends_after_the_days_it_was_given() {
         assert_eq!(ask_live().await.status, 200);
     };
     let then = async || {
-        ask_pro().await.is_api_error(440, "session_expired");
-        ask_live().await.is_v1_error(440, "session_expired");
+        ask_pro().await.assert_api_error(440, "session_expired");
+        ask_live().await.assert_v1_error(440, "session_expired");
     };
     around(&app, SignedDuration::from_hours(3 * 24), before, then).await;
 }
@@ -130,8 +130,8 @@ async fn the_address_of_a_removed_mailbox_is_held_for_31_days() {
     let before = async || {
         app.worker_pass().await;
         let again = app.create_mailbox(None, "held@inbox.localhost", "pass123").await;
-        again.is_api_error(409, "address_taken");
-        app.get("/v1/inbox/held@inbox.localhost").await.is_v1_error(404, "not_found");
+        again.assert_api_error(409, "address_taken");
+        app.get("/v1/inbox/held@inbox.localhost").await.assert_v1_error(404, "not_found");
         is_refused(&app, "held@inbox.localhost").await;
     };
     let then = async || {
@@ -178,9 +178,9 @@ async fn a_free_mailbox_that_nobody_looks_at_is_removed_after_30_days() {
     let then = async || {
         app.worker_pass().await;
         is_refused(&app, &idle.address).await;
-        sign_in(&app, &idle).await.is_api_error(401, "invalid_credentials");
+        sign_in(&app, &idle).await.assert_api_error(401, "invalid_credentials");
         let again = app.create_mailbox(None, &idle.address, "pass123").await;
-        again.is_api_error(409, "address_taken");
+        again.assert_api_error(409, "address_taken");
         for kept in [&signed_in, &read, &pro] {
             assert_eq!(sign_in(&app, kept).await.status, 200, "{}", kept.address);
         }
