@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::stage::redis_is_well;
-use crate::descriptors::Many;
+use crate::descriptors::ManyConnections;
 
 /// Connections, where the limit of file descriptors allows them.
 const CONNECTIONS: usize = 15_000;
@@ -32,7 +32,7 @@ const OCTETS_EACH: u64 = 32 << 10;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_by_the_thousand_are_answered_and_harm_nobody() {
-    let many = Many::of(CONNECTIONS).await;
+    let many = ManyConnections::reserve(CONNECTIONS).await;
     let connections = many.connections;
     let redis = RedisServer::new();
     let builder = Fleet::builder().apis(1).ingests(1).workers(0).redis(&redis.url());
