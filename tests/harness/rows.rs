@@ -325,3 +325,18 @@ pub async fn revoke_pro_tokens(pool: &PgPool, clock: &dyn Clock, tenant: Uuid) {
         .await
         .expect("tokens can be revoked");
 }
+
+/// Sets how many mailboxes a tenant may have, and the quota of each in bytes.
+///
+/// # Panics
+/// There is no such tenant.
+pub async fn set_mailbox_quota(pool: &PgPool, tenant: Uuid, mailboxes: i32, mailbox_bytes: i64) {
+    let updated = sqlx::query("UPDATE tenant SET mailbox_limit = $2, mailbox_bytes = $3 WHERE id = $1")
+        .bind(tenant)
+        .bind(mailboxes)
+        .bind(mailbox_bytes)
+        .execute(pool)
+        .await
+        .expect("the quota can be changed");
+    assert_eq!(updated.rows_affected(), 1);
+}
