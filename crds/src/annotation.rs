@@ -1,13 +1,13 @@
-//! Annotations that ask for an act. The value is any text; a new one asks again. What was
-//! carried out is echoed in the status.
+//! Annotations that request an operation. The value is any text; a changed value requests the operation
+//! again. The value that was handled last is in the status.
 
-/// On a CustomDomain: look at the records now; a failed one is pending anew.
+/// On a CustomDomain: check the DNS records now; a failed verification starts over.
 pub const VERIFY: &str = "tempmail.dev/verify-requested-at";
-/// On a Webhook, ApiToken or Mailbox: make a new secret.
+/// On a Webhook, ApiToken or Mailbox: issue a new secret.
 pub const ROTATE: &str = "tempmail.dev/rotate-requested-at";
-/// On a disabled Webhook: delete it and make it again, with another id and secret.
+/// On a disabled Webhook: replace the webhook by one with a new ID and secret.
 pub const REENABLE: &str = "tempmail.dev/reenable-requested-at";
-/// On any kind, with the value `true`: leave the object alone.
+/// On any kind, with the value `true`: pause reconciliation of the object.
 pub const PAUSED: &str = "tempmail.dev/paused";
-/// On a Tenant: take over the tenant of this id, which no other resource manages.
+/// On a Tenant: adopt the tenant with this ID, which no other object manages.
 pub const ADOPT_TENANT: &str = "tempmail.dev/adopt-tenant";

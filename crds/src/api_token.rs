@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::condition::{Condition, conditions};
 use crate::reference::{SecretTarget, TenantRef};
 
-/// A token that acts for a tenant over HTTP.
+/// An API token that authenticates as a tenant over HTTP.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "tempmail.dev",
@@ -18,45 +18,35 @@ use crate::reference::{SecretTarget, TenantRef};
     namespaced,
     status = "ApiTokenStatus",
     derive = "PartialEq",
-    doc = "A token that acts for a tenant over HTTP.",
+    doc = "An API token that authenticates as a tenant over HTTP.",
     selectable = ".spec.tenantRef.name",
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.type"),
     printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason",
-        priority = "1"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters")
 )]
 #[x_kube(validation = Rule::new("has(self.secret) == has(oldSelf.secret)")
-    .message("secret can't be added or removed: delete the object and make it again"))]
+    .message("secret can't be added or removed: delete the object and create it again"))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenSpec {
-    /// The tenant that it acts for.
-    #[x_kube(validation = Rule::new("self == oldSelf").message("tenantRef can't be changed: delete the object and make it again"))]
+    /// The tenant that the token authenticates as.
     pub tenant_ref: TenantRef,
-    /// Pro tokens are for `/pro/api`, live ones for `/v1`.
+    /// The API that accepts the token: Pro is `/pro/api`, Live is `/v1`.
     #[serde(rename = "type")]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("type can't be changed: make another ApiToken"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("type can't be changed: create another ApiToken"))]
     pub kind: TokenType,
-    /// The Secret with the token, under `token`; without it `<name>-token`.
+    /// The Secret that the operator writes the token to, under the key `token`. Default: `<name>-token`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("secret.name can't be changed: delete the object and make it again"))]
     pub secret: Option<SecretTarget>,
-    /// From when on the token is refused; without it never.
+    /// When the token expires. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// What to do when the Secret is gone or no longer holds the token.
+    /// What the operator does when the Secret is missing or no longer holds the token.
     #[serde(default = "OnSecretLoss::rotate")]
     pub on_secret_loss: OnSecretLoss,
 }
 
-/// Which surface a token is for.
+/// The API that accepts a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TokenType {
     /// `/pro/api`: `tm_pro_…`.
@@ -65,35 +55,35 @@ pub enum TokenType {
     Live,
 }
 
-/// What to do when a token's Secret is lost.
+/// What the operator does when a token's Secret is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OnSecretLoss {
-    /// Make a new token; the former one is refused from then on.
+    /// Issue a new token and revoke the previous one.
     Rotate,
-    /// Wait for `tempmail.dev/rotate-requested-at`; the former one works on.
+    /// Keep the token valid and wait for `tempmail.dev/rotate-requested-at`.
     Stall,
 }
 
-/// What the operator knows of an ApiToken.
+/// Observed state of an ApiToken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenStatus {
-    /// Generation of the spec that the status is about.
+    /// The `metadata.generation` that the operator observed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Id of the token.
+    /// ID of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
-    /// The token's last four characters.
+    /// The last four characters of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The Secret with the token.
+    /// Name of the Secret that holds the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
-    /// Value of `tempmail.dev/rotate-requested-at` that was carried out last.
+    /// Value of `tempmail.dev/rotate-requested-at` that was handled last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_rotate_at: Option<String>,
-    /// Ready, Accepted; while true: Reconciling, Stalled, ReconciliationPaused.
+    /// Ready and Accepted; also Reconciling, Stalled and ReconciliationPaused, only while they are True.
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,

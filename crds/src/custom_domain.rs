@@ -7,7 +7,7 @@ use crate::condition::{Condition, conditions};
 use crate::policy::{AdoptionPolicy, DeletionPolicy};
 use crate::reference::TenantRef;
 
-/// A domain of a tenant, which receives mail once its DNS records are seen.
+/// A domain of a tenant, which receives mail once its DNS records are verified.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "tempmail.dev",
@@ -19,7 +19,7 @@ use crate::reference::TenantRef;
     namespaced,
     status = "CustomDomainStatus",
     derive = "PartialEq",
-    doc = "A domain of a tenant, which receives mail once its DNS records are seen.",
+    doc = "A domain of a tenant, which receives mail once its DNS records are verified.",
     selectable = ".spec.tenantRef.name",
     selectable = ".spec.domain",
     printcolumn(name = "Domain", type_ = "string", json_path = ".spec.domain"),
@@ -30,80 +30,68 @@ use crate::reference::TenantRef;
         json_path = ".status.conditions[?(@.type=='Verified')].status"
     ),
     printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason",
-        priority = "1"
-    ),
-    printcolumn(
         name = "Deadline",
         type_ = "string",
         json_path = ".status.verification.deadline",
         priority = "1"
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct CustomDomainSpec {
-    /// The tenant whose domain it is.
-    #[x_kube(validation = Rule::new("self == oldSelf").message("tenantRef can't be changed: delete the object and make it again"))]
+    /// The tenant that owns the domain.
     pub tenant_ref: TenantRef,
-    /// The domain: lower case, A-labels.
+    /// The domain name, in lower case and as A-labels.
     #[schemars(length(min = 3, max = 243))]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("domain can't be changed: make another CustomDomain"))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("domain can't be changed: create another CustomDomain"))]
     #[x_kube(validation = Rule::new(r"self.matches('^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+[a-z]([a-z0-9-]{0,61}[a-z0-9])$')")
         .message("domain is a host name of at least two labels, in lower case and as A-labels, such as mail.example.com"))]
     pub domain: String,
-    /// Whether a domain that the tenant added over HTTP is taken over.
+    /// Whether to adopt a domain that the tenant added over HTTP.
     #[serde(default = "AdoptionPolicy::if_unowned")]
     pub adoption_policy: AdoptionPolicy,
-    /// What deleting this object does to the domain, its mailboxes and its mail.
+    /// Whether deleting this object deletes the domain with its mailboxes and mail.
     #[serde(default = "DeletionPolicy::delete")]
     pub deletion_policy: DeletionPolicy,
 }
 
-/// What the operator knows of a CustomDomain.
+/// Observed state of a CustomDomain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomDomainStatus {
-    /// Generation of the spec that the status is about.
+    /// The `metadata.generation` that the operator observed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Id of the domain.
+    /// ID of the domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain_id: Option<String>,
-    /// Where its verification stands.
+    /// Progress of the DNS verification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// Value of `tempmail.dev/verify-requested-at` that was carried out last.
+    /// Value of `tempmail.dev/verify-requested-at` that was handled last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_verify_at: Option<String>,
-    /// Ready, Accepted, Verified; while true: Reconciling, Stalled, ReconciliationPaused.
+    /// Ready, Accepted and Verified; also Reconciling, Stalled and ReconciliationPaused, only while they are
+    /// True.
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// Where the verification of a domain stands.
+/// Progress of a domain's DNS verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
-    /// Pending, Verified or Failed.
+    /// State of the verification.
     pub state: VerificationState,
-    /// Why it failed, where it did.
+    /// Why the verification failed; absent unless `state` is Failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// A pending domain fails then.
+    /// When a pending verification fails.
     pub deadline: Time,
-    /// When it last became verified.
+    /// When the domain last became verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified_at: Option<Time>,
-    /// The records to set.
+    /// The DNS records to create.
     #[schemars(length(max = 4))]
     pub records: Vec<DnsRecord>,
 }
@@ -111,32 +99,32 @@ pub struct Verification {
 /// State of a domain's verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum VerificationState {
-    /// Its records were not seen yet.
+    /// The records are not complete yet. The domain receives no mail.
     Pending,
-    /// It receives mail.
+    /// The records are correct. The domain receives mail.
     Verified,
-    /// It receives no mail, and is looked at no more.
+    /// The records were not correct in time. The domain receives no mail and is not checked again.
     Failed,
 }
 
-/// A DNS record to set, and what was seen in its place.
+/// A DNS record to create, with the result of the last check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 pub struct DnsRecord {
-    /// TXT or MX.
+    /// Record type.
     #[serde(rename = "type")]
     pub kind: DnsRecordType,
-    /// Its owner name.
+    /// Owner name of the record.
     #[schemars(length(max = 253))]
     pub name: String,
-    /// Its value.
+    /// Expected value of the record.
     #[schemars(length(max = 255))]
     pub value: String,
-    /// Preference of an MX record; any will do.
+    /// Preference of an MX record. Any value is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// What the name servers said.
+    /// Result of the last check.
     pub result: RecordResult,
-    /// What was there instead.
+    /// The values that the name servers returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5), inner(length(max = 255)))]
     pub observed: Vec<String>,
@@ -146,21 +134,21 @@ pub struct DnsRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum DnsRecordType {
-    /// Proves that the domain is the tenant's.
+    /// Proves that the tenant owns the domain.
     Txt,
-    /// Brings the mail.
+    /// Routes the domain's mail to this installation.
     Mx,
 }
 
-/// What the name servers said of a record.
+/// Result of checking a DNS record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RecordResult {
-    /// Every server that answered has it.
-    Right,
-    /// A server has nothing in its place.
+    /// Every name server that answered has the expected value.
+    Found,
+    /// A name server has no such record.
     Missing,
-    /// A server has something else in its place.
+    /// A name server has another value.
     Mismatch,
-    /// No server answered.
+    /// No name server answered, or the record was not checked yet.
     Unknown,
 }

@@ -1,5 +1,4 @@
-//! The custom resources of `tempmail.dev/v1alpha1`: types with their schemas and rules, and
-//! nothing else. No client, no I/O.
+//! The custom resources of `tempmail.dev/v1alpha1`: types, schemas and validation rules. No client, no I/O.
 #![expect(clippy::duplicated_attributes, reason = "each printer column names its type")]
 
 pub mod annotation;

@@ -1,14 +1,14 @@
-//! The CustomResourceDefinitions, as they are installed.
+//! The CustomResourceDefinitions as they are installed.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON, JSONSchemaProps,
+    CustomResourceColumnDefinition, CustomResourceDefinition, JSON, JSONSchemaProps,
 };
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 
-/// The definitions of the six kinds.
+/// The definitions of all kinds.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let kinds: [(CustomResourceDefinition, &[&str]); 6] = [
         (Tenant::crd(), &["Ready", "Accepted"]),
@@ -18,21 +18,23 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         (ApiToken::crd(), &["Ready", "Accepted"]),
         (Mailbox::crd(), &["Ready", "Accepted"]),
     ];
-    kinds.into_iter().map(|(crd, conditions)| with_default_status(crd, conditions)).collect()
+    kinds
+        .into_iter()
+        .map(|(crd, conditions)| with_common_columns(with_default_status(crd, conditions)))
+        .collect()
 }
 
-/// The definitions as YAML documents, each with the labels and annotations that `kubectl apply`
-/// and Helm leave alone.
+/// The definitions as YAML documents.
 ///
 /// # Errors
-/// A definition can't be written as YAML: a fault of ours.
+/// A definition can't be serialized, which is a bug.
 pub fn manifests() -> Result<String, serde_saphyr::ser::Error> {
     let documents: Result<Vec<_>, _> = all().iter().map(serde_saphyr::to_string).collect();
     Ok(documents?.join("---\n"))
 }
 
-/// Gives new objects conditions that say that nobody looked at them yet. Without them, whoever
-/// waits for an object would take one that the operator has not seen for a finished one.
+/// Sets the default status of new objects: conditions with the reason `Pending`. Without conditions,
+/// kstatus clients take an object that the operator has not processed yet for a finished one.
 fn with_default_status(mut crd: CustomResourceDefinition, conditions: &[&str]) -> CustomResourceDefinition {
     let conditions: Vec<Value> = conditions
         .iter()
@@ -48,6 +50,28 @@ fn with_default_status(mut crd: CustomResourceDefinition, conditions: &[&str]) -
         .collect();
     if let Some(status) = status_schema(&mut crd) {
         status.default = Some(JSON(json!({ "conditions": conditions })));
+    }
+    crd
+}
+
+/// Appends the printer columns of all kinds: `Ready`, its reason (wide output only) and the age.
+fn with_common_columns(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    let column = |name: &str, type_: &str, json_path: &str| CustomResourceColumnDefinition {
+        name: name.to_owned(),
+        type_: type_.to_owned(),
+        json_path: json_path.to_owned(),
+        ..CustomResourceColumnDefinition::default()
+    };
+    let ready = column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status");
+    let mut reason = column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason");
+    reason.priority = Some(1);
+    let age = column("Age", "date", ".metadata.creationTimestamp");
+    for version in &mut crd.spec.versions {
+        version.additional_printer_columns.get_or_insert_default().extend([
+            ready.clone(),
+            reason.clone(),
+            age.clone(),
+        ]);
     }
     crd
 }

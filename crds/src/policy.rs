@@ -1,23 +1,23 @@
-//! What happens to data when a resource comes and goes.
+//! What happens to data when an object is created or deleted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What deleting the resource does to what it stands for.
+/// What deleting the object does to its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionPolicy {
-    /// It stays, and is managed over HTTP from then on; a tenant is suspended.
+    /// The data is kept and managed over HTTP from then on; a tenant is suspended.
     Retain,
-    /// It goes, with its mail.
+    /// The data is deleted, including mail.
     Delete,
 }
 
-/// Whether the resource may take over what its tenant made over HTTP.
+/// Whether the object may adopt what its tenant created over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AdoptionPolicy {
-    /// It never does.
+    /// Never adopt.
     Never,
-    /// It does, where no other resource manages it.
+    /// Adopt, unless another object manages it.
     IfUnowned,
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::condition::{Condition, conditions};
 use crate::reference::{SecretTarget, TenantRef};
 
-/// An HTTPS URL that is told of a tenant's mail.
+/// An HTTPS URL that receives events about a tenant's mail.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(
     group = "tempmail.dev",
@@ -17,79 +17,72 @@ use crate::reference::{SecretTarget, TenantRef};
     namespaced,
     status = "WebhookStatus",
     derive = "PartialEq",
-    doc = "An HTTPS URL that is told of a tenant's mail.",
+    doc = "An HTTPS URL that receives events about a tenant's mail.",
     selectable = ".spec.tenantRef.name",
     printcolumn(name = "URL", type_ = "string", json_path = ".spec.url"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type=='Ready')].reason",
-        priority = "1"
-    ),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName", priority = "1"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters")
 )]
 #[x_kube(validation = Rule::new("has(self.secret) == has(oldSelf.secret)")
-    .message("secret can't be added or removed: delete the object and make it again"))]
+    .message("secret can't be added or removed: delete the object and create it again"))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookSpec {
-    /// The tenant whose mail it is told of.
-    #[x_kube(validation = Rule::new("self == oldSelf").message("tenantRef can't be changed: delete the object and make it again"))]
+    /// The tenant whose mail causes the events.
     pub tenant_ref: TenantRef,
-    /// Where events are sent: https, a host name and no address, no user info, no fragment.
+    /// Where events are sent: an https URL with a host name (not an IP address), without user info and
+    /// without a fragment.
     #[schemars(length(min = 1, max = 2048))]
     #[x_kube(validation = Rule::new("isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != 'localhost'")
         .message("url is an https URL with a public host name, such as https://hooks.example.com/mail"))]
     #[x_kube(validation = Rule::new(r"self.matches(r'^[^/]*//([A-Za-z0-9_-]+[.])*[A-Za-z][A-Za-z0-9_-]*[.]?(:[0-9]+)?([/?][^#\s\\]*)?$')")
         .message("url has a host name and no address, no user name or password, no fragment and no white space"))]
     pub url: String,
-    /// What it is told of.
+    /// The events to send.
     #[serde(default = "WebhookSpec::events")]
     #[schemars(schema_with = "events")]
     pub events: Vec<String>,
-    /// The Secret with the signing secret, under `secret`; without it `<name>-webhook`.
+    /// The Secret that the operator writes the signing secret to, under the key `secret`. Default:
+    /// `<name>-webhook`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("secret.name can't be changed: delete the object and make it again"))]
     pub secret: Option<SecretTarget>,
 }
 
-/// What the operator knows of a Webhook.
+/// Observed state of a Webhook.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookStatus {
-    /// Generation of the spec that the status is about.
+    /// The `metadata.generation` that the operator observed last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Id of the webhook.
+    /// ID of the webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_id: Option<String>,
-    /// Active, or Disabled after ten failures in a row.
+    /// Whether events are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<WebhookState>,
-    /// The Secret with the signing secret.
+    /// Name of the Secret that holds the signing secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_name: Option<String>,
-    /// Value of `tempmail.dev/rotate-requested-at` that was carried out last.
+    /// Value of `tempmail.dev/rotate-requested-at` that was handled last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_rotate_at: Option<String>,
-    /// Value of `tempmail.dev/reenable-requested-at` that was carried out last.
+    /// Value of `tempmail.dev/reenable-requested-at` that was handled last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_handled_reenable_at: Option<String>,
-    /// Ready, Accepted, Delivering; while true: Reconciling, Stalled, ReconciliationPaused.
+    /// Ready, Accepted and Delivering; also Reconciling, Stalled and ReconciliationPaused, only while they are
+    /// True.
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// Whether a webhook is sent to.
+/// Whether a webhook receives events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WebhookState {
-    /// It is.
+    /// Events are sent.
     Active,
-    /// It is not: ten attempts in a row failed.
+    /// Events are not sent, because ten attempts in a row failed.
     Disabled,
 }
 
@@ -99,10 +92,10 @@ impl WebhookSpec {
     }
 }
 
-/// The events there are.
+/// Schema of the events to send.
 fn events(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
-        "description": "What it is told of.",
+        "description": "The events to send.",
         "type": "array",
         "minItems": 1,
         "maxItems": 1,

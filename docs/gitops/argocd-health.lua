@@ -21,9 +21,9 @@ local ready = conditions.Ready
 local observed = status.observedGeneration or (ready or {}).observedGeneration
 
 if obj.metadata.deletionTimestamp ~= nil then
-  return answer("Progressing", nil, "It is being deleted.")
+  return answer("Progressing", nil, "The object is being deleted.")
 end
--- A paused object is not looked at, so its generation says nothing.
+-- A paused object is not reconciled, so its generation is not compared.
 if holds("ReconciliationPaused") then
   return answer("Suspended", conditions.ReconciliationPaused)
 end

@@ -1,33 +1,23 @@
-//! The operator: makes what custom resources say true, and says in their status what is.
+//! The operator: reconciles custom resources with the rows in Postgres, and reports in their status.
 //!
-//! Postgres is the only truth here as elsewhere. An object is bound to its row by its uid; a
-//! reconciliation looks at the object, its row and its Secret, decides on one step, carries it out
-//! and looks again, until nothing is left to do. So it may be killed between any two steps.
+//! Postgres is the source of truth. An object is bound to its row by its uid. A reconciliation observes the
+//! object, its row and its Secret, carries out one step and observes again, until nothing is left to do, so
+//! the process may be killed between any two steps.
 
-mod api_token;
-mod backoff;
-mod context;
-mod controller;
-mod custom_domain;
-mod event;
-mod failure;
-mod finalizer;
-mod identity;
-mod invalid;
+mod crd_wait;
+mod error;
 mod kind;
-mod lease;
-mod mailbox;
-mod mirror;
-mod orphan;
+mod kinds;
+mod leader;
+mod leader_election;
+mod namespace_watch;
+mod password;
 mod platform_keys;
-mod secret;
-mod standing;
+mod reconcile;
+mod row_watch;
 mod status;
-mod system_domain;
-mod tenancy;
-mod tenant;
-mod trigger;
-mod webhook;
+mod usage_refresh;
+mod verification;
 
 use std::sync::Arc;
 
@@ -40,22 +30,21 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
-pub use platform_keys::platform_keys;
-pub use standing::{ConditionType, Reason};
+use crate::leader::Dependencies;
+use crate::leader_election::LeaderElection;
 
-/// The role that reconciles.
+pub use platform_keys::platform_keys;
+pub use status::{ConditionType, Reason};
+
+/// The role that reconciles custom resources.
 pub struct Operator {
-    config: Arc<Config>,
-    store: Store,
-    clock: Arc<dyn Clock>,
-    keys: Vec<MasterKey>,
-    client: Client,
+    dependencies: Dependencies,
     readiness: Readiness,
 }
 
 impl Operator {
-    /// An operator of the cluster that `client` reaches, over a database whose schema is up to date.
-    /// `keys` are those of `secrets.keys`.
+    /// An operator of the cluster of `client`, over a database whose schema is up to date. `keys` are those
+    /// of `secrets.keys`.
     pub fn new(
         config: Arc<Config>,
         store: Store,
@@ -63,37 +52,33 @@ impl Operator {
         keys: Vec<MasterKey>,
         client: Client,
     ) -> Self {
-        Self { config, store, clock, keys, client, readiness: Readiness::default() }
+        let dependencies = Dependencies { config, store, clock, keys, client };
+        Self { dependencies, readiness: Readiness::default() }
     }
 
-    /// Shows in `readiness` what it waits for.
+    /// Reports in `readiness` what the operator waits for.
     #[must_use]
     pub fn with_readiness(self, readiness: Readiness) -> Self {
         Self { readiness, ..self }
     }
 
-    /// Waits until it leads, and reconciles until `shutdown` asks to drain; what is in hand is
-    /// finished, and the lease given back.
+    /// Waits until this operator leads, and reconciles until `shutdown` drains. Running reconciliations are
+    /// finished, and the lease is released.
     ///
     /// # Errors
-    /// It leads no longer, although nobody asked it to end: the process should end, and begin anew.
+    /// Another operator became the leader: the process should end and be restarted.
     pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let Self { dependencies, readiness } = self;
         let Some(()) = shutdown
             .drain
-            .run_until_cancelled(kind::wait_for_definitions(&self.client, &self.readiness))
+            .run_until_cancelled(crd_wait::wait_for_crds(&dependencies.client, &readiness))
             .await
         else {
             return Ok(());
         };
-        let client = self.client.clone();
-        let lease =
-            lease::Lease::join(&client, &self.config.operator).await.context("the lease of the leader")?;
-        lease.lead(&shutdown, |stop| self.reconcile(stop)).await
-    }
-
-    /// Reconciles until `stop` is cancelled, or until somebody else leads.
-    async fn reconcile(self, stop: tokio_util::sync::CancellationToken) -> anyhow::Result<()> {
-        let context = context::Context::begin(self).await?;
-        controller::run_all(context, stop).await
+        let election = LeaderElection::join(&dependencies.client, &dependencies.config.operator)
+            .await
+            .context("the lease of the leader")?;
+        election.lead(&shutdown, |stop| leader::run(dependencies, stop)).await
     }
 }

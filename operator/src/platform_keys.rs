@@ -1,5 +1,5 @@
-//! The installation's own keys: a Secret in the operator's namespace, made once, which the other
-//! roles' pods mount and wait for. Nothing here ever changes one.
+//! The keys of the installation: a Secret in the operator's namespace, which is created once and never changed.
+//! The pods of the other roles mount it and wait for it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,26 +20,26 @@ use tempmail_runtime::readiness::Readiness;
 const JWT: &str = "jwt.yaml";
 /// Entry that holds `secrets.keys`, as `TEMPMAIL_SECRETS__KEYS_FILE` reads it.
 const SECRETS: &str = "secrets.yaml";
-/// Who owns its fields.
+/// Field manager of the Secret.
 const FIELD_MANAGER: &str = "tempmail-operator/keys";
-/// What `/readyz` shows until the keys are there.
+/// Component of `/readyz`.
 const COMPONENT: &str = "keys";
-/// Time between two tries while the API server does not answer, or refuses.
+/// Interval between attempts while the API server does not answer, or refuses.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The keys of `secrets.keys` from the Secret `name` in the namespace of `client`, which is made where
-/// there is none. Several operators may do so at once: the first one's keys are everybody's. Waits, and
-/// says so in `readiness`, while the API server can't be asked.
+/// The keys of `secrets.keys` from the Secret `name` in the namespace of `client`, which is created if it does
+/// not exist. Of several operators that create it at once, the first one wins. While the API server fails, this
+/// waits and reports so in `readiness`.
 ///
 /// # Errors
-/// The Secret that is there holds no good keys, or the operating system gives no randomness.
+/// The Secret holds no valid keys, or the operating system provides no randomness.
 pub async fn platform_keys(
     client: &Client,
     name: &str,
     readiness: &Readiness,
 ) -> anyhow::Result<Vec<MasterKey>> {
     let secret = loop {
-        match find_or_make(client, name).await? {
+        match find_or_create(client, name).await? {
             Ok(secret) => break secret,
             Err(error) => {
                 tracing::warn!(%error, secret = name, "the keys can't be read");
@@ -54,8 +54,8 @@ pub async fn platform_keys(
     Ok(keys.secrets)
 }
 
-/// The inner error is that of the API server, which may pass.
-async fn find_or_make(client: &Client, name: &str) -> anyhow::Result<Result<Secret, kube::Error>> {
+/// The inner error is one of the API server, which is retried.
+async fn find_or_create(client: &Client, name: &str) -> anyhow::Result<Result<Secret, kube::Error>> {
     let api: Api<Secret> = Api::default_namespaced(client.clone());
     match api.get_opt(name).await {
         Ok(Some(secret)) => return Ok(Ok(secret)),
@@ -64,13 +64,13 @@ async fn find_or_make(client: &Client, name: &str) -> anyhow::Result<Result<Secr
     }
     let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
     match api.create(&parameters, &new_secret(name)?).await {
-        // Somebody else was first: theirs counts.
+        // Another operator created it first.
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(api.get(name).await),
-        made => {
-            if made.is_ok() {
-                tracing::info!(secret = name, "the installation's keys are made");
+        created => {
+            if created.is_ok() {
+                tracing::info!(secret = name, "the keys of the installation were created");
             }
-            Ok(made)
+            Ok(created)
         }
     }
 }
@@ -93,16 +93,16 @@ fn new_secret(name: &str) -> anyhow::Result<Secret> {
     })
 }
 
-/// 32 octets of the operating system's randomness as hex digits.
+/// 32 random bytes as hexadecimal digits.
 fn random_secret() -> anyhow::Result<String> {
     let mut random = [0_u8; 32];
-    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system gives no randomness")?;
-    Ok(random.iter().map(|octet| format!("{octet:02x}")).collect())
+    rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system provides no randomness")?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn ring(secret: &Secret, entry: &str) -> anyhow::Result<KeyRing> {
     let text = secret.data.as_ref().and_then(|data| std::str::from_utf8(&data.get(entry)?.0).ok());
-    // What is wrong with it is not told: it might quote a key.
+    // The parse error is not shown, since it could quote a key.
     text.and_then(KeyRing::parse)
         .with_context(|| format!("the entry {entry} of the Secret of the keys is no list of keys"))
 }

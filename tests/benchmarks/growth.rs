@@ -14,13 +14,13 @@ use serde_json::Value;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::retention::RetentionClass;
 
-use crate::http::Client;
-use crate::load::{Connections, Load, Recipients, Report};
+use crate::environment::work_directory;
+use crate::http::HttpClient;
+use crate::load::{Connections, LoadReport, Recipients, SmtpLoad};
 use crate::measure::{Latencies, Rounds, millis, print_table};
-use crate::smtp::work_directory;
-use crate::stack::{Cluster, DOMAIN, Stack};
+use crate::stack::{BenchPostgres, DOMAIN, Stack};
 
-/// What `./tests/bench growth` can be told.
+/// `./tests/bench growth` options.
 #[derive(Debug, Args)]
 pub struct Growth {
     /// Mails stored in the many
@@ -61,7 +61,7 @@ const PORTIONS: usize = 10;
 
 /// The figures of one stack over the rounds.
 #[derive(Debug, Default)]
-struct Figures {
+struct GrowthFigures {
     ingest: Rounds,
     accept: [Rounds; 2],
     inbox: [Rounds; 2],
@@ -70,8 +70,8 @@ struct Figures {
 
 /// A load and the worker's pass within it.
 #[derive(Debug)]
-struct Window {
-    load: Report,
+struct ExpiryWindow {
+    load: LoadReport,
     pass: Duration,
 }
 
@@ -82,19 +82,19 @@ impl Growth {
     /// A role does not start, refuses mail, or lost some.
     pub async fn run(self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        let cluster = Cluster::start(directory.path()).await?;
+        let cluster = BenchPostgres::start(directory.path()).await?;
         let outcome = self.measure(&cluster, directory.path()).await;
         cluster.stop().await;
         outcome
     }
 
-    async fn measure(&self, cluster: &Cluster, directory: &Path) -> anyhow::Result<()> {
+    async fn measure(&self, cluster: &BenchPostgres, directory: &Path) -> anyhow::Result<()> {
         println!("files in {}", directory.display());
         let many = Stack::start(&cluster.create_database("many").await?).await?;
         let started = Instant::now();
         let halves = self.fill(&many, self.stored).await?;
         println!("{} mails stored in {:.0} s", many.messages().await?, started.elapsed().as_secs_f64());
-        let (mut of_few, mut of_many) = (Figures::default(), Figures::default());
+        let (mut of_few, mut of_many) = (GrowthFigures::default(), GrowthFigures::default());
         for round in 1..=self.rounds {
             let name = format!("few{round}");
             let few = Stack::start(&cluster.create_database(&name).await?).await?;
@@ -116,19 +116,19 @@ impl Growth {
     async fn fill(&self, stack: &Stack, mails: usize) -> anyhow::Result<[Timestamp; 2]> {
         let mut halves = [stack.clock.now(); 2];
         for step in 0..STEPS {
-            let load = Load {
+            let load = SmtpLoad {
                 mails: mails / STEPS,
                 recipients: Recipients::Some(addresses(mails)),
                 pipelined: true,
                 ..self.load(stack, &fill_label(step))
             };
             load.run().await?;
-            stack.move_to(stack.clock.now() + STEP).await?;
+            stack.advance_to(stack.clock.now() + STEP).await?;
             if let Some(half) = halves.get_mut(step / (STEPS / 2)) {
-                *half = next_slot(stack.clock.now());
+                *half = partition_end(stack.clock.now());
             }
             if step + 1 == STEPS / 2 {
-                stack.move_to(halves[0]).await?;
+                stack.advance_to(halves[0]).await?;
             }
         }
         Ok(halves)
@@ -136,9 +136,10 @@ impl Growth {
 
     /// Requests one after the other, in turn to few and many: a random inbox, and one of its
     /// mails.
-    async fn read(&self, pair: &mut [(&Stack, usize, &mut Figures); 2]) -> anyhow::Result<()> {
+    async fn read(&self, pair: &mut [(&Stack, usize, &mut GrowthFigures); 2]) -> anyhow::Result<()> {
         let mut random = StdRng::seed_from_u64(3_072);
-        let mut clients = [Client::connect(pair[0].0.http).await?, Client::connect(pair[1].0.http).await?];
+        let mut clients =
+            [HttpClient::connect(pair[0].0.http).await?, HttpClient::connect(pair[1].0.http).await?];
         let (mut inbox, mut email) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
         for at in (0..self.reads * 2).map(|request| request % 2) {
             let (stack, stored, _) = &pair[at];
@@ -164,26 +165,26 @@ impl Growth {
     async fn ingest(
         &self,
         round: usize,
-        pair: &mut [(&Stack, usize, &mut Figures); 2],
+        pair: &mut [(&Stack, usize, &mut GrowthFigures); 2],
     ) -> anyhow::Result<()> {
         let mut reports = [Vec::new(), Vec::new()];
         for portion in 0..PORTIONS {
             for ((stack, _, _), reports) in pair.iter().zip(&mut reports) {
                 let label = format!("r{round}p{portion}");
-                let load = Load { mails: self.mails / PORTIONS, ..self.load(stack, &label) };
+                let load = SmtpLoad { mails: self.mails / PORTIONS, ..self.load(stack, &label) };
                 reports.push(load.run().await?);
             }
         }
         for ((_, _, figures), reports) in pair.iter_mut().zip(reports) {
-            let report = Report::sum(reports);
+            let report = LoadReport::sum(reports);
             figures.ingest.push(report.rate());
             push_latencies(&mut figures.accept, &report.latencies);
         }
         Ok(())
     }
 
-    fn load(&self, stack: &Stack, label: &str) -> Load {
-        Load {
+    fn load(&self, stack: &Stack, label: &str) -> SmtpLoad {
+        SmtpLoad {
             addr: stack.smtp,
             connections: self.connections,
             mails: self.mails,
@@ -197,7 +198,7 @@ impl Growth {
         }
     }
 
-    fn print(&self, few: &Figures, many: &Figures) {
+    fn print(&self, few: &GrowthFigures, many: &GrowthFigures) {
         println!(
             "\n{} and {} stored mails, {} rounds, median (min-max)\n",
             self.few, self.stored, self.rounds
@@ -224,7 +225,7 @@ impl Growth {
         let mut before = self.under_load(many, "quiet0").await?;
         for (number, end) in halves.into_iter().enumerate() {
             let due = end + RetentionClass::FREE.duration();
-            many.move_to(due).await?;
+            many.advance_to(due).await?;
             let stored = many.messages().await? + i64::try_from(self.window())?;
             let during = self.under_load(many, &format!("expiry{number}")).await?;
             let expired = stored - many.messages().await?;
@@ -262,16 +263,16 @@ impl Growth {
 
     /// A load, and soon after its beginning one pass of the worker: in a quiet measurement it
     /// finds nothing to expire.
-    async fn under_load(&self, stack: &Stack, label: &str) -> anyhow::Result<Window> {
-        let load = Load { mails: self.window(), ..self.load(stack, label) };
+    async fn under_load(&self, stack: &Stack, label: &str) -> anyhow::Result<ExpiryWindow> {
+        let load = SmtpLoad { mails: self.window(), ..self.load(stack, label) };
         let pass = async {
             tokio::time::sleep(Duration::from_millis(500)).await;
             let started = Instant::now();
-            stack.work().await?;
+            stack.run_worker_once().await?;
             anyhow::Ok(started.elapsed())
         };
         let (load, pass) = tokio::try_join!(load.run(), pass)?;
-        Ok(Window { load, pass })
+        Ok(ExpiryWindow { load, pass })
     }
 }
 
@@ -286,12 +287,12 @@ fn fill_label(step: usize) -> String {
 }
 
 /// Where the partition of a moment ends.
-fn next_slot(now: Timestamp) -> Timestamp {
+fn partition_end(now: Timestamp) -> Timestamp {
     let width = RetentionClass::FREE.partition_width().as_secs();
     now + SignedDuration::from_secs(width - now.as_second().rem_euclid(width))
 }
 
-async fn timed_get(client: &mut Client, target: &str, token: &str) -> anyhow::Result<(Value, Duration)> {
+async fn timed_get(client: &mut HttpClient, target: &str, token: &str) -> anyhow::Result<(Value, Duration)> {
     let started = Instant::now();
     let answer = client.get(target, token).await?;
     let took = started.elapsed();

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 /// One connection.
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     stream: TcpStream,
     authority: SocketAddr,
     input: Vec<u8>,
@@ -17,18 +17,18 @@ pub struct Client {
 
 /// An answer; its body is whole.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// Status code.
     pub status: u16,
     /// Octets of the body.
     pub body: Vec<u8>,
 }
 
-impl Client {
+impl HttpClient {
     /// Connects.
     ///
     /// # Errors
-    /// Nobody listens there.
+    /// Nothing listens there.
     pub async fn connect(authority: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(authority).await?;
         stream.set_nodelay(true)?;
@@ -39,7 +39,7 @@ impl Client {
     ///
     /// # Errors
     /// The connection breaks, or the answer is none that this client reads.
-    pub async fn get(&mut self, target: &str, token: &str) -> anyhow::Result<Answer> {
+    pub async fn get(&mut self, target: &str, token: &str) -> anyhow::Result<Response> {
         self.get_with(target, &format!("x-api-token: {token}")).await
     }
 
@@ -47,7 +47,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub async fn get_with(&mut self, target: &str, credential: &str) -> anyhow::Result<Answer> {
+    pub async fn get_with(&mut self, target: &str, credential: &str) -> anyhow::Result<Response> {
         self.send("GET", target, credential, "").await
     }
 
@@ -62,7 +62,7 @@ impl Client {
         target: &str,
         own: &str,
         body: &str,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<Response> {
         self.send_as("application/json", method, target, own, body).await
     }
 
@@ -77,7 +77,7 @@ impl Client {
         target: &str,
         own: &str,
         body: &str,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<Response> {
         let (authority, length) = (self.authority, body.len());
         let describe = if body.is_empty() {
             String::new()
@@ -105,7 +105,7 @@ impl Client {
         }
         let body = self.input[head_end..head_end + length].to_vec();
         self.input.drain(..head_end + length);
-        Ok(Answer { status, body })
+        Ok(Response { status, body })
     }
 
     async fn fill(&mut self) -> anyhow::Result<()> {

@@ -18,7 +18,7 @@ use crate::measure::Latencies;
 
 /// A load run. No reply but the expected one is taken for an answer: the first ends the run.
 #[derive(Debug, Clone, Args)]
-pub struct Load {
+pub struct SmtpLoad {
     /// Where the server listens; a loopback address
     #[arg(long)]
     pub addr: SocketAddr,
@@ -93,7 +93,7 @@ impl std::str::FromStr for Recipients {
     }
 }
 
-impl Load {
+impl SmtpLoad {
     /// The recipient of mail `number`, counted from 1 as `smtp-source -N` counts.
     pub fn recipient(&self, number: usize) -> String {
         let address = match self.recipients {
@@ -107,7 +107,7 @@ impl Load {
     ///
     /// # Errors
     /// An unexpected reply, a lost connection, or the time limit: then nothing was measured.
-    pub async fn run(&self) -> anyhow::Result<Report> {
+    pub async fn run(&self) -> anyhow::Result<LoadReport> {
         ensure!(self.addr.ip().is_loopback(), "{} is not on loopback", self.addr);
         let load = self.clone();
         tokio::task::spawn_blocking(move || {
@@ -117,7 +117,7 @@ impl Load {
         .await?
     }
 
-    async fn run_here(self) -> anyhow::Result<Report> {
+    async fn run_here(self) -> anyhow::Result<LoadReport> {
         let limit = Duration::from_secs(self.limit_seconds);
         let mails = Arc::new(Mails::of_size(self.size));
         let load = Arc::new(self);
@@ -138,13 +138,13 @@ impl Load {
         tokio::time::timeout(limit, all).await.context("the time limit passed")??;
         let elapsed = started.elapsed();
         ensure!(latencies.len() == load.mails, "{} of {} mails were sent", latencies.len(), load.mails);
-        Ok(Report { mails: load.mails, elapsed, latencies: Latencies::new(latencies) })
+        Ok(LoadReport { mails: load.mails, elapsed, latencies: Latencies::new(latencies) })
     }
 }
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LoadReport {
     /// Mails that were accepted.
     pub mails: usize,
     /// From the first connection to the last reply.
@@ -153,7 +153,7 @@ pub struct Report {
     pub latencies: Latencies,
 }
 
-impl Report {
+impl LoadReport {
     /// Several runs, one after the other, as one.
     pub fn sum(reports: impl IntoIterator<Item = Self>) -> Self {
         let (mut mails, mut elapsed, mut latencies) = (0, Duration::ZERO, Vec::new());
@@ -172,16 +172,16 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.0} msg/s; 250 after end of data: {}", self.rate(), self.latencies)
     }
 }
 
 /// One connection's worth of the run: takes the next number until there is none.
-async fn send_in_turn(load: &Load, mails: &Mails, next: &AtomicUsize) -> anyhow::Result<Vec<Duration>> {
+async fn send_in_turn(load: &SmtpLoad, mails: &Mails, next: &AtomicUsize) -> anyhow::Result<Vec<Duration>> {
     let mut latencies = Vec::with_capacity(load.mails / load.connections + 1);
-    let mut session: Option<Session> = None;
+    let mut session: Option<SmtpSession> = None;
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         if number > load.mails {
@@ -189,7 +189,7 @@ async fn send_in_turn(load: &Load, mails: &Mails, next: &AtomicUsize) -> anyhow:
         }
         let mut current = match session.take() {
             Some(session) => session,
-            None => Session::open(load.addr).await?,
+            None => SmtpSession::open(load.addr).await?,
         };
         let recipient = load.recipient(number);
         let latency = if load.pipelined {
@@ -210,17 +210,17 @@ async fn send_in_turn(load: &Load, mails: &Mails, next: &AtomicUsize) -> anyhow:
 }
 
 /// One SMTP session.
-pub struct Session {
+pub struct SmtpSession {
     stream: TcpStream,
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-impl Session {
+impl SmtpSession {
     /// Connects and says hello.
     ///
     /// # Errors
-    /// Nobody listens there, or the answer is another one.
+    /// Nothing listens there, or the answer is another one.
     pub async fn open(addr: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(addr).await?;
         stream.set_nodelay(true)?;

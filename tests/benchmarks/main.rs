@@ -1,8 +1,9 @@
 //! `tempmail-bench`: the benchmarks. `./tests/bench` installs what they need, builds and
-//! starts this; `docs/performance.md` says what each of them measures.
+//! starts it; `docs/performance.md` explains what each of them measures.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
 
+mod environment;
 mod growth;
 mod http;
 mod load;
@@ -35,24 +36,24 @@ struct Arguments {
 enum Benchmark {
     /// Acceptance of mail over SMTP: tempmail and other servers in turn, on the same work
     Smtp(smtp::Comparison),
-    /// What a million stored mails, and the expiry of half of them, cost
+    /// The cost of a million stored mails, and of the expiry of half of them
     Growth(growth::Growth),
     /// Hot reads over HTTP at few and many stored mails, beside nginx and a file of that size
     Http(reads::Reads),
-    /// Memory of idle waiters, time from a commit to the waiter's byte, and a reconnect of them all
+    /// Memory of idle subscribers, time from a commit to the subscriber, and a reconnect storm
     Realtime(realtime::Realtime),
-    /// Whether the time of an answer tells which mailboxes and messages there are
+    /// Whether response times reveal which mailboxes and messages exist
     SignIn(sign_in::SignIn),
     /// Deliveries a second to webhooks, their latency beside dead receivers, and what idle ones cost
     Webhooks(webhooks::Webhooks),
-    /// Many CustomDomains in a real API server: the first pass, memory, writes at rest, checks in time
-    Operator(operator::Operator),
-    /// Everybody's mail beside a tenant that deletes by tag, and beside a peer that sends large mails
+    /// Many CustomDomains in a real API server: first checks, memory, writes at rest, checks within the interval
+    Operator(operator::OperatorArgs),
+    /// Probe mails beside a tenant that deletes by tag, and beside a client that sends large mails
     Neighbours(neighbours::Neighbours),
-    /// Our own load generator alone, against a server that runs already
-    Load(load::Load),
+    /// Only the load generator, against a running server
+    Load(load::SmtpLoad),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
-    Postgres(postgres::Alone),
+    Postgres(postgres::PostgresAlone),
 }
 
 fn main() -> ExitCode {
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
 fn start(benchmark: Benchmark) -> anyhow::Result<()> {
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
-        .map_err(|_| anyhow::anyhow!("a TLS provider is installed already"))?;
+        .map_err(|_| anyhow::anyhow!("another TLS provider is already installed"))?;
     let runtime = tokio::runtime::Runtime::new()?;
     runtime.block_on(async {
         tokio::select! {

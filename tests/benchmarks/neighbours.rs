@@ -1,11 +1,11 @@
-//! `./tests/bench neighbours`: whether one tenant or peer can slow everybody else's mail. A steady
-//! flow of small mails to others is measured alone, and then beside each neighbour, over a program
-//! that runs as a process of its own: an older one is measured by `--program`.
+//! `./tests/bench neighbours`: whether one tenant or SMTP client can slow down the mail of others. A
+//! steady flow of small probe mails is measured alone, and then while each neighbour generates load.
+//! tempmail runs as a separate process; `--program` measures another version.
 
-mod large;
-mod others;
+mod large_mail;
+mod probe;
 mod session;
-mod tags;
+mod tag_tenant;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,29 +17,28 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use crate::measure::{Rounds, millis, print_table};
-use crate::process;
-use crate::server::{Running, Server, Tempmail};
-use crate::smtp::{machine, work_directory};
-use large::Large;
-use others::{Measured, Others};
-use tags::Tags;
+use crate::server::{RunningServer, Server, Tempmail};
+use large_mail::LargeMailSender;
+use probe::{ProbeReport, ProbeSender};
+use tag_tenant::TagTenant;
 
 /// System domain of `tempmail up`.
 const DOMAIN: &str = "inbox.localhost";
-/// Seconds of the others' mail before a measurement, which do not count: what was under way before
-/// is over then.
+/// Seconds of probe mail before a measurement that are not counted, so that earlier work is finished.
 const WARM_UP: u32 = 3;
-/// How long a neighbour is at work before the measurement begins.
+/// Time that a neighbour runs before the measurement starts.
 const LEAD: Duration = Duration::from_secs(1);
 
-/// What `./tests/bench neighbours` can be told.
+/// `./tests/bench neighbours` options.
 #[derive(Debug, Args)]
 pub struct Neighbours {
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     program: Option<PathBuf>,
-    /// Measure beside these neighbours alone
+    /// Measure only these neighbours
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Neighbour::Tags, Neighbour::Large])]
     only: Vec<Neighbour>,
     /// Seconds a measurement
@@ -48,7 +47,7 @@ pub struct Neighbours {
     /// Rounds, each over a program and data of its own; the median counts
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Mails a second to others
+    /// Probe mails a second
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Messages in the mailbox of the neighbour `tags`, in hundreds
@@ -62,40 +61,40 @@ pub struct Neighbours {
     work_dir: PathBuf,
 }
 
-/// Who is at work beside the others.
+/// The load beside the probe mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Neighbour {
-    /// Nobody: the base of all ratios.
+    /// No load: the base of all ratios.
     #[value(skip)]
-    Nobody,
-    /// A tenant that empties the tags of a nearly full mailbox, one after the other, and gets mail.
+    Baseline,
+    /// A tenant that deletes the mail of one tag after the other from a nearly full mailbox, and receives mail.
     Tags,
-    /// A peer that sends mails of 25 MB over all of its connections.
+    /// An SMTP client that sends mails of 25 MB over all of its connections.
     Large,
 }
 
 impl std::fmt::Display for Neighbour {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Nobody => "nobody",
+            Self::Baseline => "baseline",
             Self::Tags => "tags",
             Self::Large => "large",
         })
     }
 }
 
-/// A program that runs, and its credentials.
+/// Addresses and credentials of a running tempmail.
 #[derive(Debug, Clone)]
-struct Site {
+struct TempmailEndpoints {
     smtp: SocketAddr,
     http: SocketAddr,
     pro_token: String,
     live_token: String,
 }
 
-/// Figures of the others' mail beside one neighbour over the rounds; times in milliseconds.
+/// Results of the probe mails beside one neighbour over all rounds; times in milliseconds.
 #[derive(Debug)]
-struct Figures {
+struct NeighbourFigures {
     neighbour: Neighbour,
     mails: usize,
     refused: usize,
@@ -103,7 +102,7 @@ struct Figures {
     p50: Rounds,
     p99: Rounds,
     max: Rounds,
-    /// From when a mail was due to its answer: connecting and recipients too.
+    /// From when a mail was due to its reply, including connecting and recipients.
     whole_p99: Rounds,
     did: Vec<String>,
 }
@@ -114,16 +113,16 @@ impl Neighbours {
     /// # Errors
     /// The program does not start, or the mailbox can't be filled.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::open_many_files()?;
-        let program = process::program_of(self.program.as_deref())?;
+        environment::raise_open_file_limit()?;
+        let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let neighbours = [Neighbour::Tags, Neighbour::Large].into_iter().filter(|it| self.only.contains(it));
-        let mut all: Vec<Figures> =
-            std::iter::once(Neighbour::Nobody).chain(neighbours).map(Figures::new).collect();
+        let mut all: Vec<NeighbourFigures> =
+            std::iter::once(Neighbour::Baseline).chain(neighbours).map(NeighbourFigures::new).collect();
         println!("{}", program.display());
         for round in 1..=self.rounds {
             let directory = work_directory(&self.work_dir)?;
-            println!("{}", machine(directory.path())?);
+            println!("{}", describe_machine(directory.path())?);
             let server = Server::Tempmail(Tempmail { program: program.clone() });
             let running = server.start(directory.path()).await?;
             let outcome = self.round(round, &running, directory.path(), &mut all).await;
@@ -137,20 +136,22 @@ impl Neighbours {
     async fn round(
         &self,
         round: usize,
-        running: &Running,
+        running: &RunningServer,
         directory: &Path,
-        all: &mut [Figures],
+        all: &mut [NeighbourFigures],
     ) -> anyhow::Result<()> {
-        let site = Site::read(running.smtp, directory)?;
+        let endpoints = TempmailEndpoints::read(running.smtp, directory)?;
         let mut tags = None;
         if self.only.contains(&Neighbour::Tags) {
-            // Before all measurements, which so meet the same data.
-            tags = Some(Tags::fill(&site, self.messages).await.context("the mailbox can't be filled")?);
+            // Before all measurements, so that they run on the same data.
+            tags = Some(
+                TagTenant::fill(&endpoints, self.messages).await.context("the mailbox can't be filled")?,
+            );
         }
-        let large = Large::new(site.smtp, self.connections);
-        let mut others = Others::new(site.smtp, self.rate);
+        let large = LargeMailSender::new(endpoints.smtp, self.connections);
+        let mut probe = ProbeSender::new(endpoints.smtp, self.rate);
         for figures in all {
-            let before = others.run(WARM_UP).await?;
+            let before = probe.run(WARM_UP).await?;
             println!("round {round}: before {}: {before}", figures.neighbour);
             let until = Instant::now() + LEAD + Duration::from_secs(self.seconds.into());
             let beside = async {
@@ -162,7 +163,7 @@ impl Neighbours {
             };
             let measurement = async {
                 tokio::time::sleep(LEAD).await;
-                others.run(self.seconds).await
+                probe.run(self.seconds).await
             };
             let (did, measured) = tokio::join!(beside, measurement);
             let (did, measured) = (did?, measured?);
@@ -172,17 +173,17 @@ impl Neighbours {
         Ok(())
     }
 
-    fn print(&self, all: &[Figures]) {
+    fn print(&self, all: &[NeighbourFigures]) {
         println!(
-            "\n{} mails/s to others for {} s, alone and beside each neighbour, {} rounds; ms from the end of \
-             data to the answer, their ratio to nobody's, and ms from when a mail was due; what was not \
-             answered in {} s counts with that\n",
+            "\n{} probe mails/s for {} s, alone and beside each neighbour, {} rounds; ms from the end of \
+             data to the reply, their ratio to the baseline, and ms from when a mail was due; a mail without \
+             a reply in {} s counts as that time\n",
             self.rate,
             self.seconds,
             self.rounds,
-            session::PATIENCE.as_secs()
+            session::TIMEOUT.as_secs()
         );
-        let Some(nobody) = all.first() else { return };
+        let Some(baseline) = all.first() else { return };
         let cell = |figure: &Rounds, decimals: usize| {
             if self.rounds == 1 { format!("{:.decimals$}", figure.last()) } else { figure.summary(decimals) }
         };
@@ -194,15 +195,15 @@ impl Neighbours {
                 cell(&figures.p50, 2),
                 cell(&figures.p99, 2),
                 cell(&figures.max, 1),
-                cell(&figures.p50.ratio_to(&nobody.p50), 2),
-                cell(&figures.p99.ratio_to(&nobody.p99), 2),
+                cell(&figures.p50.ratio_to(&baseline.p50), 2),
+                cell(&figures.p99.ratio_to(&baseline.p99), 2),
                 cell(&figures.whole_p99, 2),
                 figures.did.join("; "),
             ]
         });
         let head = [
             "neighbour",
-            "others' mails",
+            "probe mails",
             "refused",
             "p50 ms",
             "p99 ms",
@@ -210,13 +211,13 @@ impl Neighbours {
             "ratio p50",
             "ratio p99",
             "since due: p99 ms",
-            "what the neighbour did",
+            "work of the neighbour",
         ];
         print_table(&head, &rows.collect::<Vec<_>>());
     }
 }
 
-impl Figures {
+impl NeighbourFigures {
     fn new(neighbour: Neighbour) -> Self {
         Self {
             neighbour,
@@ -230,9 +231,9 @@ impl Figures {
         }
     }
 
-    fn push(&mut self, measured: &Measured, did: String) {
-        self.mails += measured.answers.total();
-        self.refused += measured.answers.total() - measured.answers.accepted();
+    fn push(&mut self, measured: &ProbeReport, did: String) {
+        self.mails += measured.outcomes.total();
+        self.refused += measured.outcomes.total() - measured.outcomes.accepted();
         self.p50.push(millis(measured.waits.p50()));
         self.p99.push(millis(measured.waits.p99()));
         self.max.push(millis(measured.waits.max()));
@@ -241,8 +242,8 @@ impl Figures {
     }
 }
 
-impl Site {
-    /// What the program wrote into its data directory under `directory`.
+impl TempmailEndpoints {
+    /// Reads the credentials that tempmail wrote to its data directory under `directory`.
     fn read(smtp: SocketAddr, directory: &Path) -> anyhow::Result<Self> {
         let credentials = fs::read_to_string(directory.join("tempmail/credentials.json"))?;
         let credentials: Value = serde_json::from_str(&credentials)?;

@@ -1,6 +1,6 @@
 //! `./tests/bench operator`: many CustomDomains in a real API server. How long the operator takes to
-//! look at all of them for the first time, what it holds in memory, what it writes once all is
-//! settled, and whether each domain is looked at within its interval. The real program runs over a
+//! check all of them for the first time, its memory, its writes at rest, and whether each domain is
+//! checked within its interval. The real program runs over a
 //! real Postgres; the API server, the proxy that counts and the name server are on the same machine.
 
 use std::collections::BTreeMap;
@@ -18,29 +18,30 @@ use serde_json::json;
 use tempmail_runtime::config::DnsMode;
 use tempmail_store::Store;
 use tempmail_tests::dns::NameServer;
-use tempmail_tests::kubernetes::{ApiProxy, Cluster as Kubernetes, Namespace};
+use tempmail_tests::kubernetes::{ApiProxy, Cluster, Namespace};
 use tempmail_tests::port::free_port;
 use tempmail_tests::{TestDns, http};
 use tokio::process::Command;
 use tokio::time::sleep;
 
+use crate::environment::tempmail_program;
+use crate::environment::{describe_machine, work_directory};
 use crate::measure::print_table;
-use crate::process::{Process, program_of, tempmail};
-use crate::smtp::{machine, work_directory};
-use crate::stack::{Cluster, config};
+use crate::process::{ServerProcess, tempmail};
+use crate::stack::{BenchPostgres, config};
 
-/// Objects that are made at once.
-const AT_ONCE: usize = 32;
-/// How long it may take until something has happened.
-const PATIENCE: Duration = Duration::from_secs(1_800);
-/// All has settled when nothing was written for this long.
+/// Objects that are created concurrently.
+const CREATE_CONCURRENCY: usize = 32;
+/// Longest wait for a step.
+const TIMEOUT: Duration = Duration::from_secs(1_800);
+/// The operator is at rest when it wrote nothing for this long.
 const QUIET: Duration = Duration::from_secs(15);
-/// Time between two looks.
-const LOOK: Duration = Duration::from_millis(500);
+/// Time between two polls.
+const POLL: Duration = Duration::from_millis(500);
 
-/// What `./tests/bench operator` can be told.
+/// `./tests/bench operator` options.
 #[derive(Debug, Args)]
-pub struct Operator {
+pub struct OperatorArgs {
     /// CustomDomains, all of one tenant and pending
     #[arg(long, default_value_t = 5_000)]
     domains: u32,
@@ -50,20 +51,20 @@ pub struct Operator {
     /// Directory for data, on a disk
     #[arg(long, default_value = "/var/tmp")]
     work_dir: PathBuf,
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     tempmail: Option<PathBuf>,
 }
 
-impl Operator {
+impl OperatorArgs {
     /// Runs it and prints a table.
     ///
     /// # Errors
     /// Something does not start, or does not come to its end.
     pub async fn run(self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        println!("{}", machine(directory.path())?);
-        let site = Site::start(&self, directory.path()).await?;
+        println!("{}", describe_machine(directory.path())?);
+        let site = OperatorBench::start(&self, directory.path()).await?;
         let namespace = site.kubernetes.namespace(&[]).await;
         site.declare(self.domains, &namespace).await?;
 
@@ -77,7 +78,7 @@ impl Operator {
         let settled = site.quiet(&operator).await? - began;
         let after_pass = operator.process.memory()?;
 
-        let (asked, queries) = (site.proxy.asked(), site.server.queries().len());
+        let (asked, queries) = (site.proxy.request_count(), site.server.queries().len());
         let interval = Duration::from_secs(u64::from(self.interval));
         // A check is due after its interval, and up to a tenth more; a pass begins every five seconds.
         let rest = interval.mul_f64(1.1) + Duration::from_secs(10);
@@ -93,16 +94,16 @@ impl Operator {
             &["what", "measured"],
             &[
                 vec![format!("{} CustomDomains have a row", self.domains), seconds(declared)],
-                vec!["their records are looked at".to_owned(), seconds(checked)],
+                vec!["their records are checked".to_owned(), seconds(checked)],
                 vec!["the last status is written".to_owned(), seconds(settled)],
                 vec![
                     "RSS then, and at most".to_owned(),
                     format!("{}, {}", mebibytes(after_pass.now), mebibytes(after_pass.peak)),
                 ],
                 vec![format!("writes a minute at rest, over {}", seconds(rest)), format!("{per_minute:.1}")],
-                vec!["domains not looked at meanwhile".to_owned(), checks.missed.to_string()],
+                vec!["domains not checked meanwhile".to_owned(), checks.missed.to_string()],
                 vec![
-                    "looks at a domain, fewest and most".to_owned(),
+                    "checks of a domain, fewest and most".to_owned(),
                     format!("{}, {}", checks.fewest, checks.most),
                 ],
                 vec![
@@ -116,48 +117,48 @@ impl Operator {
         Ok(())
     }
 
-    /// How often each domain was looked at, after the first `queries` of them all.
-    fn checks(&self, server: &NameServer, queries: usize) -> Checks {
-        let mut looks: BTreeMap<String, u32> = (0..self.domains).map(|number| (domain(number), 0)).collect();
+    /// How often each domain was checked, after the first `queries` queries.
+    fn checks(&self, server: &NameServer, queries: usize) -> CheckCounts {
+        let mut checks: BTreeMap<String, u32> = (0..self.domains).map(|number| (domain(number), 0)).collect();
         for asked in server.queries().iter().skip(queries) {
             let name = asked.name.to_ascii_lowercase();
             if let Some(domain) = name.trim_end_matches('.').strip_prefix("_tempmail.") {
-                looks.entry(domain.to_owned()).and_modify(|count| *count += 1);
+                checks.entry(domain.to_owned()).and_modify(|count| *count += 1);
             }
         }
-        let missed = looks.values().filter(|count| **count == 0).count();
+        let missed = checks.values().filter(|count| **count == 0).count();
         let bounds = |of: Option<&u32>| of.copied().unwrap_or_default();
-        Checks { missed, fewest: bounds(looks.values().min()), most: bounds(looks.values().max()) }
+        CheckCounts { missed, fewest: bounds(checks.values().min()), most: bounds(checks.values().max()) }
     }
 }
 
-struct Checks {
+struct CheckCounts {
     missed: usize,
     fewest: u32,
     most: u32,
 }
 
-/// What the operator runs over.
-struct Site {
-    kubernetes: Kubernetes,
+/// What the operator needs: a Kubernetes cluster, Postgres and DNS.
+struct OperatorBench {
+    kubernetes: Cluster,
     proxy: ApiProxy,
-    postgres: Cluster,
+    postgres: BenchPostgres,
     url: String,
     store: Store,
     dns: TestDns,
     server: NameServer,
 }
 
-struct Running {
-    process: Process,
+struct OperatorProcess {
+    process: ServerProcess,
     admin: SocketAddr,
 }
 
-impl Site {
-    async fn start(options: &Operator, directory: &Path) -> anyhow::Result<Self> {
-        let kubernetes = Kubernetes::start().await;
+impl OperatorBench {
+    async fn start(options: &OperatorArgs, directory: &Path) -> anyhow::Result<Self> {
+        let kubernetes = Cluster::exclusive().await;
         let proxy = ApiProxy::start(&kubernetes).await;
-        let postgres = Cluster::start(directory).await?;
+        let postgres = BenchPostgres::start(directory).await?;
         let url = postgres.create_database("operator").await?;
         let store = Store::connect(&url, 4, "tempmail bench")?;
         store.migrate().await?;
@@ -192,16 +193,16 @@ impl Site {
                 });
                 create(&api, object)
             })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CREATE_CONCURRENCY)
             .try_collect::<()>()
             .await
     }
 
-    fn operator(&self, options: &Operator, directory: &Path) -> anyhow::Result<Running> {
+    fn operator(&self, options: &OperatorArgs, directory: &Path) -> anyhow::Result<OperatorProcess> {
         let admin = free_port();
         let dns = self.dns.settings(DnsMode::Authoritative);
         let server = dns.servers.first().context("there is a server")?.to_string();
-        let program = program_of(options.tempmail.as_deref())?;
+        let program = tempmail_program(options.tempmail.as_deref())?;
         let mut command: Command = tempmail(&program, "operator", &self.url, &config()?);
         command
             .env("KUBECONFIG", self.proxy.kubeconfig())
@@ -210,39 +211,44 @@ impl Site {
             .env("TEMPMAIL_DNS__PORT", dns.port.to_string())
             .env("TEMPMAIL_DNS__ALLOW_PRIVATE", "true")
             .env("TEMPMAIL_DNS__INTERVAL_SECONDS", options.interval.to_string());
-        Ok(Running { process: Process::start("operator", command, directory)?, admin })
+        Ok(OperatorProcess { process: ServerProcess::start("operator", command, directory)?, admin })
     }
 
     /// Returns when this statement counts all domains.
-    async fn until(&self, operator: &Running, statement: &'static str, domains: u32) -> anyhow::Result<()> {
+    async fn until(
+        &self,
+        operator: &OperatorProcess,
+        statement: &'static str,
+        domains: u32,
+    ) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
             let count: i64 = sqlx::query_scalar(statement).fetch_one(self.store.pool()).await?;
             if count >= i64::from(domains) {
                 return Ok(());
             }
-            ensure!(began.elapsed() < PATIENCE, "{count} of {domains}: {}", operator.metrics().await?);
-            sleep(LOOK).await;
+            ensure!(began.elapsed() < TIMEOUT, "{count} of {domains}: {}", operator.metrics().await?);
+            sleep(POLL).await;
         }
     }
 
     /// When the last write was, after which nothing was written for [`QUIET`].
-    async fn quiet(&self, operator: &Running) -> anyhow::Result<Instant> {
+    async fn quiet(&self, operator: &OperatorProcess) -> anyhow::Result<Instant> {
         let began = Instant::now();
-        let (mut seen, mut last) = (self.proxy.asked(), Instant::now());
+        let (mut seen, mut last) = (self.proxy.request_count(), Instant::now());
         while last.elapsed() < QUIET {
-            ensure!(began.elapsed() < PATIENCE, "it writes on: {}", operator.metrics().await?);
-            sleep(LOOK).await;
+            ensure!(began.elapsed() < TIMEOUT, "the operator keeps writing: {}", operator.metrics().await?);
+            sleep(POLL).await;
             if !self.proxy.writes_since(seen).is_empty() {
-                (seen, last) = (self.proxy.asked(), Instant::now());
+                (seen, last) = (self.proxy.request_count(), Instant::now());
             }
         }
         Ok(last)
     }
 }
 
-impl Running {
-    /// What it says of its own work.
+impl OperatorProcess {
+    /// Its own metrics.
     async fn metrics(&self) -> anyhow::Result<String> {
         let answer = http::client().get(format!("http://{}/metrics", self.admin)).send().await?;
         let text = answer.text().await?;

@@ -19,13 +19,13 @@ use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMail, NewMessage, RawData
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::environment::work_directory;
 use crate::measure::print_table;
-use crate::smtp::work_directory;
-use crate::stack::{Cluster, DOMAIN};
+use crate::stack::{BenchPostgres, DOMAIN};
 
-/// What `./tests/bench postgres` can be told.
+/// `./tests/bench postgres` options.
 #[derive(Debug, Args)]
-pub struct Alone {
+pub struct PostgresAlone {
     /// Octets a row that can't be compressed: what 3 KB of mail come to
     #[arg(long, default_value_t = ROW)]
     row: usize,
@@ -42,14 +42,14 @@ const SECONDS: u64 = 5;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy)]
-enum Work {
+enum PostgresWorkload {
     /// A table with nothing but a key and data.
     Plain { clients: usize, batch: usize },
     /// The statement that ingest uses, one connection.
     Accept { batch: usize },
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for PostgresWorkload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain { clients, batch } => write!(f, "{clients} clients, {batch} rows a transaction"),
@@ -58,7 +58,7 @@ impl fmt::Display for Work {
     }
 }
 
-impl Alone {
+impl PostgresAlone {
     /// With its defaults, under `work_dir`.
     pub fn in_directory(work_dir: &Path) -> Self {
         Self { row: ROW, seconds: SECONDS, work_dir: work_dir.to_owned() }
@@ -70,36 +70,36 @@ impl Alone {
     /// Postgres does not start, or refuses a statement.
     pub async fn run(self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        let cluster = Cluster::start(directory.path()).await?;
+        let cluster = BenchPostgres::start(directory.path()).await?;
         let url = cluster.create_database("alone").await?;
         let pool = PgPoolOptions::new().max_connections(40).connect(&url).await?;
         sqlx::query("CREATE TABLE plain (id uuid PRIMARY KEY, data bytea NOT NULL)").execute(&pool).await?;
         sqlx::query("ALTER TABLE plain ALTER COLUMN data SET STORAGE EXTERNAL").execute(&pool).await?;
         let store = Store::connect(&url, 2, "tempmail bench")?;
         let mut rows = Vec::new();
-        let works = [
-            Work::Plain { clients: 32, batch: 1 },
-            Work::Plain { clients: 1, batch: 64 },
-            Work::Plain { clients: 2, batch: 64 },
-            Work::Accept { batch: 8 },
-            Work::Accept { batch: 32 },
-            Work::Accept { batch: 128 },
+        let workloads = [
+            PostgresWorkload::Plain { clients: 32, batch: 1 },
+            PostgresWorkload::Plain { clients: 1, batch: 64 },
+            PostgresWorkload::Plain { clients: 2, batch: 64 },
+            PostgresWorkload::Accept { batch: 8 },
+            PostgresWorkload::Accept { batch: 32 },
+            PostgresWorkload::Accept { batch: 128 },
         ];
-        for work in works {
+        for workload in workloads {
             let used_before = cluster.cpu();
-            let (stored, elapsed) = match work {
-                Work::Plain { clients, batch } => self.plain(&pool, clients, batch).await?,
-                Work::Accept { batch } => self.accepted(&store, batch).await?,
+            let (stored, elapsed) = match workload {
+                PostgresWorkload::Plain { clients, batch } => self.plain(&pool, clients, batch).await?,
+                PostgresWorkload::Accept { batch } => self.accept(&store, batch).await?,
             };
             let cpu = (cluster.cpu() - used_before) / u32::try_from(stored.max(1))?;
             rows.push(vec![
-                work.to_string(),
+                workload.to_string(),
                 format!("{:.0}", f64::from(u32::try_from(stored)?) / elapsed.as_secs_f64()),
                 cpu.as_micros().to_string(),
             ]);
         }
         println!("\nPostgres alone, {} octets a row, durable\n", self.row);
-        print_table(&["work", "rows/s", "CPU us a row"], &rows);
+        print_table(&["workload", "rows/s", "CPU us a row"], &rows);
         pool.close().await;
         store.pool().close().await;
         cluster.stop().await;
@@ -137,7 +137,7 @@ impl Alone {
     }
 
     /// Mails that were stored, each to an address of its own, and in what time.
-    async fn accepted(&self, store: &Store, batch: usize) -> anyhow::Result<(usize, Duration)> {
+    async fn accept(&self, store: &Store, batch: usize) -> anyhow::Result<(usize, Duration)> {
         let clock = SystemClock::default();
         store.migrate().await?;
         store.record_free_class(RetentionClass::FREE).await?;

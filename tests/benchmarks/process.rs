@@ -1,30 +1,28 @@
-//! A server as a process of its own, stopped when dropped.
+//! A server process, stopped when dropped.
 
-use std::env;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 use tempmail_runtime::config::{Config, Key};
 use tokio::process::{Child, Command};
 
-use crate::http::Client;
-use crate::server::{cpu, quiet};
+use crate::http::HttpClient;
+use crate::server::{command_without_output, cpu};
 
-/// How long a server may take to answer.
+/// Longest start of a server.
 const START: Duration = Duration::from_secs(60);
-/// How long it may take to stop.
+/// Longest stop of a server.
 const STOP: Duration = Duration::from_secs(35);
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
-pub struct Process {
+pub struct ServerProcess {
     child: Child,
     name: String,
 }
@@ -32,30 +30,13 @@ pub struct Process {
 /// Resident memory in octets.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// Just now.
+    /// Current.
     pub now: u64,
-    /// The most so far.
+    /// Peak.
     pub peak: u64,
 }
 
-/// Lets this process, and the servers that inherit it, open as many files as it may.
-///
-/// # Errors
-/// The system does not tell how many.
-pub fn open_many_files() -> anyhow::Result<()> {
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
-}
-
-/// The path of tempmail: the one given, or beside this program.
-///
-/// # Errors
-/// The system does not tell where this program is.
-pub fn program_of(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    given.map_or_else(|| Ok(env::current_exe()?.with_file_name("tempmail")), |given| Ok(given.to_owned()))
-}
-
-impl Process {
+impl ServerProcess {
     /// Starts a command whose errors go to a file in `directory`.
     ///
     /// # Errors
@@ -70,21 +51,21 @@ impl Process {
     ///
     /// # Errors
     /// It ends, or takes longer than a minute.
-    pub async fn answers(&mut self, authority: SocketAddr, path: &str) -> anyhow::Result<()> {
+    pub async fn wait_until_answering(&mut self, authority: SocketAddr, path: &str) -> anyhow::Result<()> {
         let name = self.name.clone();
-        self.until(async || {
-            let Ok(mut client) = Client::connect(authority).await else { return false };
+        self.wait_until(async || {
+            let Ok(mut client) = HttpClient::connect(authority).await else { return false };
             client.get(path, "none").await.is_ok_and(|answer| answer.status == 200)
         })
         .await
         .with_context(|| format!("see {name}.log in --work-dir"))
     }
 
-    /// Waits until `probe` says yes.
+    /// Waits until `probe` returns true.
     ///
     /// # Errors
-    /// As [`Self::answers`].
-    pub async fn until(&mut self, probe: impl AsyncFn() -> bool) -> anyhow::Result<()> {
+    /// As [`Self::wait_until_answering`].
+    pub async fn wait_until(&mut self, probe: impl AsyncFn() -> bool) -> anyhow::Result<()> {
         let started = Instant::now();
         while !probe().await {
             if let Some(status) = self.child.try_wait()? {
@@ -116,7 +97,7 @@ impl Process {
         Ok(Memory { now: octets("VmRSS:")?, peak: octets("VmHWM:")? })
     }
 
-    /// Asks it to stop and waits until it has; kills it where it does not.
+    /// Sends SIGTERM and waits for the exit; kills the process if it takes too long.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -128,7 +109,7 @@ impl Process {
         Ok(())
     }
 
-    /// `kill -9`, and waits until it is gone.
+    /// Sends SIGKILL and waits for the exit.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -144,7 +125,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.terminate();
     }
@@ -153,7 +134,7 @@ impl Drop for Process {
 /// `tempmail <role>` over the database at `url`, with the keys of `config` and without limits by
 /// client or token: there is one client.
 pub fn tempmail(program: &Path, role: &str, url: &str, config: &Config) -> Command {
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command
         .arg(role)
         .env("TEMPMAIL_POSTGRES__URL", url)

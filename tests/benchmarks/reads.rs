@@ -2,9 +2,9 @@
 //! with many in the same partitions, beside nginx with a file of the answer's octets. All are
 //! measured in turn, round after round, by the same generator; `wrk` says what nginx gives at most.
 
+mod filled_database;
 mod generator;
-mod reading;
-mod stored;
+mod read_server;
 mod wrk;
 
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
-use crate::http::Client;
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
+use crate::http::HttpClient;
 use crate::measure::{Rounds, millis, print_table};
-use crate::process;
-use crate::smtp::{machine, work_directory};
-use crate::stack::Cluster;
-use reading::Reading;
-use stored::Stored;
+use crate::stack::BenchPostgres;
+use filled_database::FilledDatabase;
+use read_server::ReadServer;
 
-/// What `./tests/bench http` can be told.
+/// `./tests/bench http` options.
 #[derive(Debug, Args)]
 pub struct Reads {
     /// Mails stored in the many
@@ -48,7 +48,7 @@ pub struct Reads {
     /// Directory for data, on a disk
     #[arg(long, default_value = "/var/tmp")]
     work_dir: PathBuf,
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     tempmail: Option<PathBuf>,
     /// nginx
@@ -61,7 +61,7 @@ pub struct Reads {
 
 /// A kind of read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub enum ReadKind {
     /// A long-poll with a cursor that finds mail at once: 10 mails.
     Inbox,
     /// A full message.
@@ -70,7 +70,7 @@ pub enum Read {
     Messages,
 }
 
-impl Read {
+impl ReadKind {
     const ALL: [Self; 3] = [Self::Inbox, Self::Email, Self::Messages];
 
     fn name(self) -> &'static str {
@@ -100,9 +100,9 @@ pub struct Request {
     pub credential: String,
 }
 
-/// Figures of one server at one kind of read over the rounds.
+/// Results of one server for one kind of read over all rounds.
 #[derive(Debug, Default)]
-struct Figures {
+struct ReadFigures {
     rate: Rounds,
     p50: Rounds,
     p99: Rounds,
@@ -111,24 +111,24 @@ struct Figures {
     postgres: Rounds,
 }
 
-/// Figures of all servers at one kind of read.
+/// Results of all servers for one kind of read.
 #[derive(Debug)]
-struct OfRead {
-    read: Read,
+struct ReadResults {
+    read: ReadKind,
     /// Octets of the answer that nginx gives.
     octets: usize,
-    few: Figures,
-    many: Figures,
-    nginx: Figures,
-    wrk: Figures,
+    few: ReadFigures,
+    many: ReadFigures,
+    nginx: ReadFigures,
+    wrk: ReadFigures,
 }
 
-/// Everything that answers.
+/// The running servers.
 struct Servers {
-    cluster: Cluster,
-    few: (Stored, Reading),
-    many: (Stored, Reading),
-    nginx: Reading,
+    cluster: BenchPostgres,
+    few: (FilledDatabase, ReadServer),
+    many: (FilledDatabase, ReadServer),
+    nginx: ReadServer,
     has_wrk: bool,
 }
 
@@ -139,12 +139,12 @@ impl Reads {
     /// A server does not start, or an answer is not 200.
     pub async fn run(self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        println!("{}", machine(directory.path())?);
+        println!("{}", describe_machine(directory.path())?);
         let (servers, mut all) = self.start(directory.path()).await?;
         for round in 1..=self.rounds {
-            for of_read in &mut all {
-                self.turn(&servers, of_read).await?;
-                println!("round {round} of {}: {}", self.rounds, of_read.line());
+            for results in &mut all {
+                self.turn(&servers, results).await?;
+                println!("round {round} of {}: {}", self.rounds, results.line());
             }
         }
         self.print(&servers, &all);
@@ -155,43 +155,43 @@ impl Reads {
         Ok(())
     }
 
-    async fn start(&self, directory: &Path) -> anyhow::Result<(Servers, Vec<OfRead>)> {
-        let program = process::program_of(self.tempmail.as_deref())?;
-        let cluster = Cluster::start(directory).await?;
+    async fn start(&self, directory: &Path) -> anyhow::Result<(Servers, Vec<ReadResults>)> {
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
+        let cluster = BenchPostgres::start(directory).await?;
         let mut filled = Vec::new();
         for (name, mails) in [("few", self.few), ("many", self.stored)] {
             let url = cluster.create_database(name).await?;
-            let stored = Stored::fill(url, mails, self.size, self.connections).await?;
-            let reading = Reading::tempmail(&program, &stored, directory).await?;
+            let stored = FilledDatabase::fill(url, mails, self.size, self.connections).await?;
+            let reading = ReadServer::tempmail(&program, &stored, directory).await?;
             println!("{name}: {} mails are stored", stored.mails);
             filled.push((stored, reading));
         }
         let [few, many] = <[_; 2]>::try_from(filled).map_err(|_| anyhow::anyhow!("two are filled"))?;
         let mut files = Vec::new();
-        for read in Read::ALL {
+        for read in ReadKind::ALL {
             files.push((read, sample(&many, read).await?));
         }
-        let nginx = Reading::nginx(&self.nginx, &files, directory).await?;
-        let has_wrk = wrk::run(&self.wrk, nginx.http, Read::Inbox.file(), 1, 1, 1).await.is_ok();
+        let nginx = ReadServer::nginx(&self.nginx, &files, directory).await?;
+        let has_wrk = wrk::run(&self.wrk, nginx.http, ReadKind::Inbox.file(), 1, 1, 1).await.is_ok();
         if !has_wrk {
             println!("wrk: left out; `apt-get install wrk`, or name one by WRK");
         }
-        let all = files.into_iter().map(|(read, octets)| OfRead {
+        let all = files.into_iter().map(|(read, octets)| ReadResults {
             read,
             octets: octets.len(),
-            few: Figures::default(),
-            many: Figures::default(),
-            nginx: Figures::default(),
-            wrk: Figures::default(),
+            few: ReadFigures::default(),
+            many: ReadFigures::default(),
+            nginx: ReadFigures::default(),
+            wrk: ReadFigures::default(),
         });
         Ok((Servers { cluster, few, many, nginx, has_wrk }, all.collect()))
     }
 
     /// One kind of read, one server after the other.
-    async fn turn(&self, servers: &Servers, of_read: &mut OfRead) -> anyhow::Result<()> {
-        let read = of_read.read;
+    async fn turn(&self, servers: &Servers, results: &mut ReadResults) -> anyhow::Result<()> {
+        let read = results.read;
         for ((stored, reading), figures) in
-            [(&servers.few, &mut of_read.few), (&servers.many, &mut of_read.many)]
+            [(&servers.few, &mut results.few), (&servers.many, &mut results.many)]
         {
             let requests = |connection| stored.requests(read, connection, 10_000);
             let requests = (0..self.connections).map(requests).collect();
@@ -199,24 +199,24 @@ impl Reads {
         }
         let request = Request { target: format!("/{}", read.file()), credential: "Accept: */*".into() };
         let requests = vec![vec![request]; self.connections];
-        self.measure(&servers.nginx, &servers.cluster, requests, &mut of_read.nginx).await?;
+        self.measure(&servers.nginx, &servers.cluster, requests, &mut results.nginx).await?;
         if servers.has_wrk {
             let (server, file) = (servers.nginx.http, read.file());
             let report =
                 wrk::run(&self.wrk, server, file, self.connections, self.threads, self.seconds).await?;
-            of_read.wrk.rate.push(report.rate);
-            of_read.wrk.p50.push(report.p50);
-            of_read.wrk.p99.push(report.p99);
+            results.wrk.rate.push(report.rate);
+            results.wrk.p50.push(report.p50);
+            results.wrk.p99.push(report.p99);
         }
         Ok(())
     }
 
     async fn measure(
         &self,
-        reading: &Reading,
-        cluster: &Cluster,
+        reading: &ReadServer,
+        cluster: &BenchPostgres,
         requests: Vec<Vec<Request>>,
-        figures: &mut Figures,
+        figures: &mut ReadFigures,
     ) -> anyhow::Result<()> {
         let (server, postgres) = (reading.process.cpu(), cluster.cpu());
         let span = Duration::from_secs(self.seconds);
@@ -230,32 +230,32 @@ impl Reads {
         Ok(())
     }
 
-    fn print(&self, servers: &Servers, all: &[OfRead]) {
+    fn print(&self, servers: &Servers, all: &[ReadResults]) {
         println!(
             "\n{} and {} stored mails, {} connections, {} s a measurement, {} rounds, median (min-max)\n",
             servers.few.0.mails, servers.many.0.mails, self.connections, self.seconds, self.rounds
         );
         let mut rows = Vec::new();
-        for of_read in all {
-            let mut add = |who: String, figures: &Figures, ratio: String| {
+        for results in all {
+            let mut add = |who: String, figures: &ReadFigures, ratio: String| {
                 rows.push(vec![
-                    of_read.read.name().to_owned(),
+                    results.read.name().to_owned(),
                     who,
                     figures.rate.summary(0),
                     figures.p50.summary(2),
                     figures.p99.summary(2),
                     figures.server.summary(0),
                     figures.postgres.summary(0),
-                    figures.rate.ratio_to(&of_read.nginx.rate).summary(2),
+                    figures.rate.ratio_to(&results.nginx.rate).summary(2),
                     ratio,
                 ]);
             };
-            let to_few = of_read.many.rate.ratio_to(&of_read.few.rate).summary(2);
-            add(format!("{} mails", servers.few.0.mails), &of_read.few, String::new());
-            add(format!("{} mails", servers.many.0.mails), &of_read.many, to_few);
-            add(format!("nginx, {} octets", of_read.octets), &of_read.nginx, String::new());
+            let to_few = results.many.rate.ratio_to(&results.few.rate).summary(2);
+            add(format!("{} mails", servers.few.0.mails), &results.few, String::new());
+            add(format!("{} mails", servers.many.0.mails), &results.many, to_few);
+            add(format!("nginx, {} octets", results.octets), &results.nginx, String::new());
             if servers.has_wrk {
-                add("nginx, by wrk".into(), &of_read.wrk, String::new());
+                add("nginx, by wrk".into(), &results.wrk, String::new());
             }
         }
         let head = [
@@ -273,7 +273,7 @@ impl Reads {
     }
 }
 
-impl OfRead {
+impl ReadResults {
     fn line(&self) -> String {
         format!(
             "{}: few {:.0}/s, many {:.0}/s, nginx {:.0}/s",
@@ -286,9 +286,9 @@ impl OfRead {
 }
 
 /// The answer of a read, as it is.
-async fn sample((stored, reading): &(Stored, Reading), read: Read) -> anyhow::Result<Vec<u8>> {
+async fn sample((stored, reading): &(FilledDatabase, ReadServer), read: ReadKind) -> anyhow::Result<Vec<u8>> {
     let request = stored.requests(read, 0, 1).pop().context("there is nothing to read")?;
-    let mut client = Client::connect(reading.http).await?;
+    let mut client = HttpClient::connect(reading.http).await?;
     let answer = client.get_with(&request.target, &request.credential).await?;
     ensure!(answer.status == 200, "{} was answered with {}", request.target, answer.status);
     Ok(answer.body)

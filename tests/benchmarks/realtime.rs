@@ -1,16 +1,16 @@
-//! `./tests/bench realtime`: what idle waiters cost, how long a mail takes to one of thousands who
-//! wait, and how they all come back at once. The real program runs over a real Postgres; waiters
+//! `./tests/bench realtime`: what idle subscribers cost, how long a mail takes to one of thousands who
+//! wait, and how they all come back at once. The real program runs over a real Postgres; subscribers
 //! and senders are one thread of this process, on the same machine.
 
-mod client;
-pub mod crowd;
+pub mod delivery_log;
 pub mod flow;
 mod latency;
-pub mod ledger;
 mod memory;
 mod peer;
 mod platform;
+pub mod pool;
 mod storm;
+mod subscriber;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,39 +19,39 @@ use clap::{Args, ValueEnum};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::process;
-use crate::smtp::{machine, work_directory};
-use client::Way;
-use crowd::Generator;
-use ledger::Ledger;
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
+use delivery_log::DeliveryLog;
 use peer::Peer;
 use platform::{Platform, Redis};
+use pool::LoadThread;
+use subscriber::Subscription;
 
-/// Waiters that come a second before a measurement: few enough that they are no storm.
-const GATHER_A_SECOND: usize = 2_500;
+/// Subscribers that come a second before a measurement: few enough that they are no storm.
+const CONNECTS_A_SECOND: usize = 2_500;
 
-/// What `./tests/bench realtime` can be told. Without `--memory`, `--latency` and `--storm` it does
+/// `./tests/bench realtime` options. Without `--memory`, `--latency` and `--storm` it does
 /// all three.
 #[derive(Debug, Args)]
 pub struct Realtime {
-    /// Memory and processor time of idle waiters
+    /// Memory and processor time of idle subscribers
     #[arg(long)]
     memory: bool,
-    /// Time from the sender to the waiter
+    /// Time from the sender to the subscriber
     #[arg(long)]
     latency: bool,
-    /// A kill of the process, and everybody comes back
+    /// Kill the process and wait until all subscribers have reconnected
     #[arg(long)]
     storm: bool,
     /// `api` and `ingest` as two processes with a Redis between them; then also without it
     #[arg(long)]
     redis: bool,
-    /// Waiters
+    /// Subscribers
     #[arg(long, default_value_t = 10_000)]
-    waiters: u32,
-    /// Kinds of waiters, in equal parts
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Kind::WAITING)]
-    kinds: Vec<Kind>,
+    subscribers: u32,
+    /// Kinds of subscribers, in equal parts
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = SubscriberKind::WAITING)]
+    kinds: Vec<SubscriberKind>,
     /// Mails a second
     #[arg(long, default_value_t = 1_000)]
     rate: u32,
@@ -64,7 +64,7 @@ pub struct Realtime {
     /// Directory for data, on a disk
     #[arg(long, default_value = "/var/tmp")]
     work_dir: PathBuf,
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     tempmail: Option<PathBuf>,
     /// redis-server
@@ -78,10 +78,10 @@ pub struct Realtime {
     mercure: Option<PathBuf>,
 }
 
-/// How one waits.
+/// A kind of subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// A connection that asks nothing.
+pub enum SubscriberKind {
+    /// A connection without a request.
     #[value(skip)]
     Kept,
     /// `/v1/inbox`.
@@ -94,7 +94,7 @@ pub enum Kind {
     WebSocket,
 }
 
-impl Kind {
+impl SubscriberKind {
     const WAITING: [Self; 3] = [Self::LongPoll, Self::Stream, Self::WebSocket];
 
     fn name(self) -> &'static str {
@@ -107,7 +107,7 @@ impl Kind {
     }
 }
 
-impl std::fmt::Display for Kind {
+impl std::fmt::Display for SubscriberKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("kept", |value| value.get_name()))
@@ -120,50 +120,57 @@ impl Realtime {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::open_many_files()?;
+        environment::raise_open_file_limit()?;
         let directory = work_directory(&self.work_dir)?;
-        println!("{}", machine(directory.path())?);
-        let program = process::program_of(self.tempmail.as_deref())?;
+        println!("{}", describe_machine(directory.path())?);
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         for (peer, variable) in [(&self.centrifugo, "CENTRIFUGO"), (&self.mercure, "MERCURE")] {
             if peer.is_none() {
                 println!("{variable} names no program: left out");
             }
         }
-        let generator = Generator::start()?;
-        let platform = Platform::new(&program, directory.path(), self.waiters + memory::WARM_UP).await?;
+        let load_thread = LoadThread::start()?;
+        let platform = Platform::new(&program, directory.path(), self.subscribers + memory::WARM_UP).await?;
         let all = !(self.memory || self.latency || self.storm);
         if self.memory || all {
-            memory::run(&self, &platform, &generator).await?;
+            memory::run(&self, &platform, &load_thread).await?;
         }
         if self.latency || all {
-            latency::run(&self, &platform, &generator).await?;
+            latency::run(&self, &platform, &load_thread).await?;
         }
         if self.storm || all {
-            storm::run(&self, &platform, &generator).await?;
+            storm::run(&self, &platform, &load_thread).await?;
         }
         platform.cluster.stop().await;
         Ok(())
     }
 
-    /// The kind of a waiter.
-    fn kind_of(&self, waiter: u32) -> Kind {
-        self.kinds[waiter as usize % self.kinds.len()]
+    /// The kind of a subscriber.
+    fn kind_of(&self, subscriber: u32) -> SubscriberKind {
+        self.kinds[subscriber as usize % self.kinds.len()]
     }
 
-    /// How everybody waits, each at an address that `label` makes fresh.
-    fn ways<'a>(&'a self, platform: &'a Platform, label: &'a str) -> impl Iterator<Item = Way> + 'a {
-        (0..self.waiters).map(move |waiter| platform.way(self.kind_of(waiter), waiter, label))
+    /// The subscriptions of all subscribers, at addresses that `label` makes unique.
+    fn subscriptions<'a>(
+        &'a self,
+        platform: &'a Platform,
+        label: &'a str,
+    ) -> impl Iterator<Item = Subscription> + 'a {
+        (0..self.subscribers)
+            .map(move |subscriber| platform.subscription(self.kind_of(subscriber), subscriber, label))
     }
 
-    /// Where everybody waits.
+    /// The addresses of all subscribers.
     fn addresses(&self, label: &str) -> Vec<String> {
-        (0..self.waiters).map(|waiter| Platform::address(self.kind_of(waiter), waiter, label)).collect()
+        (0..self.subscribers)
+            .map(|subscriber| Platform::address(self.kind_of(subscriber), subscriber, label))
+            .collect()
     }
 
-    /// `mails` mails from number `first` on, to waiters at random.
-    fn ledger(&self, first: usize, mails: u32) -> Arc<Ledger> {
+    /// `mails` mails from number `first` on, to subscribers at random.
+    fn delivery_log(&self, first: usize, mails: u32) -> Arc<DeliveryLog> {
         let mut random = StdRng::seed_from_u64(first as u64);
-        Arc::new(Ledger::new(first, (0..mails).map(|_| random.random_range(0..self.waiters))))
+        Arc::new(DeliveryLog::new(first, (0..mails).map(|_| random.random_range(0..self.subscribers))))
     }
 
     fn peers(&self) -> Vec<Peer> {

@@ -1,5 +1,4 @@
-//! The servers that are compared: each is started for its turn, on a free loopback port, and
-//! stopped after it, so that nobody works while another is measured.
+//! The servers that are compared. Only the measured one runs, on a free loopback port.
 
 pub mod cpu;
 mod postfix;
@@ -17,7 +16,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-pub use tempmail::{Access, Tempmail};
+pub use tempmail::{MailReader, Tempmail};
 
 /// How long a server may take to greet: `tempmail up` makes its Postgres the first time.
 const START: Duration = Duration::from_secs(60);
@@ -41,14 +40,14 @@ pub enum Server {
     MailHog(PathBuf),
 }
 
-/// A server that accepts mail; stopped when dropped, best by [`Running::stop`].
+/// A server that accepts mail; stopped when dropped, best by [`RunningServer::stop`].
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningServer {
     child: Child,
     /// Where it speaks SMTP.
     pub smtp: SocketAddr,
     /// How to read what it stored, where we know.
-    pub access: Option<Access>,
+    pub reader: Option<MailReader>,
 }
 
 impl Server {
@@ -68,13 +67,13 @@ impl Server {
     ///
     /// # Errors
     /// It can't be started, or did not greet in time.
-    pub async fn start(&self, directory: &Path) -> anyhow::Result<Running> {
+    pub async fn start(&self, directory: &Path) -> anyhow::Result<RunningServer> {
         let smtp = free_port()?;
-        let (mut command, access) = match self {
+        let (mut command, reader) = match self {
             Self::SmtpSink => (smtp_sink(smtp), None),
             Self::Tempmail(tempmail) => {
-                let (command, access) = tempmail.command(smtp, directory)?;
-                (command, Some(access))
+                let (command, reader) = tempmail.command(smtp, directory)?;
+                (command, Some(reader))
             }
             Self::Postfix => (postfix::command(smtp, directory)?, None),
             Self::Inbucket(program) => (inbucket(program, smtp)?, None),
@@ -83,16 +82,16 @@ impl Server {
         };
         command.current_dir(directory).stdin(Stdio::null());
         let child = command.spawn().with_context(|| format!("{} can't be started", self.name()))?;
-        let mut running = Running { child, smtp, access };
+        let mut running = RunningServer { child, smtp, reader };
         running.greets().await.with_context(|| format!("{} did not get ready", self.name()))?;
-        if let Some(access) = &mut running.access {
-            access.wait_ready(START).await?;
+        if let Some(reader) = &mut running.reader {
+            reader.wait_ready(START).await?;
         }
         Ok(running)
     }
 }
 
-impl Running {
+impl RunningServer {
     async fn greets(&mut self) -> anyhow::Result<()> {
         let started = Instant::now();
         loop {
@@ -138,7 +137,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         self.terminate();
     }
@@ -153,14 +152,14 @@ pub fn free_port() -> anyhow::Result<SocketAddr> {
 }
 
 /// Without output, and out of reach of the terminal's interrupt, which is for us: we stop it.
-pub fn quiet(program: impl AsRef<Path>) -> Command {
+pub fn command_without_output(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command
 }
 
 fn smtp_sink(smtp: SocketAddr) -> Command {
-    let mut command = quiet("/usr/sbin/smtp-sink");
+    let mut command = command_without_output("/usr/sbin/smtp-sink");
     if nix::unistd::geteuid().is_root() {
         command.args(["-u", "nobody"]);
     }
@@ -169,7 +168,7 @@ fn smtp_sink(smtp: SocketAddr) -> Command {
 }
 
 fn inbucket(program: &Path, smtp: SocketAddr) -> anyhow::Result<Command> {
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command
         .env("INBUCKET_LOGLEVEL", "error")
         .env("INBUCKET_STORAGE_TYPE", "memory")
@@ -180,7 +179,7 @@ fn inbucket(program: &Path, smtp: SocketAddr) -> anyhow::Result<Command> {
 }
 
 fn mailpit(program: &Path, smtp: SocketAddr, directory: &Path) -> anyhow::Result<Command> {
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command
         .args(["--smtp", &smtp.to_string(), "--listen", &free_port()?.to_string()])
         .args(["--max", "0", "--quiet", "--disable-version-check", "--database"])
@@ -190,7 +189,7 @@ fn mailpit(program: &Path, smtp: SocketAddr, directory: &Path) -> anyhow::Result
 
 fn mailhog(program: &Path, smtp: SocketAddr) -> anyhow::Result<Command> {
     let web = free_port()?.to_string();
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command.args(["-smtp-bind-addr", &smtp.to_string(), "-api-bind-addr", &web, "-ui-bind-addr", &web]);
     Ok(command)
 }

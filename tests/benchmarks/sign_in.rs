@@ -1,6 +1,6 @@
-//! `./tests/bench sign-in`: whether the time of an answer tells what others have. Requests that
-//! must look alike are sent in turn over one connection, so that what else the machine does
-//! meets all of them; their medians are compared.
+//! `./tests/bench sign-in`: whether response times reveal what other tenants have. Requests whose
+//! responses must look alike are sent in turn over one connection, so that other load on the machine
+//! affects all of them; their medians are compared.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use tempmail_model::id::{id_time, new_id};
 use tempmail_tests::{send_mail, smtp};
 use uuid::Uuid;
 
-use crate::http::{Answer, Client};
+use crate::environment::work_directory;
+use crate::http::{HttpClient, Response};
 use crate::measure::{Latencies, millis, print_table};
-use crate::smtp::work_directory;
-use crate::stack::{Cluster, DOMAIN, Stack};
+use crate::stack::{BenchPostgres, DOMAIN, Stack};
 
-/// What `./tests/bench sign-in` can be told.
+/// `./tests/bench sign-in` options.
 #[derive(Debug, Args)]
 pub struct SignIn {
     /// Sign-ins of each kind
@@ -42,7 +42,7 @@ impl SignIn {
     /// An answer is not the one that all of them must be.
     pub async fn run(&self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        let cluster = Cluster::start(directory.path()).await?;
+        let cluster = BenchPostgres::start(directory.path()).await?;
         let stack = Stack::start(&cluster.create_database("sign_in").await?).await?;
         let measured = self.measure(&stack).await;
         stack.stop().await?;
@@ -51,7 +51,7 @@ impl SignIn {
     }
 
     async fn measure(&self, stack: &Stack) -> anyhow::Result<()> {
-        let mut client = Client::connect(stack.http).await?;
+        let mut client = HttpClient::connect(stack.http).await?;
         let mut jwt = String::new();
         for number in 0..MAILBOXES {
             let created = post(&mut client, "/api/accounts", &known(number)).await?;
@@ -62,7 +62,7 @@ impl SignIn {
         self.reads(stack, &mut client, &jwt).await
     }
 
-    async fn sign_ins(&self, client: &mut Client) -> anyhow::Result<()> {
+    async fn sign_ins(&self, client: &mut HttpClient) -> anyhow::Result<()> {
         let mut times = [const { Vec::new() }; 3];
         for number in 0..self.sign_ins * 3 {
             // Each kind is the first, second and third of its turn equally often.
@@ -84,7 +84,7 @@ impl SignIn {
     }
 
     /// The mail of a free mailbox is another's to every token.
-    async fn reads(&self, stack: &Stack, client: &mut Client, jwt: &str) -> anyhow::Result<()> {
+    async fn reads(&self, stack: &Stack, client: &mut HttpClient, jwt: &str) -> anyhow::Result<()> {
         let mail = smtp::message("a@client.example", "another's", "body");
         let reply = send_mail(stack.smtp, "a@client.example", &known(MAILBOXES - 1), &mail).await;
         ensure!(reply.code == 250, "the mail was answered {reply:?}");
@@ -128,21 +128,21 @@ fn known(number: usize) -> String {
     format!("known{number}@{DOMAIN}")
 }
 
-async fn post(client: &mut Client, target: &str, address: &str) -> anyhow::Result<Answer> {
+async fn post(client: &mut HttpClient, target: &str, address: &str) -> anyhow::Result<Response> {
     post_with(client, target, address, "correct horse").await
 }
 
 async fn post_with(
-    client: &mut Client,
+    client: &mut HttpClient,
     target: &str,
     address: &str,
     password: &str,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Response> {
     let body = json!({ "address": address, "password": password }).to_string();
     client.send("POST", target, "Accept: application/json", &body).await
 }
 
-fn json_of(answer: &Answer) -> anyhow::Result<Value> {
+fn json_of(answer: &Response) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&answer.body)?)
 }
 

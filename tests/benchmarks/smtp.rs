@@ -1,25 +1,22 @@
 //! `./tests/bench smtp`: every server in turn gets the same mail, round after round, and is
 //! compared with `smtp-sink` of the same round. What tempmail accepted is read back.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use nix::sys::statfs::{TMPFS_MAGIC, statfs};
-use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::load::{Connections, Load, Recipients};
+use crate::environment::{self, describe_machine, work_directory};
+use crate::load::{Connections, Recipients, SmtpLoad};
 use crate::mail::Mails;
 use crate::measure::{Rounds, millis, print_table};
 use crate::postgres;
-use crate::process;
-use crate::server::{Running, Server, Tempmail};
+use crate::server::{RunningServer, Server, Tempmail};
 
-/// What `./tests/bench smtp` can be told.
+/// `./tests/bench smtp` options.
 #[derive(Debug, Args)]
 pub struct Comparison {
     /// Mails a measurement
@@ -46,7 +43,7 @@ pub struct Comparison {
     /// Directory for data and queues, on a disk
     #[arg(long, default_value = "/var/tmp")]
     work_dir: PathBuf,
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     tempmail: Option<PathBuf>,
     /// Path of Inbucket
@@ -60,16 +57,16 @@ pub struct Comparison {
     mailhog: Option<PathBuf>,
 }
 
-/// One kind of work that every round repeats.
+/// A workload that every round repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum SmtpWorkload {
     /// By `smtp-source`.
     Source(Connections),
     /// By our own generator; with commands in groups or not.
     Own(Connections, bool),
 }
 
-impl Work {
+impl SmtpWorkload {
     const ALL: [Self; 5] = [
         Self::Source(Connections::New),
         Self::Source(Connections::Kept),
@@ -98,17 +95,17 @@ impl Work {
     }
 }
 
-/// Figures of one server over the rounds.
+/// Results of one server over all rounds.
 #[derive(Debug)]
-struct Figures {
+struct ServerFigures {
     server: Server,
-    works: Vec<WorkFigures>,
+    workloads: Vec<WorkloadFigures>,
 }
 
-/// Figures of one server at one work.
+/// Results of one server with one workload.
 #[derive(Debug)]
-struct WorkFigures {
-    work: Work,
+struct WorkloadFigures {
+    workload: SmtpWorkload,
     rate: Rounds,
     /// Processor time of the server a mail, in microseconds.
     cpu: Rounds,
@@ -125,27 +122,27 @@ impl Comparison {
     /// A server does not start, refuses mail, or lost some.
     pub async fn run(self) -> anyhow::Result<()> {
         let directory = work_directory(&self.work_dir)?;
-        let mut all: Vec<Figures> = self.servers()?.into_iter().map(Figures::new).collect();
-        println!("{}", machine(directory.path())?);
+        let mut all: Vec<ServerFigures> = self.servers()?.into_iter().map(ServerFigures::new).collect();
+        println!("{}", describe_machine(directory.path())?);
         if self.text {
             write_text(&directory.path().join("text"), self.size)?;
         }
         for round in 1..=self.rounds {
-            for work in Work::ALL {
+            for workload in SmtpWorkload::ALL {
                 for figures in &mut all {
-                    self.turn(figures, work, round, directory.path()).await?;
+                    self.turn(figures, workload, round, directory.path()).await?;
                 }
             }
         }
         self.print(&all);
         if !self.no_postgres {
-            postgres::Alone::in_directory(&self.work_dir).run().await?;
+            postgres::PostgresAlone::in_directory(&self.work_dir).run().await?;
         }
         Ok(())
     }
 
     fn servers(&self) -> anyhow::Result<Vec<Server>> {
-        let program = process::program_of(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         let mut servers = vec![Server::SmtpSink, Server::Tempmail(Tempmail { program })];
         if nix::unistd::geteuid().is_root() {
             servers.push(Server::Postfix);
@@ -170,46 +167,47 @@ impl Comparison {
         Ok(servers)
     }
 
-    /// One server's turn in one round of one work, if it takes part in that.
+    /// One server's turn in one round of one workload, if it takes part in that.
     async fn turn(
         &self,
-        figures: &mut Figures,
-        work: Work,
+        figures: &mut ServerFigures,
+        workload: SmtpWorkload,
         round: usize,
         directory: &Path,
     ) -> anyhow::Result<()> {
         let name = figures.server.name();
-        let Some(measured) = figures.works.iter_mut().find(|measured| measured.work == work) else {
+        let Some(measured) = figures.workloads.iter_mut().find(|measured| measured.workload == workload)
+        else {
             return Ok(());
         };
         let running = figures.server.start(directory).await?;
-        let label = format!("r{round}{}", work.label());
-        let warm_up = Load {
+        let label = format!("r{round}{}", workload.label());
+        let warm_up = SmtpLoad {
             mails: self.mails.min(1_000),
             label: format!("{label}warm"),
             ..self.load(&running, Connections::Kept)
         };
         warm_up.run().await.with_context(|| format!("{name}, warm-up"))?;
         let outcome = self.measure(&running, measured, &label, directory).await;
-        let line = outcome.with_context(|| format!("{name}, {}", work.name()))?;
-        println!("round {round}: {}: {name}: {line}", work.name());
+        let line = outcome.with_context(|| format!("{name}, {}", workload.name()))?;
+        println!("round {round}: {}: {name}: {line}", workload.name());
         running.stop().await
     }
 
     async fn measure(
         &self,
-        running: &Running,
-        measured: &mut WorkFigures,
+        running: &RunningServer,
+        measured: &mut WorkloadFigures,
         label: &str,
         directory: &Path,
     ) -> anyhow::Result<String> {
-        let (kind, pipelined) = match measured.work {
-            Work::Source(kind) => (kind, false),
-            Work::Own(kind, pipelined) => (kind, pipelined),
+        let (kind, pipelined) = match measured.workload {
+            SmtpWorkload::Source(kind) => (kind, false),
+            SmtpWorkload::Own(kind, pipelined) => (kind, pipelined),
         };
-        let load = Load { label: label.into(), pipelined, ..self.load(running, kind) };
+        let load = SmtpLoad { label: label.into(), pipelined, ..self.load(running, kind) };
         let used_before = running.cpu();
-        let mut line = if matches!(measured.work, Work::Source(_)) {
+        let mut line = if matches!(measured.workload, SmtpWorkload::Source(_)) {
             let rate = self.smtp_source(&load, directory).await?;
             measured.rate.push(rate);
             format!("{rate:.0} msg/s")
@@ -224,15 +222,15 @@ impl Comparison {
         let cpu = (running.cpu() - used_before).div_f64(self.mails as f64);
         measured.cpu.push(millis(cpu) * 1e3);
         line.push_str(&format!("; server {} us of CPU a mail", cpu.as_micros()));
-        if let Some(access) = &running.access {
-            let read = access.verify((1..=self.mails).map(|number| load.recipient(number))).await?;
+        if let Some(reader) = &running.reader {
+            let read = reader.verify((1..=self.mails).map(|number| load.recipient(number))).await?;
             line.push_str(&format!("; all {read} read back"));
         }
         Ok(line)
     }
 
-    fn load(&self, running: &Running, kind: Connections) -> Load {
-        Load {
+    fn load(&self, running: &RunningServer, kind: Connections) -> SmtpLoad {
+        SmtpLoad {
             addr: running.smtp,
             connections: self.connections,
             mails: self.mails,
@@ -247,7 +245,7 @@ impl Comparison {
     }
 
     /// Sends the same load by `smtp-source`, which numbers addresses as we do.
-    async fn smtp_source(&self, load: &Load, directory: &Path) -> anyhow::Result<f64> {
+    async fn smtp_source(&self, load: &SmtpLoad, directory: &Path) -> anyhow::Result<f64> {
         let mut command = Command::new("/usr/sbin/smtp-source");
         command
             .args(["-N", "-s", &load.connections.to_string(), "-m", &load.mails.to_string()])
@@ -270,20 +268,24 @@ impl Comparison {
         Ok(load.mails as f64 / elapsed.as_secs_f64())
     }
 
-    fn print(&self, all: &[Figures]) {
+    fn print(&self, all: &[ServerFigures]) {
         println!(
             "\n{} mails of {} octets a measurement, {} connections, {} rounds; msg/s as median (min-max), \
              share of smtp-sink of the same round, processor time of the server a mail\n",
             self.mails, self.size, self.connections, self.rounds
         );
         let sink = all.iter().find(|figures| matches!(figures.server, Server::SmtpSink));
-        let share = |measured: &WorkFigures| {
-            let base = sink.and_then(|sink| sink.works.iter().find(|base| base.work == measured.work));
+        let share = |measured: &WorkloadFigures| {
+            let base =
+                sink.and_then(|sink| sink.workloads.iter().find(|base| base.workload == measured.workload));
             base.map_or_else(|| "-".into(), |base| measured.rate.ratio_to(&base.rate).summary(2))
         };
         let by_source = all.iter().map(|figures| {
-            let works = figures.works.iter().filter(|measured| matches!(measured.work, Work::Source(_)));
-            let cells = works
+            let workloads = figures
+                .workloads
+                .iter()
+                .filter(|measured| matches!(measured.workload, SmtpWorkload::Source(_)));
+            let cells = workloads
                 .flat_map(|measured| [measured.rate.summary(0), share(measured), measured.cpu.summary(0)]);
             std::iter::once(figures.server.name().to_owned()).chain(cells).collect()
         });
@@ -299,11 +301,14 @@ impl Comparison {
         print_table(&head, &by_source.collect::<Vec<_>>());
         println!();
         let own = all.iter().flat_map(|figures| {
-            let works = figures.works.iter().filter(|measured| matches!(measured.work, Work::Own(..)));
-            works.map(|measured| {
+            let workloads = figures
+                .workloads
+                .iter()
+                .filter(|measured| matches!(measured.workload, SmtpWorkload::Own(..)));
+            workloads.map(|measured| {
                 vec![
                     figures.server.name().to_owned(),
-                    measured.work.name(),
+                    measured.workload.name(),
                     measured.rate.summary(0),
                     share(measured),
                     measured.cpu.summary(0),
@@ -313,54 +318,38 @@ impl Comparison {
                 ]
             })
         });
-        let head =
-            ["by our own generator", "work", "msg/s", "share", "CPU us", "250: p50 ms", "p99 ms", "max ms"];
+        let head = [
+            "by our own generator",
+            "workload",
+            "msg/s",
+            "share",
+            "CPU us",
+            "250: p50 ms",
+            "p99 ms",
+            "max ms",
+        ];
         print_table(&head, &own.collect::<Vec<_>>());
     }
 }
 
-impl Figures {
+impl ServerFigures {
     /// Our own generator measures tempmail and what it is compared with; the others only take
     /// part with `smtp-source`.
     fn new(server: Server) -> Self {
         let own_too = matches!(server, Server::SmtpSink | Server::Tempmail(_));
-        let works = Work::ALL.into_iter().filter(|work| own_too || matches!(work, Work::Source(_)));
-        let works = works.map(|work| WorkFigures {
-            work,
+        let workloads = SmtpWorkload::ALL
+            .into_iter()
+            .filter(|workload| own_too || matches!(workload, SmtpWorkload::Source(_)));
+        let workloads = workloads.map(|workload| WorkloadFigures {
+            workload,
             rate: Rounds::default(),
             cpu: Rounds::default(),
             p50: Rounds::default(),
             p99: Rounds::default(),
             max: Rounds::default(),
         });
-        Self { works: works.collect(), server }
+        Self { workloads: workloads.collect(), server }
     }
-}
-
-/// A fresh directory that every user may enter (servers change users), not in memory.
-///
-/// # Errors
-/// It would be on a tmpfs, where `fsync` costs nothing.
-pub fn work_directory(parent: &Path) -> anyhow::Result<TempDir> {
-    let directory = tempfile::Builder::new().prefix("tempmail-bench-").tempdir_in(parent)?;
-    fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
-    ensure!(
-        statfs(directory.path())?.filesystem_type() != TMPFS_MAGIC,
-        "{} is in memory: name a directory on a disk with --work-dir",
-        parent.display()
-    );
-    Ok(directory)
-}
-
-/// What the figures depend on: cores, and how busy the machine was before.
-///
-/// # Errors
-/// The operating system does not tell.
-pub fn machine(directory: &Path) -> anyhow::Result<String> {
-    let cores = std::thread::available_parallelism()?;
-    let load = fs::read_to_string("/proc/loadavg")?;
-    let load = load.split(' ').next().unwrap_or_default();
-    Ok(format!("{cores} cores, load average {load}, files in {}", directory.display()))
 }
 
 /// One mail as `smtp-source -F` wants it: lines end with LF, no end of data.

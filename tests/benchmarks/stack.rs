@@ -1,5 +1,5 @@
-//! tempmail in this process over an embedded Postgres with the settings of `tempmail up`, and
-//! with a clock that can be moved: what a binary has not.
+//! tempmail in this process, over an embedded Postgres with the settings of `tempmail up`, and with a
+//! clock that can be moved, which the binary does not have.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -19,7 +19,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_store::{NewToken, Store, TenantDefaults};
+use tempmail_store::{NewToken, Store, TenantLimits};
 use tempmail_tests::app::random_key;
 use tempmail_worker::Worker;
 use tokio_util::task::AbortOnDropHandle;
@@ -30,14 +30,14 @@ use crate::server::cpu;
 /// The system domain of all stacks.
 pub const DOMAIN: &str = "inbox.localhost";
 
-/// A durable Postgres of our own.
+/// An embedded Postgres with durable commits.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct BenchPostgres {
     server: EmbeddedPostgres,
 }
 
-impl Cluster {
-    /// Makes one under `directory`.
+impl BenchPostgres {
+    /// Starts a new one under `directory`.
     ///
     /// # Errors
     /// It does not start.
@@ -46,19 +46,19 @@ impl Cluster {
         Ok(Self { server: EmbeddedPostgres::start(options).await? })
     }
 
-    /// Makes an empty database and gives its URL.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Errors
-    /// Its name is taken, or Postgres is away.
+    /// The name is in use, or Postgres does not answer.
     pub async fn create_database(&self, name: &str) -> anyhow::Result<String> {
         self.administer(format!("CREATE DATABASE {name}")).await?;
         Ok(self.server.connection_url(name))
     }
 
-    /// Drops a database and those who use it.
+    /// Drops a database and its connections.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn drop_database(&self, name: &str) -> anyhow::Result<()> {
         self.administer(format!("DROP DATABASE {name} WITH (FORCE)")).await
     }
@@ -80,19 +80,19 @@ impl Cluster {
     }
 }
 
-/// Ingest and api-server over one database. The worker runs when it is told to.
+/// Ingest and API server over one database. The worker only runs by [`Stack::run_worker_once`].
 pub struct Stack {
     /// The settings, fresh keys among them.
     pub config: Arc<Config>,
     /// The tenant of all tokens; its mail is kept for 72 h.
     pub tenant: Uuid,
-    /// Where it takes mail.
+    /// SMTP listener.
     pub smtp: SocketAddr,
-    /// Where it answers.
+    /// HTTP listener.
     pub http: SocketAddr,
     /// A `tm_live_` token.
     pub token: String,
-    /// Business time of it all.
+    /// Business time of all roles.
     pub clock: TestClock,
     /// The database.
     pub store: Store,
@@ -113,7 +113,7 @@ impl Stack {
         store.record_free_class(config.retention.free_hours).await?;
         let clock = TestClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());
@@ -137,31 +137,31 @@ impl Stack {
         Ok(Self { config, tenant, smtp, http, token, clock, store, worker, shutdown, running })
     }
 
-    /// Moves business time to `moment`, with partitions for the mail that comes then. What has
-    /// expired meanwhile is left for the worker.
+    /// Moves business time to `moment` and creates the partitions for its mail. Expired mail is left for
+    /// the worker.
     ///
     /// # Errors
-    /// Postgres is away.
-    pub async fn move_to(&self, moment: Timestamp) -> anyhow::Result<()> {
-        self.make_partitions(RetentionClass::FREE, moment).await?;
+    /// Postgres does not answer.
+    pub async fn advance_to(&self, moment: Timestamp) -> anyhow::Result<()> {
+        self.create_partitions(RetentionClass::FREE, moment).await?;
         self.clock.advance(moment.duration_since(self.clock.now()));
         Ok(())
     }
 
-    /// Makes the partitions of a class at a moment, and those after it.
+    /// Creates the partition of a class at a moment, and the next one.
     ///
     /// # Errors
-    /// Postgres is away.
-    pub async fn make_partitions(&self, class: RetentionClass, moment: Timestamp) -> anyhow::Result<()> {
+    /// Postgres does not answer.
+    pub async fn create_partitions(&self, class: RetentionClass, moment: Timestamp) -> anyhow::Result<()> {
         self.store.ensure_message_partition(class, moment).await?;
         self.store.ensure_message_partition(class, moment + class.partition_width()).await?;
         Ok(())
     }
 
-    /// A further token.
+    /// Creates a token.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn token(&self, kind: TokenKind) -> anyhow::Result<String> {
         insert_token(&self.store, self.tenant, kind, self.clock.now()).await
     }
@@ -170,14 +170,14 @@ impl Stack {
     ///
     /// # Errors
     /// A loop fails.
-    pub async fn work(&self) -> anyhow::Result<()> {
+    pub async fn run_worker_once(&self) -> anyhow::Result<()> {
         self.worker.run_once().await
     }
 
-    /// Messages that are in the tables, expired ones too.
+    /// Number of stored messages, including expired ones.
     ///
     /// # Errors
-    /// Postgres is away.
+    /// Postgres does not answer.
     pub async fn messages(&self) -> anyhow::Result<i64> {
         Ok(sqlx::query_scalar("SELECT count(*) FROM message").fetch_one(self.store.pool()).await?)
     }
@@ -185,7 +185,7 @@ impl Stack {
     /// Stops the roles.
     ///
     /// # Errors
-    /// One of them ended badly.
+    /// A role failed.
     pub async fn stop(self) -> anyhow::Result<()> {
         self.shutdown.drain.cancel();
         self.shutdown.stop.cancel();
@@ -198,7 +198,7 @@ impl Stack {
 /// Settings for loopback, with fresh keys.
 ///
 /// # Errors
-/// None in fact.
+/// None.
 pub fn config() -> anyhow::Result<Config> {
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let networks = vec!["127.0.0.0/8".parse()?];

@@ -1,13 +1,13 @@
 //! `./tests/bench webhooks`: how many deliveries a second there can be, how long a mail takes to its
-//! receiver, beside dead receivers too, and what idle webhooks cost. The real program runs as
+//! receiver, also beside dead receivers, and what idle webhooks cost. The real program runs as
 //! `ingest` and `worker` with Redis between them over a real Postgres. Receivers are one thread of
 //! this process and senders another, on the same machine.
 
 mod drain;
 mod fairness;
 mod idle;
-mod installation;
 mod receivers;
+mod setup;
 mod steady;
 mod usage;
 
@@ -15,14 +15,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::process;
-use crate::realtime::crowd::Generator;
-use crate::smtp::{machine, work_directory};
-use crate::stack::Cluster;
-use installation::Site;
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
+use crate::realtime::pool::LoadThread;
+use crate::stack::BenchPostgres;
 use receivers::Receivers;
+use setup::WebhookBench;
 
-/// What `./tests/bench webhooks` can be told. Without `--drain`, `--steady`, `--fairness` and
+/// `./tests/bench webhooks` options. Without `--drain`, `--steady`, `--fairness` and
 /// `--idle` it does all four.
 #[derive(Debug, Args)]
 pub struct Webhooks {
@@ -35,7 +35,7 @@ pub struct Webhooks {
     /// The same beside receivers that never answer
     #[arg(long)]
     fairness: bool,
-    /// What the worker asks of Postgres while there is nothing to deliver
+    /// Load on Postgres while there is nothing to deliver
     #[arg(long)]
     idle: bool,
     /// Webhooks with a receiver that answers, each of a tenant of its own
@@ -68,7 +68,7 @@ pub struct Webhooks {
     /// Directory for data, on a disk
     #[arg(long, default_value = "/var/tmp")]
     work_dir: PathBuf,
-    /// Path of tempmail; by default the one beside this program
+    /// Path of tempmail; default: the one beside this program
     #[arg(long)]
     tempmail: Option<PathBuf>,
     /// redis-server
@@ -82,32 +82,32 @@ impl Webhooks {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::open_many_files()?;
+        environment::raise_open_file_limit()?;
         let directory = work_directory(&self.work_dir)?;
-        println!("{}", machine(directory.path())?);
-        let program = process::program_of(self.tempmail.as_deref())?;
-        let site = Site {
+        println!("{}", describe_machine(directory.path())?);
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
+        let bench = WebhookBench {
             program,
             redis_server: self.redis_server.clone(),
             directory: directory.path().to_owned(),
-            cluster: Cluster::start(directory.path()).await?,
-            generator: Generator::start()?,
+            cluster: BenchPostgres::start(directory.path()).await?,
+            load_thread: LoadThread::start()?,
             receivers: Receivers::start()?,
         };
         let all = !(self.drain || self.steady || self.fairness || self.idle);
         if self.drain || all {
-            drain::run(&self, &site).await?;
+            drain::run(&self, &bench).await?;
         }
         if self.steady || all {
-            steady::run(&self, &site).await?;
+            steady::run(&self, &bench).await?;
         }
         if self.fairness || all {
-            fairness::run(&self, &site).await?;
+            fairness::run(&self, &bench).await?;
         }
         if self.idle || all {
-            idle::run(&self, &site).await?;
+            idle::run(&self, &bench).await?;
         }
-        site.cluster.stop().await;
+        bench.cluster.stop().await;
         Ok(())
     }
 }

@@ -1,26 +1,28 @@
-//! What tempmail promises to those who declare it in Kubernetes, on a real API server.
+//! The operator, its kinds, charts and documentation, on a real API server.
 
+mod api_server_faults;
 mod api_token;
-mod at_once;
-mod bad_input;
 mod charts;
+mod crash;
 mod custom_domain;
-mod deadline;
 mod documentation;
-mod fencing;
 mod gitops;
 mod harness;
-mod killed;
+mod idle;
+mod invalid_spec;
+mod leadership;
 mod mailbox;
-mod orphan;
-mod outage;
+mod many_objects;
+mod missing_object;
+mod pause;
 mod platform_keys;
+mod postgres_outage;
 mod quickstart;
 mod roles;
-mod rules;
 mod secret;
-mod steady;
 mod system_domain;
 mod tenancy;
 mod tenant;
+mod validation;
+mod verification_deadline;
 mod webhook;

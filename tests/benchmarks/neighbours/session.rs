@@ -1,5 +1,5 @@
-//! A sender over a kept SMTP connection that takes any answer for one, and no wait of which lasts
-//! longer than [`PATIENCE`].
+//! An SMTP sender that keeps its connection, reports any reply as an outcome, and never waits longer
+//! than [`TIMEOUT`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,55 +11,55 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long a step of a transaction may take: an answer, or sending the data.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest duration of a step of a transaction: a reply, or sending the data.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What became of a request or mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum Outcome {
     /// It was answered so.
     Code(u16),
-    /// It was not answered in [`PATIENCE`].
-    Late,
+    /// No reply within [`TIMEOUT`].
+    TimedOut,
     /// The connection broke, or could not be made.
-    Lost,
+    ConnectionLost,
 }
 
-impl Answer {
+impl Outcome {
     /// Whether it was accepted: 2xx.
-    pub fn accepts(self) -> bool {
+    pub fn is_accepted(self) -> bool {
         matches!(self, Self::Code(200..=299))
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "{code}"),
-            Self::Late => write!(f, "no answer in {} s", PATIENCE.as_secs()),
-            Self::Lost => f.write_str("connection lost"),
+            Self::TimedOut => write!(f, "no reply in {} s", TIMEOUT.as_secs()),
+            Self::ConnectionLost => f.write_str("connection lost"),
         }
     }
 }
 
-/// How many were answered how, and the longest time that an answer took.
+/// The number of each outcome, and the longest wait.
 #[derive(Debug, Clone, Default)]
-pub struct Answers {
-    counts: BTreeMap<Answer, usize>,
+pub struct OutcomeCounts {
+    counts: BTreeMap<Outcome, usize>,
     longest: Duration,
 }
 
-impl Answers {
+impl OutcomeCounts {
     /// Adds one; with how long it took.
     pub fn add(&mut self, delivery: Delivery) {
-        *self.counts.entry(delivery.answer).or_default() += 1;
+        *self.counts.entry(delivery.outcome).or_default() += 1;
         self.longest = self.longest.max(delivery.wait);
     }
 
     /// Adds all of another.
     pub fn merge(&mut self, other: Self) {
-        for (answer, count) in other.counts {
-            *self.counts.entry(answer).or_default() += count;
+        for (outcome, count) in other.counts {
+            *self.counts.entry(outcome).or_default() += count;
         }
         self.longest = self.longest.max(other.longest);
     }
@@ -71,14 +71,14 @@ impl Answers {
 
     /// Those that were answered 2xx; of mail that is `250` alone.
     pub fn accepted(&self) -> usize {
-        self.counts.iter().filter(|(answer, _)| answer.accepts()).map(|(_, count)| count).sum()
+        self.counts.iter().filter(|(outcome, _)| outcome.is_accepted()).map(|(_, count)| count).sum()
     }
 }
 
-impl fmt::Display for Answers {
+impl fmt::Display for OutcomeCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts: Vec<String> =
-            self.counts.iter().map(|(answer, count)| format!("{count} x {answer}")).collect();
+            self.counts.iter().map(|(outcome, count)| format!("{count} x {outcome}")).collect();
         if counts.is_empty() {
             return f.write_str("none");
         }
@@ -90,27 +90,27 @@ impl fmt::Display for Answers {
 #[derive(Debug, Clone, Copy)]
 pub struct Delivery {
     /// What became of it.
-    pub answer: Answer,
-    /// From the end of data to the answer; [`PATIENCE`] where a step had none in time, zero where
+    pub outcome: Outcome,
+    /// From the end of data to the reply; [`TIMEOUT`] if a step had none in time, zero if
     /// it came to nothing before the data.
     pub wait: Duration,
 }
 
 impl Delivery {
     /// Whether its time counts: it was accepted, or kept waiting.
-    pub fn counts(self) -> bool {
-        self.answer.accepts() || self.answer == Answer::Late
+    pub fn is_measured(self) -> bool {
+        self.outcome.is_accepted() || self.outcome == Outcome::TimedOut
     }
 }
 
 /// Sends mails one after the other over a connection that is kept while it can be.
 #[derive(Debug)]
-pub struct Sender {
+pub struct SmtpSender {
     smtp: SocketAddr,
-    session: Option<Session>,
+    session: Option<BoundedSession>,
 }
 
-impl Sender {
+impl SmtpSender {
     /// Connects with the first mail.
     pub fn new(smtp: SocketAddr) -> Self {
         Self { smtp, session: None }
@@ -125,38 +125,38 @@ impl Sender {
     pub async fn send(&mut self, recipients: &[String], mail: &[u8]) -> Delivery {
         match self.transaction(recipients, mail).await {
             Ok(delivery) => delivery,
-            Err(answer) => {
-                let wait = if answer == Answer::Late { PATIENCE } else { Duration::ZERO };
-                Delivery { answer, wait }
+            Err(outcome) => {
+                let wait = if outcome == Outcome::TimedOut { TIMEOUT } else { Duration::ZERO };
+                Delivery { outcome, wait }
             }
         }
     }
 
-    /// What came to nothing before the data's answer loses the connection, and the next mail makes
+    /// A failure before the reply to the data drops the connection, and the next mail opens
     /// another.
-    async fn transaction(&mut self, recipients: &[String], mail: &[u8]) -> Result<Delivery, Answer> {
+    async fn transaction(&mut self, recipients: &[String], mail: &[u8]) -> Result<Delivery, Outcome> {
         let mut session = match self.session.take() {
             Some(session) => session,
-            None => Session::open(self.smtp).await?,
+            None => BoundedSession::open(self.smtp).await?,
         };
         let delivery = session.transaction(recipients, mail).await?;
         // 421 announces that the server closes.
-        self.session = Some(session).filter(|_| delivery.answer != Answer::Code(421));
+        self.session = Some(session).filter(|_| delivery.outcome != Outcome::Code(421));
         Ok(delivery)
     }
 }
 
 /// One connection.
 #[derive(Debug)]
-struct Session {
+struct BoundedSession {
     stream: BufReader<TcpStream>,
     line: String,
 }
 
-impl Session {
-    async fn open(smtp: SocketAddr) -> Result<Self, Answer> {
+impl BoundedSession {
+    async fn open(smtp: SocketAddr) -> Result<Self, Outcome> {
         let stream = bounded(TcpStream::connect(smtp)).await?;
-        stream.set_nodelay(true).map_err(|_| Answer::Lost)?;
+        stream.set_nodelay(true).map_err(|_| Outcome::ConnectionLost)?;
         let mut session = Self { stream: BufReader::new(stream), line: String::new() };
         session.expect(220).await?;
         session.write(b"EHLO bench.example\r\n").await?;
@@ -164,7 +164,7 @@ impl Session {
         Ok(session)
     }
 
-    async fn transaction(&mut self, recipients: &[String], mail: &[u8]) -> Result<Delivery, Answer> {
+    async fn transaction(&mut self, recipients: &[String], mail: &[u8]) -> Result<Delivery, Outcome> {
         let mut group = String::from("MAIL FROM:<sender@bench.example>\r\n");
         for recipient in recipients {
             group.push_str(&format!("RCPT TO:<{recipient}>\r\n"));
@@ -178,24 +178,25 @@ impl Session {
         self.write(mail).await?;
         let sent = Instant::now();
         let code = self.reply().await?;
-        Ok(Delivery { answer: Answer::Code(code), wait: sent.elapsed() })
+        Ok(Delivery { outcome: Outcome::Code(code), wait: sent.elapsed() })
     }
 
-    async fn write(&mut self, octets: &[u8]) -> Result<(), Answer> {
+    async fn write(&mut self, octets: &[u8]) -> Result<(), Outcome> {
         bounded(self.stream.write_all(octets)).await
     }
 
-    async fn expect(&mut self, code: u16) -> Result<(), Answer> {
+    async fn expect(&mut self, code: u16) -> Result<(), Outcome> {
         let got = self.reply().await?;
-        if got == code { Ok(()) } else { Err(Answer::Code(got)) }
+        if got == code { Ok(()) } else { Err(Outcome::Code(got)) }
     }
 
     /// Code of one reply, all its lines read.
-    async fn reply(&mut self) -> Result<u16, Answer> {
+    async fn reply(&mut self) -> Result<u16, Outcome> {
         loop {
             self.line.clear();
             bounded(self.stream.read_line(&mut self.line)).await?;
-            let code = self.line.get(..3).and_then(|digits| digits.parse().ok()).ok_or(Answer::Lost)?;
+            let code =
+                self.line.get(..3).and_then(|digits| digits.parse().ok()).ok_or(Outcome::ConnectionLost)?;
             if self.line.as_bytes().get(3) != Some(&b'-') {
                 return Ok(code);
             }
@@ -203,9 +204,9 @@ impl Session {
     }
 }
 
-async fn bounded<T>(step: impl Future<Output = io::Result<T>>) -> Result<T, Answer> {
-    match timeout(PATIENCE, step).await {
-        Ok(done) => done.map_err(|_| Answer::Lost),
-        Err(_) => Err(Answer::Late),
+async fn bounded<T>(step: impl Future<Output = io::Result<T>>) -> Result<T, Outcome> {
+    match timeout(TIMEOUT, step).await {
+        Ok(done) => done.map_err(|_| Outcome::ConnectionLost),
+        Err(_) => Err(Outcome::TimedOut),
     }
 }

@@ -8,12 +8,12 @@ use anyhow::{Context as _, ensure};
 use tokio::task::JoinSet;
 
 use super::Request;
-use crate::http::Client;
+use crate::http::HttpClient;
 use crate::measure::Latencies;
 
-/// What a run came to.
+/// Results of a run.
 #[derive(Debug)]
-pub struct Report {
+pub struct ReadReport {
     /// Answers, all with 200.
     pub answers: usize,
     /// From the first request to the last answer.
@@ -22,7 +22,7 @@ pub struct Report {
     pub latencies: Latencies,
 }
 
-impl Report {
+impl ReadReport {
     /// Requests a second.
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 requests")]
     pub fn rate(&self) -> f64 {
@@ -30,7 +30,7 @@ impl Report {
     }
 }
 
-/// Sends for so long, a connection for each list of requests, which are begun anew at their end.
+/// Sends for so long, a connection for each list of requests, which start over at their end.
 ///
 /// # Errors
 /// An answer is not 200, or a connection breaks.
@@ -39,7 +39,7 @@ pub async fn run(
     requests: Vec<Vec<Request>>,
     span: Duration,
     threads: usize,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<ReadReport> {
     let run = move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads)
@@ -51,10 +51,14 @@ pub async fn run(
     tokio::task::spawn_blocking(run).await?
 }
 
-async fn run_here(server: SocketAddr, requests: Vec<Vec<Request>>, span: Duration) -> anyhow::Result<Report> {
+async fn run_here(
+    server: SocketAddr,
+    requests: Vec<Vec<Request>>,
+    span: Duration,
+) -> anyhow::Result<ReadReport> {
     let mut clients = Vec::new();
     for requests in requests {
-        let mut client = Client::connect(server).await?;
+        let mut client = HttpClient::connect(server).await?;
         // What is made for a connection when it is first used is no part of a read.
         get(&mut client, &requests[0]).await?;
         clients.push((client, requests));
@@ -80,10 +84,10 @@ async fn run_here(server: SocketAddr, requests: Vec<Vec<Request>>, span: Duratio
         latencies.extend(task??);
     }
     let elapsed = started.elapsed();
-    Ok(Report { answers: latencies.len(), elapsed, latencies: Latencies::new(latencies) })
+    Ok(ReadReport { answers: latencies.len(), elapsed, latencies: Latencies::new(latencies) })
 }
 
-async fn get(client: &mut Client, request: &Request) -> anyhow::Result<()> {
+async fn get(client: &mut HttpClient, request: &Request) -> anyhow::Result<()> {
     let answer = client.get_with(&request.target, &request.credential).await?;
     ensure!(answer.status == 200, "{} was answered with {}", request.target, answer.status);
     Ok(())

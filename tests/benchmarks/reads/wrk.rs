@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 /// What it printed.
 #[derive(Debug)]
-pub struct Report {
+pub struct WrkReport {
     /// Requests a second.
     pub rate: f64,
     /// Latencies in milliseconds.
@@ -28,7 +28,7 @@ pub async fn run(
     connections: usize,
     threads: usize,
     seconds: u64,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<WrkReport> {
     let mut command = Command::new(program);
     command
         .arg("--latency")
@@ -43,7 +43,7 @@ pub async fn run(
         let line = text.lines().find_map(|line| line.trim().strip_prefix(name));
         line.map(str::trim).with_context(|| format!("wrk prints no {name}: {text}"))
     };
-    Ok(Report {
+    Ok(WrkReport {
         rate: figure("Requests/sec:")?.parse()?,
         p50: milliseconds(figure("50%")?)?,
         p99: milliseconds(figure("99%")?)?,

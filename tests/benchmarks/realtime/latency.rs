@@ -6,64 +6,66 @@ use std::time::Duration;
 
 use tempmail_tests::port::free_port;
 
-use super::crowd::{Crowd, Generator};
+use super::delivery_log::DeliveryLog;
 use super::flow::{self, Destination};
-use super::ledger::Ledger;
 use super::platform::Platform;
-use super::{GATHER_A_SECOND, Kind, Realtime};
+use super::pool::{LoadThread, SubscriberPool};
+use super::{CONNECTS_A_SECOND, Realtime, SubscriberKind};
 use crate::measure::{Latencies, millis, print_table};
-use crate::process::Process;
+use crate::process::ServerProcess;
 
-/// Seconds of mail that only have to arrive.
+/// Seconds of mail whose times are not counted.
 const WARM_UP: u32 = 2;
 /// How long the last mails may take.
-const ARRIVE: Duration = Duration::from_secs(15);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Measures with the bus of the roles, while Redis is away, and peers.
+/// Measures with the bus of the roles, while Redis is unavailable, and peers.
 ///
 /// # Errors
-/// A waiter or a mail is refused.
-pub async fn run(realtime: &Realtime, platform: &Platform, generator: &Generator) -> anyhow::Result<()> {
+/// A subscriber or a mail is refused.
+pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThread) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     match realtime.redis(platform).await? {
         None => {
-            let (pod, smtp) = platform.up().await?;
-            let run = Run { realtime, platform, generator, smtp, http: pod.http, processes: &[&pod.process] };
+            let (api, smtp) = platform.up().await?;
+            let run =
+                Run { realtime, platform, load_thread, smtp, http: api.http, processes: &[&api.process] };
             rows.extend(run.measure("up", "one process", 1, || async { Ok(()) }).await?);
-            pod.has(0).await?;
-            pod.process.stop().await?;
+            api.wait_for_subscribers(0).await?;
+            api.process.stop().await?;
         }
         Some(redis) => {
-            let pod = platform.api(free_port(), Some(&redis)).await?;
+            let api = platform.api(free_port(), Some(&redis)).await?;
             let (ingest, smtp) = platform.ingest(Some(&redis)).await?;
-            let processes = [&pod.process, &ingest];
-            let run = Run { realtime, platform, generator, smtp, http: pod.http, processes: &processes };
+            let processes = [&api.process, &ingest];
+            let run = Run { realtime, platform, load_thread, smtp, http: api.http, processes: &processes };
             rows.extend(run.measure("redis", "Redis between", 1, || async { Ok(()) }).await?);
-            pod.has(0).await?;
+            api.wait_for_subscribers(0).await?;
             let kill = || redis.process.kill();
             rows.extend(run.measure("away", "Redis away", 1 + mails(realtime) as usize, kill).await?);
-            pod.process.stop().await?;
+            api.process.stop().await?;
             ingest.stop().await?;
         }
     }
     for peer in realtime.peers() {
         let running = peer.start(platform.directory()).await?;
-        let ledger = realtime.ledger(1, mails(realtime));
+        let delivery_log = realtime.delivery_log(1, mails(realtime));
         let server = running.publisher.http;
-        let mut crowd = Crowd::new(generator, server, Arc::clone(&ledger));
-        crowd.gather((0..realtime.waiters).map(|number| peer.way(number)), GATHER_A_SECOND).await?;
+        let mut pool = SubscriberPool::new(load_thread, server, Arc::clone(&delivery_log));
+        pool.connect((0..realtime.subscribers).map(|number| peer.subscription(number)), CONNECTS_A_SECOND)
+            .await?;
         let destination = Destination::Publication(running.publisher.clone());
-        flow::send(generator.handle(), destination, realtime.rate, Arc::clone(&ledger)).await?;
-        arrive(&ledger).await;
-        rows.push(row(peer.name(), "in memory", realtime, &ledger, |_| true));
+        flow::send(load_thread.handle(), destination, realtime.rate, Arc::clone(&delivery_log)).await?;
+        wait_for_delivery(&delivery_log).await;
+        rows.push(row(peer.name(), "in memory", realtime, &delivery_log, |_| true));
         running.process.stop().await?;
     }
     println!(
-        "\n{} waiters, {} mails a second for {} s, times in ms\n",
-        realtime.waiters, realtime.rate, realtime.seconds
+        "\n{} subscribers, {} mails a second for {} s, times in ms\n",
+        realtime.subscribers, realtime.rate, realtime.seconds
     );
     let head = [
-        "waiter",
+        "subscriber",
         "how",
         "mails",
         "250 p50",
@@ -86,10 +88,10 @@ pub async fn run(realtime: &Realtime, platform: &Platform, generator: &Generator
 struct Run<'a> {
     realtime: &'a Realtime,
     platform: &'a Platform,
-    generator: &'a Generator,
+    load_thread: &'a LoadThread,
     smtp: SocketAddr,
     http: SocketAddr,
-    processes: &'a [&'a Process],
+    processes: &'a [&'a ServerProcess],
 }
 
 impl Run<'_> {
@@ -104,16 +106,16 @@ impl Run<'_> {
     ) -> anyhow::Result<Vec<Vec<String>>> {
         let (realtime, platform) = (self.realtime, self.platform);
         let mails = mails(realtime);
-        let ledger = realtime.ledger(first, mails);
-        let mut crowd = Crowd::new(self.generator, self.http, Arc::clone(&ledger));
-        crowd.gather(realtime.ways(platform, label), GATHER_A_SECOND).await?;
+        let delivery_log = realtime.delivery_log(first, mails);
+        let mut pool = SubscriberPool::new(self.load_thread, self.http, Arc::clone(&delivery_log));
+        pool.connect(realtime.subscriptions(platform, label), CONNECTS_A_SECOND).await?;
         meanwhile().await?;
         let cpu = || self.processes.iter().map(|process| process.cpu()).collect::<Vec<_>>();
         let (before, postgres) = (cpu(), platform.cluster.cpu());
         let destination = Destination::mail(self.smtp, realtime.addresses(label));
-        let handle = self.generator.handle();
-        let late = flow::send(handle, destination, realtime.rate, Arc::clone(&ledger)).await?;
-        arrive(&ledger).await;
+        let handle = self.load_thread.handle();
+        let late = flow::send(handle, destination, realtime.rate, Arc::clone(&delivery_log)).await?;
+        wait_for_delivery(&delivery_log).await;
         let used: Vec<String> = cpu()
             .iter()
             .zip(before)
@@ -122,14 +124,14 @@ impl Run<'_> {
             .map(|(used, mails)| format!("{:.0}", millis(used / mails) * 1e3))
             .collect();
         println!(
-            "{how}: CPU us a mail of the roles and Postgres: {}; latest mail {:.1} ms late; strays {}; ended: {}",
+            "{how}: CPU us a mail of the roles and Postgres: {}; latest mail {:.1} ms late; misdelivered {}; disconnects: {}",
             used.join(", "),
             millis(late),
-            ledger.strays(),
-            crowd.endings()
+            delivery_log.misdelivered(),
+            pool.disconnects()
         );
-        let of_kind = |kind: &Kind| {
-            row(kind.name(), how, realtime, &ledger, |waiter| realtime.kind_of(waiter) == *kind)
+        let of_kind = |kind: &SubscriberKind| {
+            row(kind.name(), how, realtime, &delivery_log, |subscriber| realtime.kind_of(subscriber) == *kind)
         };
         Ok(realtime.kinds.iter().map(of_kind).collect())
     }
@@ -140,24 +142,24 @@ fn mails(realtime: &Realtime) -> u32 {
     realtime.rate * (realtime.seconds + WARM_UP)
 }
 
-async fn arrive(ledger: &Ledger) {
+async fn wait_for_delivery(delivery_log: &DeliveryLog) {
     let arrived = async {
-        while !ledger.is_complete() {
+        while !delivery_log.is_complete() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    // What has not arrived by then is missed.
-    tokio::time::timeout(ARRIVE, arrived).await.ok();
+    // Mails that have not arrived by then are counted as missed.
+    tokio::time::timeout(DELIVERY_TIMEOUT, arrived).await.ok();
 }
 
 fn row(
     name: &str,
     how: &str,
     realtime: &Realtime,
-    ledger: &Ledger,
+    delivery_log: &DeliveryLog,
     counts: impl Fn(u32) -> bool,
 ) -> Vec<String> {
-    let times = ledger.times((realtime.rate * WARM_UP) as usize, counts);
+    let times = delivery_log.times((realtime.rate * WARM_UP) as usize, counts);
     let mails = times.in_all.len();
     let [accepted, after, in_all] = [times.accepted, times.after_accepted, times.in_all].map(Latencies::new);
     let text = |duration| format!("{:.1}", millis(duration));

@@ -10,11 +10,11 @@ use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::json;
 use tempmail_tests::port::free_port;
 
-use super::client::{Greeting, Way};
-use crate::http::Client;
+use super::subscriber::{Subscription, WebSocketProtocol};
+use crate::http::HttpClient;
 use crate::mail::SUBJECT;
-use crate::process::Process;
-use crate::server::quiet;
+use crate::process::ServerProcess;
+use crate::server::command_without_output;
 
 /// The key of either: they serve this run alone.
 const KEY: &str = "a key of a benchmark that serves nothing else";
@@ -30,9 +30,9 @@ pub enum Peer {
 
 /// One that runs.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningPeer {
     /// Its process.
-    pub process: Process,
+    pub process: ServerProcess,
     /// How to publish to it.
     pub publisher: Publisher,
 }
@@ -48,7 +48,7 @@ pub struct Publisher {
 }
 
 impl Peer {
-    /// What tables call it, and its waiters.
+    /// What tables call it, and its subscribers.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Centrifugo(_) => "Centrifugo WebSocket",
@@ -60,26 +60,28 @@ impl Peer {
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn start(&self, directory: &Path) -> anyhow::Result<Running> {
+    pub async fn start(&self, directory: &Path) -> anyhow::Result<RunningPeer> {
         match self {
             Self::Centrifugo(program) => centrifugo(program, directory).await,
             Self::Mercure(program) => mercure(program, directory).await,
         }
     }
 
-    /// How a waiter waits.
-    pub fn way(&self, number: u32) -> Way {
+    /// How a subscriber waits.
+    pub fn subscription(&self, number: u32) -> Subscription {
         match self {
-            Self::Centrifugo(_) => Way::WebSocket(Greeting {
+            Self::Centrifugo(_) => Subscription::WebSocket(WebSocketProtocol {
                 target: "/connection/websocket",
-                hello: format!(
+                first_message: format!(
                     "{{\"id\":1,\"connect\":{{}}}}\n{{\"id\":2,\"subscribe\":{{\"channel\":\"c{number}\"}}}}"
                 ),
-                welcome: "\"id\":2",
+                confirmation: "\"id\":2",
                 echo: Some("{}"),
                 missed: None,
             }),
-            Self::Mercure(_) => Way::Stream { target: format!("/.well-known/mercure?topic=c{number}") },
+            Self::Mercure(_) => {
+                Subscription::Stream { target: format!("/.well-known/mercure?topic=c{number}") }
+            }
         }
     }
 }
@@ -89,7 +91,12 @@ impl Publisher {
     ///
     /// # Errors
     /// It is refused.
-    pub async fn publish(&self, client: &mut Client, number: usize, waiter: u32) -> anyhow::Result<()> {
+    pub async fn publish(
+        &self,
+        client: &mut HttpClient,
+        number: usize,
+        subscriber: u32,
+    ) -> anyhow::Result<()> {
         let data = json!({
             "type": "new_email",
             "id": "01980a5e-4a6c-7c30-9f5d-5b1d2f3c4a5b",
@@ -99,9 +106,9 @@ impl Publisher {
             "created_at": "2026-11-21T10:00:00.000Z",
         });
         let body = if self.content_type == "application/json" {
-            json!({"channel": format!("c{waiter}"), "data": data}).to_string()
+            json!({"channel": format!("c{subscriber}"), "data": data}).to_string()
         } else {
-            format!("topic=c{waiter}&data={data}")
+            format!("topic=c{subscriber}&data={data}")
         };
         let answer = client.send_as(self.content_type, "POST", self.target, &self.credential, &body).await?;
         ensure!(answer.status == 200, "a publication was answered {}", answer.status);
@@ -109,7 +116,7 @@ impl Publisher {
     }
 }
 
-async fn centrifugo(program: &Path, directory: &Path) -> anyhow::Result<Running> {
+async fn centrifugo(program: &Path, directory: &Path) -> anyhow::Result<RunningPeer> {
     let http = free_port();
     let config = directory.join("centrifugo.json");
     let settings = json!({
@@ -121,16 +128,16 @@ async fn centrifugo(program: &Path, directory: &Path) -> anyhow::Result<Running>
         "channel": {"without_namespace": {"allow_subscribe_for_client": true}},
     });
     fs::write(&config, settings.to_string())?;
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command.arg("--config").arg(&config);
-    let mut process = Process::start("centrifugo", command, directory)?;
-    process.answers(http, "/health").await?;
+    let mut process = ServerProcess::start("centrifugo", command, directory)?;
+    process.wait_until_answering(http, "/health").await?;
     let (target, content_type) = ("/api/publish", "application/json");
     let publisher = Publisher { http, target, content_type, credential: format!("X-API-Key: {KEY}") };
-    Ok(Running { process, publisher })
+    Ok(RunningPeer { process, publisher })
 }
 
-async fn mercure(program: &Path, directory: &Path) -> anyhow::Result<Running> {
+async fn mercure(program: &Path, directory: &Path) -> anyhow::Result<RunningPeer> {
     let http = free_port();
     let config = directory.join("Caddyfile");
     let settings = format!(
@@ -139,13 +146,13 @@ async fn mercure(program: &Path, directory: &Path) -> anyhow::Result<Running> {
          respond /ready 200\n}}\n"
     );
     fs::write(&config, settings)?;
-    let mut command = quiet(program);
+    let mut command = command_without_output(program);
     command.arg("run").arg("--config").arg(&config).env("HOME", directory);
-    let mut process = Process::start("mercure", command, directory)?;
-    process.answers(http, "/ready").await?;
+    let mut process = ServerProcess::start("mercure", command, directory)?;
+    process.wait_until_answering(http, "/ready").await?;
     let claims = json!({"mercure": {"publish": ["*"]}});
     let jwt = encode(&Header::default(), &claims, &EncodingKey::from_secret(KEY.as_bytes()))?;
     let credential = format!("Authorization: Bearer {jwt}");
     let (target, content_type) = ("/.well-known/mercure", "application/x-www-form-urlencoded");
-    Ok(Running { process, publisher: Publisher { http, target, content_type, credential } })
+    Ok(RunningPeer { process, publisher: Publisher { http, target, content_type, credential } })
 }

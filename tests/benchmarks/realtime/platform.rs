@@ -1,5 +1,5 @@
 //! What is measured: the real program over a real Postgres, with a Redis between its roles or
-//! without one, and a token and a mailbox for each waiter.
+//! without one, and a token and a mailbox for each subscriber.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,40 +15,40 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
-use tempmail_store::{Store, TenantDefaults};
+use tempmail_store::{Store, TenantLimits};
 use tempmail_tests::port::free_port;
 use uuid::Uuid;
 
-use super::Kind;
-use super::client::{Greeting, Way};
-use crate::http::Client;
-use crate::process::{Process, tempmail};
-use crate::server::quiet;
-use crate::stack::{Cluster, DOMAIN, config};
+use super::SubscriberKind;
+use super::subscriber::{Subscription, WebSocketProtocol};
+use crate::http::HttpClient;
+use crate::process::{ServerProcess, tempmail};
+use crate::server::command_without_output;
+use crate::stack::{BenchPostgres, DOMAIN, config};
 
-/// How long it may take until a process sees all waiters.
-const GATHER: Duration = Duration::from_secs(120);
+/// How long it may take until a process sees all subscribers.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// See the module.
+/// The platform under test.
 #[derive(Debug)]
 pub struct Platform {
     program: PathBuf,
     directory: PathBuf,
     /// Its Postgres.
-    pub cluster: Cluster,
+    pub cluster: BenchPostgres,
     url: String,
     config: Config,
-    /// A `tm_live_` token a waiter.
+    /// A `tm_live_` token a subscriber.
     tokens: Vec<String>,
-    /// A JWT a waiter, of a mailbox of its own.
+    /// A JWT a subscriber, of a mailbox of its own.
     jwts: Vec<String>,
 }
 
 /// A process that answers HTTP.
 #[derive(Debug)]
-pub struct Pod {
+pub struct ApiProcess {
     /// The process.
-    pub process: Process,
+    pub process: ServerProcess,
     /// Where it answers.
     pub http: SocketAddr,
     admin: SocketAddr,
@@ -58,32 +58,32 @@ pub struct Pod {
 #[derive(Debug)]
 pub struct Redis {
     /// The process.
-    pub process: Process,
+    pub process: ServerProcess,
     url: String,
 }
 
 impl Platform {
-    /// An empty platform for so many waiters of each kind, with its files in `directory`.
+    /// An empty platform for so many subscribers of each kind, with its files in `directory`.
     ///
     /// # Errors
     /// Postgres does not start.
-    pub async fn new(program: &Path, directory: &Path, waiters: u32) -> anyhow::Result<Self> {
-        let cluster = Cluster::start(directory).await?;
+    pub async fn new(program: &Path, directory: &Path, subscribers: u32) -> anyhow::Result<Self> {
+        let cluster = BenchPostgres::start(directory).await?;
         let (url, config) = (cluster.create_database("realtime").await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
         let clock = TestClock::default();
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {
             for at in [clock.now(), clock.now() + class.partition_width()] {
                 store.ensure_message_partition(class, at).await?;
             }
         }
-        let tokens = insert_tokens(&store, &clock, tenant, waiters).await?;
-        let mailboxes = insert_mailboxes(&store, &clock, tenant, waiters).await?;
+        let tokens = insert_tokens(&store, &clock, tenant, subscribers).await?;
+        let mailboxes = insert_mailboxes(&store, &clock, tenant, subscribers).await?;
         let jwts = sign(&config, &clock, &mailboxes)?;
         store.pool().close().await;
         let (program, directory) = (program.to_owned(), directory.to_owned());
@@ -95,26 +95,30 @@ impl Platform {
         &self.directory
     }
 
-    /// The address of a waiter. Mail to the mailboxes of WebSockets may be there from before; the
+    /// The address of a subscriber. Mail to the mailboxes of WebSockets may be there from before; the
     /// other addresses are as fresh as `label`.
-    pub fn address(kind: Kind, number: u32, label: &str) -> String {
+    pub fn address(kind: SubscriberKind, number: u32, label: &str) -> String {
         match kind {
-            Kind::WebSocket => format!("{number}box@{DOMAIN}"),
+            SubscriberKind::WebSocket => format!("{number}box@{DOMAIN}"),
             _ => format!("{number}{label}@{DOMAIN}"),
         }
     }
 
-    /// How a waiter of a kind waits.
-    pub fn way(&self, kind: Kind, number: u32, label: &str) -> Way {
+    /// How a subscriber of a kind waits.
+    pub fn subscription(&self, kind: SubscriberKind, number: u32, label: &str) -> Subscription {
         let (address, token) = (Self::address(kind, number, label), self.tokens[number as usize].clone());
         match kind {
-            Kind::Kept => Way::Kept { target: "/v1/config".into() },
-            Kind::LongPoll => Way::LongPoll { target: format!("/v1/inbox/{address}"), token },
-            Kind::Stream => Way::Stream { target: format!("/v1/sse/addr?address={address}&token={token}") },
-            Kind::WebSocket => Way::WebSocket(Greeting {
+            SubscriberKind::Kept => Subscription::Kept { target: "/v1/config".into() },
+            SubscriberKind::LongPoll => {
+                Subscription::LongPoll { target: format!("/v1/inbox/{address}"), token }
+            }
+            SubscriberKind::Stream => {
+                Subscription::Stream { target: format!("/v1/sse/addr?address={address}&token={token}") }
+            }
+            SubscriberKind::WebSocket => Subscription::WebSocket(WebSocketProtocol {
                 target: "/api/ws",
-                hello: json!({"type": "auth", "token": self.jwts[number as usize]}).to_string(),
-                welcome: "auth_ok",
+                first_message: json!({"type": "auth", "token": self.jwts[number as usize]}).to_string(),
+                confirmation: "auth_ok",
                 echo: None,
                 missed: Some((
                     "/api/messages",
@@ -128,17 +132,17 @@ impl Platform {
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<Pod> {
-        let mut pod = self.spawn_api(http, redis)?;
-        pod.process.answers(pod.admin, "/readyz").await?;
-        Ok(pod)
+    pub async fn api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<ApiProcess> {
+        let mut api = self.spawn_api(http, redis)?;
+        api.process.wait_until_answering(api.admin, "/readyz").await?;
+        Ok(api)
     }
 
     /// As [`Self::api`], and does not wait until it is ready.
     ///
     /// # Errors
     /// There is no such program.
-    pub fn spawn_api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<Pod> {
+    pub fn spawn_api(&self, http: SocketAddr, redis: Option<&Redis>) -> anyhow::Result<ApiProcess> {
         let admin = free_port();
         let mut command = tempmail(&self.program, "api", &self.url, &self.config);
         command
@@ -147,14 +151,14 @@ impl Platform {
         if let Some(redis) = redis {
             command.env("TEMPMAIL_REDIS__URL", &redis.url);
         }
-        Ok(Pod { process: Process::start("api", command, &self.directory)?, http, admin })
+        Ok(ApiProcess { process: ServerProcess::start("api", command, &self.directory)?, http, admin })
     }
 
     /// Starts `tempmail ingest`; also where it takes mail.
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn ingest(&self, redis: Option<&Redis>) -> anyhow::Result<(Process, SocketAddr)> {
+    pub async fn ingest(&self, redis: Option<&Redis>) -> anyhow::Result<(ServerProcess, SocketAddr)> {
         let (smtp, admin) = (free_port(), free_port());
         let mut command = tempmail(&self.program, "ingest", &self.url, &self.config);
         command
@@ -163,8 +167,8 @@ impl Platform {
         if let Some(redis) = redis {
             command.env("TEMPMAIL_REDIS__URL", &redis.url);
         }
-        let mut process = Process::start("ingest", command, &self.directory)?;
-        process.answers(admin, "/readyz").await?;
+        let mut process = ServerProcess::start("ingest", command, &self.directory)?;
+        process.wait_until_answering(admin, "/readyz").await?;
         Ok((process, smtp))
     }
 
@@ -172,16 +176,16 @@ impl Platform {
     ///
     /// # Errors
     /// It does not get ready.
-    pub async fn up(&self) -> anyhow::Result<(Pod, SocketAddr)> {
+    pub async fn up(&self) -> anyhow::Result<(ApiProcess, SocketAddr)> {
         let (http, smtp, admin) = (free_port(), free_port(), free_port());
         let mut command = tempmail(&self.program, "up", &self.url, &self.config);
         command.arg("--data-dir").arg(self.directory.join("up"));
         for (flag, address) in [("--http", http), ("--smtp", smtp), ("--admin", admin)] {
             command.arg(flag).arg(address.to_string());
         }
-        let mut process = Process::start("up", command, &self.directory)?;
-        process.answers(admin, "/readyz").await?;
-        Ok((Pod { process, http, admin }, smtp))
+        let mut process = ServerProcess::start("up", command, &self.directory)?;
+        process.wait_until_answering(admin, "/readyz").await?;
+        Ok((ApiProcess { process, http, admin }, smtp))
     }
 
     /// Starts a Redis.
@@ -190,22 +194,22 @@ impl Platform {
     /// It does not start.
     pub async fn redis(&self, program: &Path) -> anyhow::Result<Redis> {
         let address = free_port();
-        let mut command = quiet(program);
+        let mut command = command_without_output(program);
         command
             .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
             .args(["--save", "", "--appendonly", "no"])
             .current_dir(&self.directory);
-        let mut process = Process::start("redis", command, &self.directory)
+        let mut process = ServerProcess::start("redis", command, &self.directory)
             .context("`apt-get install redis-server`, or name one by REDIS_SERVER")?;
-        process.until(async || tokio::net::TcpStream::connect(address).await.is_ok()).await?;
+        process.wait_until(async || tokio::net::TcpStream::connect(address).await.is_ok()).await?;
         Ok(Redis { process, url: format!("redis://{address}") })
     }
 }
 
-impl Pod {
+impl ApiProcess {
     /// Whether it is ready.
     pub async fn is_ready(&self) -> bool {
-        let Ok(mut client) = Client::connect(self.admin).await else { return false };
+        let Ok(mut client) = HttpClient::connect(self.admin).await else { return false };
         client.get("/readyz", "none").await.is_ok_and(|answer| answer.status == 200)
     }
 
@@ -213,14 +217,14 @@ impl Pod {
     ///
     /// # Errors
     /// They don't within two minutes, or it does not answer.
-    pub async fn has(&self, waiters: u32) -> anyhow::Result<()> {
+    pub async fn wait_for_subscribers(&self, subscribers: u32) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
-            let there = self.waiters().await?;
-            if there == waiters {
+            let there = self.subscribers().await?;
+            if there == subscribers {
                 return Ok(());
             }
-            ensure!(began.elapsed() < GATHER, "{there} wait, not {waiters}");
+            ensure!(began.elapsed() < CONNECT_TIMEOUT, "{there} wait, not {subscribers}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -229,8 +233,8 @@ impl Pod {
     ///
     /// # Errors
     /// It does not answer.
-    pub async fn waiters(&self) -> anyhow::Result<u32> {
-        let answer = Client::connect(self.admin).await?.get("/metrics", "none").await?;
+    pub async fn subscribers(&self) -> anyhow::Result<u32> {
+        let answer = HttpClient::connect(self.admin).await?.get("/metrics", "none").await?;
         let text = String::from_utf8_lossy(&answer.body);
         let gauge = text.lines().find_map(|line| line.strip_prefix("tempmail_subscribers "));
         gauge.unwrap_or("0").trim().parse().context("tempmail_subscribers is no number")

@@ -1,14 +1,15 @@
-//! All waiters lose their process at once and come back to the next one, while mail flows.
+//! A reconnect storm: all subscribers lose their process at once and reconnect to the next one, while mail
+//! flows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tempmail_tests::port::free_port;
 
-use super::crowd::{Crowd, Generator};
 use super::flow::{self, Destination};
 use super::platform::Platform;
-use super::{GATHER_A_SECOND, Realtime};
+use super::pool::{LoadThread, SubscriberPool};
+use super::{CONNECTS_A_SECOND, Realtime};
 use crate::measure::print_table;
 
 /// Mails a second meanwhile.
@@ -22,44 +23,44 @@ const BACK: Duration = Duration::from_secs(120);
 /// The numbers of mails of other measurements are below.
 const FIRST: usize = 100_000_000;
 
-/// Kills `tempmail api`, starts it again, and waits until everybody is back.
+/// Kills `tempmail api`, starts it again, and waits until all subscribers are back.
 ///
 /// # Errors
-/// Not everybody comes back, or a mail is refused.
-pub async fn run(realtime: &Realtime, platform: &Platform, generator: &Generator) -> anyhow::Result<()> {
+/// Not all subscribers come back, or a mail is refused.
+pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThread) -> anyhow::Result<()> {
     let redis = realtime.redis(platform).await?;
-    let pod = platform.api(free_port(), redis.as_ref()).await?;
+    let api = platform.api(free_port(), redis.as_ref()).await?;
     let (ingest, smtp) = platform.ingest(redis.as_ref()).await?;
-    let ledger = realtime.ledger(FIRST, RATE * SECONDS);
-    let mut crowd = Crowd::new(generator, pod.http, Arc::clone(&ledger));
-    crowd.gather(realtime.ways(platform, "storm"), GATHER_A_SECOND).await?;
-    pod.has(realtime.waiters).await?;
-    let (handle, kept) = (generator.handle().clone(), Arc::clone(&ledger));
+    let delivery_log = realtime.delivery_log(FIRST, RATE * SECONDS);
+    let mut pool = SubscriberPool::new(load_thread, api.http, Arc::clone(&delivery_log));
+    pool.connect(realtime.subscriptions(platform, "storm"), CONNECTS_A_SECOND).await?;
+    api.wait_for_subscribers(realtime.subscribers).await?;
+    let (handle, kept) = (load_thread.handle().clone(), Arc::clone(&delivery_log));
     let destination = Destination::mail(smtp, realtime.addresses("storm"));
     let flow = tokio::spawn(async move { flow::send(&handle, destination, RATE, kept).await });
     tokio::time::sleep(BEFORE).await;
 
-    let http = pod.http;
-    pod.process.kill().await?;
+    let http = api.http;
+    api.process.kill().await?;
     let started = Instant::now();
-    let pod = platform.spawn_api(http, redis.as_ref())?;
+    let api = platform.spawn_api(http, redis.as_ref())?;
     let mut ready = None;
     let back = async {
         loop {
-            if ready.is_none() && pod.is_ready().await {
+            if ready.is_none() && api.is_ready().await {
                 ready = Some(started.elapsed());
             }
-            if ready.is_some() && pod.waiters().await? >= realtime.waiters {
+            if ready.is_some() && api.subscribers().await? >= realtime.subscribers {
                 return anyhow::Ok(started.elapsed());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     let back = tokio::time::timeout(BACK, back).await;
-    let endings = crowd.endings();
+    let disconnects = pool.disconnects();
     flow.await??;
     let arrived = async {
-        while !ledger.is_complete() {
+        while !delivery_log.is_complete() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
@@ -68,24 +69,24 @@ pub async fn run(realtime: &Realtime, platform: &Platform, generator: &Generator
         |span: Option<Duration>| span.map_or("-".into(), |span| format!("{:.2}", span.as_secs_f64()));
     let back = back.ok().transpose()?;
     println!(
-        "\n{} waiters lose `tempmail api` and come back to the next one, {RATE} mails a second meanwhile\n\n\
-         ready after {} s, all back after {} s, at the peak {} MB; waits that ended: {endings}\n",
-        realtime.waiters,
+        "\n{} subscribers lose `tempmail api` and come back to the next one, {RATE} mails a second meanwhile\n\n\
+         ready after {} s, all back after {} s, at the peak {} MB; disconnects: {disconnects}\n",
+        realtime.subscribers,
         seconds(ready),
         seconds(back),
-        pod.process.memory()?.peak >> 20,
+        api.process.memory()?.peak >> 20,
     );
     let rows: Vec<Vec<String>> = realtime
         .kinds
         .iter()
         .map(|kind| {
-            let times = ledger.times(0, |waiter| realtime.kind_of(waiter) == *kind);
+            let times = delivery_log.times(0, |subscriber| realtime.kind_of(subscriber) == *kind);
             let mails = times.in_all.len() + times.missed;
             vec![kind.name().into(), mails.to_string(), times.missed.to_string(), times.repeated.to_string()]
         })
         .collect();
-    print_table(&["waiter", "mails", "missed", "repeated"], &rows);
-    drop(crowd);
-    pod.process.stop().await?;
+    print_table(&["subscriber", "mails", "missed", "repeated"], &rows);
+    drop(pool);
+    api.process.stop().await?;
     ingest.stop().await
 }

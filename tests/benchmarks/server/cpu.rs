@@ -7,7 +7,7 @@ use std::time::Duration;
 /// `USER_HZ`, which Linux fixes at 100 for every program.
 const TICK: Duration = Duration::from_millis(10);
 
-struct Process {
+struct ProcStat {
     parent: u32,
     ticks: u32,
 }
@@ -16,7 +16,7 @@ struct Process {
 pub fn of_tree(root: u32) -> Duration {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let processes: HashMap<u32, Process> =
+    let processes: HashMap<u32, ProcStat> =
         ids.filter_map(|id| Some((id, process(&id.to_string())?))).collect();
     let in_tree = |mut id: u32| {
         while id != root {
@@ -36,9 +36,9 @@ pub fn of_thread(id: u32) -> Duration {
 }
 
 /// Fields 4 and 14 to 17 of `/proc/<path>/stat`; `None` where it is gone.
-fn process(path: &str) -> Option<Process> {
+fn process(path: &str) -> Option<ProcStat> {
     let stat = fs::read_to_string(format!("/proc/{path}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u32>().ok()).sum();
-    Some(Process { parent: fields.get(1)?.parse().ok()?, ticks })
+    Some(ProcStat { parent: fields.get(1)?.parse().ok()?, ticks })
 }

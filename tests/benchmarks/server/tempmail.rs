@@ -9,8 +9,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::{free_port, quiet};
-use crate::http::Client;
+use super::{command_without_output, free_port};
+use crate::http::HttpClient;
 
 /// Which binary to start.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Tempmail {
 
 /// How to read from a running `tempmail up`.
 #[derive(Debug)]
-pub struct Access {
+pub struct MailReader {
     http: SocketAddr,
     output: PathBuf,
     credentials: PathBuf,
@@ -30,12 +30,16 @@ pub struct Access {
 impl Tempmail {
     /// The command over one data directory, with a request rate that lets every mail be read
     /// back. Nothing of SMTP or storage is set.
-    pub(super) fn command(&self, smtp: SocketAddr, directory: &Path) -> anyhow::Result<(Command, Access)> {
+    pub(super) fn command(
+        &self,
+        smtp: SocketAddr,
+        directory: &Path,
+    ) -> anyhow::Result<(Command, MailReader)> {
         let (http, admin) = (free_port()?, free_port()?);
         let data = directory.join("tempmail");
         let output = directory.join(format!("tempmail-{}.out", smtp.port()));
         let errors = OpenOptions::new().create(true).append(true).open(directory.join("tempmail.log"))?;
-        let mut command = quiet(&self.program);
+        let mut command = command_without_output(&self.program);
         command
             .arg("up")
             .arg("--data-dir")
@@ -46,11 +50,11 @@ impl Tempmail {
             .env("TEMPMAIL_LIMITS__V1_PER_SECOND", "1000000")
             .stdout(File::create(&output)?)
             .stderr(errors);
-        Ok((command, Access { http, output, credentials: data.join("credentials.json") }))
+        Ok((command, MailReader { http, output, credentials: data.join("credentials.json") }))
     }
 }
 
-impl Access {
+impl MailReader {
     /// Waits for the line `ready`.
     pub(super) async fn wait_ready(&self, limit: Duration) -> anyhow::Result<()> {
         let started = Instant::now();
@@ -68,7 +72,7 @@ impl Access {
     pub async fn verify(&self, addresses: impl Iterator<Item = String>) -> anyhow::Result<usize> {
         let credentials: Value = serde_json::from_str(&fs::read_to_string(&self.credentials)?)?;
         let token = credentials["live_token"].as_str().context("credentials.json has no live_token")?;
-        let mut client = Client::connect(self.http).await?;
+        let mut client = HttpClient::connect(self.http).await?;
         let mut read = 0;
         for address in addresses {
             let target = format!("/v1/inbox/{address}?limit=50");

@@ -9,65 +9,65 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use super::Webhooks;
-use super::installation::{Installation, Site, Worker};
-use super::receivers::Reaction;
-use super::steady::{HEAD, WARM_UP, arrive, ledger, send, times};
+use super::receivers::ReceiverBehaviour;
+use super::setup::{WebhookBench, WebhookSetup, WorkerProcess};
+use super::steady::{HEAD, WARM_UP, delivery_log, send, times, wait_for_delivery};
+use crate::environment::describe_machine;
 use crate::measure::{Latencies, print_table};
-use crate::realtime::ledger::Ledger;
-use crate::smtp::machine;
+use crate::realtime::delivery_log::DeliveryLog;
 
-/// How long it may take until all dead ones are in hand.
-const IN_HAND: Duration = Duration::from_secs(20);
-/// Time between two looks at the requests in flight.
-const LOOK: Duration = Duration::from_secs(1);
+/// How long it may take until all dead ones are claimed.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time between two polls of the requests in flight.
+const POLL: Duration = Duration::from_secs(1);
 
 /// Measures both in one run.
 ///
 /// # Errors
-/// A mail is refused, or the dead are not in hand.
-pub async fn run(webhooks: &Webhooks, site: &Site) -> anyhow::Result<()> {
+/// A mail is refused, or the dead are not claimed.
+pub async fn run(webhooks: &Webhooks, bench: &WebhookBench) -> anyhow::Result<()> {
     let (living, dead, rate) = (webhooks.webhooks, webhooks.dead, webhooks.rate);
     let everybody = living + dead;
     let is_living = |receiver: u32| receiver < living;
-    // Mails to the dead alone, so that each is in hand; then those that are measured: first to the
+    // Mails to the dead alone, so that each is claimed; then those that are measured: first to the
     // living alone, then for twice as long to all.
     let seconds = webhooks.seconds + WARM_UP;
-    let alone = ledger(1, rate * seconds, 0..living);
-    let burst = Arc::new(Ledger::new(1_000_000, living..everybody));
-    let beside = beside(webhooks, 2_000_000, 2 * seconds);
-    let answers = Reaction::Answers(Duration::from_millis(webhooks.answer_ms));
-    let mut installation = Installation::new(site, "fairness").await?;
-    let healthy = site.receivers.group(0, living, answers, Arc::clone(&alone)).await?;
-    let silent = site.receivers.group(living, dead, Reaction::Never, Arc::clone(&burst)).await?;
-    installation.add_webhooks(&healthy.urls).await?;
-    installation.add_webhooks(&silent.urls).await?;
-    let (ingest, smtp) = installation.ingest().await?;
-    let worker = installation.worker().await?;
+    let alone = delivery_log(1, rate * seconds, 0..living);
+    let burst = Arc::new(DeliveryLog::new(1_000_000, living..everybody));
+    let mixed = mixed(webhooks, 2_000_000, 2 * seconds);
+    let answers = ReceiverBehaviour::Answers(Duration::from_millis(webhooks.answer_ms));
+    let mut setup = WebhookSetup::new(bench, "fairness").await?;
+    let healthy = bench.receivers.group(0, living, answers, Arc::clone(&alone)).await?;
+    let silent = bench.receivers.group(living, dead, ReceiverBehaviour::Never, Arc::clone(&burst)).await?;
+    setup.add_webhooks(&healthy.urls).await?;
+    setup.add_webhooks(&silent.urls).await?;
+    let (ingest, smtp) = setup.ingest().await?;
+    let worker = setup.worker().await?;
 
-    send(site, smtp, everybody, rate, &alone).await?;
-    arrive(&alone, is_living).await;
-    healthy.write_into(&beside);
-    send(site, smtp, everybody, webhooks.dead.max(1), &burst).await?;
-    dead_in_hand(&worker, dead).await?;
-    let flow = send(site, smtp, everybody, rate + webhooks.dead_rate, &beside);
+    send(bench, smtp, everybody, rate, &alone).await?;
+    wait_for_delivery(&alone, is_living).await;
+    healthy.record_in(&mixed);
+    send(bench, smtp, everybody, webhooks.dead.max(1), &burst).await?;
+    wait_until_claimed(&worker, dead).await?;
+    let flow = send(bench, smtp, everybody, rate + webhooks.dead_rate, &mixed);
     let (sent, in_flight) = watched(flow, &worker).await;
     sent?;
-    arrive(&beside, is_living).await;
+    wait_for_delivery(&mixed, is_living).await;
 
     let (without, mut first) = times(&alone, rate * WARM_UP, is_living);
-    let (with, mut second) = times(&beside, (rate + webhooks.dead_rate) * WARM_UP, is_living);
+    let (with, mut second) = times(&mixed, (rate + webhooks.dead_rate) * WARM_UP, is_living);
     first.insert(0, format!("{living} alone"));
     second.insert(0, format!("{living} beside {dead} dead"));
     println!(
         "\nFairness: {rate} mails/s to the living, {} to the dead. {}\n",
         webhooks.dead_rate,
-        machine(&site.directory)?
+        describe_machine(&bench.directory)?
     );
     let mut head = vec!["receivers"];
     head.extend(HEAD);
     print_table(&head, &[first, second]);
     println!(
-        "\np99 beside the dead / alone: {:.2}; p50: {:.2}; requests in flight, looked at each second: {} at least, {} in the middle, {} at most; requests to the dead: {}",
+        "\np99 beside the dead / alone: {:.2}; p50: {:.2}; requests in flight, sampled each second: {} at least, {} in the middle, {} at most; requests to the dead: {}",
         ratio(&with, &without, Latencies::p99),
         ratio(&with, &without, Latencies::p50),
         in_flight.first().unwrap_or(&0),
@@ -77,11 +77,11 @@ pub async fn run(webhooks: &Webhooks, site: &Site) -> anyhow::Result<()> {
     );
     ingest.stop().await?;
     worker.process.kill().await?;
-    installation.remove().await
+    setup.remove().await
 }
 
 /// Mails to living and dead at their rates, mixed.
-fn beside(webhooks: &Webhooks, first: usize, seconds: u32) -> Arc<Ledger> {
+fn mixed(webhooks: &Webhooks, first: usize, seconds: u32) -> Arc<DeliveryLog> {
     let mut random = StdRng::seed_from_u64(first as u64);
     let (living, rate) = (webhooks.webhooks, webhooks.rate + webhooks.dead_rate);
     let to = (0..rate * seconds).map(|_| {
@@ -91,23 +91,23 @@ fn beside(webhooks: &Webhooks, first: usize, seconds: u32) -> Arc<Ledger> {
             random.random_range(living..living + webhooks.dead)
         }
     });
-    Arc::new(Ledger::new(first, to))
+    Arc::new(DeliveryLog::new(first, to))
 }
 
-async fn dead_in_hand(worker: &Worker, dead: u32) -> anyhow::Result<()> {
+async fn wait_until_claimed(worker: &WorkerProcess, dead: u32) -> anyhow::Result<()> {
     let began = Instant::now();
     while worker.in_flight().await? < dead {
-        ensure!(began.elapsed() < IN_HAND, "{} of {dead} are in hand", worker.in_flight().await?);
+        ensure!(began.elapsed() < CLAIM_TIMEOUT, "{} of {dead} are claimed", worker.in_flight().await?);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Ok(())
 }
 
 /// The outcome of `task`, and the requests in flight that were seen meanwhile, fewest first.
-async fn watched<T>(task: impl Future<Output = T>, worker: &Worker) -> (T, Vec<u32>) {
+async fn watched<T>(task: impl Future<Output = T>, worker: &WorkerProcess) -> (T, Vec<u32>) {
     let mut seen = Vec::new();
     let mut task = std::pin::pin!(task);
-    let mut looks = tokio::time::interval(LOOK);
+    let mut looks = tokio::time::interval(POLL);
     let outcome = loop {
         tokio::select! {
             outcome = &mut task => break outcome,

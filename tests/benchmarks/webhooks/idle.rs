@@ -1,18 +1,18 @@
-//! What the worker asks of Postgres while there is nothing to deliver.
+//! The load of the worker on Postgres while there is nothing to deliver.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Webhooks;
-use super::installation::{Installation, Site};
-use super::receivers::Reaction;
-use super::steady::{ledger, send};
+use super::receivers::ReceiverBehaviour;
+use super::setup::{WebhookBench, WebhookSetup};
+use super::steady::{delivery_log, send};
 use super::usage::Usage;
+use crate::environment::describe_machine;
 use crate::measure::print_table;
-use crate::smtp::machine;
 
 /// Pause until what a start needs is done, and Postgres counts what was done before: a session that
-/// rests tells of its transactions after 10 s.
+/// is idle reports its transactions after 10 s.
 const SETTLE: Duration = Duration::from_secs(12);
 /// Time of a measurement.
 const REST: Duration = Duration::from_secs(20);
@@ -22,37 +22,37 @@ const REST: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// A server does not start.
-pub async fn run(webhooks: &Webhooks, site: &Site) -> anyhow::Result<()> {
+pub async fn run(webhooks: &Webhooks, bench: &WebhookBench) -> anyhow::Result<()> {
     let count = webhooks.idle_webhooks;
-    let mails = ledger(1, 0, 0..1);
-    let group = site.receivers.group(0, count, Reaction::Never, mails).await?;
-    let mut installation = Installation::new(site, "idle").await?;
-    let mut rows = vec![row("none", &installation, site).await?];
-    installation.add_webhooks(&group.urls).await?;
-    rows.push(row(&format!("{count} without events"), &installation, site).await?);
-    let (ingest, smtp) = installation.ingest().await?;
-    let mails = Arc::new(crate::realtime::ledger::Ledger::new(1, 0..count));
-    send(site, smtp, count, count, &mails).await?;
+    let mails = delivery_log(1, 0, 0..1);
+    let group = bench.receivers.group(0, count, ReceiverBehaviour::Never, mails).await?;
+    let mut setup = WebhookSetup::new(bench, "idle").await?;
+    let mut rows = vec![row("none", &setup, bench).await?];
+    setup.add_webhooks(&group.urls).await?;
+    rows.push(row(&format!("{count} without events"), &setup, bench).await?);
+    let (ingest, smtp) = setup.ingest().await?;
+    let mails = Arc::new(crate::realtime::delivery_log::DeliveryLog::new(1, 0..count));
+    send(bench, smtp, count, count, &mails).await?;
     ingest.stop().await?;
     sqlx::query(
         "UPDATE webhook SET failure_count = 5, failed_at = now(), due_at = now() + interval '1 hour'",
     )
-    .execute(installation.store.pool())
+    .execute(setup.store.pool())
     .await?;
-    rows.push(row(&format!("{count} that failed, an event each, not due"), &installation, site).await?);
-    println!("\nNothing to deliver, for {} s. {}\n", REST.as_secs(), machine(&site.directory)?);
+    rows.push(row(&format!("{count} that failed, an event each, not due"), &setup, bench).await?);
+    println!("\nNothing to deliver, for {} s. {}\n", REST.as_secs(), describe_machine(&bench.directory)?);
     print_table(&["webhooks", "worker, ms/s", "Postgres, ms/s", "transactions/s"], &rows);
-    installation.remove().await
+    setup.remove().await
 }
 
-async fn row(what: &str, installation: &Installation<'_>, site: &Site) -> anyhow::Result<Vec<String>> {
-    let worker = installation.worker().await?;
+async fn row(what: &str, setup: &WebhookSetup<'_>, bench: &WebhookBench) -> anyhow::Result<Vec<String>> {
+    let worker = setup.worker().await?;
     tokio::time::sleep(SETTLE).await;
-    let before = Usage::now(site, installation, &worker).await?;
+    let before = Usage::measure(bench, setup, &worker).await?;
     tokio::time::sleep(REST).await;
-    let spent = before.until(Usage::now(site, installation, &worker).await?);
+    let delta = before.delta_to(Usage::measure(bench, setup, &worker).await?);
     worker.process.stop().await?;
     let mut row = vec![what.to_owned()];
-    row.extend(spent.a_second());
+    row.extend(delta.a_second());
     Ok(row)
 }

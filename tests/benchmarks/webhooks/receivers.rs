@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::realtime::ledger::Ledger;
+use crate::realtime::delivery_log::DeliveryLog;
 use crate::server::cpu;
 
 /// The thread.
@@ -26,7 +26,7 @@ pub struct Receivers {
 
 /// What a group of receivers does with its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reaction {
+pub enum ReceiverBehaviour {
     /// Answers 204 after so long.
     Answers(Duration),
     /// Takes them and never answers.
@@ -35,17 +35,17 @@ pub enum Reaction {
 
 /// Receivers, each at a port of its own. They end when they are dropped.
 #[derive(Debug)]
-pub struct Group {
+pub struct ReceiverGroup {
     /// Where they are.
     pub urls: Vec<String>,
-    shared: Arc<Shared>,
+    shared: Arc<ReceiverState>,
     _listeners: JoinSet<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    reaction: Reaction,
-    ledger: Mutex<Arc<Ledger>>,
+struct ReceiverState {
+    reaction: ReceiverBehaviour,
+    delivery_log: Mutex<Arc<DeliveryLog>>,
     begun: Instant,
     connections: AtomicU64,
     requests: AtomicU64,
@@ -75,7 +75,7 @@ impl Receivers {
         cpu::of_thread(self.thread)
     }
 
-    /// So many receivers, which write down what they get in `ledger`: the first of them is its waiter
+    /// So many receivers, which record their requests in `delivery_log`; the first of them is its receiver
     /// `first`.
     ///
     /// # Errors
@@ -84,13 +84,13 @@ impl Receivers {
         &self,
         first: u32,
         count: u32,
-        reaction: Reaction,
-        ledger: Arc<Ledger>,
-    ) -> anyhow::Result<Group> {
+        reaction: ReceiverBehaviour,
+        delivery_log: Arc<DeliveryLog>,
+    ) -> anyhow::Result<ReceiverGroup> {
         let acceptor = TlsAcceptor::from(Arc::new(Identity::issued_for(&["localhost"]).server_config()));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ReceiverState {
             reaction,
-            ledger: Mutex::new(ledger),
+            delivery_log: Mutex::new(delivery_log),
             begun: Instant::now(),
             connections: AtomicU64::new(0),
             requests: AtomicU64::new(0),
@@ -98,7 +98,7 @@ impl Receivers {
             last: AtomicU64::new(0),
         });
         let (mut urls, mut listeners) = (Vec::new(), JoinSet::new());
-        for waiter in first..first + count {
+        for receiver in first..first + count {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
             let listener = std::net::TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
@@ -107,13 +107,13 @@ impl Receivers {
             listeners.spawn_on(
                 async move {
                     if let Ok(listener) = TcpListener::from_std(listener) {
-                        serve(&listener, &acceptor, &shared, waiter).await;
+                        serve(&listener, &acceptor, &shared, receiver).await;
                     }
                 },
                 self.handle(),
             );
         }
-        Ok(Group { urls, shared, _listeners: listeners })
+        Ok(ReceiverGroup { urls, shared, _listeners: listeners })
     }
 
     fn handle(&self) -> &Handle {
@@ -129,10 +129,10 @@ impl Drop for Receivers {
     }
 }
 
-impl Group {
-    /// Writes down in another ledger what they get from now on.
-    pub fn write_into(&self, ledger: &Arc<Ledger>) {
-        *self.shared.ledger.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(ledger);
+impl ReceiverGroup {
+    /// Records requests in another delivery log from now on.
+    pub fn record_in(&self, delivery_log: &Arc<DeliveryLog>) {
+        *self.shared.delivery_log.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(delivery_log);
     }
 
     /// Requests so far.
@@ -152,14 +152,14 @@ impl Group {
     }
 }
 
-async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<Shared>, waiter: u32) {
+async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<ReceiverState>, receiver: u32) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let (acceptor, shared) = (acceptor.clone(), Arc::clone(shared));
         connections.spawn(async move {
             // One that breaks is the sender's affair: what is missing is counted.
-            let _ = answer(stream, &acceptor, &shared, waiter).await;
+            let _ = answer(stream, &acceptor, &shared, receiver).await;
         });
     }
 }
@@ -167,31 +167,31 @@ async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<Shar
 async fn answer(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
-    shared: &Shared,
-    waiter: u32,
+    shared: &ReceiverState,
+    receiver: u32,
 ) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = acceptor.accept(stream).await?;
     shared.connections.fetch_add(1, Ordering::Relaxed);
     let mut input = Vec::with_capacity(4 << 10);
     while let Some(length) = read_request(&mut stream, &mut input).await? {
-        shared.received(waiter, &String::from_utf8_lossy(&input[..length]));
+        shared.received(receiver, &String::from_utf8_lossy(&input[..length]));
         input.drain(..length);
         match shared.reaction {
-            Reaction::Answers(after) => {
+            ReceiverBehaviour::Answers(after) => {
                 if !after.is_zero() {
                     tokio::time::sleep(after).await;
                 }
                 stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await?;
                 stream.flush().await?;
             }
-            Reaction::Never => std::future::pending().await,
+            ReceiverBehaviour::Never => std::future::pending().await,
         }
     }
     Ok(())
 }
 
-/// Reads until a whole request is there, and tells its length; `None` at the end.
+/// Reads a whole request and returns its length; `None` at the end.
 async fn read_request(
     stream: &mut TlsStream<TcpStream>,
     input: &mut Vec<u8>,
@@ -212,11 +212,11 @@ async fn read_request(
     }
 }
 
-impl Shared {
-    fn received(&self, waiter: u32, request: &str) {
+impl ReceiverState {
+    fn received(&self, receiver: u32, request: &str) {
         let at = Instant::now();
         let nanoseconds = u64::try_from(at.duration_since(self.begun).as_nanos()).unwrap_or(u64::MAX);
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).seen(waiter, request, at);
+        self.delivery_log.lock().unwrap_or_else(PoisonError::into_inner).seen(receiver, request, at);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.first.fetch_min(nanoseconds, Ordering::Relaxed);
         self.last.fetch_max(nanoseconds, Ordering::Relaxed);

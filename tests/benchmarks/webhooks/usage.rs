@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::installation::{Installation, Site, Worker};
+use super::setup::{WebhookBench, WebhookSetup, WorkerProcess};
 use crate::measure::millis;
 
 /// Processor time and transactions from one moment to another.
@@ -15,9 +15,9 @@ pub struct Usage {
     transactions: i64,
 }
 
-/// What was spent between two moments.
+/// What was used between two moments.
 #[derive(Debug, Clone, Copy)]
-pub struct Spent {
+pub struct UsageDelta {
     /// Time that passed.
     pub time: Duration,
     /// Processor time of the worker.
@@ -34,8 +34,12 @@ impl Usage {
     /// As it is now.
     ///
     /// # Errors
-    /// Postgres is away.
-    pub async fn now(site: &Site, at: &Installation<'_>, worker: &Worker) -> anyhow::Result<Self> {
+    /// Postgres does not answer.
+    pub async fn measure(
+        bench: &WebhookBench,
+        at: &WebhookSetup<'_>,
+        worker: &WorkerProcess,
+    ) -> anyhow::Result<Self> {
         let transactions =
             sqlx::query_scalar("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
                 .fetch_one(at.store.pool())
@@ -43,15 +47,15 @@ impl Usage {
         Ok(Self {
             at: Instant::now(),
             worker: worker.process.cpu(),
-            postgres: site.cluster.cpu(),
-            receivers: site.receivers.cpu(),
+            postgres: bench.cluster.cpu(),
+            receivers: bench.receivers.cpu(),
             transactions,
         })
     }
 
-    /// What was spent until `later`.
-    pub fn until(self, later: Self) -> Spent {
-        Spent {
+    /// What was used from this moment to `later`.
+    pub fn delta_to(self, later: Self) -> UsageDelta {
+        UsageDelta {
             time: later.at - self.at,
             worker: later.worker.saturating_sub(self.worker),
             postgres: later.postgres.saturating_sub(self.postgres),
@@ -61,7 +65,7 @@ impl Usage {
     }
 }
 
-impl Spent {
+impl UsageDelta {
     /// Microseconds of the worker, Postgres and the receivers, and transactions, each for one of `of`.
     pub fn each(&self, of: u32) -> Vec<String> {
         let each = |time: Duration| format!("{:.0}", millis(time / of) * 1e3);

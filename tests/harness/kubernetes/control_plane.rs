@@ -1,4 +1,4 @@
-//! The processes of a control plane, which `tests/cluster/up` starts and watches over.
+//! The processes of a control plane, which `tests/cluster/up` starts and supervises.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
@@ -12,49 +12,50 @@ use uuid::Uuid;
 
 use crate::process::{pause, pid, wait_until_gone};
 
-/// A control plane. It ends when it is dropped, or when the test process ends, however that does:
-/// `up -w` sees its standard input end.
+/// A control plane. It ends when it is dropped, or when the test process ends in any way: `up -w` ends
+/// with its standard input.
 #[derive(Debug)]
 pub(super) struct ControlPlane {
     directory: PathBuf,
     up: Child,
-    again: Mutex<Option<ChildStdin>>,
+    /// Names of processes that `up` is to start again.
+    restarts: Mutex<Option<ChildStdin>>,
 }
 
 impl ControlPlane {
-    /// Starts one on free ports with these definitions, and returns when it is ready.
+    /// Starts one on free ports with these definitions of kinds, and returns when it is ready.
     ///
     /// # Panics
     /// It does not start.
     pub(super) fn start(definitions: &Path) -> Self {
-        let mut said = tempfile::tempfile().expect("a file can be made");
+        let mut stderr = tempfile::tempfile().expect("a file can be made");
         let mut up = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster/up"));
         up.args(["-w", "control-plane"]).arg(definitions);
         up.env("CLUSTER_NAME", format!("test-{}", Uuid::new_v4().simple()));
-        // What interrupts the tests must not interrupt it.
+        // Ctrl-C ends the tests, which then end it.
         up.process_group(0);
-        up.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(duplicate(&said));
+        up.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(duplicate(&stderr));
         let mut up = up.spawn().expect("bash starts");
-        let again = up.stdin.take();
+        let restarts = up.stdin.take();
         let mut kubeconfig = String::new();
         let stdout = up.stdout.take().expect("standard output is a pipe");
         BufReader::new(stdout).read_line(&mut kubeconfig).expect("`up` writes text");
         if kubeconfig.is_empty() {
             let mut why = String::new();
-            said.rewind().and_then(|()| said.read_to_string(&mut why)).expect("`up` writes text");
+            stderr.rewind().and_then(|()| stderr.read_to_string(&mut why)).expect("`up` writes text");
             panic!("no control plane:\n{why}");
         }
         let directory =
             Path::new(kubeconfig.trim_end()).parent().expect("a file is in a directory").to_owned();
-        Self { directory, up, again: Mutex::new(again) }
+        Self { directory, up, restarts: Mutex::new(restarts) }
     }
 
     pub(super) fn kubeconfig(&self) -> PathBuf {
         self.directory.join("kubeconfig")
     }
 
-    /// Where `kubectl` may keep what it learnt of this API server. A later one may have its port.
-    pub(super) fn discovery(&self) -> PathBuf {
+    /// Directory for what `kubectl` discovers of this API server.
+    pub(super) fn discovery_cache(&self) -> PathBuf {
         self.directory.join("discovery")
     }
 
@@ -65,9 +66,9 @@ impl ControlPlane {
 
     /// Returns at once.
     pub(super) fn start_api_server(&self) {
-        let mut again = self.again.lock().unwrap_or_else(PoisonError::into_inner);
-        let again = again.as_mut().expect("standard input is a pipe");
-        again.write_all(b"apiserver\n").expect("`up` waits for it");
+        let mut restarts = self.restarts.lock().unwrap_or_else(PoisonError::into_inner);
+        let restarts = restarts.as_mut().expect("standard input is a pipe");
+        restarts.write_all(b"apiserver\n").expect("`up` waits for it");
     }
 
     pub(super) fn pause_api_server(&self) {
@@ -79,7 +80,7 @@ impl ControlPlane {
     }
 
     fn signal(&self, signal: Signal) {
-        kill(pid(self.api_server()), signal).expect("the API server is there");
+        kill(pid(self.api_server()), signal).expect("the API server is running");
     }
 
     fn api_server(&self) -> u32 {
@@ -92,7 +93,7 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        drop(self.again.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.restarts.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.up.wait();
     }
 }

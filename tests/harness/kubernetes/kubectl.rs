@@ -1,4 +1,5 @@
-//! `kubectl`, as a user has it.
+//! `kubectl` and `helm`, as users run them. Tests that are not about them use
+//! [`Objects`](super::Objects), which starts no process.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,41 +8,27 @@ use std::sync::OnceLock;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::Cluster;
 use crate::CommandOutput;
 
-impl Cluster {
-    /// Runs `kubectl` as the administrator, and returns what it wrote to standard output.
-    ///
-    /// # Errors
-    /// It did not do what it was told, and says why on standard error.
-    ///
-    /// # Panics
-    /// There is no such program.
-    pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
-        self.kubectl_with(arguments, "").await
-    }
+/// `kubectl` as the administrator of a cluster.
+#[derive(Debug, Clone)]
+pub(super) struct Kubectl {
+    pub(super) kubeconfig: PathBuf,
+    /// Directory in which it may cache what it discovers of the API server.
+    pub(super) cache: Option<PathBuf>,
+}
 
-    /// `kubectl apply -f -` with these manifests.
-    ///
-    /// # Errors
-    /// The API server refuses one of them.
-    ///
-    /// # Panics
-    /// There is no such program.
-    pub async fn apply(&self, yaml: &str) -> Result<String, CommandOutput> {
-        self.kubectl_with(&["apply", "-f", "-"], yaml).await
-    }
-
-    async fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, CommandOutput> {
+impl Kubectl {
+    /// Runs it with this standard input, and returns what it wrote to standard output.
+    pub(super) async fn run(&self, arguments: &[&str], input: &str) -> Result<String, CommandOutput> {
         let mut command = Command::new(program("kubectl"));
         command.arg("--kubeconfig").arg(&self.kubeconfig);
-        if let Some(control_plane) = &self.control_plane {
-            command.arg("--cache-dir").arg(control_plane.discovery());
+        if let Some(cache) = &self.cache {
+            command.arg("--cache-dir").arg(cache);
         }
         command.args(arguments).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("`kubectl` is there");
+        let mut child = command.spawn().expect("`kubectl` is installed");
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
         let write = async move {
             // It may end without reading all of it.
@@ -49,7 +36,7 @@ impl Cluster {
         };
         let ((), output) = tokio::join!(write, child.wait_with_output());
         let output = output.expect("our own child can be waited for");
-        let text = |octets| String::from_utf8(octets).expect("it writes UTF-8");
+        let text = |bytes| String::from_utf8(bytes).expect("it writes UTF-8");
         let (stdout, stderr) = (text(output.stdout), text(output.stderr));
         if output.status.success() {
             Ok(stdout)
@@ -59,7 +46,7 @@ impl Cluster {
     }
 }
 
-/// `kubectl` or `helm`: the one that `tests/cluster/build` made, else that of the machine.
+/// Path of `kubectl` or `helm`: the one that `tests/cluster/build` built, else the one on `PATH`.
 pub fn program(name: &str) -> PathBuf {
     static FOLDERS: OnceLock<String> = OnceLock::new();
     let folders = FOLDERS.get_or_init(|| {

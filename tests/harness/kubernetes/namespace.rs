@@ -9,26 +9,26 @@ use kube::{Api, Client, Config, Resource};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-/// Longest that a test which has ended waits for the API server to take the deletion.
-const DELETED_WITHIN: Duration = Duration::from_secs(10);
+/// Longest that the end of a test waits for the API server to accept the deletion.
+const DELETION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A namespace of one test.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
     config: Config,
-    deletes: bool,
+    delete_on_drop: bool,
 }
 
 impl Namespace {
-    pub(super) async fn create(config: &Config, labels: &[(&str, &str)], deletes: bool) -> Self {
+    pub(super) async fn create(config: &Config, labels: &[(&str, &str)], delete_on_drop: bool) -> Self {
         let name = format!("test-{}", Uuid::new_v4().simple());
         let labels = labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         let metadata = ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
-        let namespace = Self { name, config: config.clone(), deletes };
+        let namespace = Self { name, config: config.clone(), delete_on_drop };
         let object = Object { metadata, ..Object::default() };
         let created = Api::all(namespace.client()).create(&PostParams::default(), &object).await;
-        created.expect("the API server takes a namespace");
+        created.expect("the API server accepts a namespace");
         namespace
     }
 
@@ -49,19 +49,19 @@ impl Namespace {
     }
 
     fn client(&self) -> Client {
-        Client::try_from(self.config.clone()).expect("the kubeconfig is one")
+        Client::try_from(self.config.clone()).expect("the kubeconfig is valid")
     }
 
     async fn delete(&self) {
         let namespaces: Api<Object> = Api::all(self.client());
         let parameters = DeleteParams::background();
-        let _ = timeout(DELETED_WITHIN, namespaces.delete(&self.name, &parameters)).await;
+        let _ = timeout(DELETION_TIMEOUT, namespaces.delete(&self.name, &parameters)).await;
     }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        if !self.deletes {
+        if !self.delete_on_drop {
             return;
         }
         // The runtime of the test may be ending.

@@ -1,5 +1,5 @@
-//! A proxy between a program and the API server, which sees what the program asks for and fails it
-//! where a test says so.
+//! A proxy between a program and the API server, which records requests and fails them as a test
+//! schedules.
 
 mod fault;
 mod forward;
@@ -15,11 +15,11 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use self::fault::Fault;
-use self::forward::{End, Way};
+use self::forward::{ProxyState, WatchEnd};
 pub use self::request::{ApiRequest, Verb};
-use self::script::{Act, Pick};
-pub use self::script::{Reached, When};
-use super::Cluster;
+use self::script::{Action, Trigger};
+pub use self::script::{StopPoint, StopReached};
+use super::cluster::Cluster;
 use crate::port::free_port;
 
 /// A proxy on loopback that speaks plain HTTP with the program, and with the API server as the
@@ -28,20 +28,20 @@ use crate::port::free_port;
 pub struct ApiProxy {
     address: SocketAddr,
     directory: tempfile::TempDir,
-    way: Arc<Way>,
+    state: Arc<ProxyState>,
     listening: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl ApiProxy {
-    /// One that asks as the administrator.
+    /// A proxy with the rights of the administrator.
     ///
     /// # Panics
     /// Loopback has no free port.
     pub async fn start(cluster: &Cluster) -> Self {
-        Self::to(cluster.config.clone()).await
+        Self::to(cluster.config().clone()).await
     }
 
-    /// One that asks as this user of these groups, so that a program may do what that user may.
+    /// A proxy with the rights of a user in these groups.
     ///
     /// # Panics
     /// Loopback has no free port.
@@ -50,15 +50,15 @@ impl ApiProxy {
     }
 
     async fn to(mut api_server: Config) -> Self {
-        // What the API server answers is the program's to repeat.
+        // The program repeats failed requests itself.
         api_server.default_retry = false;
         let address = free_port();
         let directory = tempfile::tempdir().expect("a directory can be made");
         std::fs::write(directory.path().join("kubeconfig"), kubeconfig(address))
             .expect("a file can be written");
-        let client = Client::try_from(api_server).expect("the kubeconfig is one");
-        let way = Arc::new(Way::to(client));
-        let proxy = Self { address, directory, way, listening: Mutex::default() };
+        let client = Client::try_from(api_server).expect("the kubeconfig is valid");
+        let state = Arc::new(ProxyState::new(client));
+        let proxy = Self { address, directory, state, listening: Mutex::default() };
         proxy.restore().await;
         proxy
     }
@@ -82,87 +82,99 @@ impl ApiProxy {
         Client::try_from(Config::new(url)).expect("it needs no credentials")
     }
 
-    /// Everything that was asked for so far, in order, whether it was let through or not.
+    /// All requests so far, in order, whether they were forwarded or not.
     pub fn requests(&self) -> Vec<ApiRequest> {
-        self.way.script().requests.clone()
+        self.state.script().requests.clone()
     }
 
-    /// How often it was asked for this.
+    /// How many requests have this verb.
     pub fn count(&self, verb: Verb) -> usize {
-        self.way.script().requests.iter().filter(|request| request.verb == verb).count()
+        self.state.script().requests.iter().filter(|request| request.verb == verb).count()
     }
 
-    /// How many requests there were so far: for [`Self::writes_since`].
-    pub fn asked(&self) -> usize {
-        self.way.script().requests.len()
+    /// How many requests there were so far: for [`Self::requests_since`] and [`Self::writes_since`].
+    pub fn request_count(&self) -> usize {
+        self.state.script().requests.len()
     }
 
-    /// The writes after the first `asked` requests, whether they were let through or not.
-    pub fn writes_since(&self, asked: usize) -> Vec<ApiRequest> {
-        let script = self.way.script();
-        let writes = script.requests[asked..].iter().filter(|request| script.is_counted(request));
+    /// The requests after the first `count`, whether they were forwarded or not.
+    pub fn requests_since(&self, count: usize) -> Vec<ApiRequest> {
+        self.state.script().requests[count..].to_vec()
+    }
+
+    /// The writes after the first `count` requests, whether they were forwarded or not.
+    pub fn writes_since(&self, count: usize) -> Vec<ApiRequest> {
+        let script = self.state.script();
+        let writes = script.requests[count..].iter().filter(|request| script.is_counted(request));
         writes.cloned().collect()
     }
 
-    /// From now on leases, events and reviews are counted as writes too.
+    /// Counts leases, events and reviews as writes, too, from now on.
     pub fn count_all_writes(&self) {
-        self.way.script().counts_all = true;
+        self.state.script().counts_all = true;
     }
 
-    /// Fails the `nth` write from now on, where 1 is the next, of those that nothing else is told
-    /// to happen to. It is not forwarded.
+    /// Fails the `nth` write from now on, where 1 is the next, of those that nothing else is scheduled
+    /// for. It is not forwarded.
     pub fn fail_write(&self, nth: usize, fault: Fault) {
-        self.way.script().will(Pick::Write { nth, picks: Box::new(|_| true) }, Act::Fail(fault));
+        self.state
+            .script()
+            .schedule(Trigger::Write { nth, matches: Box::new(|_| true) }, Action::Fail(fault));
     }
 
-    /// Fails the next request that `picks` picks. It is not forwarded.
-    pub fn fail_next(&self, picks: impl Fn(&ApiRequest) -> bool + Send + 'static, fault: Fault) {
-        self.way.script().will(Pick::If(Box::new(picks)), Act::Fail(fault));
+    /// Fails the next request that matches. It is not forwarded.
+    pub fn fail_next(&self, matches: impl Fn(&ApiRequest) -> bool + Send + 'static, fault: Fault) {
+        self.state.script().schedule(Trigger::Request(Box::new(matches)), Action::Fail(fault));
     }
 
-    /// At the `nth` write from now on, where 1 is the next, no request passes while `call` runs,
-    /// which kills the program: before that write is forwarded, which it then never is, or
-    /// after the API server has answered it, which the program then never hears. Thereafter every
-    /// connection is closed, and new ones pass.
-    pub fn at_write(&self, nth: usize, when: When, call: impl FnOnce() + Send + 'static) -> Reached {
-        self.at_write_that(|_| true, nth, when, call)
-    }
-
-    /// As [`Self::at_write`], where only the writes that `picks` picks are counted.
-    pub fn at_write_that(
+    /// At the `nth` write from now on, where 1 is the next, no request passes while `call` runs, which
+    /// stops the program: before that write is forwarded, which it then never is, or after the API server
+    /// has answered it, without the answer reaching the program. Then every connection is closed, and new
+    /// ones pass.
+    pub fn stop_at_write(
         &self,
-        picks: impl Fn(&ApiRequest) -> bool + Send + 'static,
         nth: usize,
-        when: When,
+        point: StopPoint,
         call: impl FnOnce() + Send + 'static,
-    ) -> Reached {
-        let (tell, reached) = Reached::new();
-        let pick = Pick::Write { nth, picks: Box::new(picks) };
-        self.way.script().will(pick, Act::Stop { when, call: Box::new(call), tell });
+    ) -> StopReached {
+        self.stop_at_matching_write(|_| true, nth, point, call)
+    }
+
+    /// As [`Self::stop_at_write`], counting only the writes that match.
+    pub fn stop_at_matching_write(
+        &self,
+        matches: impl Fn(&ApiRequest) -> bool + Send + 'static,
+        nth: usize,
+        point: StopPoint,
+        call: impl FnOnce() + Send + 'static,
+    ) -> StopReached {
+        let (done, reached) = StopReached::new();
+        let trigger = Trigger::Write { nth, matches: Box::new(matches) };
+        self.state.script().schedule(trigger, Action::Stop { point, call: Box::new(call), done });
         reached
     }
 
-    /// Keeps the requests that `picks` picks from now on, until [`Self::release`].
-    pub fn hold(&self, picks: impl Fn(&ApiRequest) -> bool + Send + 'static) {
-        self.way.script().holds = Some(Box::new(picks));
-        self.way.go_on();
+    /// Holds the requests that match from now on, until [`Self::release`].
+    pub fn hold(&self, matches: impl Fn(&ApiRequest) -> bool + Send + 'static) {
+        self.state.script().held = Some(Box::new(matches));
+        self.state.resume();
     }
 
-    /// Lets go of all that it holds, and holds nothing more.
+    /// Forwards all requests that are held, and holds no more.
     pub fn release(&self) {
-        self.way.script().holds = None;
-        self.way.go_on();
+        self.state.script().held = None;
+        self.state.resume();
     }
 
-    /// Breaks every watch off. Other requests go on.
+    /// Breaks the connection of every watch. Other requests are not affected.
     pub fn drop_watches(&self) {
-        self.way.end_watches(End::Broken);
+        self.state.end_watches(WatchEnd::Broken);
     }
 
-    /// Ends every watch as the API server does where etcd has compacted what it would go on from: an
-    /// event `ERROR` that is a 410, and no more. Other requests go on.
+    /// Ends every watch as the API server does when etcd has compacted its resource version: with an event
+    /// `ERROR` that is a 410. Other requests are not affected.
     pub fn expire_watches(&self) {
-        self.way.end_watches(End::Expired);
+        self.state.end_watches(WatchEnd::Expired);
     }
 
     /// Closes every connection, and refuses new ones.
@@ -174,14 +186,14 @@ impl ApiProxy {
         }
     }
 
-    /// Takes connections again. Nothing where it does.
+    /// Accepts connections again, unless it does already.
     ///
     /// # Panics
-    /// Somebody else has its port.
+    /// Another process has its port.
     pub async fn restore(&self) {
         if lock(&self.listening).is_none() {
-            let listener = TcpListener::bind(self.address).await.expect("the port is ours");
-            let task = tokio::spawn(forward::serve(listener, Arc::clone(&self.way)));
+            let listener = TcpListener::bind(self.address).await.expect("the port is free");
+            let task = tokio::spawn(forward::serve(listener, Arc::clone(&self.state)));
             *lock(&self.listening) = Some(task);
         }
     }

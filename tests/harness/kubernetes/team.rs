@@ -1,105 +1,142 @@
 //! A tenant of a test's own, and the namespace that it allows.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use serde_json::Value;
+use std::ops::Deref;
+
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Cluster, Namespace};
+use super::cluster::Cluster;
+use super::kubectl::Kubectl;
+use super::namespace::Namespace;
+use super::objects::Objects;
 use crate::CommandOutput;
 
-/// Longest that a condition is waited for: as [`crate::wait::DEADLINE`].
-const TIMEOUT: &str = "--timeout=120s";
+/// A name with this prefix that no other test has; it fits into a label of a domain name.
+pub fn unique_name(prefix: &str) -> String {
+    format!("{prefix}-{}", &Uuid::new_v4().simple().to_string()[..12])
+}
 
-/// A tenant of a test's own, and the one namespace that it allows.
+/// A tenant team: a Tenant, and the one namespace that it allows. Its [`Objects`] are those of the
+/// namespace.
 #[derive(Debug)]
-pub struct Team<'a> {
-    cluster: &'a Cluster,
+pub struct Team {
+    kubectl: Kubectl,
+    objects: Objects,
     /// Name of the Tenant; also a label that makes domains the test's own.
     pub tenant: String,
     /// Its namespace.
     pub namespace: Namespace,
 }
 
-impl<'a> Team<'a> {
-    /// Declares a tenant whose spec has these further lines, and waits until it is ready.
+impl Team {
+    /// Declares a Tenant, and waits until it is ready.
     ///
     /// # Panics
     /// It is refused.
-    pub async fn with(cluster: &'a Cluster, spec: &str) -> Self {
-        let team = Self::undeclared(cluster).await;
+    pub async fn new(cluster: &Cluster) -> Self {
+        Self::with_spec(cluster, "").await
+    }
+
+    /// Declares a Tenant with these further fields of its spec (`limits: {tokens: 1}`), and waits until it
+    /// is ready.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub async fn with_spec(cluster: &Cluster, spec: &str) -> Self {
+        let team = Self::without_tenant(cluster).await;
         team.declare_tenant(spec).await;
         team
     }
 
-    /// A name for a tenant that nobody declared yet, and the namespace.
-    pub async fn undeclared(cluster: &'a Cluster) -> Self {
-        let tenant = format!("team-{}", &Uuid::new_v4().simple().to_string()[..12]);
-        Self { cluster, tenant, namespace: cluster.namespace(&[]).await }
+    /// The name of a Tenant that is not declared yet, and the namespace.
+    pub async fn without_tenant(cluster: &Cluster) -> Self {
+        let tenant = unique_name("team");
+        let namespace = cluster.namespace(&[]).await;
+        let objects = cluster.objects(namespace.name());
+        Self { kubectl: cluster.kubectl_program(), objects, tenant, namespace }
     }
 
-    /// Declares the tenant anew, with these further lines of its spec, and waits until it is ready.
+    /// Declares the Tenant, again perhaps, with these further fields of its spec, and waits until it is
+    /// ready.
     ///
     /// # Panics
     /// It is refused.
     pub async fn declare_tenant(&self, spec: &str) {
         self.apply_tenant(spec).await;
-        let of_tenant = format!("tenant/{}", self.tenant);
-        self.cluster
-            .kubectl(&["wait", &of_tenant, "--for=condition=Ready", TIMEOUT])
-            .await
-            .expect("the tenant is ready");
+        self.wait_for_condition(&self.tenant_object(), "Ready").await;
     }
 
-    /// Declares the tenant, with these further lines of its spec.
+    /// Declares the Tenant, with these further fields of its spec; does not wait.
     ///
     /// # Panics
     /// The API server refuses it.
     pub async fn apply_tenant(&self, spec: &str) {
-        let (tenant, namespace) = (&self.tenant, self.namespace.name());
-        let manifest = format!(
-            "apiVersion: tempmail.dev/v1alpha1
-kind: Tenant
-metadata: {{name: {tenant}}}
-spec:
-  allowedNamespaces:
-    matchExpressions: [{{key: kubernetes.io/metadata.name, operator: In, values: [{namespace}]}}]
-{spec}
-"
-        );
-        self.cluster.apply(&manifest).await.expect("the tenant is taken");
+        let spec = format!("allowedNamespaces: {}, {spec}", self.selector());
+        self.objects.apply_object("Tenant", &self.tenant, &spec).await;
     }
 
-    /// A name that no other test has: `label` under a domain of the test's own.
+    /// The selector of the namespace, as YAML.
+    pub fn selector(&self) -> String {
+        let namespace = self.namespace.name();
+        format!(
+            "{{matchExpressions: [{{key: kubernetes.io/metadata.name, operator: In, values: [{namespace}]}}]}}"
+        )
+    }
+
+    /// `tenant/…`, as [`Objects`] names it.
+    pub fn tenant_object(&self) -> String {
+        format!("tenant/{}", self.tenant)
+    }
+
+    /// Id of the tenant.
+    ///
+    /// # Panics
+    /// The Tenant does not show it.
+    pub async fn tenant_id(&self) -> String {
+        let shown = self.get(&self.tenant_object()).await;
+        shown["status"]["tenantId"].as_str().expect("the tenant has an id").to_owned()
+    }
+
+    /// Merges this into the spec of the Tenant.
+    ///
+    /// # Panics
+    /// The API server refuses it.
+    pub async fn patch_tenant(&self, spec: Value) {
+        self.patch(&self.tenant_object(), &json!({ "spec": spec })).await;
+    }
+
+    /// Removes the namespace from those that the Tenant allows.
+    ///
+    /// # Panics
+    /// The API server refuses it.
+    pub async fn revoke_grant(&self) {
+        let nowhere =
+            json!([{"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["nowhere"]}]);
+        self.patch_tenant(json!({"allowedNamespaces": {"matchExpressions": nowhere}})).await;
+    }
+
+    /// A domain name that no other test has: `label` under a domain of the test's own.
     pub fn domain(&self, label: &str) -> String {
         format!("{label}.{}.example", self.tenant)
     }
 
-    /// Applies an object to the namespace: its kind, its name, and its spec beside the tenant's name,
-    /// as YAML in one line, such as `domain: example.com, deletionPolicy: Retain`.
+    /// Applies an object of the tenant: its kind, its name, and its spec beside the tenant's name, as YAML
+    /// in one line, such as `domain: example.com, deletionPolicy: Retain`.
     ///
-    /// # Errors
+    /// # Panics
     /// The API server refuses it.
-    pub async fn apply(&self, kind: &str, name: &str, spec: &str) -> Result<String, CommandOutput> {
-        let (tenant, namespace) = (&self.tenant, self.namespace.name());
-        let manifest = format!(
-            "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: {name}, namespace: {namespace}}}, \
-             spec: {{tenantRef: {{name: {tenant}}}, {spec}}}}}"
-        );
-        self.cluster.apply(&manifest).await
+    pub async fn apply(&self, kind: &str, name: &str, spec: &str) -> Value {
+        let spec = format!("tenantRef: {{name: {}}}, {spec}", self.tenant);
+        self.objects.apply_object(kind, name, &spec).await
     }
 
-    /// Applies an object that is in no namespace and of no tenant, under the tenant's name: its kind, and
-    /// its spec as [`Self::apply`] takes it.
+    /// Applies an object of the tenant, and waits until it is ready.
     ///
-    /// # Errors
-    /// The API server refuses it.
-    pub async fn apply_without_namespace(&self, kind: &str, spec: &str) -> Result<String, CommandOutput> {
-        let tenant = &self.tenant;
-        let manifest = format!(
-            "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: {tenant}}}, spec: {{{spec}}}}}"
-        );
-        self.cluster.apply(&manifest).await
+    /// # Panics
+    /// It never is.
+    pub async fn apply_ready(&self, kind: &str, name: &str, spec: &str) -> Value {
+        self.apply(kind, name, spec).await;
+        self.wait_for_condition(&format!("{}/{name}", kind.to_lowercase()), "Ready").await
     }
 
     /// `kubectl` in the namespace.
@@ -109,61 +146,14 @@ spec:
     pub async fn kubectl(&self, arguments: &[&str]) -> Result<String, CommandOutput> {
         let mut all = vec!["--namespace", self.namespace.name()];
         all.extend(arguments);
-        self.cluster.kubectl(&all).await
-    }
-
-    /// An object (`customdomain/name`), as it is now.
-    ///
-    /// # Panics
-    /// There is none.
-    pub async fn get(&self, object: &str) -> Value {
-        let shown = self.kubectl(&["get", object, "-o", "json"]).await.expect("the object is there");
-        serde_json::from_str(&shown).expect("it is JSON")
-    }
-
-    /// Waits until a condition of an object holds (`Ready`, `Ready=False`), and returns the object.
-    ///
-    /// # Panics
-    /// It never does.
-    pub async fn wait(&self, object: &str, condition: &str) -> Value {
-        let waited = self.kubectl(&["wait", object, &format!("--for=condition={condition}"), TIMEOUT]).await;
-        if let Err(ended) = waited {
-            panic!("{object} is never {condition}: {ended:?}\n{}", self.get(object).await);
-        }
-        self.get(object).await
-    }
-
-    /// Waits until a condition of an object has this reason, and returns the object.
-    ///
-    /// # Panics
-    /// It never has.
-    pub async fn wait_for_reason(&self, object: &str, condition: &str, reason: &str) -> Value {
-        let path = format!("--for=jsonpath={{.status.conditions[?(@.type=='{condition}')].reason}}={reason}");
-        if let Err(ended) = self.kubectl(&["wait", object, &path, TIMEOUT]).await {
-            panic!("{condition} of {object} never has {reason}: {ended:?}\n{}", self.get(object).await);
-        }
-        self.get(object).await
-    }
-
-    /// Deletes an object and waits until it is gone.
-    ///
-    /// # Panics
-    /// It stays.
-    pub async fn delete(&self, object: &str) {
-        self.kubectl(&["delete", object, TIMEOUT]).await.expect("the object goes");
+        self.kubectl.run(&all, "").await
     }
 }
 
-/// The condition of a type of an object.
-pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
-    object["status"]["conditions"].as_array()?.iter().find(|one| one["type"] == kind)
-}
+impl Deref for Team {
+    type Target = Objects;
 
-/// The value of a key in a Secret, where it has one.
-///
-/// # Panics
-/// The value is no text.
-pub fn secret_value(secret: &Value, key: &str) -> Option<String> {
-    let value = BASE64_STANDARD.decode(secret["data"][key].as_str()?).expect("it is Base64");
-    Some(String::from_utf8(value).expect("it is text"))
+    fn deref(&self) -> &Objects {
+        &self.objects
+    }
 }

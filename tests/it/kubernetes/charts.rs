@@ -1,4 +1,4 @@
-//! The charts: what they render, and that the kinds are those of the program.
+//! The charts: what they render, and the definitions that they carry.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,13 +6,13 @@ use std::process::Command;
 use tempmail_tests::Cluster;
 use tempmail_tests::kubernetes::program;
 
-/// What makes Helm keep an object that its chart no longer has.
+/// The annotation with which Helm keeps an object that its chart does not have any longer.
 const KEEP: &str = "  annotations:\n    helm.sh/resource-policy: keep\n";
 
-/// Helm takes a cluster that it does not reach for this one, whatever it was built with.
+/// The version that Helm assumes without a cluster.
 const KUBE_VERSION: &str = "1.34.2";
 
-/// What Helm puts before each document.
+/// The comment that Helm writes before each document.
 const SOURCE: &str = "# Source: ";
 
 fn chart(name: &str) -> PathBuf {
@@ -32,12 +32,12 @@ pub(super) fn render(
     let mut helm = Command::new(program("helm"));
     helm.args(["template", release]).arg(chart(name)).args(["--namespace", namespace]);
     helm.args(["--kube-version", KUBE_VERSION]).args(arguments);
-    let output = helm.output().expect("`helm` is there");
-    let text = |octets| String::from_utf8(octets).expect("it writes UTF-8");
+    let output = helm.output().expect("`helm` is installed");
+    let text = |bytes| String::from_utf8(bytes).expect("it writes UTF-8");
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
-/// The documents of a stream, without what Helm says of them.
+/// The documents of a stream, without Helm's comments.
 fn documents(yaml: &str) -> Vec<String> {
     let is_ours = |line: &&str| !line.starts_with(SOURCE);
     let document = |text: &str| text.lines().filter(is_ours).collect::<Vec<_>>().join("\n").trim().to_owned();
@@ -45,14 +45,14 @@ fn documents(yaml: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_kinds_of_the_chart_are_those_that_the_program_prints() {
+fn the_chart_has_the_definitions_that_the_program_prints() {
     let carried = std::fs::read_to_string(chart("tempmail-crds").join("crds.yaml")).unwrap();
     let printed = tempmail_crds::manifests().unwrap();
     assert!(carried == printed, "stale: cargo run -- crds > charts/tempmail-crds/crds.yaml");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn helm_keeps_the_kinds_and_changes_nothing_else() {
+async fn helm_keeps_the_definitions_of_kinds_when_the_chart_is_removed() {
     let rendered = render("tempmail-crds", "kinds", "default", &[]).unwrap();
     let (rendered, printed) = (documents(&rendered), documents(&tempmail_crds::manifests().unwrap()));
     assert_eq!(rendered.len(), 6);
@@ -61,20 +61,20 @@ async fn helm_keeps_the_kinds_and_changes_nothing_else() {
         assert_eq!(rendered.replacen(KEEP, "", 1), *printed);
     }
     let cluster = Cluster::shared().await;
-    cluster.apply(&rendered.join("\n---\n")).await.expect("the API server takes the definitions");
+    cluster.apply(&rendered.join("\n---\n")).await.expect("the API server accepts the definitions");
 }
 
 #[test]
-fn both_charts_pass_the_linter() {
+fn both_charts_pass_helm_lint() {
     for name in ["tempmail", "tempmail-crds"] {
         let output = Command::new(program("helm")).args(["lint", "--strict"]).arg(chart(name)).output();
-        let output = output.expect("`helm` is there");
+        let output = output.expect("`helm` is installed");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
 }
 
 #[test]
-fn a_value_that_the_chart_does_not_know_is_refused() {
+fn the_charts_reject_unknown_values() {
     for wrong in [
         "operator.leaseNames=other",
         "watchNamespaces={a}",
@@ -89,7 +89,7 @@ fn a_value_that_the_chart_does_not_know_is_refused() {
 }
 
 #[test]
-fn an_older_cluster_is_refused() {
+fn the_charts_reject_kubernetes_before_1_33() {
     for name in ["tempmail", "tempmail-crds"] {
         let refused = render(name, "mail", "default", &["--kube-version", "1.32.9"]);
         assert!(refused.expect_err("it is too old").contains("1.33.0-0"), "{name}");
@@ -98,7 +98,7 @@ fn an_older_cluster_is_refused() {
 }
 
 #[test]
-fn values_reach_the_roles() {
+fn the_roles_follow_the_values() {
     let of = |arguments: &[&str]| render("tempmail", "mail", "default", arguments).unwrap();
     assert!(of(&[]).contains("\"mail-keys\""));
     let given = of(&["--set", "keys.existingSecret=ours"]);

@@ -1,22 +1,40 @@
-//! Custom domains, declared.
+//! CustomDomain: verification, and one object for each domain.
 
-use tempmail_tests::World;
-use tempmail_tests::kubernetes::{Team, condition};
+use tempmail_tests::Installation;
+use tempmail_tests::kubernetes::{Team, assert_conditions};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_verified_once_its_records_are_set() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let domain = team.domain("mail");
-    team.apply("CustomDomain", "ours", &format!("domain: {domain}")).await.expect("it is taken");
-    let shown = team.wait("customdomain/ours", "Accepted").await;
-    assert_eq!(condition(&shown, "Ready").expect("Ready")["status"], "False");
-    let records = &shown["status"]["verification"]["records"];
-    let token = records[0]["value"].as_str().and_then(|value| value.strip_prefix("tempmail-verify="));
-    let mx_host = records[1]["value"].as_str().expect("a host");
-    world.dns.domain(&domain, 1).await;
-    world.dns.set_verified(&domain, token.expect("a token"), mx_host).await;
-    let shown = team.wait("customdomain/ours", "Verified").await;
-    assert_eq!(condition(&shown, "Ready").expect("Ready")["status"], "True");
+async fn verifies_a_domain_when_its_records_are_published() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    team.apply("CustomDomain", "ours", &format!("domain: {}", team.domain("mail"))).await;
+    let shown = team.wait_for_condition("customdomain/ours", "Accepted").await;
+    assert_conditions(&shown, &[("Ready", "False")]);
+    installation.verify_domain(&team, "customdomain/ours").await;
+    let shown = team.get("customdomain/ours").await;
+    assert_conditions(&shown, &[("Ready", "True")]);
     assert_eq!(shown["status"]["verification"]["state"], "Verified");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accepts_a_second_object_for_a_domain_when_the_first_is_deleted() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let spec = format!("domain: {}", team.domain("mail"));
+    team.apply("CustomDomain", "first", &spec).await;
+    let first = team.wait_for_condition("customdomain/first", "Accepted").await;
+    team.apply("CustomDomain", "second", &spec).await;
+    let second = team.wait_for_reason("customdomain/second", "Accepted", "DomainClaimed").await;
+    assert_conditions(&second, &[("Stalled", "True")]);
+    assert!(second["status"].get("domainId").is_none(), "{second}");
+
+    team.delete("customdomain/first").await;
+    let second = team.wait_for_condition("customdomain/second", "Accepted").await;
+    assert_ne!(second["status"]["domainId"], first["status"]["domainId"]);
+
+    // An object that is created again at once gets another domain.
+    team.delete("customdomain/second").await;
+    team.apply("CustomDomain", "second", &spec).await;
+    let recreated = team.wait_for_condition("customdomain/second", "Accepted").await;
+    assert_ne!(recreated["status"]["domainId"], second["status"]["domainId"]);
 }

@@ -1,4 +1,4 @@
-//! `docs/kubernetes.md` says what is so: its manifests apply, and its tables are complete.
+//! `docs/kubernetes.md`: its manifests apply, and its tables are complete.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,16 @@ use std::process::Command;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
-use serde_json::Value;
 use tempmail_crds::annotation;
 use tempmail_operator::{ConditionType, Reason};
 use tempmail_tests::kubernetes::{Team, program};
-use tempmail_tests::{Cluster, World};
+use tempmail_tests::{Cluster, Installation};
 
 const DOCUMENT: &str = include_str!("../../../docs/kubernetes.md");
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
 const README: &str = include_str!("../../../README.md");
 
-/// Groups of others, whose kinds the test cluster has not.
+/// API groups of other projects, whose kinds the test cluster does not have.
 const OTHERS: [&str; 3] = ["argoproj.io/", "kustomize.toolkit.fluxcd.io/", "source.toolkit.fluxcd.io/"];
 
 /// The YAML blocks of a document, in order.
@@ -55,58 +54,61 @@ fn is_of_others(object: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_manifest_is_one_that_the_api_server_takes() {
+async fn the_api_server_accepts_every_manifest_of_the_documentation() {
     let cluster = Cluster::shared().await;
     let all: Vec<&str> = [DOCUMENT, README].into_iter().flat_map(blocks).collect();
     assert!(all.len() > 8, "the examples are there");
-    // What is in a namespace wants it to be there, on a dry run, too.
+    // A dry run needs the namespaces of the objects, too.
     let namespaces =
         all.iter().copied().flat_map(objects).filter(|object| object.contains("kind: Namespace\n"));
     for namespace in namespaces {
-        cluster.apply(namespace).await.expect("the API server takes a namespace");
+        cluster.apply(namespace).await.expect("the API server accepts a namespace");
     }
-    let mut kinds = BTreeSet::new();
-    for object in all.iter().copied().flat_map(objects) {
-        let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file can be made");
-        std::fs::write(file.path(), object).expect("a file can be written");
-        let path = file.path().to_str().expect("the path is UTF-8");
-        let arguments: &[&str] = if is_of_others(object) {
-            &["annotate", "--local", "seen=true", "-o", "json", "-f", path]
-        } else {
-            &["apply", "--dry-run=server", "-o", "json", "-f", path]
-        };
-        let taken = cluster.kubectl(arguments).await.unwrap_or_else(|ended| panic!("{ended:?}\n{object}"));
-        let taken: Value = serde_json::from_str(&taken).expect("it is JSON");
-        kinds.insert(taken["kind"].as_str().expect("an object has a kind").to_owned());
-    }
-    for kind in ["Tenant", "SystemDomain", "CustomDomain", "Webhook", "ApiToken", "Mailbox"] {
-        assert!(kinds.contains(kind), "there is no example of a {kind}");
+    let (others, own): (Vec<&str>, Vec<&str>) =
+        all.iter().copied().flat_map(objects).partition(|object| is_of_others(object));
+    let named = dry_run(cluster, &["annotate", "--local", "seen=true"], &others).await;
+    assert_eq!(named.lines().count(), others.len(), "{named}");
+    let named = dry_run(cluster, &["apply", "--dry-run=server"], &own).await;
+    for kind in ["tenant", "systemdomain", "customdomain", "webhook", "apitoken", "mailbox"] {
+        assert!(
+            named.contains(&format!("{kind}.tempmail.dev/")),
+            "there is no example of a {kind}:\n{named}"
+        );
     }
 }
 
+/// Names of the objects that `kubectl` accepts, a line each.
+async fn dry_run(cluster: &Cluster, command: &[&str], objects: &[&str]) -> String {
+    let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file can be made");
+    std::fs::write(file.path(), objects.join("\n---\n")).expect("a file can be written");
+    let path = file.path().to_str().expect("the path is UTF-8");
+    let arguments = [command, &["-o", "name", "-f", path]].concat();
+    cluster.kubectl(&arguments).await.expect("every object is accepted")
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_quickstarts_commands_print_the_records_to_set() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
+async fn the_commands_of_the_quickstart_print_the_records_to_publish() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
     let domain = team.domain("mail");
-    team.apply("CustomDomain", "mail", &format!("domain: {domain}")).await.expect("it is taken");
+    team.apply("CustomDomain", "mail", &format!("domain: {domain}")).await;
     let commands = commands("jsonpath='{range .status.verification.records[*]}");
     let commands = commands.strip_prefix("kubectl apply -f tempmail.yaml\n").expect("it begins so");
     let printed =
-        run(world.cluster, &commands.replace("-n team-a", &format!("-n {}", team.namespace.name())));
+        run(installation.cluster, &commands.replace("-n team-a", &format!("-n {}", team.namespace.name())));
     assert!(printed.contains(&format!("TXT\t_tempmail.{domain}\ttempmail-verify=")), "{printed}");
     assert!(printed.contains(&format!("MX\t{domain}\t")), "{printed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_for_argo_cd_sets_a_script_a_kind_and_keeps_what_is_there() {
+async fn the_command_for_argo_cd_adds_a_script_for_each_kind() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
-    let there = format!(
+    let existing = format!(
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: argocd-cm, namespace: {}}}, data: {{url: theirs}}}}",
         namespace.name()
     );
-    cluster.apply(&there).await.expect("the API server takes a ConfigMap");
+    cluster.apply(&existing).await.expect("the API server accepts a ConfigMap");
     run(cluster, &commands("argocd-cm").replace("-n argocd", &format!("-n {}", namespace.name())));
     let settings: Api<ConfigMap> = namespace.api();
     let settings = settings.get("argocd-cm").await.unwrap().data.unwrap();
@@ -119,22 +121,22 @@ async fn the_command_for_argo_cd_sets_a_script_a_kind_and_keeps_what_is_there() 
 }
 
 #[test]
-fn the_readme_and_the_quickstart_declare_the_same() {
+fn the_readme_and_the_quickstart_have_the_same_manifest() {
     let quickstart = *blocks(DOCUMENT).first().expect("the quickstart has a manifest");
     assert!(blocks(README).contains(&quickstart), "README.md has another manifest than docs/kubernetes.md");
 }
 
 #[test]
-fn every_reason_is_in_the_table_with_its_message() {
+fn the_table_of_reasons_is_complete() {
     let wanted = Reason::ALL.iter().map(|reason| {
         let event = if reason.is_warning() { "Warning" } else { "Normal" };
         format!("| `{}` | {event} | {} |", reason.as_str(), reason.message())
     });
-    is_the_table("### Reasons", &wanted.collect());
+    assert_table("### Reasons", &wanted.collect());
 }
 
-/// The rows of the first table after a heading are these, in any order.
-fn is_the_table(heading: &str, wanted: &BTreeSet<String>) {
+/// Asserts that the first table after a heading has exactly these rows, in any order.
+fn assert_table(heading: &str, wanted: &BTreeSet<String>) {
     let (_, after) = DOCUMENT.split_once(&format!("\n{heading}\n")).expect("the heading is there");
     let rows = after.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
     let rows: BTreeSet<String> = rows.take_while(|line| line.starts_with('|')).map(str::to_owned).collect();
@@ -143,12 +145,12 @@ fn is_the_table(heading: &str, wanted: &BTreeSet<String>) {
     let surplus = list(rows.difference(wanted).collect());
     assert!(
         missing.is_empty() && surplus.is_empty(),
-        "docs/kubernetes.md, {heading}. Missing:\n{missing}Not so:\n{surplus}"
+        "docs/kubernetes.md, {heading}. Missing:\n{missing}Surplus:\n{surplus}"
     );
 }
 
 #[test]
-fn every_condition_and_annotation_is_described() {
+fn every_condition_and_annotation_is_documented() {
     for kind in ConditionType::ALL {
         let row = format!("| `{}` |", kind.as_str());
         assert!(DOCUMENT.contains(&row), "docs/kubernetes.md does not describe the condition {row}");
@@ -166,7 +168,7 @@ fn every_condition_and_annotation_is_described() {
 }
 
 #[test]
-fn every_metric_of_the_operator_is_listed() {
+fn every_metric_of_the_operator_is_documented() {
     const PREFIX: &str = "tempmail_operator_";
     let mut names = BTreeSet::new();
     for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../operator/src")) {
@@ -182,7 +184,7 @@ fn every_metric_of_the_operator_is_listed() {
     let quoted = format!("`{PREFIX}");
     for (at, _) in OPERATIONS.match_indices(&quoted) {
         let name = OPERATIONS[at + 1..].split(['`', '{']).next().expect("there is something");
-        assert!(names.contains(name), "docs/operations.md lists {name}, which nobody counts");
+        assert!(names.contains(name), "docs/operations.md lists {name}, which the operator does not have");
     }
 }
 

@@ -1,20 +1,19 @@
-//! What Argo CD takes the health of objects for: the script of `docs/gitops`, run.
+//! Argo CD's health of objects: the script in `docs/gitops`.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use tempmail_tests::World;
-use tempmail_tests::kubernetes::Team;
+use tempmail_tests::kubernetes::{Cluster, Installation, Team};
 
-/// Health and message of an object.
+/// Health and message that the script returns for an object.
 fn health(object: &Value) -> (String, String) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/gitops/argocd-health.lua");
     let mut lua = Command::new("lua5.4");
     lua.arg("-").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut lua = lua.spawn().expect("`lua5.4` is there");
-    // As in Argo CD, `obj` is the object and the script returns the answer.
+    // As in Argo CD, `obj` is the object, and the script returns its health.
     let program = format!(
         "obj = {}\nlocal answer = assert(loadfile(arg[1]))()\nprint(answer.status)\nprint(answer.message)\n",
         literal(object)
@@ -27,7 +26,7 @@ fn health(object: &Value) -> (String, String) {
     (status.to_owned(), message.to_owned())
 }
 
-/// JSON as Lua writes it; what is null is not there.
+/// JSON as a literal of Lua; fields that are null are missing.
 fn literal(value: &Value) -> String {
     match value {
         Value::Null => "nil".to_owned(),
@@ -42,8 +41,8 @@ fn literal(value: &Value) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    let octets: String = text.bytes().map(|octet| format!("\\x{octet:02x}")).collect();
-    format!("\"{octets}\"")
+    let bytes: String = text.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+    format!("\"{bytes}\"")
 }
 
 fn object(generation: i64, observed: Option<i64>, conditions: &[(&str, &str, &str)]) -> Value {
@@ -58,14 +57,14 @@ fn object(generation: i64, observed: Option<i64>, conditions: &[(&str, &str, &st
 }
 
 #[test]
-fn each_state_has_its_health() {
+fn argo_cd_shows_a_health_for_each_state() {
     let ready = ("Ready", "True", "Ready");
     let not_ready = ("Ready", "False", "WaitingForDns");
     for (conditions, expected) in [
         (&[ready][..], "Healthy"),
         (&[not_ready, ("Reconciling", "True", "WaitingForDns")], "Progressing"),
         (&[not_ready, ("Stalled", "True", "QuotaExceeded")], "Degraded"),
-        // What became of it is worth more than what it was.
+        // It stalled after it was ready.
         (&[ready, ("Stalled", "True", "RecordsLost")], "Degraded"),
         (&[ready, ("Reconciling", "True", "Rotating")], "Healthy"),
         (&[ready, ("QuotaExceeded", "True", "QuotaExceeded")], "Healthy"),
@@ -75,7 +74,7 @@ fn each_state_has_its_health() {
             &[not_ready, ("Stalled", "True", "InvalidSpec"), ("ReconciliationPaused", "True", "Paused")],
             "Suspended",
         ),
-        // Neither in progress nor stalled: nobody will do anything.
+        // Neither reconciling nor stalled: the operator will do nothing.
         (&[not_ready], "Degraded"),
         (&[("Ready", "Unknown", "Pending")], "Progressing"),
         (&[], "Progressing"),
@@ -85,18 +84,18 @@ fn each_state_has_its_health() {
 }
 
 #[test]
-fn what_is_told_of_a_former_spec_counts_for_nothing() {
+fn argo_cd_ignores_conditions_of_an_earlier_generation() {
     let stalled = &[("Ready", "False", "InvalidSpec"), ("Stalled", "True", "InvalidSpec")][..];
     for conditions in [&[("Ready", "True", "Ready")][..], stalled] {
         assert_eq!(health(&object(4, Some(3), conditions)).0, "Progressing");
         assert_eq!(health(&object(1, None, conditions)).0, "Progressing");
     }
     let paused = &[("Ready", "True", "Ready"), ("ReconciliationPaused", "True", "Paused")];
-    assert_eq!(health(&object(4, Some(3), paused)).0, "Suspended", "it stays so until it is not paused");
+    assert_eq!(health(&object(4, Some(3), paused)).0, "Suspended", "it is paused");
 }
 
 #[test]
-fn an_object_without_status_or_on_its_way_out_is_in_progress() {
+fn argo_cd_shows_objects_without_status_or_in_deletion_as_progressing() {
     assert_eq!(health(&json!({"metadata": {"generation": 1}})).0, "Progressing");
     assert_eq!(health(&json!({"metadata": {}, "status": {}})).0, "Progressing");
     let mut leaving = object(3, Some(3), &[("Ready", "True", "Ready")]);
@@ -105,38 +104,38 @@ fn an_object_without_status_or_on_its_way_out_is_in_progress() {
 }
 
 #[test]
-fn the_message_is_the_conditions() {
+fn argo_cd_shows_the_message_of_the_condition() {
     let stalled = object(3, Some(3), &[("Ready", "False", "A"), ("Stalled", "True", "B")]);
     assert_eq!(health(&stalled).1, "B: why");
     assert_eq!(health(&object(3, Some(3), &[])).1, "Waiting for the operator.");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_of_a_cluster_have_the_health_that_they_should() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let tenant = world.cluster.kubectl(&["get", "tenant", &team.tenant, "-o", "json"]).await.unwrap();
-    assert_eq!(health(&serde_json::from_str(&tenant).unwrap()).0, "Healthy");
+async fn argo_cd_shows_the_health_of_objects_in_a_cluster() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    assert_eq!(health(&team.get(&team.tenant_object()).await).0, "Healthy");
 
     let spec = format!("domain: {}", team.domain("mail"));
-    team.apply("CustomDomain", "waits", &spec).await.expect("it is taken");
-    let (status, message) = health(&team.wait("customdomain/waits", "Accepted").await);
+    team.apply("CustomDomain", "waits", &spec).await;
+    let (status, message) = health(&team.wait_for_condition("customdomain/waits", "Accepted").await);
     assert_eq!(status, "Progressing", "{message}");
 
-    team.apply("CustomDomain", "refused", "domain: co.uk").await.expect("it is taken");
+    team.apply("CustomDomain", "refused", "domain: co.uk").await;
     let refused = team.wait_for_reason("customdomain/refused", "Ready", "ReservedDomain").await;
     let (status, message) = health(&refused);
     assert_eq!(status, "Degraded");
     assert!(message.starts_with("ReservedDomain: "), "{message}");
 
-    team.kubectl(&["annotate", "customdomain/waits", "tempmail.dev/paused=true"]).await.unwrap();
-    let paused = team.wait("customdomain/waits", "ReconciliationPaused").await;
+    team.annotate("customdomain/waits", "tempmail.dev/paused", "true").await;
+    let paused = team.wait_for_condition("customdomain/waits", "ReconciliationPaused").await;
     assert_eq!(health(&paused).0, "Suspended");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_nobody_looked_at_yet_is_in_progress() {
-    let cluster = tempmail_tests::Cluster::shared().await;
+async fn argo_cd_shows_new_objects_as_progressing() {
+    // A dry run: the operator never sees the object.
+    let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
     for (kind, spec) in [
         ("Webhook", "url: 'https://hooks.example.com/mail'"),
@@ -144,16 +143,8 @@ async fn an_object_that_nobody_looked_at_yet_is_in_progress() {
         ("Mailbox", "address: signup@mail.example.com"),
         ("CustomDomain", "domain: mail.example.com"),
     ] {
-        let manifest = format!(
-            "{{apiVersion: tempmail.dev/v1alpha1, kind: {kind}, metadata: {{name: one, namespace: {}}}, \
-             spec: {{tenantRef: {{name: nobody}}, {spec}}}}}",
-            namespace.name()
-        );
-        let file = tempfile::NamedTempFile::with_suffix(".yaml").expect("a file can be made");
-        std::fs::write(file.path(), manifest).expect("a file can be written");
-        let path = file.path().to_str().expect("the path is UTF-8");
-        let shown = cluster.kubectl(&["create", "--dry-run=server", "-o", "json", "-f", path]).await.unwrap();
-        let object: Value = serde_json::from_str(&shown).unwrap();
+        let spec = format!("tenantRef: {{name: missing}}, {spec}");
+        let object = cluster.objects(namespace.name()).dry_run(kind, "one", &spec).await;
         assert!(object["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty()), "{kind}");
         assert_eq!(health(&object).0, "Progressing", "{kind}");
     }

@@ -1,4 +1,4 @@
-//! The installation's keys are made once, whoever is first, and never changed.
+//! The keys of an installation: created once, by the first operator, and never changed.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -7,7 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use tempmail_tests::binary::program;
-use tempmail_tests::kubernetes::{ApiProxy, OperatorProcess, Team, Verb, World};
+use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team, Verb};
 use tempmail_tests::port::free_port;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Binary, http};
@@ -15,17 +15,17 @@ use tempmail_tests::{Binary, http};
 const NAME: &str = "release-keys";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operators_that_start_at_once_make_one_secret_of_keys_and_keep_it() {
-    let world = World::without_operator().await;
-    let mut config = world.app.config().clone();
+async fn creates_one_secret_of_keys_however_many_operators_start() {
+    let installation = Installation::without_operator().await;
+    let mut config = installation.app.config().clone();
     config.operator.keys_secret = NAME.to_owned();
     config.jwt.keys.clear();
     config.secrets.keys.clear();
-    let (proxy, url) = (ApiProxy::start(&world.cluster).await, world.app.database().url());
-    // Both find nothing, before either makes one.
+    let (proxy, url) = (ApiProxy::start(&installation.cluster).await, installation.app.database().url());
+    // Both find no Secret before either creates one.
     proxy.hold(|request| request.resource == "secrets" && request.verb == Verb::Create);
-    let operators = [(); 2].map(|()| OperatorProcess::begin(&config, &url, &proxy.kubeconfig(), &[]));
-    eventually("both would make it", async || (proxy.count(Verb::Create) >= 2).then_some(())).await;
+    let operators = [(); 2].map(|()| OperatorProcess::spawn(&config, &url, &proxy.kubeconfig()));
+    eventually("both are about to create it", async || (proxy.count(Verb::Create) >= 2).then_some(())).await;
     for operator in &operators {
         assert!(!operator.is_ready().await, "it is ready without keys");
     }
@@ -33,28 +33,30 @@ async fn operators_that_start_at_once_make_one_secret_of_keys_and_keep_it() {
     for operator in &operators {
         operator.wait_until_ready().await;
     }
-    let secrets: Api<Secret> = Api::default_namespaced(world.cluster.client());
-    let made = secrets.get(NAME).await.expect("it is made");
-    Team::with(&world.cluster, "").await;
+    let secrets: Api<Secret> = Api::default_namespaced(installation.cluster.client());
+    let created = secrets.get(NAME).await.expect("it is created");
+    Team::new(&installation.cluster).await;
     for operator in &operators {
         operator.restart().await;
     }
-    Team::with(&world.cluster, "").await;
-    let kept = secrets.get(NAME).await.expect("it stays");
-    assert_eq!(kept.metadata.resource_version, made.metadata.resource_version);
-    let values = made.data.expect("it has entries");
-    for operator in &operators {
-        let told = values.values().map(|value| String::from_utf8(value.0.clone()).expect("it is text"));
-        for line in told {
-            let key = line.split('"').max_by_key(|part| part.len()).expect("there is a key");
-            assert!(!operator.log().contains(key), "a key is in the log");
-        }
-    }
-    an_api_server_reads(&values, &url).await;
+    Team::new(&installation.cluster).await;
+    let kept = secrets.get(NAME).await.expect("it is there");
+    assert_eq!(kept.metadata.resource_version, created.metadata.resource_version);
+    let values = created.data.expect("it has entries");
+    assert_not_logged(&values, &operators);
+    start_api_with(&values, &url).await;
 }
 
-/// As a pod mounts them.
-async fn an_api_server_reads(values: &BTreeMap<String, ByteString>, url: &str) {
+fn assert_not_logged(values: &BTreeMap<String, ByteString>, operators: &[OperatorProcess]) {
+    for value in values.values() {
+        let text = String::from_utf8(value.0.clone()).expect("it is text");
+        let key = text.split('"').max_by_key(|part| part.len()).expect("there is a key");
+        assert!(operators.iter().all(|operator| !operator.log().contains(key)), "a key is in the log");
+    }
+}
+
+/// Starts `tempmail api` with the keys in files, as a pod mounts them, and returns when it is ready.
+async fn start_api_with(values: &BTreeMap<String, ByteString>, url: &str) {
     let directory = tempfile::tempdir().expect("a directory can be made");
     for (name, value) in values {
         std::fs::write(directory.path().join(name), &value.0).expect("a file can be written");

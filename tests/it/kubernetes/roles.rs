@@ -1,26 +1,26 @@
-//! What the roles of the chart allow: enough, and no more.
+//! The rights that the roles of the chart give.
 
-mod life;
 mod matrix;
+mod operator_rights;
 
 use tempmail_tests::Cluster;
 
 use super::charts::render;
 
 /// The roles of the chart, installed.
-struct Roles {
-    /// Name of the release; the roles begin with it.
+struct InstalledRoles {
+    /// Name of the release, with which the names of the roles begin.
     release: String,
     /// Its namespace.
     namespace: String,
 }
 
-impl Roles {
-    /// Those of a release in this namespace, called like it.
+impl InstalledRoles {
+    /// Installs the roles of a release in a namespace, of the same name.
     async fn install(cluster: &Cluster, namespace: &str) -> Self {
         let roles = Self { release: namespace.to_owned(), namespace: namespace.to_owned() };
         let rendered = render("tempmail", &roles.release, &roles.namespace, &[]).expect("Helm renders");
-        cluster.apply(&rendered).await.expect("the API server takes the roles");
+        cluster.apply(&rendered).await.expect("the API server accepts the roles");
         roles
     }
 

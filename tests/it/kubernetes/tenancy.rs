@@ -1,58 +1,24 @@
-//! Who may refer to a Tenant: objects of the namespaces that it allows, as long as it does.
+//! References to a Tenant: accepted from the namespaces that it allows, for as long as it allows them.
 
 use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
-use tempmail_tests::World;
-use tempmail_tests::kubernetes::{SharedWorld, Team, condition};
-use tempmail_tests::smtp::{message, send_mail};
+use tempmail_tests::Installation;
+use tempmail_tests::kubernetes::{
+    ApiProxy, Cluster, Objects, SharedInstallation, Team, assert_conditions, condition_reason, unique_name,
+};
 use tempmail_tests::wait::eventually;
-use uuid::Uuid;
 
-/// Waits until a mail to this address is answered by this code.
-pub(super) async fn is_answered<C>(world: &World<C>, recipient: &str, code: u16) {
-    let text = message("Ada <ada@client.example>", "a mail", "");
-    eventually(&format!("{recipient} is answered {code}"), || async {
-        let reply = send_mail(world.app.smtp(), "ada@client.example", recipient, &text).await;
-        (reply.code == code).then_some(())
-    })
-    .await;
+/// Declares a CustomDomain of a tenant; its domain has its name.
+async fn declare_domain(objects: &Objects, name: &str, tenant: &str) {
+    let spec = format!("tenantRef: {{name: {tenant}}}, domain: {name}.{tenant}.example");
+    objects.apply_object("CustomDomain", name, &spec).await;
 }
-
-fn name() -> String {
-    format!("t-{}", &Uuid::new_v4().simple().to_string()[..12])
-}
-
-/// A Tenant with these lines of spec.
-async fn declare_tenant(world: &SharedWorld, name: &str, spec: &str) {
-    let manifest = format!(
-        "{{apiVersion: tempmail.dev/v1alpha1, kind: Tenant, metadata: {{name: {name}}}, spec: {{{spec}}}}}"
-    );
-    world.cluster.apply(&manifest).await.expect("the tenant is taken");
-}
-
-/// A CustomDomain `name` of a tenant in a namespace.
-async fn declare_domain(world: &SharedWorld, namespace: &str, name: &str, tenant: &str) {
-    let manifest = format!(
-        "{{apiVersion: tempmail.dev/v1alpha1, kind: CustomDomain, metadata: {{name: {name}, namespace: {namespace}}}, \
-         spec: {{tenantRef: {{name: {tenant}}}, domain: {name}.{tenant}.example}}}}"
-    );
-    world.cluster.apply(&manifest).await.expect("the domain is taken");
-}
-
-async fn wait(world: &SharedWorld, namespace: &str, object: &str, until: &str) -> Value {
-    let wait = ["wait", "-n", namespace, object, &format!("--for={until}"), "--timeout=120s"];
-    let waited = world.cluster.kubectl(&wait).await;
-    let shown = world.cluster.kubectl(&["get", "-n", namespace, object, "-o", "json"]).await.unwrap();
-    assert!(waited.is_ok(), "{object} is never {until}: {shown}");
-    serde_json::from_str(&shown).unwrap()
-}
-
-const REFUSED: &str = "condition=Accepted=False";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_that_names_nobody_is_as_good_as_none() {
-    let world = World::shared().await;
-    let namespace = world.cluster.namespace(&[("team", "shop")]).await;
+async fn does_not_reveal_whether_a_tenant_exists_that_allows_no_reference() {
+    let installation = Installation::shared().await;
+    let namespace = installation.cluster.namespace(&[("team", "shop")]).await;
+    let objects = installation.cluster.objects(namespace.name());
     let specs = [
         None,
         Some(""),
@@ -62,36 +28,39 @@ async fn a_tenant_that_names_nobody_is_as_good_as_none() {
         Some("allowedNamespaces: {matchExpressions: [{key: team, operator: In, values: []}]}"),
         Some("allowedNamespaces: {matchLabels: {team: ship}}"),
     ];
-    let mut told = Vec::new();
+    let mut statuses = Vec::new();
     for spec in specs {
-        let tenant = name();
+        let tenant = unique_name("tenant");
         if let Some(spec) = spec {
-            declare_tenant(world, &tenant, spec).await;
-            wait(world, namespace.name(), &format!("tenant/{tenant}"), "condition=Ready").await;
+            objects.apply_object("Tenant", &tenant, spec).await;
+            objects.wait_for_condition(&format!("tenant/{tenant}"), "Ready").await;
         }
-        declare_domain(world, namespace.name(), &tenant, &tenant).await;
-        let shown = wait(world, namespace.name(), &format!("customdomain/{tenant}"), REFUSED).await;
-        let mut status = shown["status"].clone();
-        for condition in status["conditions"].as_array_mut().unwrap() {
-            condition.as_object_mut().unwrap().remove("lastTransitionTime");
-        }
-        told.push((spec, status));
+        declare_domain(&objects, &tenant, &tenant).await;
+        let shown = objects.wait_for_condition(&format!("customdomain/{tenant}"), "Accepted=False").await;
+        assert_eq!(condition_reason(&shown, "Accepted"), "TenantRefNotPermitted");
+        statuses.push((spec, without_times(&shown["status"])));
     }
-    assert_eq!(condition_reason(&told[0].1), "TenantRefNotPermitted");
-    for (spec, status) in &told {
-        assert_eq!(status.to_string(), told[0].1.to_string(), "{spec:?} shows that the Tenant is there");
+    for (spec, status) in &statuses {
+        assert_eq!(*status, statuses[0].1, "{spec:?} shows that the Tenant exists");
     }
 }
 
-fn condition_reason(status: &Value) -> &str {
-    status["conditions"][0]["reason"].as_str().unwrap()
+/// A status without the times of its conditions.
+fn without_times(status: &Value) -> Value {
+    let mut status = status.clone();
+    for condition in status["conditions"].as_array_mut().expect("conditions") {
+        condition.as_object_mut().expect("a condition is an object").remove("lastTransitionTime");
+    }
+    status
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_selector_is_read_as_everywhere() {
-    let world = World::shared().await;
-    let gold = world.cluster.namespace(&[("tier", "gold")]).await;
-    let plain = world.cluster.namespace(&[]).await;
+async fn evaluates_selectors_as_kubernetes_does() {
+    let installation = Installation::shared().await;
+    let (gold, plain) = tokio::join!(
+        installation.cluster.namespace(&[("tier", "gold")]),
+        installation.cluster.namespace(&[]),
+    );
     let cases = [
         ("matchLabels: {tier: gold}", true, false),
         ("matchExpressions: [{key: tier, operator: In, values: [gold, silver]}]", true, false),
@@ -100,122 +69,142 @@ async fn a_selector_is_read_as_everywhere() {
         ("matchExpressions: [{key: tier, operator: DoesNotExist}]", false, true),
     ];
     for (selector, allows_gold, allows_plain) in cases {
-        let tenant = name();
-        declare_tenant(world, &tenant, &format!("allowedNamespaces: {{{selector}}}")).await;
-        for (namespace, label, is_allowed) in [(&gold, "gold", allows_gold), (&plain, "plain", allows_plain)]
-        {
-            let object = format!("{label}-{tenant}");
-            declare_domain(world, namespace.name(), &object, &tenant).await;
-            let until = if is_allowed { "condition=Accepted" } else { REFUSED };
-            wait(world, namespace.name(), &format!("customdomain/{object}"), until).await;
+        let tenant = unique_name("tenant");
+        for (namespace, is_allowed) in [(&gold, allows_gold), (&plain, allows_plain)] {
+            let objects = installation.cluster.objects(namespace.name());
+            objects.apply_object("Tenant", &tenant, &format!("allowedNamespaces: {{{selector}}}")).await;
+            let name = format!("{}-{tenant}", if is_allowed { "allowed" } else { "refused" });
+            declare_domain(&objects, &name, &tenant).await;
+            let wanted = if is_allowed { "Accepted" } else { "Accepted=False" };
+            objects.wait_for_condition(&format!("customdomain/{name}"), wanted).await;
         }
     }
 }
 
-/// The API server does not let that label be another; that the operator would not read it either is
-/// proved by a test of its own, since nobody can forge it here.
+/// The API server does not let anybody change that label. A unit test proves that the operator does not
+/// read it either.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_cannot_take_the_name_of_another() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let thief = world.cluster.namespace(&[("kubernetes.io/metadata.name", team.namespace.name())]).await;
-    let label = format!("kubernetes.io/metadata.name={}", team.namespace.name());
-    let _ = world.cluster.kubectl(&["label", "namespace", thief.name(), &label, "--overwrite"]).await;
-    declare_domain(world, thief.name(), "stolen", &team.tenant).await;
-    wait(world, thief.name(), "customdomain/stolen", REFUSED).await;
+async fn a_namespace_cannot_have_the_name_label_of_another() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let label = "kubernetes.io/metadata.name";
+    let thief = installation.cluster.namespace(&[(label, team.namespace.name())]).await;
+    let objects = installation.cluster.objects(thief.name());
+    let patch = json!({"metadata": {"labels": {label: team.namespace.name()}}});
+    let _ = objects.try_patch(&format!("namespace/{}", thief.name()), &patch).await;
+    declare_domain(&objects, "stolen", &team.tenant).await;
+    objects.wait_for_condition("customdomain/stolen", "Accepted=False").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn service_goes_with_the_grant_and_comes_back_with_it() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let domain = team.domain("mail");
-    team.apply("CustomDomain", "ours", &format!("domain: {domain}")).await.unwrap();
-    world.verify(&team, "customdomain/ours").await;
-    let address = format!("a@{domain}");
-    is_answered(world, &address, 250).await;
-    let tenant = team.get(&format!("tenant/{}", team.tenant)).await;
-    let tenant_id = tenant["status"]["tenantId"].as_str().unwrap();
-    let live = world.token(tenant_id, TokenKind::Live).await;
-    let emails = async || {
-        let answer = world.request(reqwest::Method::GET, &format!("/v1/inbox/{address}")).live(&live).send();
-        let answer = answer.await;
-        (answer.status == 200).then(|| answer.json()["emails"].as_array().unwrap().len())
-    };
-    let before = emails().await;
-    assert!(before > Some(0));
-
-    let only = |label: &str| json!({"spec": {"allowedNamespaces": {"matchLabels": {"team": label}, "matchExpressions": null}}});
-    let of_tenant = format!("tenant/{}", team.tenant);
-    let patch = only("shop").to_string();
-    world.cluster.kubectl(&["patch", &of_tenant, "--type=merge", "-p", &patch]).await.unwrap();
-    team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
-    is_answered(world, &address, 550).await;
-    eventually("its mail can't be read", || async { (emails().await.unwrap_or(0) == 0).then_some(()) }).await;
-
-    let namespace = team.namespace.name();
-    world.cluster.kubectl(&["label", "namespace", namespace, "team=shop"]).await.unwrap();
-    team.wait("customdomain/ours", "Ready").await;
-    eventually("its mail is back", || async { (emails().await >= before).then_some(()) }).await;
-    is_answered(world, &address, 250).await;
-
-    world.cluster.kubectl(&["label", "namespace", namespace, "team-"]).await.unwrap();
-    let shown = team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
-    assert_eq!(condition(&shown, "Verified").unwrap()["status"], "False");
-    is_answered(world, &address, 550).await;
+/// A verified domain with a mail, and a token of its tenant.
+struct ServedDomain {
+    installation: &'static SharedInstallation,
+    team: Team,
+    address: String,
+    live: String,
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_may_come_after_what_refers_to_it() {
-    let world = World::shared().await;
-    let (namespace, tenant) = (world.cluster.namespace(&[("team", "shop")]).await, name());
-    declare_domain(world, namespace.name(), "early", &tenant).await;
-    wait(world, namespace.name(), "customdomain/early", REFUSED).await;
-    declare_tenant(world, &tenant, "allowedNamespaces: {matchLabels: {team: shop}}").await;
-    wait(world, namespace.name(), "customdomain/early", "condition=Accepted").await;
-}
-
-/// What was not read of the API server yet is not missing: else each start of an operator would stop
-/// the service of every domain.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_reads_slowly_takes_no_grant_away() {
-    let mut world = World::start().await;
-    let team = Team::with(&world.cluster, "").await;
-    for name in ["one", "two"] {
-        team.apply("CustomDomain", name, &format!("domain: {}", team.domain(name))).await.unwrap();
-        world.verify(&team, &format!("customdomain/{name}")).await;
+impl ServedDomain {
+    async fn start() -> Self {
+        let installation = Installation::shared().await;
+        let team = Team::new(installation.cluster).await;
+        let address = format!("a@{}", installation.verified_domain(&team, "ours", "mail").await);
+        let live = installation.token(&team.tenant_id().await, TokenKind::Live).await;
+        let served = Self { installation, team, address, live };
+        served.assert_served(1).await;
+        served
     }
+
+    /// How many mails the tenant can read.
+    async fn mails(&self) -> usize {
+        let path = format!("/v1/inbox/{}", self.address);
+        let answer = self.installation.request(reqwest::Method::GET, &path).live(&self.live).send().await;
+        if answer.status == 200 { answer.json()["emails"].as_array().expect("a list").len() } else { 0 }
+    }
+
+    /// Waits until mail is accepted, and at least so many mails can be read.
+    async fn assert_served(&self, mails: usize) {
+        self.installation.wait_for_mail_reply(&self.address, 250).await;
+        eventually("its mail can be read", || async { (self.mails().await >= mails).then_some(()) }).await;
+    }
+
+    /// Waits until mail is rejected, and none can be read.
+    async fn assert_not_served(&self) {
+        self.team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
+        self.installation.wait_for_mail_reply(&self.address, 550).await;
+        eventually("its mail cannot be read", || async { (self.mails().await == 0).then_some(()) }).await;
+    }
+
+    /// Sets or removes the label `team` of the namespace.
+    async fn label_namespace(&self, label: Option<&str>) {
+        let object = format!("namespace/{}", self.team.namespace.name());
+        self.team.patch(&object, &json!({"metadata": {"labels": {"team": label}}})).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stops_serving_without_the_grant_and_serves_again_with_it() {
+    let served = ServedDomain::start().await;
+    let mails = served.mails().await;
+    let only_shop = json!({"allowedNamespaces": {"matchLabels": {"team": "shop"}, "matchExpressions": null}});
+    served.team.patch_tenant(only_shop).await;
+    served.assert_not_served().await;
+
+    served.label_namespace(Some("shop")).await;
+    served.team.wait_for_condition("customdomain/ours", "Ready").await;
+    served.assert_served(mails).await;
+
+    served.label_namespace(None).await;
+    served.assert_not_served().await;
+    assert_conditions(&served.team.get("customdomain/ours").await, &[("Verified", "False")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accepts_a_reference_when_its_tenant_is_declared_later() {
+    let installation = Installation::shared().await;
+    let (namespace, tenant) =
+        (installation.cluster.namespace(&[("team", "shop")]).await, unique_name("tenant"));
+    let objects = installation.cluster.objects(namespace.name());
+    declare_domain(&objects, "early", &tenant).await;
+    objects.wait_for_condition("customdomain/early", "Accepted=False").await;
+    objects.apply_object("Tenant", &tenant, "allowedNamespaces: {matchLabels: {team: shop}}").await;
+    objects.wait_for_condition("customdomain/early", "Accepted").await;
+}
+
+/// A Tenant or a namespace that is not listed yet is not missing: otherwise each start of an operator would
+/// interrupt the service of every domain.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_lists_tenants_or_namespaces_slowly_revokes_no_grant() {
+    let mut installation = Installation::exclusive().await;
+    let team = Team::new(&installation.cluster).await;
+    installation.verified_domain(&team, "one", "one").await;
     let before = team.get("customdomain/one").await;
-    world.app.stop_operator();
-    world.app.clock.advance(jiff::SignedDuration::from_hours(1));
-    for slow in ["tenants", "namespaces"] {
-        let proxy = tempmail_tests::ApiProxy::start(&world.cluster).await;
-        proxy.hold(move |request| {
-            request.resource == slow
-                && request.name.is_none()
-                && !request.query.contains("limit=1&")
-                && !request.query.ends_with("limit=1")
-        });
-        world.app.start_operator(proxy.client());
-        let late = format!("late-{slow}");
-        team.apply("CustomDomain", &late, &format!("domain: {}", team.domain(&late))).await.unwrap();
-        let has_finalizer = "jsonpath={.metadata.finalizers}";
-        let object = format!("customdomain/{late}");
-        team.kubectl(&["wait", &object, &format!("--for={has_finalizer}"), "--timeout=120s"]).await.unwrap();
-        proxy.release();
-        team.wait(&object, "Accepted").await;
-        world.app.stop_operator();
+    installation.app.stop_operator();
+    // A verification that is repeated has a later time.
+    installation.app.advance_hours(1);
+    for resource in ["tenants", "namespaces"] {
+        start_with_slow_list(&mut installation, &team, resource).await;
     }
     let after = team.get("customdomain/one").await;
-    assert_eq!(after["status"], before["status"], "it was never out of service");
-    let verified: i64 = sqlx::query_scalar(
-        "SELECT count(DISTINCT verified_at) FROM domain WHERE serves AND verified_at < $1",
-    )
-    .bind(jiff_sqlx::ToSqlx::to_sqlx(
-        tempmail_model::clock::Clock::now(&world.app.clock) - jiff::SignedDuration::from_mins(50),
-    ))
-    .fetch_one(&world.app.pool)
-    .await
-    .unwrap();
-    assert_eq!(verified, 2);
+    assert_eq!(after["status"], before["status"], "its service was interrupted");
+}
+
+/// Starts an operator whose list of a resource is held until it has reconciled an object, and stops it.
+async fn start_with_slow_list(installation: &mut Installation<Cluster>, team: &Team, resource: &'static str) {
+    let proxy = ApiProxy::start(&installation.cluster).await;
+    proxy.hold(move |request| {
+        request.resource == resource
+            && request.name.is_none()
+            && !request.query.contains("limit=1&")
+            && !request.query.ends_with("limit=1")
+    });
+    installation.app.start_operator(proxy.client());
+    let name = format!("late-{resource}");
+    team.apply("CustomDomain", &name, &format!("domain: {}", team.domain(&name))).await;
+    let object = format!("customdomain/{name}");
+    let has_finalizer = |shown: &Value| shown["metadata"]["finalizers"].is_array();
+    team.wait_until(&object, "a finalizer", has_finalizer).await;
+    proxy.release();
+    team.wait_for_condition(&object, "Accepted").await;
+    installation.app.stop_operator();
 }

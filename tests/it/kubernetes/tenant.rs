@@ -1,116 +1,105 @@
-//! Tenants, declared: made, changed, deleted, and made again.
+//! Tenant: limits, suspension, deletion, adoption and usage.
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::World;
-use tempmail_tests::kubernetes::{SharedWorld, Team, condition};
+use tempmail_tests::Installation;
+use tempmail_tests::kubernetes::{
+    Objects, SharedInstallation, Team, assert_conditions, condition, condition_message, condition_status,
+    unique_name,
+};
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
 
-use super::tenancy::is_answered;
-
-/// The id of the team's tenant.
-async fn tenant_id(team: &Team<'_>) -> String {
-    let shown = team.get(&format!("tenant/{}", team.tenant)).await;
-    shown["status"]["tenantId"].as_str().expect("the tenant is there").to_owned()
-}
+const ADOPT: &str = "tempmail.dev/adopt-tenant";
 
 /// The names of the domains that a token's tenant has.
-async fn domains(world: &SharedWorld, pro: &str) -> Vec<String> {
-    let answer = world.request(Method::GET, "/pro/api/domains").bearer(pro).send().await.expect(200);
+async fn domains(installation: &SharedInstallation, pro: &str) -> Vec<String> {
+    let answer = installation.get_as_pro(pro, "/pro/api/domains").await.expect(200);
     let name = |domain: &Value| domain["domain"].as_str().unwrap().to_owned();
     answer["domains"].as_array().unwrap().iter().map(name).collect()
 }
 
-/// Declares a Tenant with an annotation that asks to adopt a tenant.
-async fn adopt(world: &SharedWorld, name: &str, id: &str, spec: &str) {
-    let manifest = format!(
-        "{{apiVersion: tempmail.dev/v1alpha1, kind: Tenant, \
-         metadata: {{name: {name}, annotations: {{tempmail.dev/adopt-tenant: '{id}'}}}}, spec: {{{spec}}}}}"
-    );
-    world.cluster.apply(&manifest).await.expect("the tenant is taken");
+/// Declares a Tenant that adopts the tenant of an id.
+async fn adopt(objects: &Objects, name: &str, id: &str, spec: &str) {
+    let metadata = format!("annotations: {{{ADOPT}: '{id}'}}");
+    objects.try_apply_with("Tenant", name, &metadata, spec).await.expect("the Tenant is accepted");
 }
 
-/// A tenant that was removed, and whose row is still there: something that it had is not cleared away yet.
-async fn removed_tenant(world: &SharedWorld) -> Uuid {
-    let removed = world.unmanaged_tenant(&name()).await.id;
-    let statements = [
-        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_status, verify_token, created_at, deadline)
-         VALUES (gen_random_uuid(), $1::uuid || '.example', $1, false, false, 'pending', $1::text, now(), now())",
-        "SELECT remove_tenant($1, now(), 1)",
-        "UPDATE domain SET removed_at = NULL WHERE tenant = $1",
-    ];
-    for statement in statements {
-        sqlx::query(statement).bind(removed).execute(&world.pool()).await.unwrap();
+/// A verified domain `ours` of a team.
+struct TenantFixture {
+    installation: &'static SharedInstallation,
+    team: Team,
+    domain: String,
+}
+
+impl TenantFixture {
+    /// The spec of the tenant has these further fields.
+    async fn start(spec: &str) -> Self {
+        let installation = Installation::shared().await;
+        let team = Team::with_spec(installation.cluster, spec).await;
+        let domain = installation.verified_domain(&team, "ours", "mail").await;
+        Self { installation, team, domain }
     }
-    removed
-}
 
-async fn wait_for_reason(world: &SharedWorld, tenant: &str, reason: &str) -> Value {
-    let path = format!("--for=jsonpath={{.status.conditions[?(@.type=='Ready')].reason}}={reason}");
-    let object = format!("tenant/{tenant}");
-    let waited = world.cluster.kubectl(&["wait", &object, &path, "--timeout=120s"]).await;
-    let shown = world.cluster.kubectl(&["get", &object, "-o", "json"]).await.unwrap();
-    assert!(waited.is_ok(), "{tenant} never has {reason}: {shown}");
-    serde_json::from_str(&shown).unwrap()
-}
+    fn address(&self) -> String {
+        format!("a@{}", self.domain)
+    }
 
-fn name() -> String {
-    format!("t-{}", &Uuid::new_v4().simple().to_string()[..12])
+    fn inbox(&self) -> String {
+        format!("/v1/inbox/{}", self.address())
+    }
+
+    /// A new token of the tenant.
+    async fn token(&self, kind: TokenKind) -> String {
+        self.installation.token(&self.team.tenant_id().await, kind).await
+    }
+
+    async fn get_live(&self, path: &str, live: &str) -> tempmail_tests::Response {
+        self.installation.request(Method::GET, path).live(live).send().await
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_made_again_inherits_nothing_unless_it_adopts() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let domain = team.domain("mail");
-    team.apply("CustomDomain", "ours", &format!("domain: {domain}")).await.unwrap();
-    world.verify(&team, "customdomain/ours").await;
-    let address = format!("a@{domain}");
-    is_answered(world, &address, 250).await;
-    let (first, object) = (tenant_id(&team).await, format!("tenant/{}", team.tenant));
-    let of_first = world.token(&first, TokenKind::Live).await;
-    let inbox = format!("/v1/inbox/{address}");
+async fn a_tenant_that_is_created_again_inherits_nothing_unless_it_adopts() {
+    let fixture = TenantFixture::start("").await;
+    let TenantFixture { installation, team, .. } = &fixture;
+    installation.wait_for_mail_reply(&fixture.address(), 250).await;
+    let (first, tenant) = (team.tenant_id().await, team.tenant_object());
+    let live_of_first = fixture.token(TokenKind::Live).await;
 
-    team.delete(&object).await;
-    world.request(Method::GET, &inbox).live(&of_first).send().await.is_v1_error(403, "account_disabled");
+    team.delete(&tenant).await;
+    fixture.get_live(&fixture.inbox(), &live_of_first).await.assert_v1_error(403, "account_disabled");
     team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
-    is_answered(world, &address, 550).await;
+    installation.wait_for_mail_reply(&fixture.address(), 550).await;
 
     team.declare_tenant("").await;
-    let second = tenant_id(&team).await;
-    assert_ne!(second, first);
+    assert_ne!(team.tenant_id().await, first);
     team.wait_for_reason("customdomain/ours", "Ready", "TenantReplaced").await;
-    is_answered(world, &address, 550).await;
-    let (pro, live) =
-        (world.token(&second, TokenKind::Pro).await, world.token(&second, TokenKind::Live).await);
-    assert!(domains(world, &pro).await.is_empty());
-    assert_eq!(world.request(Method::GET, &inbox).live(&live).send().await.status, 404);
+    installation.wait_for_mail_reply(&fixture.address(), 550).await;
+    assert!(domains(installation, &fixture.token(TokenKind::Pro).await).await.is_empty());
+    let live = fixture.token(TokenKind::Live).await;
+    assert_eq!(fixture.get_live(&fixture.inbox(), &live).await.status, 404);
 
-    team.delete(&object).await;
-    let allowed = format!(
-        "allowedNamespaces: {{matchExpressions: [{{key: kubernetes.io/metadata.name, operator: In, values: [{}]}}]}}",
-        team.namespace.name()
-    );
-    adopt(world, &team.tenant, &first, &allowed).await;
-    team.wait(&object, "Ready").await;
-    assert_eq!(tenant_id(&team).await, first);
-    team.wait("customdomain/ours", "Ready").await;
-    let emails = world.request(Method::GET, &inbox).live(&of_first).send().await.expect(200);
-    assert!(!emails["emails"].as_array().unwrap().is_empty(), "what it had is there");
-    is_answered(world, &address, 250).await;
+    team.delete(&tenant).await;
+    adopt(team, &team.tenant, &first, &format!("allowedNamespaces: {}", team.selector())).await;
+    team.wait_for_condition(&tenant, "Ready").await;
+    assert_eq!(team.tenant_id().await, first);
+    team.wait_for_condition("customdomain/ours", "Ready").await;
+    let emails = fixture.get_live(&fixture.inbox(), &live_of_first).await.expect(200);
+    assert!(!emails["emails"].as_array().unwrap().is_empty(), "the adopted tenant keeps its mail");
+    installation.wait_for_mail_reply(&fixture.address(), 250).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_tenant_that_is_there_and_nobodys_is_adopted() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let removed = removed_tenant(world).await;
+async fn adopts_only_an_existing_tenant_without_an_object() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let removed = installation.insert_removed_tenant(&unique_name("tenant")).await;
     let refused = [
-        (tenant_id(&team).await, "TenantNotAdoptable"),
+        (team.tenant_id().await, "TenantNotAdoptable"),
         (PLATFORM_TENANT.to_string(), "TenantNotAdoptable"),
         (Uuid::new_v4().to_string(), "TenantNotAdoptable"),
         (removed.to_string(), "TenantNotAdoptable"),
@@ -118,168 +107,142 @@ async fn only_a_tenant_that_is_there_and_nobodys_is_adopted() {
         (String::new(), "InvalidSpec"),
     ];
     for (id, reason) in refused {
-        let tenant = name();
-        adopt(world, &tenant, &id, "").await;
-        let shown = wait_for_reason(world, &tenant, reason).await;
-        assert_eq!(condition(&shown, "Stalled").unwrap()["status"], "True", "{id}");
+        let name = unique_name("tenant");
+        adopt(&team, &name, &id, "").await;
+        let shown = team.wait_for_reason(&format!("tenant/{name}"), "Ready", reason).await;
+        assert_conditions(&shown, &[("Stalled", "True")]);
         assert!(shown["status"].get("tenantId").is_none(), "{id}");
-        let taken: i64 = sqlx::query_scalar("SELECT count(*) FROM tenant WHERE name = $1")
-            .bind(&tenant)
-            .fetch_one(&world.pool())
-            .await
-            .unwrap();
-        assert_eq!(taken, 0, "{id} was taken over for a moment");
+        assert!(!installation.tenant_exists(&name).await, "{id} was adopted");
     }
-    let free = world.unmanaged_tenant(&name()).await;
-    let tenant = name();
-    adopt(world, &tenant, &free.id.to_string(), "limits: {customDomains: 3}").await;
-    let shown = wait_for_reason(world, &tenant, "Ready").await;
-    assert_eq!(shown["status"]["tenantId"], free.id.to_string());
+    let unmanaged = installation.unmanaged_tenant(&unique_name("tenant")).await;
+    let name = unique_name("tenant");
+    adopt(&team, &name, &unmanaged.id.to_string(), "limits: {customDomains: 3}").await;
+    let shown = team.wait_for_condition(&format!("tenant/{name}"), "Ready").await;
+    assert_eq!(shown["status"]["tenantId"], unmanaged.id.to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_has_a_tenant_says_that_it_adopts_no_other() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let (object, ours) = (format!("tenant/{}", team.tenant), tenant_id(&team).await);
-    let other = world.unmanaged_tenant(&name()).await;
-    let said = async |needle: &str| {
-        eventually(&format!("Ready says {needle}"), || async {
-            let shown = team.get(&object).await;
-            let ready = condition(&shown, "Ready").unwrap();
-            ready["message"].as_str().unwrap().contains(needle).then(|| ready["status"].clone())
-        })
-        .await
+async fn a_tenant_with_an_id_ignores_the_adoption_of_another_and_says_so() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let (tenant, ours) = (team.tenant_object(), team.tenant_id().await);
+    let other = installation.unmanaged_tenant(&unique_name("tenant")).await.id.to_string();
+    let message = condition_message(&team.get(&tenant).await, "Ready").to_owned();
+    let adopt_other = async || {
+        team.annotate(&tenant, ADOPT, &other).await;
+        // The message names the tenant that the object keeps.
+        let is_ignored = |shown: &Value| condition_message(shown, "Ready").contains(&ours);
+        let shown = team.wait_until(&tenant, "a message that names its tenant", is_ignored).await;
+        assert_eq!(condition_status(&shown, "Ready"), "True");
     };
-    let annotate = async |value: &str| {
-        world.cluster.kubectl(&["annotate", "--overwrite", &object, value]).await.unwrap();
-    };
-    annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
-    let ignored = format!("ignored: the object has the tenant {ours} already. Remove the annotation");
-    assert_eq!(said(&ignored).await, "True", "what it has is ready");
-    assert_eq!(tenant_id(&team).await, ours);
-    // Its own is no other one.
-    for value in [format!("tempmail.dev/adopt-tenant={ours}"), "tempmail.dev/adopt-tenant-".to_owned()] {
-        annotate(&format!("tempmail.dev/adopt-tenant={}", other.id)).await;
-        said(&ignored).await;
-        annotate(&value).await;
-        assert_eq!(said("All is as the object says.").await, "True");
-    }
+    let is_as_before = |shown: &Value| condition_message(shown, "Ready") == message;
+    adopt_other().await;
+    assert_eq!(team.tenant_id().await, ours);
+    team.annotate(&tenant, ADOPT, &ours).await;
+    team.wait_until(&tenant, "its first message", is_as_before).await;
+    adopt_other().await;
+    team.remove_annotation(&tenant, ADOPT).await;
+    team.wait_until(&tenant, "its first message", is_as_before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_is_taken_is_left_alone() {
-    let world = World::shared().await;
-    let taken = name();
-    let tenant = world.unmanaged_tenant(&taken).await;
-    let manifest = format!(
-        "{{apiVersion: tempmail.dev/v1alpha1, kind: Tenant, metadata: {{name: {taken}}}, spec: {{suspended: true}}}}"
-    );
-    world.cluster.apply(&manifest).await.unwrap();
-    wait_for_reason(world, &taken, "TenantNameTaken").await;
-    assert!(domains(world, &tenant.pro).await.is_empty(), "it is not suspended");
-    world.cluster.kubectl(&["delete", "tenant", &taken, "--timeout=120s"]).await.unwrap();
-    assert!(domains(world, &tenant.pro).await.is_empty(), "it is not released");
+async fn does_not_touch_an_existing_tenant_of_the_same_name() {
+    let installation = Installation::shared().await;
+    let objects = installation.cluster.objects("default");
+    let name = unique_name("tenant");
+    let existing = installation.unmanaged_tenant(&name).await;
+    objects.apply_object("Tenant", &name, "suspended: true").await;
+    objects.wait_for_reason(&format!("tenant/{name}"), "Ready", "TenantNameTaken").await;
+    assert!(domains(installation, &existing.pro).await.is_empty(), "it is not suspended");
+    objects.delete(&format!("tenant/{name}")).await;
+    assert!(domains(installation, &existing.pro).await.is_empty(), "it is not released");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deletion_that_says_so_takes_all_along() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "  deletionPolicy: Delete").await;
-    let domain = team.domain("mail");
-    team.apply("CustomDomain", "ours", &format!("domain: {domain}")).await.unwrap();
-    world.verify(&team, "customdomain/ours").await;
-    let first = tenant_id(&team).await;
-    let live = world.token(&first, TokenKind::Live).await;
-    team.delete(&format!("tenant/{}", team.tenant)).await;
-    let inbox = format!("/v1/inbox/a@{domain}");
-    assert_eq!(world.request(Method::GET, &inbox).live(&live).send().await.status, 401);
-    is_answered(world, &format!("a@{domain}"), 550).await;
+async fn deletes_everything_of_a_tenant_whose_policy_is_delete() {
+    let fixture = TenantFixture::start("deletionPolicy: Delete").await;
+    let TenantFixture { installation, team, domain } = &fixture;
+    let first = team.tenant_id().await;
+    let live = fixture.token(TokenKind::Live).await;
+    team.delete(&team.tenant_object()).await;
+    assert_eq!(fixture.get_live(&fixture.inbox(), &live).await.status, 401);
+    installation.wait_for_mail_reply(&fixture.address(), 550).await;
     team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
-    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM domain WHERE name = $1 AND removed_at IS NULL")
-        .bind(&domain)
-        .fetch_one(&world.pool())
-        .await
-        .unwrap();
-    assert_eq!(left, 0);
+    assert!(!installation.domain_exists(domain).await);
 
-    // Nothing of the former tenant is left, so the object's domain is the new one's.
+    // The former tenant has nothing, so the domain of the object is the next tenant's.
     team.declare_tenant("").await;
-    team.wait("customdomain/ours", "Accepted").await;
-    world.verify(&team, "customdomain/ours").await;
-    assert_ne!(tenant_id(&team).await, first);
+    team.wait_for_condition("customdomain/ours", "Accepted").await;
+    installation.verify_domain(team, "customdomain/ours").await;
+    assert_ne!(team.tenant_id().await, first);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn suspension_limits_and_retention_reach_http() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "  limits: {customDomains: 1}\n  retentionHours: 6").await;
-    let (object, id) = (format!("tenant/{}", team.tenant), tenant_id(&team).await);
-    let (pro, live) = (world.token(&id, TokenKind::Pro).await, world.token(&id, TokenKind::Live).await);
-    let domain = team.domain("mail");
-    team.apply("CustomDomain", "ours", &format!("domain: {domain}")).await.unwrap();
-    world.verify(&team, "customdomain/ours").await;
-    let expect_status = async |status: u16| {
-        eventually("the tenant's tokens are answered", || async {
-            let answer = world.request(Method::GET, "/pro/api/domains").bearer(&pro).send().await;
-            (answer.status == status).then_some(())
+async fn a_suspended_tenant_has_no_service_until_it_is_resumed() {
+    let fixture = TenantFixture::start("").await;
+    let TenantFixture { installation, team, .. } = &fixture;
+    let pro = fixture.token(TokenKind::Pro).await;
+    for (suspended, http, smtp) in [(true, 403, 550), (false, 200, 250)] {
+        team.patch_tenant(json!({"suspended": suspended})).await;
+        eventually("HTTP follows the spec", || async {
+            (installation.get_as_pro(&pro, "/pro/api/domains").await.status == http).then_some(())
         })
         .await;
-    };
-    let patch = async |spec: Value| {
-        let patch = json!({ "spec": spec }).to_string();
-        world.cluster.kubectl(&["patch", &object, "--type=merge", "-p", &patch]).await.unwrap();
-    };
-    patch(json!({"suspended": true})).await;
-    expect_status(403).await;
-    is_answered(world, &format!("a@{domain}"), 550).await;
-    patch(json!({"suspended": false})).await;
-    expect_status(200).await;
-    is_answered(world, &format!("a@{domain}"), 250).await;
+        installation.wait_for_mail_reply(&fixture.address(), smtp).await;
+    }
+}
 
-    let path = format!("/v1/inbox/a@{domain}");
-    let listed = world.request(Method::GET, &path).live(&live).send().await.expect(200);
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_mail_for_the_hours_of_the_spec() {
+    let fixture = TenantFixture::start("retentionHours: 6").await;
+    let live = fixture.token(TokenKind::Live).await;
+    fixture.installation.wait_for_mail_reply(&fixture.address(), 250).await;
+    let listed = fixture.get_live(&fixture.inbox(), &live).await.expect(200);
     let path = format!("/v1/email/{}", listed["emails"][0]["id"].as_str().unwrap());
-    let email = world.request(Method::GET, &path).live(&live).send().await.expect(200);
+    let email = fixture.get_live(&path, &live).await.expect(200);
     let time = |key: &str| email[key].as_str().unwrap().parse::<Timestamp>().unwrap();
     let kept = time("expires_at").duration_since(time("created_at"));
     assert_eq!(kept.round(Unit::Minute).unwrap(), SignedDuration::from_hours(6), "{email}");
-
-    team.apply("CustomDomain", "more", &format!("domain: {}", team.domain("more"))).await.unwrap();
-    team.wait_for_reason("customdomain/more", "Accepted", "QuotaExceeded").await;
-    let add = json!({"domain": team.domain("http")});
-    let refused = world.request(Method::POST, "/pro/api/domains").bearer(&pro).json(&add).send().await;
-    refused.is_api_error(403, "domain_limit_reached");
-    patch(json!({"limits": {"customDomains": 2}})).await;
-    team.wait("customdomain/more", "Accepted").await;
-
-    patch(json!({"limits": {"customDomains": 1}})).await;
-    let shown = team.wait(&object, "QuotaExceeded").await;
-    assert_eq!(condition(&shown, "Ready").unwrap()["status"], "True", "what is there stays");
-    patch(json!({"limits": {"customDomains": 2}})).await;
-    eventually("the limit is kept again", || async {
-        condition(&team.get(&object).await, "QuotaExceeded").is_none().then_some(())
-    })
-    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn usage_follows_objects_that_come_and_go() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    let is_used = async |domains: i64, tokens: i64| {
-        let what = format!("{domains} domains and {tokens} tokens are told");
-        eventually(&what, async || {
-            let shown = team.get(&format!("tenant/{}", team.tenant)).await;
+async fn enforces_limits_and_keeps_what_exceeds_a_lowered_one() {
+    let installation = Installation::shared().await;
+    let team = Team::with_spec(installation.cluster, "limits: {customDomains: 1}").await;
+    let pro = installation.token(&team.tenant_id().await, TokenKind::Pro).await;
+    team.apply("CustomDomain", "ours", &format!("domain: {}", team.domain("mail"))).await;
+    team.wait_for_condition("customdomain/ours", "Accepted").await;
+    team.apply("CustomDomain", "more", &format!("domain: {}", team.domain("more"))).await;
+    team.wait_for_reason("customdomain/more", "Accepted", "QuotaExceeded").await;
+    let add = json!({"domain": team.domain("http")});
+    let refused = installation.request(Method::POST, "/pro/api/domains").bearer(&pro).json(&add).send().await;
+    refused.assert_api_error(403, "domain_limit_reached");
+    team.patch_tenant(json!({"limits": {"customDomains": 2}})).await;
+    team.wait_for_condition("customdomain/more", "Accepted").await;
+
+    team.patch_tenant(json!({"limits": {"customDomains": 1}})).await;
+    let shown = team.wait_for_condition(&team.tenant_object(), "QuotaExceeded").await;
+    assert_conditions(&shown, &[("Ready", "True")]);
+    team.patch_tenant(json!({"limits": {"customDomains": 2}})).await;
+    let is_within_limits = |shown: &Value| condition(shown, "QuotaExceeded").is_none();
+    team.wait_until(&team.tenant_object(), "no condition QuotaExceeded", is_within_limits).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_its_usage_when_objects_are_created_and_deleted() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let wait_for_usage = async |domains: i64, tokens: i64| {
+        let is_shown = |shown: &Value| {
             let usage = &shown["status"]["usage"];
-            (usage["customDomains"] == domains && usage["tokens"] == tokens).then_some(())
-        })
-        .await;
+            usage["customDomains"] == domains && usage["tokens"] == tokens
+        };
+        team.wait_until(&team.tenant_object(), "its usage", is_shown).await;
     };
-    is_used(0, 0).await;
-    team.apply("CustomDomain", "ours", &format!("domain: {}", team.domain("mail"))).await.unwrap();
-    team.apply("ApiToken", "ours", "type: Pro").await.unwrap();
-    is_used(1, 1).await;
+    wait_for_usage(0, 0).await;
+    team.apply("CustomDomain", "ours", &format!("domain: {}", team.domain("mail"))).await;
+    team.apply("ApiToken", "ours", "type: Pro").await;
+    wait_for_usage(1, 1).await;
     team.delete("customdomain/ours").await;
-    is_used(0, 1).await;
+    wait_for_usage(0, 1).await;
 }

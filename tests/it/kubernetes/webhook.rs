@@ -1,273 +1,244 @@
-//! Webhooks, declared.
+//! Webhook: delivery, rotation, re-enabling and limits.
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempmail_tests::app::SYSTEM_DOMAIN;
-use tempmail_tests::kubernetes::{SharedWorld, Team, condition};
+use tempmail_tests::kubernetes::{SharedInstallation, Team, assert_conditions, condition_message};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Receiver, World};
+use tempmail_tests::{Installation, Receiver};
 
-use super::api_token::lose_grant;
-use super::secret::{annotate, look, rows, swap, value};
-
-const ROTATE: &str = "tempmail.dev/rotate-requested-at";
+const OBJECT: &str = "webhook/hook";
 const REENABLE: &str = "tempmail.dev/reenable-requested-at";
+const UNREACHABLE: &str = "url: 'https://hooks.example.com/'";
 
-/// A team with a webhook that leads to a receiver, a Pro token and a mailbox.
-struct Stage {
-    world: &'static SharedWorld,
-    team: Team<'static>,
+/// A team with a webhook that delivers to a receiver, a Pro token and a mailbox.
+struct WebhookFixture {
+    installation: &'static SharedInstallation,
+    team: Team,
     receiver: Receiver,
     pro: String,
     address: String,
 }
 
-/// The URL of a receiver. The rule of the kind refuses `localhost` as it is usually written; where a
-/// name leads is judged at each delivery, whatever it is.
-fn url_of(receiver: &Receiver) -> String {
-    receiver.url_for_host("LOCALHOST")
+/// The spec of a webhook to a receiver. The rules of the kind reject `localhost` in lower case; whether a
+/// request may be sent to the address of a name is checked at each delivery.
+fn spec(receiver: &Receiver) -> String {
+    format!("url: '{}'", receiver.url_for_host("LOCALHOST"))
 }
 
-impl Stage {
+impl WebhookFixture {
     async fn start() -> Self {
-        let world = World::shared().await;
-        let team = Team::with(world.cluster, "").await;
+        let installation = Installation::shared().await;
+        let team = Team::new(installation.cluster).await;
         let receiver = Receiver::start().await;
-        team.apply("ApiToken", "pro", "type: Pro").await.expect("it is taken");
-        team.apply("Webhook", "hook", &format!("url: '{}'", url_of(&receiver))).await.expect("it is taken");
-        team.wait("apitoken/pro", "Ready").await;
-        team.wait("webhook/hook", "Ready").await;
-        let pro = value(&team, "pro-token", "token").await;
+        team.apply("ApiToken", "pro", "type: Pro").await;
+        team.apply_ready("Webhook", "hook", &spec(&receiver)).await;
+        team.wait_for_condition("apitoken/pro", "Ready").await;
+        let pro = team.secret_value("pro-token", "token").await;
         let address = format!("{}@{SYSTEM_DOMAIN}", team.tenant);
-        let body = json!({"address": address, "password": "correct horse"});
-        let made = world.request(Method::POST, "/api/accounts").bearer(&pro).json(&body).send().await;
-        made.expect(201);
-        Self { world, team, receiver, pro, address }
+        installation.create_mailbox(Some(&pro), &address, "correct horse").await.expect(201);
+        Self { installation, team, receiver, pro, address }
     }
 
     async fn secret(&self) -> String {
-        value(&self.team, "hook-webhook", "secret").await
+        self.team.secret_value("hook-webhook", "secret").await
     }
 
     async fn shown(&self) -> Value {
-        self.team.get("webhook/hook").await
+        self.team.get(OBJECT).await
+    }
+
+    async fn id(&self) -> String {
+        self.shown().await["status"]["webhookId"].as_str().expect("an id").to_owned()
     }
 
     async fn deliver(&self) {
-        self.world.app.deliver(&self.address, "Hello", "").await;
+        self.installation.app.deliver(&self.address, "Hello", "").await;
     }
 
-    /// As the tenth failure in a row does.
-    async fn disable(&self) {
-        let id = self.shown().await["status"]["webhookId"].as_str().expect("an id").to_owned();
-        let disabled =
-            sqlx::query("UPDATE webhook SET status = 'disabled', failure_count = 10 WHERE id = $1::uuid")
-                .bind(id)
-                .execute(&self.world.pool())
-                .await;
-        assert_eq!(disabled.expect("a row").rows_affected(), 1);
+    /// Delivers a mail, and asserts that its event is the first one, signed with the secret.
+    async fn assert_delivers(&self) {
+        self.deliver().await;
+        assert!(self.receiver.wait_for_requests(1).await[0].is_signed_by(&self.secret().await));
+    }
+
+    /// Disables the webhook, and waits until the object shows it.
+    async fn disable(&self) -> Value {
+        self.installation.disable_webhook(&self.id().await).await;
+        self.team.wait_for_reason(OBJECT, "Delivering", "AutoDisabled").await
+    }
+
+    /// Waits for an event with this reason.
+    async fn wait_for_event(&self, reason: &str) {
+        eventually(reason, || async {
+            self.team.list("event").await.iter().any(|event| event["reason"] == reason).then_some(())
+        })
+        .await;
+    }
+
+    async fn tokens_and_webhooks(&self) -> (i64, i64) {
+        self.installation.tokens_and_webhooks(&self.team).await
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_secret_of_the_secret_verifies_what_is_delivered() {
-    let stage = Stage::start().await;
-    let shown = stage.shown().await;
+async fn signs_events_with_the_value_of_the_secret() {
+    let fixture = WebhookFixture::start().await;
+    let shown = fixture.shown().await;
     assert_eq!(shown["status"]["state"], "Active");
-    assert_eq!(condition(&shown, "Delivering").expect("Delivering")["status"], "True");
-    stage.deliver().await;
-    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
+    assert_conditions(&shown, &[("Delivering", "True")]);
+    fixture.assert_delivers().await;
+    fixture.team.delete(OBJECT).await;
+    assert_eq!(fixture.tokens_and_webhooks().await, (1, 0));
+}
 
-    let path = format!("/pro/api/webhooks/{}", shown["status"]["webhookId"].as_str().expect("an id"));
-    let request = |method, path: &str| stage.world.request(method, path).bearer(&stage.pro).send();
-    request(Method::DELETE, &path).await.is_api_error(409, "managed_by_kubernetes");
+#[tokio::test(flavor = "multi_thread")]
+async fn http_does_not_change_a_declared_webhook() {
+    let fixture = WebhookFixture::start().await;
+    let path = format!("/pro/api/webhooks/{}", fixture.id().await);
+    let request = |method, path: &str| fixture.installation.request(method, path).bearer(&fixture.pro).send();
+    request(Method::DELETE, &path).await.assert_api_error(409, "managed_by_kubernetes");
     let rotated = request(Method::POST, &format!("{path}/rotate")).await;
-    rotated.is_api_error(409, "managed_by_kubernetes");
-
-    stage.team.delete("webhook/hook").await;
-    assert_eq!(rows(stage.world, &stage.team).await, (1, 0));
+    rotated.assert_api_error(409, "managed_by_kubernetes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_rotation_the_former_secret_signs_nothing() {
-    let stage = Stage::start().await;
-    let former = stage.secret().await;
-    annotate(&stage.team, "webhook/hook", ROTATE, "1").await;
-    let secret = eventually("there is another secret", || async {
-        let secret = stage.secret().await;
-        (secret != former).then_some(secret)
-    })
-    .await;
-    stage.deliver().await;
-    let received = stage.receiver.wait_for_requests(1).await;
+async fn signs_nothing_with_the_former_secret_after_a_rotation() {
+    let fixture = WebhookFixture::start().await;
+    let former = fixture.secret().await;
+    fixture.team.request_rotation(OBJECT, "1").await;
+    let secret = fixture.team.wait_for_another_value("hook-webhook", "secret", &former).await;
+    fixture.deliver().await;
+    let received = fixture.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(&former));
-    let shown = stage.team.wait("webhook/hook", "Ready").await;
-    assert_eq!(shown["status"]["lastHandledRotateAt"], "1");
+    fixture.team.wait_for_status(OBJECT, "lastHandledRotateAt", "1").await;
+    fixture.team.wait_for_condition(OBJECT, "Ready").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_is_lost_or_changed_is_written_again_as_it_was() {
-    let stage = Stage::start().await;
-    let secret = stage.secret().await;
+async fn writes_the_same_value_again_when_the_secret_is_changed_or_deleted() {
+    let fixture = WebhookFixture::start().await;
+    let secret = fixture.secret().await;
     let theirs = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
-    swap(&stage.team, "hook-webhook", "secret", theirs).await;
-    look(&stage.team, "webhook/hook").await;
-    eventually("it is put right", || async { (stage.secret().await == secret).then_some(()) }).await;
-    stage.team.kubectl(&["delete", "secret", "hook-webhook"]).await.expect("it goes");
-    look(&stage.team, "webhook/hook").await;
-    stage
-        .team
-        .kubectl(&["wait", "secret/hook-webhook", "--for=create", "--timeout=120s"])
-        .await
-        .expect("it is back");
-    assert_eq!(stage.secret().await, secret);
-    stage.deliver().await;
-    let received = stage.receiver.wait_for_requests(1).await;
+    fixture.team.set_secret_value("hook-webhook", "secret", theirs).await;
+    fixture.team.trigger_reconcile(OBJECT).await;
+    eventually("the value is restored", || async { (fixture.secret().await == secret).then_some(()) }).await;
+    fixture.team.delete("secret/hook-webhook").await;
+    fixture.team.trigger_reconcile(OBJECT).await;
+    fixture.team.wait_until_created("secret/hook-webhook").await;
+    assert_eq!(fixture.secret().await, secret);
+    fixture.deliver().await;
+    let received = fixture.receiver.wait_for_requests(1).await;
     assert!(received[0].is_signed_by(&secret) && !received[0].is_signed_by(theirs));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_leave_for_the_url_that_the_object_says_now() {
-    let stage = Stage::start().await;
+async fn delivers_to_the_url_of_the_newest_spec() {
+    let fixture = WebhookFixture::start().await;
     let other = Receiver::start().await;
-    stage.team.apply("Webhook", "hook", &format!("url: '{}'", url_of(&other))).await.expect("it is taken");
-    eventually("it is carried out", || async {
-        let shown = stage.shown().await;
-        (shown["status"]["observedGeneration"] == shown["metadata"]["generation"]).then_some(())
-    })
-    .await;
-    stage.deliver().await;
-    assert!(other.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
-    assert_eq!(stage.receiver.request_count(), 0);
-
-    // What the rules of the API server let pass.
-    let refused = stage.team.apply("Webhook", "hook", "url: 'https://-a.example.com/'").await;
-    refused.expect("the rules let it pass");
-    let shown = stage.team.wait_for_reason("webhook/hook", "Accepted", "InvalidSpec").await;
-    let accepted = condition(&shown, "Accepted").expect("Accepted");
-    assert_eq!(accepted["message"], "`url` must have a host name, not an IP address.");
+    fixture.team.apply("Webhook", "hook", &spec(&other)).await;
+    fixture.team.wait_until_observed(OBJECT).await;
+    fixture.deliver().await;
+    assert!(other.wait_for_requests(1).await[0].is_signed_by(&fixture.secret().await));
+    assert_eq!(fixture.receiver.request_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_one_is_shown_and_made_again_when_somebody_asks() {
-    let stage = Stage::start().await;
-    // What is asked for while there is nothing to enable is done with.
-    annotate(&stage.team, "webhook/hook", REENABLE, "early").await;
-    eventually("it is told", || async {
-        (stage.shown().await["status"]["lastHandledReenableAt"] == "early").then_some(())
-    })
-    .await;
-    let (former, secret) = (stage.shown().await, stage.secret().await);
-    stage.disable().await;
-    let shown = stage.team.wait_for_reason("webhook/hook", "Delivering", "AutoDisabled").await;
-    assert_eq!(shown["status"]["webhookId"], former["status"]["webhookId"]);
+async fn refuses_a_url_that_the_rules_of_the_kind_accept() {
+    let fixture = WebhookFixture::start().await;
+    fixture.team.apply("Webhook", "hook", "url: 'https://-a.example.com/'").await;
+    let shown = fixture.team.wait_for_reason(OBJECT, "Accepted", "InvalidSpec").await;
+    let message = condition_message(&shown, "Accepted");
+    assert!(message.contains("`url` must have a host name"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn recreates_a_disabled_webhook_on_request() {
+    let fixture = WebhookFixture::start().await;
+    // A request is handled even if there is nothing to enable.
+    fixture.team.annotate(OBJECT, REENABLE, "early").await;
+    fixture.team.wait_for_status(OBJECT, "lastHandledReenableAt", "early").await;
+    let (former, secret) = (fixture.id().await, fixture.secret().await);
+    let shown = fixture.disable().await;
+    assert_eq!(shown["status"]["webhookId"], former);
     assert_eq!(shown["status"]["state"], "Disabled");
-    assert_eq!(condition(&shown, "Delivering").expect("Delivering")["status"], "False");
-    assert_eq!(condition(&shown, "Ready").expect("Ready")["status"], "False");
-    assert_eq!(condition(&shown, "Stalled").expect("Stalled")["status"], "True");
-    happened(&stage.team, "AutoDisabled").await;
+    assert_conditions(&shown, &[("Delivering", "False"), ("Ready", "False"), ("Stalled", "True")]);
+    fixture.wait_for_event("AutoDisabled").await;
 
-    annotate(&stage.team, "webhook/hook", REENABLE, "now").await;
-    let shown = stage.team.wait("webhook/hook", "Ready").await;
+    fixture.team.annotate(OBJECT, REENABLE, "now").await;
+    let shown = fixture.team.wait_for_condition(OBJECT, "Ready").await;
     assert_eq!(shown["status"]["lastHandledReenableAt"], "now");
-    assert_ne!(shown["status"]["webhookId"], former["status"]["webhookId"]);
-    let anew = stage.secret().await;
-    assert_ne!(anew, secret);
-    happened(&stage.team, "WebhookReenabled").await;
-    happened(&stage.team, "SecretRotated").await;
-    stage.deliver().await;
-    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&anew));
-    assert_eq!(rows(stage.world, &stage.team).await, (1, 1));
-}
-
-/// Waits for an event in the namespace.
-async fn happened(team: &Team<'_>, reason: &str) {
-    eventually(reason, || async {
-        let events =
-            team.kubectl(&["get", "events.events.k8s.io", "-o", "jsonpath={.items[*].reason}"]).await;
-        events.expect("a list").split(' ').any(|one| one == reason).then_some(())
-    })
-    .await;
+    assert_ne!(shown["status"]["webhookId"], former);
+    assert_ne!(fixture.secret().await, secret);
+    fixture.wait_for_event("WebhookReenabled").await;
+    fixture.wait_for_event("SecretRotated").await;
+    fixture.assert_delivers().await;
+    assert_eq!(fixture.tokens_and_webhooks().await, (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_wait_until_the_owner_has_the_secret() {
-    let (stage, other) = (Stage::start().await, Stage::start().await);
+async fn delivers_no_event_before_the_secret_is_written() {
+    let (fixture, other) = (WebhookFixture::start().await, WebhookFixture::start().await);
     // As after the first half of a rotation.
-    sqlx::query("UPDATE webhook SET active = false WHERE id = $1::uuid")
-        .bind(stage.shown().await["status"]["webhookId"].as_str())
-        .execute(&stage.world.pool())
-        .await
-        .expect("a row");
-    stage.deliver().await;
+    fixture.installation.deactivate_webhook(&fixture.id().await).await;
+    fixture.deliver().await;
     other.deliver().await;
     other.receiver.wait_for_requests(1).await;
-    assert_eq!(stage.receiver.request_count(), 0);
-    look(&stage.team, "webhook/hook").await;
-    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
+    assert_eq!(fixture.receiver.request_count(), 0);
+    fixture.team.trigger_reconcile(OBJECT).await;
+    assert!(fixture.receiver.wait_for_requests(1).await[0].is_signed_by(&fixture.secret().await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_vanishes_is_made_again() {
-    let stage = Stage::start().await;
-    let former = stage.shown().await;
-    sqlx::query("DELETE FROM webhook WHERE id = $1::uuid")
-        .bind(former["status"]["webhookId"].as_str())
-        .execute(&stage.world.pool())
-        .await
-        .expect("it goes");
-    eventually("there is another", || async {
-        let id = &stage.shown().await["status"]["webhookId"];
-        (id.is_string() && *id != former["status"]["webhookId"]).then_some(())
-    })
-    .await;
-    stage.deliver().await;
-    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
+async fn recreates_a_webhook_whose_row_is_deleted() {
+    let fixture = WebhookFixture::start().await;
+    let former = fixture.id().await;
+    fixture.installation.delete_webhook_row(&former).await;
+    let has_another_id = |shown: &Value| {
+        let id = &shown["status"]["webhookId"];
+        id.is_string() && *id != former
+    };
+    fixture.team.wait_until(OBJECT, "another id", has_another_id).await;
+    fixture.assert_delivers().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_grant_deletes_it_and_one_that_is_given_back_brings_another() {
-    let stage = Stage::start().await;
-    let (former, secret) = (stage.shown().await, stage.secret().await);
-    lose_grant(&stage.team).await;
-    stage.team.wait_for_reason("webhook/hook", "Accepted", "TenantRefNotPermitted").await;
-    assert_eq!(rows(stage.world, &stage.team).await.1, 0);
-    stage.deliver().await;
-    stage.team.declare_tenant("").await;
-    let shown = stage.team.wait("webhook/hook", "Ready").await;
-    assert_ne!(shown["status"]["webhookId"], former["status"]["webhookId"]);
-    assert_ne!(stage.secret().await, secret);
-    stage.deliver().await;
-    assert!(stage.receiver.wait_for_requests(1).await[0].is_signed_by(&stage.secret().await));
-    assert_eq!(stage.receiver.request_count(), 1, "nothing was told meanwhile");
+async fn deletes_the_webhook_without_the_grant_and_creates_another_with_it() {
+    let fixture = WebhookFixture::start().await;
+    let (former, secret) = (fixture.id().await, fixture.secret().await);
+    fixture.team.revoke_grant().await;
+    fixture.team.wait_for_reason(OBJECT, "Accepted", "TenantRefNotPermitted").await;
+    assert_eq!(fixture.tokens_and_webhooks().await.1, 0);
+    fixture.deliver().await;
+    fixture.team.declare_tenant("").await;
+    fixture.team.wait_for_condition(OBJECT, "Ready").await;
+    assert_ne!(fixture.id().await, former);
+    assert_ne!(fixture.secret().await, secret);
+    fixture.assert_delivers().await;
+    assert_eq!(fixture.receiver.request_count(), 1, "the mail without a webhook has no event");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_tenants_limit_holds() {
-    let stage = Stage::start().await;
-    stage.team.apply("Webhook", "more", "url: 'https://hooks.example.com/'").await.expect("it is taken");
-    stage.team.wait_for_reason("webhook/more", "Accepted", "QuotaExceeded").await;
-    assert_eq!(rows(stage.world, &stage.team).await, (1, 1));
+async fn refuses_a_webhook_beyond_the_limit() {
+    let fixture = WebhookFixture::start().await;
+    fixture.team.apply("Webhook", "more", UNREACHABLE).await;
+    fixture.team.wait_for_reason("webhook/more", "Accepted", "QuotaExceeded").await;
+    assert_eq!(fixture.tokens_and_webhooks().await, (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_made_again_needs_no_room_under_a_limit_that_was_lowered() {
-    let stage = Stage::start().await;
-    let tenant = format!("tenant/{}", stage.team.tenant);
-    stage.team.declare_tenant("  limits: {webhooks: 2}").await;
-    eventually("there is room", || async {
-        (stage.team.get(&tenant).await["status"]["observedGeneration"] == 2).then_some(())
-    })
-    .await;
-    stage.team.apply("Webhook", "more", "url: 'https://hooks.example.com/'").await.expect("it is taken");
-    stage.team.wait("webhook/more", "Ready").await;
-    stage.team.declare_tenant("  limits: {webhooks: 1}").await;
-    stage.team.wait(&tenant, "QuotaExceeded").await;
-    let former = stage.shown().await["status"]["webhookId"].clone();
-    stage.disable().await;
-    stage.team.wait_for_reason("webhook/hook", "Delivering", "AutoDisabled").await;
-    annotate(&stage.team, "webhook/hook", REENABLE, "now").await;
-    let shown = stage.team.wait("webhook/hook", "Ready").await;
-    assert_ne!(shown["status"]["webhookId"], former);
-    assert_eq!(rows(stage.world, &stage.team).await, (1, 2));
+async fn recreates_a_disabled_webhook_under_a_limit_that_was_lowered() {
+    let fixture = WebhookFixture::start().await;
+    let team = &fixture.team;
+    team.apply_tenant("limits: {webhooks: 2}").await;
+    team.wait_until_observed(&team.tenant_object()).await;
+    team.apply_ready("Webhook", "more", UNREACHABLE).await;
+    team.declare_tenant("limits: {webhooks: 1}").await;
+    team.wait_for_condition(&team.tenant_object(), "QuotaExceeded").await;
+    let former = fixture.id().await;
+    fixture.disable().await;
+    team.annotate(OBJECT, REENABLE, "now").await;
+    team.wait_for_condition(OBJECT, "Ready").await;
+    assert_ne!(fixture.id().await, former);
+    assert_eq!(fixture.tokens_and_webhooks().await, (1, 2));
 }

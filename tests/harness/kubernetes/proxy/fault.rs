@@ -1,22 +1,22 @@
-//! What an API server answers when it can't, or will not.
+//! Error responses of an API server.
 
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::http::response::Builder;
 use serde_json::{Value, json};
 
-/// A refusal in the API server's name.
+/// An error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// 409 `Conflict`: the object is not what the request takes it for.
+    /// 409 `Conflict`: the resource version of the request is not the newest.
     Conflict,
     /// 409 `AlreadyExists`.
     AlreadyExists,
-    /// 410 `Expired`: what a list or a watch would go on from is forgotten.
+    /// 410 `Expired`: the resource version of a list or a watch is too old.
     Expired,
     /// 422 `Invalid`.
     Invalid,
-    /// 429 `TooManyRequests`, to be asked again after so many seconds.
+    /// 429 `TooManyRequests`, with `Retry-After` in seconds.
     TooManyRequests(u32),
     /// 500 `InternalError`.
     Internal,
@@ -45,8 +45,8 @@ impl Fault {
         }
     }
 
-    /// Head and body of the answer.
-    pub(super) fn answer(self) -> (Builder, Value) {
+    /// Head and body of the response.
+    pub(super) fn response(self) -> (Builder, Value) {
         let mut head =
             hyper::Response::builder().status(self.status()).header(CONTENT_TYPE, "application/json");
         let mut status = json!({
@@ -54,7 +54,7 @@ impl Fault {
             "kind": "Status",
             "metadata": {},
             "status": "Failure",
-            "message": "a test says so",
+            "message": "scheduled by a test",
             "reason": self.reason(),
             "code": self.status().as_u16(),
         });

@@ -1,23 +1,24 @@
-//! Requests to an API server, as it understands them.
+//! Requests to an API server, parsed as it parses them.
 
 use hyper::body::Bytes;
 use hyper::{Method, Uri};
 
-/// Resources whose objects come and go without anybody's doing, or are not kept: leases, events,
-/// and questions that are asked by POST.
-const PASSING: [&str; 2] = ["leases", "events"];
-const QUESTIONS: &str = "reviews";
+/// Resources that an operator writes at any time, whatever the test does.
+const EPHEMERAL: [&str; 2] = ["leases", "events"];
+/// End of the names of resources that are queried by POST and not stored, such as
+/// `subjectaccessreviews`.
+const REVIEWS: &str = "reviews";
 
-/// What a request does, in the words of RBAC.
+/// Verb of a request, as RBAC names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Reads an object, or what is no resource.
+    /// Reads an object, or a path that is not a resource.
     Get,
     /// Reads all objects of a kind.
     List,
-    /// Follows objects of a kind.
+    /// Watches objects of a kind.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
@@ -32,7 +33,7 @@ pub enum Verb {
 /// A request of the program.
 #[derive(Debug, Clone)]
 pub struct ApiRequest {
-    /// What it does.
+    /// Its verb.
     pub verb: Verb,
     /// Its path.
     pub path: String,
@@ -40,7 +41,7 @@ pub struct ApiRequest {
     pub query: String,
     /// API group; empty for the core.
     pub group: String,
-    /// Such as `secrets`; empty for what is no resource.
+    /// Such as `secrets`; empty for a path that is not a resource.
     pub resource: String,
     /// Such as `status`.
     pub subresource: Option<String>,
@@ -48,9 +49,9 @@ pub struct ApiRequest {
     pub namespace: Option<String>,
     /// Name of the object.
     pub name: Option<String>,
-    /// Its body, as it came.
+    /// Its body.
     pub body: Bytes,
-    /// Status of the answer, from the API server or from the test. `None` while there is none.
+    /// Status of the response, from the API server or from the test; `None` until there is one.
     pub status: Option<u16>,
 }
 
@@ -83,30 +84,30 @@ impl ApiRequest {
         }
     }
 
-    /// Whether it may change anything.
+    /// Whether it may change an object.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
     }
 
-    /// Whether it may change something that stays.
-    pub(super) fn is_lasting_write(&self) -> bool {
-        let passes = PASSING.contains(&self.resource.as_str()) || self.resource.ends_with(QUESTIONS);
-        self.is_write() && !passes
+    /// Whether it may change an object other than a lease or an event.
+    pub(super) fn is_persistent_write(&self) -> bool {
+        let is_ephemeral = EPHEMERAL.contains(&self.resource.as_str()) || self.resource.ends_with(REVIEWS);
+        self.is_write() && !is_ephemeral
     }
 }
 
 /// `rest` is the resource and what follows it.
 fn verb(method: &Method, query: &str, rest: &[&str]) -> Verb {
-    let names_one = rest.len() != 1;
+    let names_object = rest.len() != 1;
     let watches = query.split('&').any(|part| matches!(part, "watch=true" | "watch=1" | "watch"));
     match *method {
         Method::POST => Verb::Create,
         Method::PUT => Verb::Update,
         Method::PATCH => Verb::Patch,
-        Method::DELETE if names_one => Verb::Delete,
+        Method::DELETE if names_object => Verb::Delete,
         Method::DELETE => Verb::DeleteCollection,
         _ if watches => Verb::Watch,
-        _ if names_one => Verb::Get,
+        _ if names_object => Verb::Get,
         _ => Verb::List,
     }
 }

@@ -1,4 +1,4 @@
-//! What a proxy was told, and what it saw.
+//! What a test schedules for a proxy, and what the proxy recorded.
 
 use std::fmt;
 
@@ -10,92 +10,96 @@ use crate::wait::within_deadline;
 
 /// When a write stops the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// Before it is forwarded.
-    Before,
+pub enum StopPoint {
+    /// Before the write is forwarded.
+    BeforeWrite,
     /// After the API server has answered it.
-    After,
+    AfterWrite,
 }
 
-/// Whether the write that was waited for has come.
+/// Whether the write at which the program is stopped was reached.
 #[derive(Debug, Clone)]
-pub struct Reached(watch::Receiver<bool>);
+pub struct StopReached(watch::Receiver<bool>);
 
-impl Reached {
+impl StopReached {
     pub(super) fn new() -> (watch::Sender<bool>, Self) {
-        let (tell, told) = watch::channel(false);
-        (tell, Self(told))
+        let (done, reached) = watch::channel(false);
+        (done, Self(reached))
     }
 
-    /// Whether it came, and the call has returned.
-    pub fn has_come(&self) -> bool {
+    /// Whether the write was reached, and the call has returned.
+    pub fn is_reached(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns then.
+    /// Returns when the write was reached, and the call has returned.
     ///
     /// # Panics
-    /// It never does.
-    pub async fn comes(&mut self) {
-        let came = within_deadline("the write", self.0.wait_for(|came| *came)).await;
-        came.expect("the proxy is there, and the call did not panic");
+    /// It never is.
+    pub async fn wait(&mut self) {
+        let reached = within_deadline("the write", self.0.wait_for(|reached| *reached)).await;
+        reached.expect("the proxy runs, and the call did not panic");
     }
 }
 
 /// What happens to a request.
-pub(super) enum Act {
+pub(super) enum Action {
     Fail(Fault),
-    Stop { when: When, call: Box<dyn FnOnce() + Send>, tell: watch::Sender<bool> },
+    Stop { point: StopPoint, call: Box<dyn FnOnce() + Send>, done: watch::Sender<bool> },
 }
 
 /// Which requests a test means.
-pub(super) type Picks = Box<dyn Fn(&ApiRequest) -> bool + Send>;
+pub(super) type Matcher = Box<dyn Fn(&ApiRequest) -> bool + Send>;
 
-/// Which request it happens to.
-pub(super) enum Pick {
-    /// The nth of the writes that count and are picked.
-    Write {
-        nth: usize,
-        picks: Picks,
-    },
-    If(Picks),
+/// Which request an action happens to.
+pub(super) enum Trigger {
+    /// The nth of the writes that count and match.
+    Write { nth: usize, matches: Matcher },
+    /// The next that matches.
+    Request(Matcher),
 }
 
-/// Everything that changes while a proxy is there.
+/// What changes while a proxy runs.
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) requests: Vec<ApiRequest>,
     pub(super) counts_all: bool,
-    pub(super) holds: Option<Picks>,
-    pub(super) stands_still: bool,
-    acts: Vec<(Pick, Act)>,
+    pub(super) held: Option<Matcher>,
+    /// Whether no request passes: the program is being stopped.
+    pub(super) is_paused: bool,
+    scheduled: Vec<(Trigger, Action)>,
 }
 
 impl Script {
-    pub(super) fn will(&mut self, pick: Pick, act: Act) {
-        self.acts.push((pick, act));
+    pub(super) fn schedule(&mut self, trigger: Trigger, action: Action) {
+        self.scheduled.push((trigger, action));
     }
 
     pub(super) fn is_counted(&self, request: &ApiRequest) -> bool {
-        if self.counts_all { request.is_write() } else { request.is_lasting_write() }
+        if self.counts_all { request.is_write() } else { request.is_persistent_write() }
     }
 
     /// Whether a request has to wait.
-    pub(super) fn keeps(&self, request: &ApiRequest) -> bool {
-        self.stands_still || self.holds.as_ref().is_some_and(|picks| picks(request))
+    pub(super) fn is_held(&self, request: &ApiRequest) -> bool {
+        self.is_paused || self.is_held_by_test(request)
     }
 
-    /// What happens to a request: the first act that was told for it, once.
-    pub(super) fn act(&mut self, request: &ApiRequest) -> Option<Act> {
+    /// Whether the test holds a request.
+    pub(super) fn is_held_by_test(&self, request: &ApiRequest) -> bool {
+        self.held.as_ref().is_some_and(|matches| matches(request))
+    }
+
+    /// Removes and returns the first action whose trigger is this request.
+    pub(super) fn take_action(&mut self, request: &ApiRequest) -> Option<Action> {
         let is_counted = self.is_counted(request);
-        let position = self.acts.iter_mut().position(|(pick, _)| match pick {
-            Pick::Write { nth, picks } => {
-                *nth -= usize::from(is_counted && picks(request));
+        let position = self.scheduled.iter_mut().position(|(trigger, _)| match trigger {
+            Trigger::Write { nth, matches } => {
+                *nth -= usize::from(is_counted && matches(request));
                 *nth == 0
             }
-            Pick::If(picks) => picks(request),
+            Trigger::Request(matches) => matches(request),
         });
-        position.map(|position| self.acts.remove(position).1)
+        position.map(|position| self.scheduled.remove(position).1)
     }
 }
 

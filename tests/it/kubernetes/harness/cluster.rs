@@ -1,4 +1,4 @@
-//! Clusters that live and end.
+//! Clusters.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::config_map;
 
 #[tokio::test]
-async fn what_is_applied_is_read_and_what_is_refused_says_why() {
+async fn kubectl_applies_manifests_and_reports_errors() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[("tempmail.dev/tenant", "acme")]).await;
     let yaml = format!(
@@ -35,7 +35,7 @@ async fn what_is_applied_is_read_and_what_is_refused_says_why() {
 }
 
 #[tokio::test]
-async fn the_kinds_of_tempmail_are_there() {
+async fn defines_the_kinds_of_tempmail() {
     let definitions: Api<CustomResourceDefinition> = Api::all(Cluster::shared().await.client());
     let found = definitions.list(&ListParams::default()).await.unwrap();
     let ours: Vec<_> = found.iter().filter(|definition| definition.spec.group == "tempmail.dev").collect();
@@ -50,7 +50,7 @@ async fn the_kinds_of_tempmail_are_there() {
 }
 
 #[tokio::test]
-async fn a_user_may_do_what_its_groups_may() {
+async fn impersonates_users_and_groups() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
     let secrets =
@@ -61,13 +61,13 @@ async fn a_user_may_do_what_its_groups_may() {
 }
 
 #[tokio::test]
-async fn all_tests_share_one_cluster() {
+async fn shares_one_cluster_among_tests() {
     let (one, other) = tokio::join!(Cluster::shared(), Cluster::shared());
     assert!(std::ptr::eq(one, other));
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_its_test() {
+async fn deletes_the_namespace_of_a_test() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
     namespace.api().create(&PostParams::default(), &config_map("one")).await.unwrap();
@@ -81,18 +81,18 @@ async fn a_namespace_goes_with_its_test() {
 }
 
 #[tokio::test]
-async fn helm_is_there() {
+async fn finds_helm() {
     let version = tokio::process::Command::new(program("helm")).args(["version", "--short"]).output().await;
     let version = String::from_utf8(version.unwrap().stdout).unwrap();
     assert!(version.starts_with("v3."), "{version}");
 }
 
 #[tokio::test]
-async fn a_cluster_of_one_test_is_its_own_and_its_api_server_comes_and_goes() {
+async fn stops_and_starts_the_api_server_of_an_exclusive_cluster() {
     let shared = Cluster::shared().await;
-    let own = Cluster::start().await;
+    let own = Cluster::exclusive().await;
     let namespace = own.namespace(&[]).await;
-    // A client keeps connections, and may learn of their end from the next request only.
+    // A client keeps connections, and may notice their end only at the next request.
     let read = async || namespace.api::<ConfigMap>().get("one").await;
     namespace.api().create(&PostParams::default(), &config_map("one")).await.unwrap();
     assert!(Api::<Namespace>::all(shared.client()).get_opt(namespace.name()).await.unwrap().is_none());
@@ -109,9 +109,32 @@ async fn a_cluster_of_one_test_is_its_own_and_its_api_server_comes_and_goes() {
     assert!(paused.is_err(), "{paused:?}");
     own.resume_api_server();
     read().await.unwrap();
+    Api::<Namespace>::all(shared.client()).get("default").await.unwrap();
+}
 
+#[tokio::test]
+async fn leaves_no_object_of_an_earlier_test_in_an_exclusive_cluster() {
+    let address = {
+        let first = Cluster::exclusive().await;
+        let objects = first.objects("default");
+        objects.apply_object("SystemDomain", "left", "domain: left.example").await;
+        let finalizer = serde_json::json!({"metadata": {"finalizers": ["tempmail.dev/test"]}});
+        objects.patch("systemdomain/left", &finalizer).await;
+        objects.create_unowned_secret("left").await;
+        first.address()
+    };
+    // Another test may have taken the cluster meanwhile.
+    let second = Cluster::exclusive().await;
+    let objects = second.objects("default");
+    assert_eq!(objects.get_opt("systemdomain/left").await, None, "{address}");
+    assert_eq!(objects.get_opt("secret/left").await, None, "{address}");
+}
+
+#[tokio::test]
+async fn ends_an_exclusive_cluster_that_is_not_to_be_reused() {
+    let own = Cluster::exclusive().await;
+    own.do_not_reuse();
     let address = own.address();
     drop(own);
     assert!(TcpStream::connect(address).await.is_err(), "the API server has ended");
-    Api::<Namespace>::all(shared.client()).get("default").await.unwrap();
 }

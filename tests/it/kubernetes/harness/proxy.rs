@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
-use tempmail_tests::kubernetes::{Fault, Namespace, Verb, When};
+use tempmail_tests::kubernetes::{Fault, Namespace, StopPoint, Verb};
 use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{ApiProxy, Cluster};
 use tokio::net::TcpStream;
@@ -18,15 +18,15 @@ use tokio::time::timeout;
 
 use super::config_map;
 
-/// A namespace, and a proxy with the objects in it as its program sees them.
-struct Stage {
+/// A namespace, and a proxy with the objects in it as a program behind the proxy sees them.
+struct ProxyFixture {
     namespace: Namespace,
     proxy: ApiProxy,
     objects: Api<ConfigMap>,
 }
 
-impl Stage {
-    async fn new() -> Self {
+impl ProxyFixture {
+    async fn start() -> Self {
         let cluster = Cluster::shared().await;
         let namespace = cluster.namespace(&[]).await;
         let proxy = ApiProxy::start(cluster).await;
@@ -39,14 +39,14 @@ impl Stage {
         within_deadline("an answer", self.objects.create(&PostParams::default(), &object)).await
     }
 
-    /// Whether it is there, as the API server says without the proxy.
+    /// Whether the API server has it.
     async fn is_there(&self, name: &str) -> bool {
         self.namespace.api::<ConfigMap>().get_opt(name).await.unwrap().is_some()
     }
 }
 
-/// Reads a watch until the event of this object.
-async fn follow<S>(watch: &mut S, name: &str)
+/// Reads a watch until an object of this name is added.
+async fn wait_for_event<S>(watch: &mut S, name: &str)
 where
     S: Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Unpin,
 {
@@ -59,52 +59,52 @@ where
 }
 
 #[tokio::test]
-async fn a_watch_passes_as_it_comes_until_it_is_dropped() {
-    let stage = Stage::new().await;
-    let watch = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
+async fn forwards_watch_events_until_watches_are_dropped() {
+    let fixture = ProxyFixture::start().await;
+    let watch = fixture.objects.watch(&WatchParams::default(), "0").await.unwrap();
     let mut watch = std::pin::pin!(watch);
-    stage.create("one").await.unwrap();
-    follow(&mut watch, "one").await;
-    stage.create("two").await.unwrap();
-    follow(&mut watch, "two").await;
-    assert_eq!((stage.proxy.count(Verb::Watch), stage.proxy.count(Verb::Create)), (1, 2));
+    fixture.create("one").await.unwrap();
+    wait_for_event(&mut watch, "one").await;
+    fixture.create("two").await.unwrap();
+    wait_for_event(&mut watch, "two").await;
+    assert_eq!((fixture.proxy.count(Verb::Watch), fixture.proxy.count(Verb::Create)), (1, 2));
 
-    stage.proxy.drop_watches();
+    fixture.proxy.drop_watches();
     let end = within_deadline("the end", watch.next()).await;
     assert!(end.is_none_or(|event| event.is_err()), "the connection broke");
-    stage.objects.get("one").await.unwrap();
-    let again = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
-    follow(&mut std::pin::pin!(again), "two").await;
+    fixture.objects.get("one").await.unwrap();
+    let again = fixture.objects.watch(&WatchParams::default(), "0").await.unwrap();
+    wait_for_event(&mut std::pin::pin!(again), "two").await;
 }
 
 #[tokio::test]
-async fn a_watch_that_expires_says_so_and_ends() {
-    let stage = Stage::new().await;
-    let watch = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
+async fn ends_an_expired_watch_with_an_error_event() {
+    let fixture = ProxyFixture::start().await;
+    let watch = fixture.objects.watch(&WatchParams::default(), "0").await.unwrap();
     let mut watch = std::pin::pin!(watch);
-    stage.create("one").await.unwrap();
-    follow(&mut watch, "one").await;
-    stage.proxy.expire_watches();
-    let said = within_deadline("an event", watch.next()).await.unwrap().unwrap();
-    let WatchEvent::Error(status) = said else { panic!("{said:?}") };
+    fixture.create("one").await.unwrap();
+    wait_for_event(&mut watch, "one").await;
+    fixture.proxy.expire_watches();
+    let event = within_deadline("an event", watch.next()).await.unwrap().unwrap();
+    let WatchEvent::Error(status) = event else { panic!("{event:?}") };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     assert!(within_deadline("the end", watch.next()).await.is_none());
-    stage.objects.get("one").await.unwrap();
+    fixture.objects.get("one").await.unwrap();
 }
 
 #[tokio::test]
-async fn the_nth_write_fails_and_no_other() {
-    let stage = Stage::new().await;
-    let asked = stage.proxy.asked();
-    stage.proxy.fail_write(2, Fault::AlreadyExists);
-    stage.create("one").await.unwrap();
-    stage.objects.get("one").await.unwrap();
-    let refused = stage.create("two").await.unwrap_err();
+async fn fails_only_the_nth_write() {
+    let fixture = ProxyFixture::start().await;
+    let before = fixture.proxy.request_count();
+    fixture.proxy.fail_write(2, Fault::AlreadyExists);
+    fixture.create("one").await.unwrap();
+    fixture.objects.get("one").await.unwrap();
+    let refused = fixture.create("two").await.unwrap_err();
     assert!(matches!(&refused, kube::Error::Api(status) if status.is_already_exists()), "{refused}");
-    assert!(!stage.is_there("two").await);
-    stage.create("two").await.unwrap();
+    assert!(!fixture.is_there("two").await);
+    fixture.create("two").await.unwrap();
 
-    let writes = stage.proxy.writes_since(asked);
+    let writes = fixture.proxy.writes_since(before);
     assert_eq!(
         writes.iter().map(|write| write.status).collect::<Vec<_>>(),
         [Some(201), Some(409), Some(201)]
@@ -112,16 +112,16 @@ async fn the_nth_write_fails_and_no_other() {
     for write in &writes {
         assert_eq!(
             (write.verb, write.resource.as_str(), write.namespace.as_deref(), write.name.as_deref()),
-            (Verb::Create, "configmaps", Some(stage.namespace.name()), None)
+            (Verb::Create, "configmaps", Some(fixture.namespace.name()), None)
         );
         assert!(String::from_utf8_lossy(&write.body).contains("blue"));
     }
-    assert_eq!(stage.proxy.writes_since(stage.proxy.asked()).len(), 0);
+    assert_eq!(fixture.proxy.writes_since(fixture.proxy.request_count()).len(), 0);
 }
 
 #[tokio::test]
-async fn a_picked_request_fails_as_an_api_server_fails_it() {
-    let stage = Stage::new().await;
+async fn fails_a_matching_request_as_an_api_server_does() {
+    let fixture = ProxyFixture::start().await;
     let cases = [
         (Fault::Conflict, 409, "Conflict"),
         (Fault::AlreadyExists, 409, "AlreadyExists"),
@@ -130,105 +130,106 @@ async fn a_picked_request_fails_as_an_api_server_fails_it() {
         (Fault::Internal, 500, "InternalError"),
     ];
     for (fault, code, reason) in cases {
-        stage.proxy.fail_next(|request| request.verb == Verb::List, fault);
-        assert!(stage.objects.get_opt("one").await.unwrap().is_none());
-        let refused = stage.objects.list(&ListParams::default()).await.unwrap_err();
+        fixture.proxy.fail_next(|request| request.verb == Verb::List, fault);
+        assert!(fixture.objects.get_opt("one").await.unwrap().is_none());
+        let refused = fixture.objects.list(&ListParams::default()).await.unwrap_err();
         let kube::Error::Api(status) = &refused else { panic!("{refused}") };
         assert_eq!((status.code, status.reason.as_str()), (code, reason));
     }
-    // kube's client asks again by itself.
-    stage.proxy.fail_next(|request| request.verb == Verb::List, Fault::TooManyRequests(1));
-    let asked = stage.proxy.asked();
-    stage.objects.list(&ListParams::default()).await.unwrap();
-    let statuses: Vec<_> = stage.proxy.requests()[asked..].iter().map(|request| request.status).collect();
+    // The client of kube retries by itself.
+    fixture.proxy.fail_next(|request| request.verb == Verb::List, Fault::TooManyRequests(1));
+    let before = fixture.proxy.request_count();
+    fixture.objects.list(&ListParams::default()).await.unwrap();
+    let statuses: Vec<_> = fixture.proxy.requests()[before..].iter().map(|request| request.status).collect();
     assert_eq!(statuses, [Some(429), Some(200)]);
 }
 
 #[tokio::test]
-async fn leases_are_writes_only_where_that_is_asked_for() {
-    let stage = Stage::new().await;
-    let leases: Api<Lease> = Api::namespaced(stage.proxy.client(), stage.namespace.name());
+async fn counts_leases_as_writes_only_on_request() {
+    let fixture = ProxyFixture::start().await;
+    let leases: Api<Lease> = Api::namespaced(fixture.proxy.client(), fixture.namespace.name());
     let lease = |name: &str| {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         Lease { metadata, ..Lease::default() }
     };
-    stage.proxy.fail_write(1, Fault::Internal);
+    fixture.proxy.fail_write(1, Fault::Internal);
     leases.create(&PostParams::default(), &lease("one")).await.unwrap();
-    assert_eq!(stage.proxy.writes_since(0).len(), 0);
-    stage.proxy.count_all_writes();
+    assert_eq!(fixture.proxy.writes_since(0).len(), 0);
+    fixture.proxy.count_all_writes();
     leases.create(&PostParams::default(), &lease("two")).await.unwrap_err();
-    assert_eq!(stage.proxy.writes_since(0).len(), 2);
+    assert_eq!(fixture.proxy.writes_since(0).len(), 2);
 }
 
 #[tokio::test]
-async fn a_program_is_stopped_before_a_write_or_after_it() {
-    for (when, is_there) in [(When::Before, false), (When::After, true)] {
-        let stage = Stage::new().await;
+async fn stops_a_program_before_or_after_a_write() {
+    for (point, is_there) in [(StopPoint::BeforeWrite, false), (StopPoint::AfterWrite, true)] {
+        let fixture = ProxyFixture::start().await;
         let called = Arc::new(AtomicBool::new(false));
         let calls = Arc::clone(&called);
-        let mut reached = stage.proxy.at_write(2, when, move || calls.store(true, Ordering::Relaxed));
-        stage.create("one").await.unwrap();
-        assert!(!reached.has_come() && !called.load(Ordering::Relaxed));
-        assert!(stage.create("two").await.is_err(), "{when:?}: the program hears nothing");
-        reached.comes().await;
+        let mut reached = fixture.proxy.stop_at_write(2, point, move || calls.store(true, Ordering::Relaxed));
+        fixture.create("one").await.unwrap();
+        assert!(!reached.is_reached() && !called.load(Ordering::Relaxed));
+        assert!(fixture.create("two").await.is_err(), "{point:?}: the program gets an answer");
+        reached.wait().await;
         assert!(called.load(Ordering::Relaxed));
-        assert_eq!(stage.is_there("two").await, is_there, "{when:?}");
-        stage.create("three").await.unwrap();
+        assert_eq!(fixture.is_there("two").await, is_there, "{point:?}");
+        fixture.create("three").await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn nothing_passes_while_the_program_is_being_stopped() {
-    let stage = Stage::new().await;
-    let (tell, told) = oneshot::channel();
-    let (go_on, wait) = oneshot::channel();
-    let mut reached = stage.proxy.at_write(1, When::Before, move || {
-        tell.send(()).unwrap();
-        wait.blocking_recv().unwrap();
+async fn forwards_nothing_while_a_program_is_stopped() {
+    let fixture = ProxyFixture::start().await;
+    let (reach, reached_call) = oneshot::channel();
+    let (resume, resumed) = oneshot::channel();
+    let mut reached = fixture.proxy.stop_at_write(1, StopPoint::BeforeWrite, move || {
+        reach.send(()).unwrap();
+        resumed.blocking_recv().unwrap();
     });
-    let other: Api<ConfigMap> = Api::namespaced(stage.proxy.client(), stage.namespace.name());
+    let other: Api<ConfigMap> = Api::namespaced(fixture.proxy.client(), fixture.namespace.name());
     let meanwhile = async {
-        told.await.unwrap();
-        let waits = timeout(Duration::from_millis(500), other.get_opt("two")).await;
-        go_on.send(()).unwrap();
-        waits
+        reached_call.await.unwrap();
+        let blocked = timeout(Duration::from_millis(500), other.get_opt("two")).await;
+        resume.send(()).unwrap();
+        blocked
     };
-    let (first, second) = tokio::join!(stage.create("one"), meanwhile);
+    let (first, second) = tokio::join!(fixture.create("one"), meanwhile);
     assert!(first.is_err() && second.is_err());
-    reached.comes().await;
+    reached.wait().await;
     other.get_opt("two").await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_held_waits() {
-    let stage = Stage::new().await;
-    stage.proxy.hold(|request| request.is_write());
-    let (created, ()) = tokio::join!(stage.create("one"), async {
-        eventually("it is asked for", || async { (stage.proxy.asked() == 1).then_some(()) }).await;
-        assert!(stage.objects.get_opt("one").await.unwrap().is_none(), "others pass");
-        stage.proxy.release();
+async fn holds_matching_requests_until_they_are_released() {
+    let fixture = ProxyFixture::start().await;
+    fixture.proxy.hold(|request| request.is_write());
+    let (created, ()) = tokio::join!(fixture.create("one"), async {
+        eventually("the request is held", || async { (fixture.proxy.request_count() == 1).then_some(()) })
+            .await;
+        assert!(fixture.objects.get_opt("one").await.unwrap().is_none(), "other requests pass");
+        fixture.proxy.release();
     });
     created.unwrap();
-    assert!(stage.is_there("one").await);
+    assert!(fixture.is_there("one").await);
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_cut_refuses_connections_until_it_is_restored() {
-    let stage = Stage::new().await;
-    let watch = stage.objects.watch(&WatchParams::default(), "0").await.unwrap();
+async fn refuses_connections_until_it_is_restored() {
+    let fixture = ProxyFixture::start().await;
+    let watch = fixture.objects.watch(&WatchParams::default(), "0").await.unwrap();
     let mut watch = std::pin::pin!(watch);
-    stage.create("one").await.unwrap();
-    follow(&mut watch, "one").await;
-    stage.proxy.cut().await;
+    fixture.create("one").await.unwrap();
+    wait_for_event(&mut watch, "one").await;
+    fixture.proxy.cut().await;
     assert!(within_deadline("the end", watch.next()).await.is_none_or(|event| event.is_err()));
-    assert!(TcpStream::connect(stage.proxy.address()).await.is_err());
-    assert!(stage.create("two").await.is_err());
-    stage.proxy.restore().await;
-    stage.create("two").await.unwrap();
+    assert!(TcpStream::connect(fixture.proxy.address()).await.is_err());
+    assert!(fixture.create("two").await.is_err());
+    fixture.proxy.restore().await;
+    fixture.create("two").await.unwrap();
 }
 
 #[tokio::test]
-async fn a_program_may_do_what_the_user_may_that_its_proxy_is() {
+async fn forwards_requests_with_the_rights_of_a_user() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
     let proxy = ApiProxy::start_as(cluster, "bob", &["system:authenticated"]).await;
@@ -237,7 +238,7 @@ async fn a_program_may_do_what_the_user_may_that_its_proxy_is() {
     assert!(refused.to_string().contains(r#"User "bob" cannot list"#), "{refused}");
 
     let kubeconfig = proxy.kubeconfig();
-    let asked = cluster.kubectl(&["--kubeconfig", kubeconfig.to_str().unwrap(), "auth", "whoami"]).await;
-    assert!(asked.unwrap().contains("bob"));
+    let user = cluster.kubectl(&["--kubeconfig", kubeconfig.to_str().unwrap(), "auth", "whoami"]).await;
+    assert!(user.unwrap().contains("bob"));
     assert!(proxy.requests().iter().any(|request| request.resource == "selfsubjectreviews"));
 }

@@ -1,145 +1,137 @@
-//! Which addresses a mailbox may be declared at.
+//! Addresses that a Mailbox may have.
 
 use serde_json::Value;
-use tempmail_tests::kubernetes::{Team, condition};
+use tempmail_tests::kubernetes::{Team, assert_conditions, condition_message};
 
-use super::Scene;
+use super::MailboxFixture;
 
-fn message(object: &Value) -> String {
-    let accepted = condition(object, "Accepted").expect("Accepted is told");
-    assert_eq!(accepted["status"], "False");
-    accepted["message"].as_str().expect("a sentence").to_owned()
-}
-
-/// A verified custom domain of a team's tenant.
-async fn insert_verified(scene: &Scene, team: &Team<'_>, domain: &str) {
-    sqlx::query(
-        "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_token, created_at, deadline)
-         SELECT gen_random_uuid(), $1, id, true, false, 'token of ' || id, now(), now() FROM tenant WHERE name = $2",
-    )
-    .bind(domain)
-    .bind(&team.tenant)
-    .execute(&scene.world.pool())
-    .await
-    .expect("the domain is free");
+/// The message of the condition Accepted, which is `False`.
+fn rejection(object: &Value) -> String {
+    assert_conditions(object, &[("Accepted", "False")]);
+    condition_message(object, "Accepted").to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_to_be_had_is_refused_with_one_answer() {
-    let scene = Scene::start().await;
-    let another = Team::with(scene.world.cluster, "").await;
-    let theirs = scene.pro(&another).await;
-    let free = scene.create("free", None).await.expect(201);
-    scene.create("theirs", Some(&theirs)).await.expect(201);
-    let gone = scene.create("held", None).await.expect(201);
+async fn refuses_every_taken_address_with_the_same_message() {
+    let fixture = MailboxFixture::start().await;
+    let another = Team::new(fixture.installation.cluster).await;
+    let theirs = fixture.pro_token(&another).await;
+    let free = fixture.create_over_http("free", None).await.expect(201);
+    fixture.create_over_http("theirs", Some(&theirs)).await.expect(201);
+    let reserved = fixture.create_over_http("held", None).await.expect(201);
     let jwt = |made: &Value| made["token"].as_str().expect("a JWT").to_owned();
-    let deletion = scene.world.request(reqwest::Method::DELETE, "/api/me").bearer(&jwt(&gone));
+    let deletion = fixture.installation.request(reqwest::Method::DELETE, "/api/me").bearer(&jwt(&reserved));
     assert_eq!(deletion.send().await.status, 204);
     let mut messages = Vec::new();
     for name in ["free", "theirs", "held"] {
-        scene.declare(name, ", adoptionPolicy: IfUnowned").await;
-        let shown = scene.refused(name, "AddressTaken").await;
+        fixture.declare(name, "adoptionPolicy: IfUnowned").await;
+        let shown = fixture.wait_for_reason(name, "AddressTaken").await;
         assert_eq!(shown["status"]["mailboxId"], Value::Null);
-        messages.push(message(&shown));
-        let secret = format!("secret/{name}-mailbox");
-        assert!(scene.team.kubectl(&["get", &secret]).await.is_err(), "no password is told");
+        messages.push(rejection(&shown));
+        let secret = fixture.team.get_opt(&format!("secret/{name}-mailbox")).await;
+        assert!(secret.is_none(), "a password is written");
     }
     assert!(messages.iter().all(|message| *message == messages[0]), "{messages:?}");
     for name in ["free", "theirs"] {
-        scene.try_to_sign_in(name, "correct horse").await.expect(200);
+        fixture.try_sign_in(name, "correct horse").await.expect(200);
     }
-    scene.messages(&jwt(&free)).await.expect(200);
-    // What was refused goes without touching what was in the way.
-    scene.team.delete("mailbox/free").await;
-    scene.messages(&jwt(&free)).await.expect(200);
+    // The deletion of a refused object does not touch the mailbox at the address.
+    fixture.team.delete("mailbox/free").await;
+    fixture.messages(&jwt(&free)).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_tenant_made_over_http_is_taken_over_only_if_asked() {
-    let scene = Scene::start().await;
-    let pro = scene.pro(&scene.team).await;
-    let made = scene.create("box", Some(&pro)).await.expect(201);
+async fn adopts_a_mailbox_of_the_tenant_only_if_the_spec_says_so() {
+    let fixture = MailboxFixture::start().await;
+    let pro = fixture.pro_token(&fixture.team).await;
+    let made = fixture.create_over_http("box", Some(&pro)).await.expect(201);
     let jwt = made["token"].as_str().expect("a JWT");
-    scene.world.app.deliver(&scene.address("box"), "before", "").await;
-    scene.declare("box", "").await;
-    scene.refused("box", "ExistsUnmanaged").await;
-    scene.messages(jwt).await.expect(200);
-    let shown = scene.ready("box", ", adoptionPolicy: IfUnowned").await;
+    fixture.deliver("box", "before").await;
+    fixture.declare("box", "").await;
+    fixture.wait_for_reason("box", "ExistsUnmanaged").await;
+    fixture.messages(jwt).await.expect(200);
+    let shown = fixture.declare_ready("box", "adoptionPolicy: IfUnowned").await;
     assert_eq!(shown["status"]["mailboxId"], made["id"]);
-    scene.messages(jwt).await.is_api_error(401, "invalid_token");
-    scene.try_to_sign_in("box", "correct horse").await.is_api_error(401, "invalid_credentials");
-    scene.shows(&scene.sign_in("box").await, "before").await;
-    // Another object does not get it.
-    let spec = format!("address: {}, adoptionPolicy: IfUnowned", scene.address("box"));
-    scene.team.apply("Mailbox", "second", &spec).await.expect("it is taken");
-    scene.refused("second", "AddressTaken").await;
+    fixture.assert_rejected("correct horse", jwt).await;
+    fixture.assert_only_mail(&fixture.sign_in("box").await, "before").await;
+    // A second object does not adopt it.
+    let spec = format!("address: {}, adoptionPolicy: IfUnowned", fixture.address("box"));
+    fixture.team.apply("Mailbox", "second", &spec).await;
+    fixture.wait_for_reason("second", "AddressTaken").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_does_not_serve_yet_is_waited_for() {
-    let scene = Scene::start().await;
-    let domain = scene.team.domain("later");
-    scene.team.apply("Mailbox", "box", &format!("address: a@{domain}")).await.expect("it is taken");
-    let shown = scene.refused("box", "DomainNotServed").await;
-    assert_eq!(condition(&shown, "Reconciling").expect("it waits")["status"], "True");
-    let another = Team::with(scene.world.cluster, "").await;
+async fn waits_until_the_domain_is_served() {
+    let fixture = MailboxFixture::start().await;
+    let domain = fixture.team.domain("later");
+    fixture.team.apply("Mailbox", "box", &format!("address: a@{domain}")).await;
+    let shown = fixture.wait_for_reason("box", "DomainNotServed").await;
+    assert_conditions(&shown, &[("Reconciling", "True")]);
+    fixture.installation.tempmail(&format!("system-domain add {domain}")).await;
+    fixture.trigger_reconcile("box").await;
+    fixture.wait_until_ready("box").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_an_address_at_the_domain_of_another_tenant() {
+    let fixture = MailboxFixture::start().await;
+    let another = Team::new(fixture.installation.cluster).await;
     let custom = another.domain("mail");
-    scene.team.apply("Mailbox", "foreign", &format!("address: a@{custom}")).await.expect("it is taken");
-    // A verified custom domain of another tenant is none of this one's.
-    insert_verified(&scene, &another, &custom).await;
-    scene.nudge("foreign").await;
-    scene.refused("foreign", "DomainNotServed").await;
-    scene.world.app.tempmail(&format!("system-domain add {domain}")).await.success();
-    // It is looked at again by itself.
-    scene.team.wait("mailbox/box", "Ready").await;
+    fixture.installation.insert_verified_domain(&another, &custom).await;
+    fixture.team.apply("Mailbox", "foreign", &format!("address: a@{custom}")).await;
+    fixture.wait_for_reason("foreign", "DomainNotServed").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_whose_domain_serves_no_longer_says_so_until_it_does() {
-    let scene = Scene::start().await;
-    let custom = scene.team.domain("mail");
-    insert_verified(&scene, &scene.team, &custom).await;
-    // Local parts are reserved on system domains only.
-    scene.team.apply("Mailbox", "box", &format!("address: postmaster@{custom}")).await.expect("it is taken");
-    scene.team.wait("mailbox/box", "Ready").await;
-    let serve = async |serves: bool| {
-        let update =
-            "UPDATE domain SET serves = $1, verify_status = CASE WHEN $1 THEN 'verified' ELSE 'pending' END
-                      WHERE name = $2";
-        let update = sqlx::query(update).bind(serves).bind(&custom);
-        update.execute(&scene.world.pool()).await.expect("the domain is there");
-    };
-    serve(false).await;
-    scene.nudge("box").await;
-    let shown = scene.refused("box", "DomainNotServed").await;
-    for kind in ["Accepted", "Reconciling"] {
-        assert_eq!(condition(&shown, kind).expect(kind)["status"], "True");
-    }
-    serve(true).await;
-    // It is looked at again by itself.
-    scene.team.wait("mailbox/box", "Ready").await;
+async fn shows_a_domain_that_is_not_served_any_longer() {
+    let fixture = MailboxFixture::start().await;
+    let custom = fixture.team.domain("mail");
+    fixture.installation.insert_verified_domain(&fixture.team, &custom).await;
+    // Local parts are reserved only on system domains.
+    fixture.team.apply_ready("Mailbox", "box", &format!("address: postmaster@{custom}")).await;
+    fixture.installation.stop_serving_domain(&custom).await;
+    fixture.trigger_reconcile("box").await;
+    let shown = fixture.wait_for_reason("box", "DomainNotServed").await;
+    assert_conditions(&shown, &[("Accepted", "True"), ("Reconciling", "True")]);
+    fixture.installation.serve_domain(&custom).await;
+    fixture.trigger_reconcile("box").await;
+    fixture.wait_until_ready("box").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_local_part_that_nobody_can_have_is_refused_with_a_sentence() {
-    let scene = Scene::start().await;
+async fn refuses_a_reserved_or_invalid_local_part() {
+    let fixture = MailboxFixture::start().await;
     for (name, local_part, why) in
-        [("reserved", "postmaster", "reserved on system domains"), ("dots", "a..b", "no '..'")]
+        [("reserved", "postmaster", "reserved on system domains"), ("dots", "a..b", "contains '..'")]
     {
-        let spec = format!("address: {}", scene.address(local_part));
-        scene.team.apply("Mailbox", name, &spec).await.expect("it is taken");
-        let said = message(&scene.refused(name, "InvalidSpec").await);
-        assert!(said.contains(why), "{said}");
+        fixture.team.apply("Mailbox", name, &format!("address: {}", fixture.address(local_part))).await;
+        let message = rejection(&fixture.wait_for_reason(name, "InvalidSpec").await);
+        assert!(message.contains(why), "{message}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_as_many_as_it_may() {
-    let scene = Scene::with("  limits: {mailboxes: 1}").await;
-    scene.ready("first", "").await;
-    scene.declare("second", "").await;
-    scene.refused("second", "QuotaExceeded").await;
-    scene.team.delete("mailbox/first").await;
-    scene.nudge("second").await;
-    scene.team.wait("mailbox/second", "Ready").await;
+async fn refuses_a_mailbox_beyond_the_limit() {
+    let fixture = MailboxFixture::with_tenant("limits: {mailboxes: 1}").await;
+    fixture.declare_ready("first", "").await;
+    fixture.declare("second", "").await;
+    fixture.wait_for_reason("second", "QuotaExceeded").await;
+    fixture.team.delete("mailbox/first").await;
+    fixture.trigger_reconcile("second").await;
+    fixture.wait_until_ready("second").await;
+}
+
+mod chaos {
+    use super::super::MailboxFixture;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: takes 1 minute"]
+    async fn reconciles_a_waiting_mailbox_every_minute() {
+        let fixture = MailboxFixture::start().await;
+        let domain = fixture.team.domain("later");
+        fixture.team.apply("Mailbox", "box", &format!("address: a@{domain}")).await;
+        fixture.wait_for_reason("box", "DomainNotServed").await;
+        fixture.installation.tempmail(&format!("system-domain add {domain}")).await;
+        fixture.wait_until_ready("box").await;
+    }
 }

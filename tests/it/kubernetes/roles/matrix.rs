@@ -1,24 +1,27 @@
-//! Who may do what, asked of the API server: everything that is not said here is refused.
+//! The rights of each role, reviewed by the API server: all others are refused.
 
 use std::collections::BTreeSet;
 
+use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
 use tempmail_tests::Cluster;
 use tempmail_tests::wait::eventually;
 
-use super::Roles;
+use super::InstalledRoles;
 
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+/// Reviews that are sent at once.
+const REVIEWS: usize = 16;
 const READ: &[&str] = &["get", "list", "watch"];
 const EDIT: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
 const OWN: &str = "tempmail.dev";
-/// What platform teams write.
+/// Kinds that platform teams write.
 const PLATFORM_KINDS: [&str; 2] = ["tenants", "systemdomains"];
-/// What tenant teams write.
+/// Kinds that tenant teams write.
 const TEAM_KINDS: [&str; 4] = ["customdomains", "webhooks", "apitokens", "mailboxes"];
-/// What is not ours, and would be of use to whoever got it.
+/// Resources of Kubernetes that are worth protecting.
 const OTHERS: [(&str, &str); 17] = [
     ("", "secrets"),
     ("", "configmaps"),
@@ -54,7 +57,7 @@ fn union(all: impl IntoIterator<Item = Rights>) -> Rights {
     all.into_iter().flatten().collect()
 }
 
-fn everything() -> Vec<(String, String)> {
+fn all_resources() -> Vec<(String, String)> {
     let kinds = PLATFORM_KINDS.into_iter().chain(TEAM_KINDS);
     let own = kinds.flat_map(|kind| {
         ["", "/status", "/finalizers"].map(|part| (OWN.to_owned(), format!("{kind}{part}")))
@@ -62,49 +65,48 @@ fn everything() -> Vec<(String, String)> {
     own.chain(OTHERS.map(|(group, resource)| (group.to_owned(), resource.to_owned()))).collect()
 }
 
-/// What somebody may do in a namespace (`None`: in all of them), with any object or the one of a `name`.
-async fn may(
+/// The rights of a user in a namespace (`None`: in all of them), for any object or the one of a `name`.
+async fn rights_of(
     cluster: &Cluster,
     (user, groups): &(String, Vec<String>),
     namespace: Option<&str>,
     name: Option<&str>,
 ) -> Rights {
     let reviews: Api<SubjectAccessReview> = Api::all(cluster.client());
-    let mut granted = Rights::new();
-    for (group, resource) in everything() {
+    let all = all_resources();
+    let questions = all.iter().flat_map(|resource| VERBS.map(|verb| (resource, verb)));
+    let granted = stream::iter(questions).map(async |((group, resource), verb)| {
         let (kind, part) =
-            resource.split_once('/').map_or((&*resource, None), |(kind, part)| (kind, Some(part)));
-        for verb in VERBS {
-            let attributes = ResourceAttributes {
-                group: Some(group.clone()),
-                resource: Some(kind.to_owned()),
-                subresource: part.map(str::to_owned),
-                verb: Some(verb.to_owned()),
-                namespace: namespace.map(str::to_owned),
-                name: name.map(str::to_owned),
-                ..ResourceAttributes::default()
-            };
-            let spec = SubjectAccessReviewSpec {
-                user: Some(user.clone()),
-                groups: Some(groups.clone()),
-                resource_attributes: Some(attributes),
-                ..SubjectAccessReviewSpec::default()
-            };
-            let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-            let review = reviews.create(&PostParams::default(), &review).await.expect("it is answered");
-            if review.status.expect("there is an answer").allowed {
-                granted.append(&mut rights(&group, [&*resource], &[verb]));
-            }
-        }
-    }
-    granted
+            resource.split_once('/').map_or((&**resource, None), |(kind, part)| (kind, Some(part)));
+        let attributes = ResourceAttributes {
+            group: Some(group.clone()),
+            resource: Some(kind.to_owned()),
+            subresource: part.map(str::to_owned),
+            verb: Some(verb.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            ..ResourceAttributes::default()
+        };
+        let spec = SubjectAccessReviewSpec {
+            user: Some(user.clone()),
+            groups: Some(groups.clone()),
+            resource_attributes: Some(attributes),
+            ..SubjectAccessReviewSpec::default()
+        };
+        let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+        let review =
+            reviews.create(&PostParams::default(), &review).await.expect("the review is carried out");
+        let is_allowed = review.status.expect("a review has a result").allowed;
+        if is_allowed { rights(group, [&**resource], &[verb]) } else { Rights::new() }
+    });
+    granted.buffer_unordered(REVIEWS).concat().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_may_do_this_and_nothing_else() {
+async fn the_operator_has_exactly_these_rights() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
-    let roles = Roles::install(cluster, home.name()).await;
+    let roles = InstalledRoles::install(cluster, home.name()).await;
     let kinds = || PLATFORM_KINDS.into_iter().chain(TEAM_KINDS);
     let status: Vec<String> = kinds().map(|kind| format!("{kind}/status")).collect();
     let everywhere = union([
@@ -115,63 +117,70 @@ async fn the_operator_may_do_this_and_nothing_else() {
         rights("events.k8s.io", ["events"], &["create", "patch"]),
     ]);
     let operator = roles.operator();
-    assert_eq!(may(cluster, &operator, None, None).await, everywhere);
-    assert_eq!(may(cluster, &operator, Some("kube-system"), None).await, everywhere);
+    assert_eq!(rights_of(cluster, &operator, None, None).await, everywhere);
+    assert_eq!(rights_of(cluster, &operator, Some("kube-system"), None).await, everywhere);
     let leases = |verbs| rights("coordination.k8s.io", ["leases"], verbs);
-    let at_home = union([everywhere.clone(), leases(&["create"])]);
-    assert_eq!(may(cluster, &operator, Some(home.name()), None).await, at_home);
-    let its_own = union([everywhere, leases(&["create", "get", "patch"])]);
-    assert_eq!(may(cluster, &operator, Some(home.name()), Some("tempmail-operator")).await, its_own);
+    let in_own_namespace = union([everywhere.clone(), leases(&["create"])]);
+    assert_eq!(rights_of(cluster, &operator, Some(home.name()), None).await, in_own_namespace);
+    let for_own_lease = union([everywhere, leases(&["create", "get", "patch"])]);
+    assert_eq!(
+        rights_of(cluster, &operator, Some(home.name()), Some("tempmail-operator")).await,
+        for_own_lease
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn teams_may_write_their_kinds_in_their_namespaces_and_never_read_a_secret() {
+async fn the_team_roles_allow_only_the_kinds_of_teams_in_their_namespace() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
-    let roles = Roles::install(cluster, home.name()).await;
+    let roles = InstalledRoles::install(cluster, home.name()).await;
     for (role, verbs) in [("view", READ), ("edit", EDIT), ("admin", &VERBS)] {
         let member = bind(cluster, home.name(), role, &format!("{}-{role}", roles.release)).await;
-        let granted = may(cluster, &member, Some(home.name()), None).await;
+        let granted = rights_of(cluster, &member, Some(home.name()), None).await;
         assert_eq!(granted, rights(OWN, TEAM_KINDS, verbs), "{role}");
-        assert_eq!(may(cluster, &member, Some("default"), None).await, Rights::new(), "{role} elsewhere");
+        assert_eq!(
+            rights_of(cluster, &member, Some("default"), None).await,
+            Rights::new(),
+            "{role} elsewhere"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn they_are_part_of_the_roles_that_kubernetes_has() {
+async fn the_built_in_roles_include_the_team_roles() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
-    let _installed = Roles::install(cluster, home.name()).await;
+    let _installed = InstalledRoles::install(cluster, home.name()).await;
     for (role, verbs) in [("view", READ), ("edit", EDIT), ("admin", &VERBS)] {
         let member = bind(cluster, home.name(), role, role).await;
         let own = || async {
-            let granted = may(cluster, &member, Some(home.name()), None).await;
+            let granted = rights_of(cluster, &member, Some(home.name()), None).await;
             granted.into_iter().filter(|right| right.ends_with(OWN)).collect::<Rights>()
         };
         let wanted = rights(OWN, TEAM_KINDS, verbs);
-        // The controller manager puts them together.
+        // The controller manager aggregates the roles.
         eventually("the role has our kinds", || async { (own().await == wanted).then_some(()) }).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_platform_team_may_write_all_kinds_and_nothing_else() {
+async fn the_platform_role_allows_all_kinds_and_nothing_else() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
-    let roles = Roles::install(cluster, home.name()).await;
+    let roles = InstalledRoles::install(cluster, home.name()).await;
     let role = format!("{}-platform-admin", roles.release);
     let user = format!("{}-platform", home.name());
     let bind = ["create", "clusterrolebinding", &user, "--clusterrole", &role, "--user", &user];
-    cluster.kubectl(&bind).await.expect("the administrator may");
-    let granted = may(cluster, &(user.clone(), Vec::new()), None, None).await;
-    cluster.kubectl(&["delete", "clusterrolebinding", &user]).await.expect("the administrator may");
+    cluster.kubectl(&bind).await.expect("kubectl succeeds");
+    let granted = rights_of(cluster, &(user.clone(), Vec::new()), None, None).await;
+    cluster.kubectl(&["delete", "clusterrolebinding", &user]).await.expect("kubectl succeeds");
     assert_eq!(granted, rights(OWN, PLATFORM_KINDS.into_iter().chain(TEAM_KINDS), &VERBS));
 }
 
-/// Somebody new who has a cluster role in a namespace, and nothing else.
-async fn bind(cluster: &Cluster, namespace: &str, who: &str, role: &str) -> (String, Vec<String>) {
-    let user = format!("{namespace}-{who}-{}", role.len());
+/// A new user who has a cluster role in a namespace, and no other right.
+async fn bind(cluster: &Cluster, namespace: &str, name: &str, role: &str) -> (String, Vec<String>) {
+    let user = format!("{namespace}-{name}-{}", role.len());
     let arguments = ["create", "rolebinding", &user, "-n", namespace, "--clusterrole", role, "--user", &user];
-    cluster.kubectl(&arguments).await.expect("the administrator may");
+    cluster.kubectl(&arguments).await.expect("kubectl succeeds");
     (user, Vec::new())
 }

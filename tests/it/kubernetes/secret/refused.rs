@@ -1,94 +1,130 @@
-//! Secrets that can't be written: what objects say of it, and what goes on meanwhile.
+//! Secrets that the API server refuses to write: what objects show, and which credentials stay valid.
 
-use reqwest::Method;
-use serde_json::{Value, json};
-use tempmail_tests::World;
-use tempmail_tests::kubernetes::{SharedWorld, Team, condition};
+use serde_json::json;
+use tempmail_tests::Installation;
+use tempmail_tests::kubernetes::{SharedInstallation, Team, assert_conditions, condition_message};
 use tempmail_tests::wait::eventually;
 
-use super::{WEBHOOK, annotate, is_refused, look, rows, status_of, value};
+use super::WEBHOOK;
 
 const OBJECTS: [&str; 3] = ["apitoken/ci", "webhook/hook", "mailbox/box"];
-const ROTATE: &str = "tempmail.dev/rotate-requested-at";
+const SECRETS: [&str; 3] = ["ci-token", "hook-webhook", "box-mailbox"];
 
-/// What the three objects hold: the token, the webhook's secret, and the mailbox's password.
-async fn values(team: &Team<'_>) -> [String; 3] {
-    [
-        value(team, "ci-token", "token").await,
-        value(team, "hook-webhook", "secret").await,
-        value(team, "box-mailbox", "password").await,
-    ]
+/// A token, a webhook and a mailbox of a team.
+struct Credentials {
+    installation: &'static SharedInstallation,
+    team: Team,
 }
 
-async fn declare(team: &Team<'_>, world: &SharedWorld) {
-    let domain = team.domain("sys");
-    world.app.tempmail(&format!("system-domain add {domain}")).await.success();
-    team.apply("ApiToken", "ci", "type: Live").await.expect("it is taken");
-    team.apply("Webhook", "hook", WEBHOOK).await.expect("it is taken");
-    team.apply("Mailbox", "box", &format!("address: box@{domain}")).await.expect("it is taken");
-}
+impl Credentials {
+    /// Declares them, and waits until they are ready.
+    async fn start() -> Self {
+        let installation = Installation::shared().await;
+        let team = Team::new(installation.cluster).await;
+        let domain = team.domain("sys");
+        installation.tempmail(&format!("system-domain add {domain}")).await;
+        team.apply("ApiToken", "ci", "type: Live").await;
+        team.apply("Webhook", "hook", WEBHOOK).await;
+        team.apply("Mailbox", "box", &format!("address: box@{domain}")).await;
+        let credentials = Self { installation, team };
+        credentials.wait_until_ready(&OBJECTS).await;
+        credentials
+    }
 
-async fn are_ready(team: &Team<'_>) {
-    for object in OBJECTS {
-        team.wait(object, "Ready").await;
+    async fn wait_until_ready(&self, objects: &[&str]) {
+        for object in objects {
+            self.team.wait_for_condition(object, "Ready").await;
+        }
+    }
+
+    async fn reconcile_until_ready(&self, objects: &[&str]) {
+        for object in objects {
+            self.team.trigger_reconcile(object).await;
+        }
+        self.wait_until_ready(objects).await;
+    }
+
+    /// The token, the webhook's secret, and the mailbox's password.
+    async fn values(&self) -> [String; 3] {
+        [
+            self.team.secret_value(SECRETS[0], "token").await,
+            self.team.secret_value(SECRETS[1], "secret").await,
+            self.team.secret_value(SECRETS[2], "password").await,
+        ]
+    }
+
+    async fn sign_in_status(&self, password: &str) -> u16 {
+        let address = format!("box@{}", self.team.domain("sys"));
+        self.installation.sign_in(&address, password).await.status
+    }
+
+    /// Asserts that the token and the password are valid, and that they are in the Secrets.
+    async fn assert_valid(&self, values: &[String; 3]) {
+        assert_eq!(self.values().await, *values);
+        assert_eq!(self.installation.live_token_status(&values[0]).await, 200);
+        assert_eq!(self.sign_in_status(&values[2]).await, 200);
+    }
+
+    /// Asserts that all values differ from former ones, of which none is valid.
+    async fn assert_rotated(&self, former: &[String; 3]) {
+        let values = self.values().await;
+        assert!(values.iter().zip(former).all(|(now, former)| now != former), "a rotation was requested");
+        self.assert_valid(&values).await;
+        self.installation.wait_until_token_rejected(&former[0]).await;
+        assert_eq!(self.sign_in_status(&former[2]).await, 401);
+    }
+
+    /// What the database has of them.
+    async fn stored(&self) -> Vec<Vec<u8>> {
+        sqlx::query_scalar(
+            "SELECT k.hash FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE t.name = $1 AND k.revoked_at IS NULL
+             UNION ALL
+             SELECT w.secret FROM webhook w JOIN tenant t ON t.id = w.tenant WHERE t.name = $1
+             UNION ALL
+             SELECT b.password_hash::bytea FROM mailbox b JOIN tenant t ON t.id = b.tenant WHERE t.name = $1",
+        )
+        .bind(&self.team.tenant)
+        .fetch_all(&self.installation.pool())
+        .await
+        .expect("the rows are there")
     }
 }
 
-/// Status of a sign-in to the mailbox.
-async fn sign_in(world: &SharedWorld, team: &Team<'_>, password: &str) -> u16 {
-    let credentials = json!({"address": format!("box@{}", team.domain("sys")), "password": password});
-    world.request(Method::POST, "/api/token").json(&credentials).send().await.status
-}
-
-/// What an object says for this reason, and that somebody has to act.
-async fn said(team: &Team<'_>, object: &str, reason: &str) -> String {
+/// Waits until an object is not ready for this reason, and returns the message that its user has to act on.
+async fn refusal(team: &Team, object: &str, reason: &str) -> String {
     let shown = team.wait_for_reason(object, "Ready", reason).await;
-    for (kind, truth) in [("Ready", "False"), ("Accepted", "True"), ("Stalled", "True")] {
-        assert_eq!(condition(&shown, kind).expect(kind)["status"], truth, "{shown}");
-    }
-    let stalled = condition(&shown, "Stalled").expect("Stalled");
-    assert_eq!(condition(&shown, "Ready").expect("Ready")["message"], stalled["message"]);
-    stalled["message"].as_str().expect("a sentence").to_owned()
+    assert_conditions(&shown, &[("Ready", "False"), ("Accepted", "True"), ("Stalled", "True")]);
+    let message = condition_message(&shown, "Stalled");
+    assert_eq!(condition_message(&shown, "Ready"), message);
+    message.to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_its_owner_made_immutable_is_told_of_and_what_it_holds_works_on() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    declare(&team, world).await;
-    are_ready(&team).await;
-    let former = values(&team).await;
-    for secret in ["ci-token", "hook-webhook", "box-mailbox"] {
-        let patch = r#"{"immutable": true}"#;
-        team.kubectl(&["patch", "secret", secret, "--type=merge", "-p", patch]).await.expect("it is patched");
+async fn shows_an_immutable_secret_and_rotates_when_it_is_deleted() {
+    let credentials = Credentials::start().await;
+    let team = &credentials.team;
+    let former = credentials.values().await;
+    for secret in SECRETS {
+        team.patch(&format!("secret/{secret}"), &json!({"immutable": true})).await;
     }
     for object in OBJECTS {
-        annotate(&team, object, ROTATE, "now").await;
-        let said = said(&team, object, "SecretImmutable").await;
-        assert!(said.contains("immutable") && said.contains("delete it"), "{said}");
+        team.request_rotation(object, "now").await;
+        let message = refusal(team, object, "SecretImmutable").await;
+        assert!(message.contains("immutable"), "{message}");
     }
-    assert_eq!(values(&team).await, former);
-    assert_eq!(status_of(world, &former[0]).await, 200);
-    assert_eq!(sign_in(world, &team, &former[2]).await, 200);
-    assert_eq!(rows(world, &team).await, (1, 1));
+    credentials.assert_valid(&former).await;
+    assert_eq!(credentials.installation.tokens_and_webhooks(team).await, (1, 1));
 
-    team.delete("secret/ci-token").await;
-    team.delete("secret/hook-webhook").await;
-    team.delete("secret/box-mailbox").await;
-    for object in OBJECTS {
-        look(&team, object).await;
+    for secret in SECRETS {
+        team.delete(&format!("secret/{secret}")).await;
     }
-    are_ready(&team).await;
-    let now = values(&team).await;
-    assert!(now.iter().zip(&former).all(|(now, former)| now != former), "it was asked for another one");
-    assert_eq!(status_of(world, &now[0]).await, 200);
-    assert_eq!(sign_in(world, &team, &now[2]).await, 200);
-    is_refused(world, &former[0]).await;
-    assert_eq!(sign_in(world, &team, &former[2]).await, 401);
+    credentials.reconcile_until_ready(&OBJECTS).await;
+    credentials.assert_rotated(&former).await;
 }
 
-/// Has the API server refuse the Secrets of the team, by a policy whose message quotes them.
-async fn refuse(team: &Team<'_>, world: &SharedWorld) {
+/// A policy that refuses the Secrets of a team with a message that quotes them, in the API server. Returns
+/// when it is enforced.
+async fn create_policy(team: &Team, installation: &SharedInstallation) {
     let (name, namespace) = (&team.tenant, team.namespace.name());
     let manifest = format!(
         r#"
@@ -110,115 +146,113 @@ metadata: {{name: {name}}}
 spec: {{policyName: {name}, validationActions: [Deny]}}
 "#
     );
-    world.cluster.apply(&manifest).await.expect("the policy is taken");
+    installation.cluster.apply(&manifest).await.expect("the policy is accepted");
     eventually("the policy is enforced", || async {
-        let refused = probe(team).await.err()?;
-        refused.contains("it has theirs: MQ==").then_some(())
+        team.may_create_secret().await.err()?.contains("it has theirs: ").then_some(())
     })
     .await;
 }
 
-/// What the API server says to a Secret.
-async fn probe(team: &Team<'_>) -> Result<(), String> {
-    let probe = ["create", "secret", "generic", "probe", "--from-literal=theirs=1", "--dry-run=server"];
-    team.kubectl(&probe).await.map(drop).map_err(|ended| ended.stderr)
+/// Returns when the policy is not enforced any longer.
+async fn delete_policy(team: &Team) {
+    team.delete(&format!("validatingadmissionpolicybinding/{}", team.tenant)).await;
+    team.delete(&format!("validatingadmissionpolicy/{}", team.tenant)).await;
+    eventually("the policy is not enforced", || async { team.may_create_secret().await.ok() }).await;
 }
 
-/// What stands for the three objects in the database.
-async fn stored(world: &SharedWorld, team: &Team<'_>) -> Vec<Vec<u8>> {
-    sqlx::query_scalar(
-        "SELECT k.hash FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE t.name = $1 AND k.revoked_at IS NULL
-         UNION ALL
-         SELECT w.secret FROM webhook w JOIN tenant t ON t.id = w.tenant WHERE t.name = $1
-         UNION ALL
-         SELECT b.password_hash::bytea FROM mailbox b JOIN tenant t ON t.id = b.tenant WHERE t.name = $1",
-    )
-    .bind(&team.tenant)
-    .fetch_all(&world.pool())
-    .await
-    .expect("the rows are there")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn one_that_a_policy_refuses_ends_nothing_and_its_values_are_not_told() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    declare(&team, world).await;
-    are_ready(&team).await;
-    let former = values(&team).await;
-    refuse(&team, world).await;
+/// Asserts that an object shows the name of the policy, and nothing that the policy quotes.
+async fn assert_refused_by_policy(team: &Team, object: &str) {
+    let message = refusal(team, object, "SecretRefused").await;
     let policy = &team.tenant;
-    let expected = format!(
-        "The API server refuses the Secret (ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denies \
-         it): change what is asked of Secrets in this namespace. It is tried again every minute."
-    );
-    for object in OBJECTS {
-        annotate(&team, object, ROTATE, "now").await;
-        assert_eq!(said(&team, object, "SecretRefused").await, expected);
-    }
-    assert_eq!(values(&team).await, former);
-    assert_eq!(status_of(world, &former[0]).await, 200);
-    assert_eq!(sign_in(world, &team, &former[2]).await, 200);
-
-    // New ones have rows that wait; a look at them makes no other ones.
-    team.apply("ApiToken", "new", "type: Live").await.expect("it is taken");
-    assert_eq!(said(&team, "apitoken/new", "SecretRefused").await, expected);
-    let address = format!("address: new@{}", team.domain("sys"));
-    team.apply("Mailbox", "new", &address).await.expect("it is taken");
-    assert_eq!(said(&team, "mailbox/new", "SecretRefused").await, expected);
-    let before = stored(world, &team).await;
-    team.apply("ApiToken", "new", "type: Live, onSecretLoss: Stall").await.expect("it is taken");
-    team.apply("Mailbox", "new", &format!("{address}, adoptionPolicy: IfUnowned"))
-        .await
-        .expect("it is taken");
-    for object in ["apitoken/new", "mailbox/new"] {
-        let looked_at = "--for=jsonpath={.status.observedGeneration}=2";
-        team.kubectl(&["wait", object, looked_at, "--timeout=120s"]).await.expect("it is looked at");
-        assert_eq!(said(&team, object, "SecretRefused").await, expected);
-    }
-    let events = async || {
-        let get = ["get", "events", "-o", "json"];
-        let shown = team.kubectl(&get).await.expect("events are listed");
-        serde_json::from_str::<Value>(&shown).expect("JSON")
-    };
-    assert!(!events().await.to_string().contains("it has "), "an event quotes a value");
-    assert_eq!(stored(world, &team).await, before);
-
-    let gone =
-        [format!("validatingadmissionpolicybinding/{policy}"), format!("validatingadmissionpolicy/{policy}")];
-    for object in &gone {
-        team.delete(object).await;
-    }
-    eventually("the policy is forgotten", || async { probe(&team).await.ok() }).await;
-    for object in OBJECTS.into_iter().chain(["apitoken/new", "mailbox/new"]) {
-        look(&team, object).await;
-        team.wait(object, "Ready").await;
-    }
-    let now = values(&team).await;
-    assert!(now.iter().zip(&former).all(|(now, former)| now != former), "it was asked for another one");
+    let cause = format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denies it");
+    assert!(message.contains(&cause) && !message.contains("it has "), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_a_quota_refuses_says_which() {
-    let world = World::shared().await;
-    let team = Team::with(world.cluster, "").await;
-    team.kubectl(&["create", "quota", "few", "--hard=secrets=0"]).await.expect("it is made");
-    // Whoever counts what there is may be away.
+async fn keeps_credentials_that_a_policy_does_not_let_it_rotate() {
+    let credentials = Credentials::start().await;
+    let Credentials { installation, team } = &credentials;
+    let former = credentials.values().await;
+    create_policy(team, installation).await;
+    for object in OBJECTS {
+        team.request_rotation(object, "now").await;
+        assert_refused_by_policy(team, object).await;
+    }
+    credentials.assert_valid(&former).await;
+    delete_policy(team).await;
+    credentials.reconcile_until_ready(&OBJECTS).await;
+    credentials.assert_rotated(&former).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_the_rows_of_new_objects_whose_secrets_a_policy_refuses() {
+    let credentials = Credentials::start().await;
+    let Credentials { installation, team } = &credentials;
+    create_policy(team, installation).await;
+    let address = format!("address: new@{}", team.domain("sys"));
+    team.apply("ApiToken", "new", "type: Live").await;
+    team.apply("Mailbox", "new", &address).await;
+    let new = ["apitoken/new", "mailbox/new"];
+    for object in new {
+        assert_refused_by_policy(team, object).await;
+    }
+    let stored = credentials.stored().await;
+    team.apply("ApiToken", "new", "type: Live, onSecretLoss: Stall").await;
+    team.apply("Mailbox", "new", &format!("{address}, adoptionPolicy: IfUnowned")).await;
+    for object in new {
+        team.wait_for_status(object, "observedGeneration", 2).await;
+        assert_refused_by_policy(team, object).await;
+    }
+    assert_eq!(credentials.stored().await, stored);
+    let events = team.list("event").await;
+    assert!(!json!(events).to_string().contains("it has "), "an event quotes a credential");
+    delete_policy(team).await;
+    credentials.reconcile_until_ready(&new).await;
+}
+
+/// A quota that allows no Secrets. Returns when it is enforced.
+async fn create_quota(team: &Team) {
+    team.kubectl(&["create", "quota", "few", "--hard=secrets=0"]).await.expect("the quota is created");
+    // Without waiting for the controller manager.
     let counted = r#"{"status": {"hard": {"secrets": "0"}, "used": {"secrets": "0"}}}"#;
     let patch = ["patch", "quota", "few", "--subresource=status", "--type=merge", "-p", counted];
-    team.kubectl(&patch).await.expect("it is patched");
+    team.kubectl(&patch).await.expect("the quota is patched");
     eventually("the quota is enforced", || async {
-        probe(&team).await.err()?.contains("exceeded quota").then_some(())
+        team.may_create_secret().await.err()?.contains("exceeded quota").then_some(())
     })
     .await;
-    team.apply("ApiToken", "ci", "type: Live").await.expect("it is taken");
-    let said = said(&team, "apitoken/ci", "SecretRefused").await;
-    assert!(
-        said.contains("(exceeded quota: few, requested: secrets=1, used: secrets=0, limited: secrets=0)"),
-        "{said}"
-    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_the_quota_that_refuses_a_secret() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    create_quota(&team).await;
+    team.apply("ApiToken", "ci", "type: Live").await;
+    let message = refusal(&team, "apitoken/ci", "SecretRefused").await;
+    let cause = "(exceeded quota: few, requested: secrets=1, used: secrets=0, limited: secrets=0)";
+    assert!(message.contains(cause), "{message}");
     team.delete("quota/few").await;
-    // It is tried again by itself.
-    team.wait("apitoken/ci", "Ready").await;
-    assert_eq!(status_of(world, &value(&team, "ci-token", "token").await).await, 200);
+    eventually("the quota is not enforced", || async { team.may_create_secret().await.ok() }).await;
+    team.trigger_reconcile("apitoken/ci").await;
+    team.wait_for_condition("apitoken/ci", "Ready").await;
+    let token = team.secret_value("ci-token", "token").await;
+    assert_eq!(installation.live_token_status(&token).await, 200);
+}
+
+mod chaos {
+    use tempmail_tests::Installation;
+    use tempmail_tests::kubernetes::Team;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: takes 1 minute"]
+    async fn retries_a_refused_secret_every_minute() {
+        let installation = Installation::shared().await;
+        let team = Team::new(installation.cluster).await;
+        super::create_quota(&team).await;
+        team.apply("ApiToken", "ci", "type: Live").await;
+        super::refusal(&team, "apitoken/ci", "SecretRefused").await;
+        team.delete("quota/few").await;
+        team.wait_for_condition("apitoken/ci", "Ready").await;
+    }
 }

@@ -1,0 +1,124 @@
+//! Domains of the installation.
+
+mod plan;
+
+use jiff::Timestamp;
+use kube::api::ListParams;
+use kube::core::DeserializeGuard;
+use kube::{Api, ResourceExt as _};
+use tempmail_crds::{SystemDomain, SystemDomainStatus};
+use tempmail_model::address::normalize_domain;
+use tempmail_store::{Resource, SystemDomainDeclaration, SystemDomainRemoval};
+use uuid::Uuid;
+
+use self::plan::{DefaultClaim, ObservedSystemDomain, SystemDomainStep};
+use crate::error::ReconcileError;
+use crate::kind::{Kind, kind_accessors, uid};
+use crate::reconcile::context::Context;
+use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::issued::Issued;
+use crate::reconcile::refusal::{Refusal, StepError};
+use crate::status::{ConditionStatus, ConditionType, Reason, StatusUpdate};
+
+impl Kind for SystemDomain {
+    kind_accessors!(SystemDomain, SystemDomainStatus, cluster);
+
+    fn is_retained(&self) -> bool {
+        false
+    }
+}
+
+impl Reconcile for SystemDomain {
+    type Observed = ObservedSystemDomain;
+    type Step = SystemDomainStep;
+
+    async fn observe(
+        &self,
+        _resource: Resource,
+        _issued: &Issued,
+        context: &Context,
+    ) -> Result<ObservedSystemDomain, ReconcileError> {
+        Ok(ObservedSystemDomain {
+            name: normalize_domain(&self.spec.domain).ok(),
+            domain: context.store.find_managed_system_domain(uid(self)).await?,
+            claim: default_claim(self, context).await?,
+        })
+    }
+
+    fn plan(&self, observed: &ObservedSystemDomain) -> Plan<SystemDomainStep, SystemDomainStatus> {
+        plan::plan(self, observed)
+    }
+
+    async fn act(
+        &self,
+        step: SystemDomainStep,
+        _observed: &ObservedSystemDomain,
+        _issued: &mut Issued,
+        context: &Context,
+    ) -> Result<(), StepError> {
+        let SystemDomainStep::Declare { name, default } = step;
+        let domain = SystemDomainDeclaration {
+            name: &name,
+            shared_inboxes: self.spec.shared_inboxes,
+            sort_order: self.spec.sort_order,
+            default,
+        };
+        context.store.declare_system_domain(context.epoch, uid(self), domain, context.clock.now()).await??;
+        Ok(())
+    }
+
+    fn refused(
+        &self,
+        _observed: &ObservedSystemDomain,
+        refusal: Refusal,
+    ) -> StatusUpdate<SystemDomainStatus> {
+        plan::refused(refusal)
+    }
+
+    async fn release(uid: Uuid, _retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+        let now = context.clock.now();
+        let (reason, message) = match context.store.release_system_domain(context.epoch, uid, now).await? {
+            SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound => return Ok(Release::Released),
+            SystemDomainRemoval::LastOne => (Reason::IsOnly, None),
+            SystemDomainRemoval::IsDefault => (Reason::IsDefault, None),
+            SystemDomainRemoval::InUse(mailboxes) => {
+                let count = format!("Mailboxes that use the domain: {mailboxes}.");
+                (Reason::InUse, Some(format!("{count} The domain is deleted when no mailbox uses it.")))
+            }
+        };
+        Ok(Release::Blocked { reason, message })
+    }
+}
+
+/// Whether the object's domain is to be the default one: the oldest object that claims it wins. Objects that
+/// are deleted or not accepted do not count.
+async fn default_claim(object: &SystemDomain, context: &Context) -> Result<DefaultClaim, ReconcileError> {
+    if !object.spec.default {
+        return Ok(DefaultClaim::None);
+    }
+    let all: Api<DeserializeGuard<SystemDomain>> = Api::all(context.client.clone());
+    let all = all.list(&ListParams::default()).await?;
+    let has_older = all.iter().filter_map(|other| other.0.as_ref().ok()).any(|other| {
+        other.spec.default
+            && other.metadata.deletion_timestamp.is_none()
+            && age(other) < age(object)
+            && !is_not_accepted(other)
+    });
+    Ok(if has_older { DefaultClaim::Lost } else { DefaultClaim::Won })
+}
+
+/// Whether the status of this generation says that the object is not accepted. An object without a status may
+/// still be accepted.
+fn is_not_accepted(object: &SystemDomain) -> bool {
+    let conditions = object.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|condition| {
+        condition.type_ == ConditionType::Accepted.as_str()
+            && condition.status == ConditionStatus::False.as_str()
+            && condition.observed_generation == object.metadata.generation
+    })
+}
+
+/// Sort key of objects, the oldest first.
+fn age(object: &SystemDomain) -> (Option<Timestamp>, Option<String>) {
+    (object.creation_timestamp().map(|created| created.0), object.uid())
+}

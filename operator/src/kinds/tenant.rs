@@ -1,0 +1,95 @@
+//! Tenants.
+
+mod plan;
+
+use kube::ResourceExt as _;
+use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus};
+use tempmail_store::Resource;
+use uuid::Uuid;
+
+use self::plan::{ObservedTenant, TenantStep, declaration};
+use crate::error::ReconcileError;
+use crate::kind::{Kind, kind_accessors, uid};
+use crate::reconcile::context::Context;
+use crate::reconcile::dependents::Dependency;
+use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::issued::Issued;
+use crate::reconcile::predecessor;
+use crate::reconcile::refusal::{Refusal, StepError};
+use crate::status::StatusUpdate;
+
+impl Kind for Tenant {
+    kind_accessors!(Tenant, TenantStatus, cluster);
+
+    fn is_retained(&self) -> bool {
+        self.spec.deletion_policy == DeletionPolicy::Retain
+    }
+}
+
+impl Reconcile for Tenant {
+    type Observed = ObservedTenant;
+    type Step = TenantStep;
+
+    async fn observe(
+        &self,
+        resource: Resource,
+        _issued: &Issued,
+        context: &Context,
+    ) -> Result<ObservedTenant, ReconcileError> {
+        let tenant = match resource.row_id {
+            Some(id) => context.store.find_tenant_by_id(id, context.clock.now()).await?,
+            None => None,
+        };
+        let predecessor = if tenant.is_none() { predecessor::find(self, None, context).await? } else { None };
+        Ok(ObservedTenant { tenant, predecessor })
+    }
+
+    fn plan(&self, observed: &ObservedTenant) -> Plan<TenantStep, TenantStatus> {
+        plan::plan(self, observed)
+    }
+
+    async fn act(
+        &self,
+        step: TenantStep,
+        observed: &ObservedTenant,
+        _issued: &mut Issued,
+        context: &Context,
+    ) -> Result<(), StepError> {
+        match step {
+            TenantStep::ReleasePredecessor { adopt } => {
+                if let Some(predecessor) = &observed.predecessor {
+                    predecessor::release(self, predecessor, adopt, context).await?;
+                }
+            }
+            TenantStep::Declare { adopt } => {
+                let tenant = declaration(self, adopt);
+                context.store.declare_tenant(context.epoch, uid(self), tenant, context.clock.now()).await??;
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, _observed: &ObservedTenant, refusal: Refusal) -> StatusUpdate<TenantStatus> {
+        plan::refused(refusal)
+    }
+
+    fn enqueue_dependents(&self, update: &StatusUpdate<TenantStatus>, context: &Context) {
+        let former = self.status.as_ref();
+        let is_new = former.and_then(|status| status.tenant_id.as_ref()) != update.status.tenant_id.as_ref();
+        let is_changed = former.and_then(|status| status.observed_generation) != self.metadata.generation;
+        if is_new || is_changed {
+            // Objects may be waiting for the tenant, and a change may allow other namespaces.
+            context.enqueue_dependents(Dependency::Tenant(&self.name_any()));
+        }
+    }
+
+    async fn release(uid: Uuid, retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+        let hold_days = context.config.limits.address_hold_days;
+        context.store.release_tenant(context.epoch, uid, retained, context.clock.now(), hold_days).await?;
+        Ok(Release::Released)
+    }
+
+    fn enqueue_after_release(&self, context: &Context) {
+        context.enqueue_dependents(Dependency::Tenant(&self.name_any()));
+    }
+}

@@ -1,0 +1,181 @@
+//! What the leader runs: a controller per kind, and the loops beside them.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::PartialObjectMeta;
+use kube::runtime::reflector::{self, store::Writer};
+use kube::{Api, Client, ResourceExt as _};
+use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
+use tempmail_model::clock::Clock;
+use tempmail_model::key::MasterKey;
+use tempmail_model::verify_token::VerifyTokenKey;
+use tempmail_model::webhook::WebhookSecretSealer;
+use tempmail_runtime::config::Config;
+use tempmail_store::{ChangeSnapshot, Store};
+use tempmail_verification::Verifier;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::kind::Kind;
+use crate::password::PasswordCheckCache;
+use crate::reconcile::backoff::Backoff;
+use crate::reconcile::cache_sync::CacheSyncs;
+use crate::reconcile::context::Context;
+use crate::reconcile::controller::{self, ObjectCache};
+use crate::reconcile::dependents::Dependents;
+use crate::reconcile::driver::Reconcile;
+use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
+use crate::reconcile::usage_queue::UsageRefreshQueue;
+use crate::status::{EventPublisher, StatusWriter};
+use crate::{namespace_watch, row_watch, usage_refresh, verification};
+
+/// What an operator is given.
+pub(crate) struct Dependencies {
+    pub config: Arc<Config>,
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    /// The keys of `secrets.keys`.
+    pub keys: Vec<MasterKey>,
+    pub client: Client,
+}
+
+/// The caches of the objects that the leader watches.
+struct Caches {
+    tenants: ObjectCache<Tenant>,
+    system_domains: ObjectCache<SystemDomain>,
+    custom_domains: ObjectCache<CustomDomain>,
+    webhooks: ObjectCache<Webhook>,
+    tokens: ObjectCache<ApiToken>,
+    mailboxes: ObjectCache<Mailbox>,
+    namespaces: (reflector::Store<PartialObjectMeta<Namespace>>, Writer<PartialObjectMeta<Namespace>>),
+}
+
+/// Reconciles until `stop` is cancelled and running reconciliations are finished.
+///
+/// # Errors
+/// Another operator leads, or a task panicked.
+pub(crate) async fn run(dependencies: Dependencies, stop: CancellationToken) -> anyhow::Result<()> {
+    let caches = Caches::new();
+    let (triggers, receivers) = TriggerQueues::new();
+    // Read before any object, so that no change of a row in between is missed.
+    let (context, last) = start(dependencies, &caches, triggers).await?;
+    let context = Arc::new(context);
+    let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
+    tasks.spawn(row_watch::run(last, Arc::clone(&context), stop.clone()));
+    tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
+    tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
+    loop {
+        tokio::select! {
+            ended = tasks.join_next() => match ended {
+                Some(ended) => ended?,
+                None => return Ok(()),
+            },
+            () = context.fenced.cancelled() => anyhow::bail!("another operator leads"),
+        }
+    }
+}
+
+/// Acquires the epoch, and returns the shared state and the position in the feed of changes.
+async fn start(
+    dependencies: Dependencies,
+    caches: &Caches,
+    triggers: TriggerQueues,
+) -> anyhow::Result<(Context, ChangeSnapshot)> {
+    let Dependencies { config, store, clock, keys, client } = dependencies;
+    let epoch = store.acquire_epoch().await.context("the epoch of the leader")?;
+    let (_, last) = store.list_changed_resources(None).await.context("the changes of rows")?;
+    let events = EventPublisher::new(client.clone());
+    let status = StatusWriter {
+        client: client.clone(),
+        store: store.clone(),
+        epoch,
+        clock: Arc::clone(&clock),
+        events: events.clone(),
+    };
+    let context = Context {
+        cluster: cluster_id(&client).await?,
+        verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
+        verify_tokens: VerifyTokenKey::new(keys.first().context("`secrets.keys` is empty")?),
+        sealer: WebhookSecretSealer::new(&keys),
+        status,
+        events,
+        backoff: Backoff::default(),
+        cache_syncs: CacheSyncs::new(),
+        tenants: caches.tenants.0.clone(),
+        namespaces: caches.namespaces.0.clone(),
+        dependents: caches.dependents(),
+        usage_refresh: UsageRefreshQueue::default(),
+        password_checks: PasswordCheckCache::default(),
+        fenced: CancellationToken::new(),
+        config,
+        client,
+        store,
+        epoch,
+        clock,
+        triggers,
+    };
+    Ok((context, last))
+}
+
+/// The id of the cluster: the uid of the namespace kube-system.
+async fn cluster_id(client: &Client) -> anyhow::Result<Uuid> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let system = namespaces.get_metadata("kube-system").await.context("the namespace kube-system")?;
+    system.uid().and_then(|uid| uid.parse().ok()).context("kube-system has no uid")
+}
+
+fn spawn_controllers(
+    caches: Caches,
+    mut receivers: TriggerReceivers,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    spawn(caches.tenants, &mut receivers, &mut tasks, context, stop);
+    spawn(caches.system_domains, &mut receivers, &mut tasks, context, stop);
+    spawn(caches.custom_domains, &mut receivers, &mut tasks, context, stop);
+    spawn(caches.webhooks, &mut receivers, &mut tasks, context, stop);
+    spawn(caches.tokens, &mut receivers, &mut tasks, context, stop);
+    spawn(caches.mailboxes, &mut receivers, &mut tasks, context, stop);
+    tasks.spawn(namespace_watch::run(caches.namespaces.1, Arc::clone(context), stop.clone()));
+    tasks
+}
+
+/// Spawns the controller of a kind.
+fn spawn<K: Kind + Reconcile>(
+    cache: ObjectCache<K>,
+    receivers: &mut TriggerReceivers,
+    tasks: &mut JoinSet<()>,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) {
+    let receiver = receivers.remove(&K::KIND).expect("each kind has a receiver");
+    tasks.spawn(controller::run(cache, receiver, Arc::clone(context), stop.clone()));
+}
+
+impl Caches {
+    fn new() -> Self {
+        Self {
+            tenants: reflector::store(),
+            system_domains: reflector::store(),
+            custom_domains: reflector::store(),
+            webhooks: reflector::store(),
+            tokens: reflector::store(),
+            mailboxes: reflector::store(),
+            namespaces: reflector::store(),
+        }
+    }
+
+    /// The kinds whose objects refer to Tenants.
+    fn dependents(&self) -> Vec<Dependents> {
+        vec![
+            Dependents::new(self.custom_domains.0.clone()),
+            Dependents::new(self.webhooks.0.clone()),
+            Dependents::new(self.tokens.0.clone()),
+            Dependents::new(self.mailboxes.0.clone()),
+        ]
+    }
+}

@@ -1,0 +1,21 @@
+//! What is the same for every kind: the controller, the driver of a reconciliation, and what its steps use.
+
+pub(crate) mod backoff;
+pub(crate) mod cache_sync;
+pub(crate) mod context;
+pub(crate) mod controller;
+pub(crate) mod dependents;
+pub(crate) mod driver;
+mod finalizer;
+pub(crate) mod grant;
+mod invalid_object;
+pub(crate) mod issued;
+mod namespace_selector;
+mod orphan;
+pub(crate) mod predecessor;
+mod recorded;
+pub(crate) mod refusal;
+pub(crate) mod secret;
+pub(crate) mod secret_error;
+pub(crate) mod trigger;
+pub(crate) mod usage_queue;

@@ -1,0 +1,72 @@
+//! The state that all controllers of a leader share.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector;
+use tempmail_crds::Tenant;
+use tempmail_model::clock::Clock;
+use tempmail_model::verify_token::VerifyTokenKey;
+use tempmail_model::webhook::WebhookSecretSealer;
+use tempmail_runtime::config::Config;
+use tempmail_store::{Epoch, Store};
+use tempmail_verification::Verifier;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::backoff::Backoff;
+use super::cache_sync::CacheSyncs;
+use super::dependents::{Dependency, Dependents};
+use super::trigger::TriggerQueues;
+use super::usage_queue::UsageRefreshQueue;
+use crate::kind::Kind;
+use crate::password::PasswordCheckCache;
+use crate::status::{EventPublisher, StatusWriter};
+
+/// Shared by all controllers of a leader.
+pub(crate) struct Context {
+    pub config: Arc<Config>,
+    pub client: Client,
+    pub store: Store,
+    /// The epoch of this leader, under which it writes.
+    pub epoch: Epoch,
+    /// The cluster: `metadata.uid` of the namespace kube-system.
+    pub cluster: Uuid,
+    pub clock: Arc<dyn Clock>,
+    pub verifier: Verifier,
+    pub verify_tokens: VerifyTokenKey,
+    pub sealer: WebhookSecretSealer,
+    pub status: StatusWriter,
+    pub events: EventPublisher,
+    pub backoff: Backoff,
+    pub triggers: TriggerQueues,
+    /// The cached Tenants.
+    pub tenants: reflector::Store<DeserializeGuard<Tenant>>,
+    /// The cached namespaces.
+    pub namespaces: reflector::Store<PartialObjectMeta<Namespace>>,
+    pub cache_syncs: CacheSyncs,
+    /// The objects that refer to Tenants, by kind.
+    pub dependents: Vec<Dependents>,
+    pub usage_refresh: UsageRefreshQueue,
+    pub password_checks: PasswordCheckCache,
+    /// Cancelled when another operator leads.
+    pub fenced: CancellationToken,
+}
+
+impl Context {
+    /// Enqueues the objects that depend on a tenant, a namespace or a custom domain.
+    pub(crate) fn enqueue_dependents(&self, dependency: Dependency<'_>) {
+        for dependents in &self.dependents {
+            dependents.enqueue(dependency, &self.triggers);
+        }
+    }
+
+    /// Has the usage of the tenant refreshed that an object refers to, if any.
+    pub(crate) fn refresh_usage<K: Kind>(&self, object: &K) {
+        if let Some(tenant) = object.tenant_name() {
+            self.usage_refresh.enqueue(tenant);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The controller of a kind: watches its objects and reconciles them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use kube::core::DeserializeGuard;
+use kube::runtime::controller::{self, Action};
+use kube::runtime::reflector::{self, store::Writer};
+use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
+use kube::{Api, ResourceExt as _};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::driver::{Reconcile, reconcile_object};
+use super::trigger::{ObjectKey, trigger_stream};
+use super::{invalid_object, orphan};
+use crate::error::ReconcileError;
+use crate::kind::{Kind, uid};
+
+/// Objects of a kind that are reconciled concurrently.
+const CONCURRENCY: u16 = 16;
+/// Changes of one object within this time are reconciled once.
+const DEBOUNCE: Duration = Duration::from_millis(100);
+/// Delay after which an object is retried that changed during its reconciliation.
+const STALE_RETRY: Duration = Duration::from_millis(200);
+
+/// The cache of a kind's objects, and its writer.
+pub(crate) type ObjectCache<K> = (reflector::Store<DeserializeGuard<K>>, Writer<DeserializeGuard<K>>);
+
+/// Runs the controller of a kind and the sweep of its orphans until `stop` is cancelled and running
+/// reconciliations are finished. Status changes alone do not trigger a reconciliation.
+pub(crate) async fn run<K: Reconcile>(
+    (objects, writer): ObjectCache<K>,
+    triggers: UnboundedReceiver<ObjectKey>,
+    context: Arc<Context>,
+    stop: CancellationToken,
+) {
+    let api: Api<DeserializeGuard<K>> = Api::all(context.client.clone());
+    let synced = context.cache_syncs.of(K::KIND).clone();
+    let changes = watcher(api, watcher::Config::default().any_semantic())
+        .default_backoff()
+        .modify(|object| {
+            object.managed_fields_mut().clear();
+            object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+        })
+        .reflect(writer)
+        .inspect_ok(move |event| synced.observe(event))
+        .applied_objects()
+        .predicate_filter(
+            predicates::generation
+                .combine(predicates::annotations)
+                .combine(predicates::finalizers)
+                .combine(deletion),
+            PredicateConfig::default(),
+        );
+    let config = controller::Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE);
+    let orphans = orphan::sweep_periodically(objects.clone(), Arc::clone(&context), stop.clone());
+    let controller = Controller::for_stream(changes, objects)
+        .with_config(config)
+        .reconcile_on(trigger_stream::<K>(triggers))
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(reconcile, |object, error, context| after_error(&object, error, &context), context)
+        .for_each(async |done| {
+            if let Err(error @ (controller::Error::QueueError(_) | controller::Error::RunnerError(_))) = done
+            {
+                tracing::warn!(kind = K::KIND.as_str(), %error, "a watch failed, and is restarted");
+            }
+        });
+    tokio::join!(controller, orphans);
+}
+
+/// Whether an object is being deleted, as a predicate.
+fn deletion<K: kube::Resource>(object: &K) -> Option<u64> {
+    Some(u64::from(object.meta().deletion_timestamp.is_some()))
+}
+
+/// Reconciles an object, counted and timed.
+async fn reconcile<K: Reconcile>(
+    object: Arc<DeserializeGuard<K>>,
+    context: Arc<Context>,
+) -> Result<Action, ReconcileError> {
+    let began = Instant::now();
+    let done = match &object.0 {
+        Ok(object) => reconcile_object(object, &context).await,
+        Err(invalid) => invalid_object::reconcile::<K>(&invalid.metadata, &invalid.error, &context).await,
+    };
+    let kind = K::KIND.as_str();
+    let result = if done.is_ok() { "ok" } else { "error" };
+    metrics::counter!("tempmail_operator_reconciles_total", "kind" => kind, "result" => result).increment(1);
+    metrics::histogram!("tempmail_operator_reconcile_seconds", "kind" => kind).record(began.elapsed());
+    if done.is_ok() {
+        context.backoff.reset(uid(&*object));
+    }
+    done
+}
+
+/// When an object is retried after an error.
+fn after_error<K: Kind>(object: &DeserializeGuard<K>, error: &ReconcileError, context: &Context) -> Action {
+    let (kind, reason) = (K::KIND.as_str(), error.reason());
+    metrics::counter!("tempmail_operator_reconcile_errors_total", "kind" => kind, "reason" => reason)
+        .increment(1);
+    match error {
+        ReconcileError::Stale => return Action::requeue(STALE_RETRY),
+        ReconcileError::Fenced => context.fenced.cancel(),
+        error => {
+            tracing::warn!(kind, uid = %uid(object), %error, "a reconciliation failed, and is retried");
+        }
+    }
+    Action::requeue(context.backoff.record_failure(uid(object)))
+}

@@ -1,0 +1,165 @@
+//! One reconciliation: observe, plan one step without I/O, carry it out, and observe again.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::Duration;
+
+use kube::ResourceExt as _;
+use kube::runtime::controller::Action;
+use tempmail_crds::annotation;
+use tempmail_store::Resource;
+use uuid::Uuid;
+
+use super::backoff::jittered;
+use super::context::Context;
+use super::issued::Issued;
+use super::refusal::{Refusal, StepError};
+use super::{finalizer, recorded};
+use crate::error::ReconcileError;
+use crate::kind::{Kind, uid};
+use crate::status::{Progress, Reason, StatusUpdate};
+
+/// Upper bound of steps in one reconciliation.
+pub(crate) const STEP_LIMIT: usize = 16;
+/// Interval at which an object is reconciled without a trigger.
+const RESYNC: Duration = Duration::from_secs(600);
+/// Value of the annotation that pauses an object.
+const TRUE: &str = "true";
+
+/// What a plan decides.
+#[derive(Debug)]
+pub(crate) enum Plan<Step, Status> {
+    /// Carry this step out, then observe again.
+    Step(Step),
+    /// Nothing is left to do.
+    Done(StatusUpdate<Status>),
+}
+
+/// What came of releasing the row of a deleted object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// The row is released, or there was none.
+    Released,
+    /// The row is still needed.
+    Blocked { reason: Reason, message: Option<String> },
+}
+
+/// How a kind is reconciled.
+pub(crate) trait Reconcile: Kind {
+    /// Everything that the plan depends on.
+    type Observed: Send + Sync;
+    /// One write: one statement in Postgres, or one request to the API server that is bound to what was
+    /// observed. The process may be killed before and after each.
+    type Step: Debug + Send;
+
+    /// Reads everything that the plan depends on.
+    fn observe(
+        &self,
+        resource: Resource,
+        issued: &Issued,
+        context: &Context,
+    ) -> impl Future<Output = Result<Self::Observed, ReconcileError>> + Send;
+
+    /// Decides on the next step, without I/O.
+    fn plan(&self, observed: &Self::Observed) -> Plan<Self::Step, Self::Status>;
+
+    /// Carries out a step.
+    fn act(
+        &self,
+        step: Self::Step,
+        observed: &Self::Observed,
+        issued: &mut Issued,
+        context: &Context,
+    ) -> impl Future<Output = Result<(), StepError>> + Send;
+
+    /// The status of an object whose step was refused.
+    fn refused(&self, observed: &Self::Observed, refusal: Refusal) -> StatusUpdate<Self::Status>;
+
+    /// Enqueues the objects that depend on what this one's status is about to say.
+    fn enqueue_dependents(&self, _update: &StatusUpdate<Self::Status>, _context: &Context) {}
+
+    /// Releases the row of an object of this kind that is deleted or gone, in one statement. Idempotent.
+    fn release(
+        uid: Uuid,
+        retained: bool,
+        context: &Context,
+    ) -> impl Future<Output = Result<Release, ReconcileError>> + Send;
+
+    /// Enqueues the objects that depend on the release of this one.
+    fn enqueue_after_release(&self, _context: &Context) {}
+}
+
+/// Brings an object to its declared state and its status up to date; or finalizes it, if it is deleted.
+pub(crate) async fn reconcile_object<K: Reconcile>(
+    object: &K,
+    context: &Context,
+) -> Result<Action, ReconcileError> {
+    if object.meta().deletion_timestamp.is_some() {
+        return finalize(object, context).await;
+    }
+    if object.annotations().get(annotation::PAUSED).is_some_and(|value| value == TRUE) {
+        context.status.pause(object).await?;
+        return Ok(Action::await_change());
+    }
+    let object = &*finalizer::ensure(object, context).await?;
+    let mut update = converge(object, context).await?;
+    if let Some(tenant) = object.tenant_name() {
+        update = update.accepted_by(tenant);
+    }
+    object.enqueue_dependents(&update, context);
+    write_status(object, update, context).await
+}
+
+/// Carries out steps until none is left or one is refused.
+async fn converge<K: Reconcile>(
+    object: &K,
+    context: &Context,
+) -> Result<StatusUpdate<K::Status>, ReconcileError> {
+    let mut issued = Issued::default();
+    for _ in 0..STEP_LIMIT {
+        let resource = recorded::ensure_recorded(object, context).await?;
+        let observed = object.observe(resource, &issued, context).await?;
+        let step = match object.plan(&observed) {
+            Plan::Step(step) => step,
+            Plan::Done(update) => return Ok(update),
+        };
+        match object.act(step, &observed, &mut issued, context).await {
+            Ok(()) => {}
+            Err(StepError::Refused(refusal)) => return Ok(object.refused(&observed, refusal)),
+            Err(StepError::Failed(error)) => return Err(error),
+        }
+    }
+    Err(ReconcileError::StepLimitReached)
+}
+
+/// Releases the row of a deleted object, then removes the finalizer.
+async fn finalize<K: Reconcile>(object: &K, context: &Context) -> Result<Action, ReconcileError> {
+    match K::release(uid(object), object.is_retained(), context).await? {
+        Release::Blocked { reason, message } => {
+            let status = object.status().cloned().unwrap_or_default();
+            let mut update = StatusUpdate::not_ready(status, reason, Progress::Reconciling).retry_soon();
+            if let Some(message) = message {
+                update = update.with_message(message);
+            }
+            write_status(object, update, context).await
+        }
+        Release::Released => {
+            object.enqueue_after_release(context);
+            context.refresh_usage(object);
+            finalizer::remove(&object.api(&context.client), object.meta(), context).await?;
+            Ok(Action::await_change())
+        }
+    }
+}
+
+async fn write_status<K: Kind>(
+    object: &K,
+    update: StatusUpdate<K::Status>,
+    context: &Context,
+) -> Result<Action, ReconcileError> {
+    let requeue_after = update.requeue_after.map_or(RESYNC, |after| after.min(RESYNC));
+    if context.status.update(object, update).await? {
+        context.refresh_usage(object);
+    }
+    Ok(Action::requeue(jittered(requeue_after)))
+}

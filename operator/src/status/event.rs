@@ -1,0 +1,45 @@
+//! Events about objects.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+
+use super::reason::Reason;
+use crate::kind::Kind;
+
+/// Reporting controller of the events.
+const CONTROLLER: &str = "tempmail.dev/operator";
+
+/// Publishes events. One that can't be published is logged only: the status has the same information.
+#[derive(Clone)]
+pub(crate) struct EventPublisher {
+    client: Client,
+    reporter: Reporter,
+}
+
+impl EventPublisher {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client, reporter: Reporter { controller: CONTROLLER.to_owned(), instance: None } }
+    }
+
+    /// Publishes an operation on an object.
+    pub(crate) async fn publish<K: Kind>(&self, object: &K, reason: Reason) {
+        self.publish_message(&object.object_ref(&()), reason, reason.message()).await;
+    }
+
+    /// Publishes an event with a message of its own.
+    pub(crate) async fn publish_message(&self, about: &ObjectReference, reason: Reason, message: &str) {
+        let event = Event {
+            type_: if reason.is_warning() { EventType::Warning } else { EventType::Normal },
+            reason: reason.as_str().to_owned(),
+            note: Some(message.to_owned()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        // A shared recorder caches the events of some minutes and scans them for each new one.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = recorder.publish(&event, about).await {
+            tracing::warn!(reason = reason.as_str(), %error, "an event was not published");
+        }
+    }
+}

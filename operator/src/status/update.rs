@@ -1,0 +1,99 @@
+//! The status that a plan ends with: conditions with their reasons, summed up for kstatus.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use super::condition::{ConditionStatus, ConditionType, ConditionUpdate};
+use super::reason::Reason;
+
+/// When to reconcile an object again that waits for something without notifications.
+pub(crate) const RETRY_SOON: Duration = Duration::from_secs(60);
+
+/// The status to write, and when to reconcile the object again.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StatusUpdate<S> {
+    /// The status without its conditions.
+    pub status: S,
+    pub conditions: Vec<ConditionUpdate>,
+    /// When to reconcile the object again, if earlier than at the next resync.
+    pub requeue_after: Option<Duration>,
+}
+
+/// How an object that is not Ready makes progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The object becomes Ready without a change of the object: kstatus `InProgress`.
+    Reconciling,
+    /// Someone must act first: kstatus `Failed`.
+    Stalled,
+}
+
+impl<S> StatusUpdate<S> {
+    /// Ready and Accepted.
+    pub(crate) fn ready(status: S) -> Self {
+        let conditions = vec![
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::True, Reason::Ready),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::True, Reason::Accepted),
+        ];
+        Self { status, conditions, requeue_after: None }
+    }
+
+    /// Accepted, and not Ready.
+    pub(crate) fn not_ready(status: S, reason: Reason, progress: Progress) -> Self {
+        let mut update = Self::ready(status);
+        update.conditions[0] = ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, reason);
+        update.conditions.push(progress.condition(reason));
+        update
+    }
+
+    /// Not Accepted. Reconciled again soon, since the conflict may end without a notification.
+    pub(crate) fn not_accepted(status: S, reason: Reason, progress: Progress) -> Self {
+        let conditions = vec![
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, reason),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::False, reason),
+            progress.condition(reason),
+        ];
+        Self { status, conditions, requeue_after: Some(RETRY_SOON) }
+    }
+
+    /// Reconciles again soon.
+    pub(crate) fn retry_soon(self) -> Self {
+        Self { requeue_after: Some(RETRY_SOON), ..self }
+    }
+
+    /// Adds a condition.
+    pub(crate) fn with(mut self, condition: ConditionUpdate) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
+    /// Replaces the message of all conditions that have the reason of `Ready`.
+    pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        let reason = self.conditions[0].reason;
+        for condition in self.conditions.iter_mut().filter(|condition| condition.reason == reason) {
+            condition.message = message.clone();
+        }
+        self
+    }
+
+    /// Names the tenant in the message of a true `Accepted`.
+    pub(crate) fn accepted_by(mut self, tenant: &str) -> Self {
+        for condition in &mut self.conditions {
+            if condition.reason == Reason::Accepted {
+                condition.message = format!("Resource is accepted by tenant {tenant}.").into();
+            }
+        }
+        self
+    }
+}
+
+impl Progress {
+    fn condition(self, reason: Reason) -> ConditionUpdate {
+        let kind = match self {
+            Self::Reconciling => ConditionType::Reconciling,
+            Self::Stalled => ConditionType::Stalled,
+        };
+        ConditionUpdate::new(kind, ConditionStatus::True, reason)
+    }
+}

@@ -1,0 +1,179 @@
+//! Writes statuses where they changed.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Patch, PatchParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tempmail_crds::Condition;
+use tempmail_model::clock::Clock;
+use tempmail_store::{Epoch, Store};
+
+use super::condition::{ConditionStatus, ConditionType, ConditionUpdate};
+use super::event::EventPublisher;
+use super::reason::Reason;
+use super::update::StatusUpdate;
+use crate::error::ReconcileError;
+use crate::kind::Kind;
+
+/// Field manager of statuses.
+const FIELD_MANAGER: &str = "tempmail-operator/status";
+
+/// Writes statuses, as long as this operator leads.
+pub(crate) struct StatusWriter {
+    pub client: Client,
+    pub store: Store,
+    pub epoch: Epoch,
+    pub clock: Arc<dyn Clock>,
+    pub events: EventPublisher,
+}
+
+impl StatusWriter {
+    /// Updates the status of an object and publishes what changed as events. Returns whether the status
+    /// was written: one that is up to date is not.
+    pub(crate) async fn update<K: Kind>(
+        &self,
+        object: &K,
+        update: StatusUpdate<K::Status>,
+    ) -> Result<bool, ReconcileError> {
+        let former = object.status();
+        let written = former.map(|status| K::conditions(status).to_vec()).unwrap_or_default();
+        let generation = object.meta().generation;
+        let mut status = update.status;
+        K::set_observed_generation(&mut status, generation);
+        *K::conditions_mut(&mut status) =
+            conditions(&written, &update.conditions, generation, self.clock.now());
+        if former.map(owned_part::<K>).as_ref() == Some(&status) {
+            metrics::counter!("tempmail_operator_status_patches_total", "outcome" => "skipped").increment(1);
+            return Ok(false);
+        }
+        self.apply::<K, K>(&object.api(&self.client), object.meta(), &status).await?;
+        for condition in changes(&written, &update.conditions) {
+            let about = object.object_ref(&());
+            self.events.publish_message(&about, condition.reason, &condition.message).await;
+        }
+        Ok(true)
+    }
+
+    /// Adds the condition `ReconciliationPaused`, and leaves the rest of the status as it is.
+    pub(crate) async fn pause<K: Kind>(&self, object: &K) -> Result<(), ReconcileError> {
+        let kind = ConditionType::ReconciliationPaused;
+        let Some(status) = object.status() else { return Ok(()) };
+        if K::conditions(status).iter().any(|condition| condition.type_ == kind.as_str()) {
+            return Ok(());
+        }
+        let paused = ConditionUpdate::new(kind, ConditionStatus::True, Reason::Paused);
+        let mut status = owned_part::<K>(status);
+        let added = conditions(&[], &[paused], object.meta().generation, self.clock.now());
+        K::conditions_mut(&mut status).extend(added);
+        self.apply::<K, K>(&object.api(&self.client), object.meta(), &status).await
+    }
+
+    /// Replaces the status of an object of the kind `K` that may not be decodable as one by conditions.
+    pub(crate) async fn replace_conditions<K, T>(
+        &self,
+        api: &Api<T>,
+        metadata: &ObjectMeta,
+        updates: &[ConditionUpdate],
+    ) -> Result<(), ReconcileError>
+    where
+        K: Kind,
+        T: Clone + Debug + DeserializeOwned,
+    {
+        let generation = metadata.generation;
+        let conditions = conditions(&[], updates, generation, self.clock.now());
+        let status = json!({"observedGeneration": generation, "conditions": conditions});
+        self.apply::<K, T>(api, metadata, &status).await
+    }
+
+    /// Applies a status to the version of the object that was read.
+    async fn apply<K, T>(
+        &self,
+        api: &Api<T>,
+        metadata: &ObjectMeta,
+        status: &impl Serialize,
+    ) -> Result<(), ReconcileError>
+    where
+        K: Kind,
+        T: Clone + Debug + DeserializeOwned,
+    {
+        // What a former leader read is out of date.
+        self.store.check_epoch(self.epoch).await?;
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let patch = json!({
+            "apiVersion": K::api_version(&()),
+            "kind": K::kind(&()),
+            "metadata": {
+                "name": name,
+                "namespace": metadata.namespace,
+                "uid": metadata.uid,
+                "resourceVersion": metadata.resource_version,
+            },
+            "status": status,
+        });
+        let parameters = PatchParams::apply(FIELD_MANAGER).force();
+        api.patch_status(name, &parameters, &Patch::Apply(patch)).await?;
+        metrics::counter!("tempmail_operator_status_patches_total", "outcome" => "written").increment(1);
+        Ok(())
+    }
+}
+
+/// The status without the conditions of other writers.
+fn owned_part<K: Kind>(status: &K::Status) -> K::Status {
+    let mut status = status.clone();
+    let is_owned = |name: &str| ConditionType::ALL.iter().any(|kind| kind.as_str() == name);
+    K::conditions_mut(&mut status).retain(|condition| is_owned(&condition.type_));
+    status
+}
+
+/// The conditions to write, in the order of [`ConditionType::ALL`]. `lastTransitionTime` changes only when
+/// `status` does.
+fn conditions(
+    written: &[Condition],
+    updates: &[ConditionUpdate],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    ConditionType::ALL
+        .into_iter()
+        .filter_map(|kind| updates.iter().find(|update| update.kind == kind))
+        .map(|update| {
+            let former = written.iter().find(|condition| condition.type_ == update.kind.as_str());
+            let since = former
+                .filter(|condition| condition.status == update.status.as_str())
+                .map_or_else(|| Time(to_seconds(now)), |condition| condition.last_transition_time.clone());
+            Condition {
+                type_: update.kind.as_str().to_owned(),
+                status: update.status.as_str().to_owned(),
+                reason: update.reason.as_str().to_owned(),
+                message: update.message.clone().into_owned(),
+                last_transition_time: since,
+                observed_generation: generation,
+            }
+        })
+        .collect()
+}
+
+/// Truncates to seconds, which is what Kubernetes stores: a finer time would differ when it is read back.
+pub(crate) fn to_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+/// The conditions that changed, one per reason, without the summaries (`Reconciling`, `Stalled`).
+fn changes<'a>(written: &[Condition], updates: &'a [ConditionUpdate]) -> Vec<&'a ConditionUpdate> {
+    let mut changes: Vec<&ConditionUpdate> = Vec::new();
+    for update in updates {
+        let is_summary = matches!(update.kind, ConditionType::Reconciling | ConditionType::Stalled);
+        let is_repeated = changes.iter().any(|change| change.reason == update.reason);
+        if !update.is_written(written) && !is_summary && !is_repeated {
+            changes.push(update);
+        }
+    }
+    changes
+}

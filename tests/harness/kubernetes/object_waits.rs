@@ -1,0 +1,97 @@
+//! Waiting for objects.
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::objects::{Objects, POLL};
+use super::status::condition;
+use crate::wait::{DEADLINE, eventually};
+
+impl Objects {
+    /// Waits until `is_reached` is true of an object, and returns the object.
+    ///
+    /// # Panics
+    /// It never is, or there is no such object.
+    pub async fn wait_until(&self, object: &str, what: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
+        let give_up = Instant::now() + DEADLINE;
+        loop {
+            let shown = self.get(object).await;
+            if is_reached(&shown) {
+                return shown;
+            }
+            assert!(Instant::now() < give_up, "{object} never has {what}: {shown:#}");
+            sleep(POLL).await;
+        }
+    }
+
+    /// Waits until a condition of an object is `True` (`Ready`) or has another status (`Ready=False`), of
+    /// its newest spec; returns the object.
+    ///
+    /// # Panics
+    /// It never is.
+    pub async fn wait_for_condition(&self, object: &str, wanted: &str) -> Value {
+        let (kind, status) = wanted.split_once('=').unwrap_or((wanted, "True"));
+        self.wait_until(object, wanted, |shown| {
+            let observed = shown["status"]["observedGeneration"].as_i64();
+            // An object that was never reconciled observes none, as `kubectl wait` has it.
+            let is_current = observed.is_none() || observed == shown["metadata"]["generation"].as_i64();
+            is_current && condition(shown, kind).is_some_and(|condition| condition["status"] == status)
+        })
+        .await
+    }
+
+    /// Waits until a condition of an object has this reason, and returns the object.
+    ///
+    /// # Panics
+    /// It never has.
+    pub async fn wait_for_reason(&self, object: &str, kind: &str, reason: &str) -> Value {
+        let what = format!("{reason} of {kind}");
+        let has_reason = |shown: &Value| condition(shown, kind).is_some_and(|one| one["reason"] == reason);
+        self.wait_until(object, &what, has_reason).await
+    }
+
+    /// Waits until a field of an object's status has this value, and returns the object.
+    ///
+    /// # Panics
+    /// It never has.
+    pub async fn wait_for_status(&self, object: &str, field: &str, value: impl Into<Value>) -> Value {
+        let value = value.into();
+        let what = format!("{value} in status.{field}");
+        self.wait_until(object, &what, |shown| shown["status"][field] == value).await
+    }
+
+    /// Waits until the operator has reconciled the newest spec of an object, and returns the object.
+    ///
+    /// # Panics
+    /// It never does.
+    pub async fn wait_until_observed(&self, object: &str) -> Value {
+        self.wait_until(object, "its newest generation in status.observedGeneration", |shown| {
+            shown["status"]["observedGeneration"] == shown["metadata"]["generation"]
+        })
+        .await
+    }
+
+    /// Waits until there is such an object, and returns it.
+    ///
+    /// # Panics
+    /// There never is.
+    pub async fn wait_until_created(&self, object: &str) -> Value {
+        eventually(&format!("{object} is created"), || self.get_opt(object)).await
+    }
+
+    /// Waits until an object is gone; another one of its name may be there.
+    ///
+    /// # Panics
+    /// It stays.
+    pub async fn wait_until_deleted(&self, object: &str) {
+        let Some(first) = self.get_opt(object).await else { return };
+        let give_up = Instant::now() + DEADLINE;
+        while let Some(shown) = self.get_opt(object).await {
+            if shown["metadata"]["uid"] != first["metadata"]["uid"] {
+                return;
+            }
+            assert!(Instant::now() < give_up, "{object} is never gone: {shown:#}");
+            sleep(POLL).await;
+        }
+    }
+}

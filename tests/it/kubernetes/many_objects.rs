@@ -1,0 +1,3 @@
+//! Many objects at once, some of which cannot be reconciled.
+
+mod chaos;
