@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, SmtpClient};
+use tempmail_tests::{App, Response, SmtpClient};
 
 /// Distance from the expiry on either side, since the clock runs during the test.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
@@ -23,7 +23,7 @@ async fn before_and_after<A: Future<Output = ()>, B: Future<Output = ()>>(
     then().await;
 }
 
-async fn sign_in(app: &App, mailbox: &Mailbox) -> Answer {
+async fn sign_in(app: &App, mailbox: &Mailbox) -> Response {
     let body = json!({ "address": mailbox.address, "password": mailbox.password });
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
@@ -43,8 +43,8 @@ async fn serves_mail_without_a_tenant_for_1_hour() {
         assert_eq!(app.emails("shared@inbox.localhost").await.len(), 1);
     };
     let then = async || {
-        app.get_mailbox(&free, &mine).await.is_api_error(410, "email_expired");
-        app.get(&shared).await.is_v1_error(410, "email_expired");
+        app.get_mailbox(&free, &mine).await.assert_api_error(410, "email_expired");
+        app.get(&shared).await.assert_v1_error(410, "email_expired");
         assert!(app.messages(&free).await.is_empty());
         assert_eq!(app.get_mailbox(&free, "/api/me").await.expect(200)["used"], 0);
         app.assert_inbox_is_empty("shared@inbox.localhost").await;
@@ -79,7 +79,7 @@ async fn accepts_a_mailbox_jwt_for_7_days() {
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let before = async || assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
     let then = async || {
-        app.get_mailbox(&mailbox, "/api/me").await.is_api_error(401, "invalid_token");
+        app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(401, "invalid_token");
         let renewed = sign_in(&app, &mailbox).await.expect(200);
         let jwt = renewed["token"].as_str().unwrap();
         assert_eq!(app.request(Method::GET, "/api/me").bearer(jwt).send().await.status, 200);
@@ -95,7 +95,7 @@ async fn accepts_a_pro_session_for_12_hours() {
     let session = answer["token"].as_str().unwrap();
     let list = || app.request(Method::GET, "/pro/api/accounts").bearer(session).send();
     let before = async || assert_eq!(list().await.status, 200);
-    let then = async || list().await.is_api_error(440, "session_expired");
+    let then = async || list().await.assert_api_error(440, "session_expired");
     before_and_after(&app, SignedDuration::from_hours(12), before, then).await;
 }
 
@@ -115,8 +115,8 @@ async fn accepts_an_api_token_until_it_expires() {
         assert_eq!(list_live().await.status, 200);
     };
     let then = async || {
-        list_pro().await.is_api_error(440, "session_expired");
-        list_live().await.is_v1_error(440, "session_expired");
+        list_pro().await.assert_api_error(440, "session_expired");
+        list_live().await.assert_v1_error(440, "session_expired");
     };
     before_and_after(&app, SignedDuration::from_hours(3 * 24), before, then).await;
 }
@@ -129,8 +129,8 @@ async fn reserves_the_address_of_a_removed_mailbox_for_31_days() {
     let before = async || {
         app.worker_pass().await;
         let again = app.create_mailbox(None, "held@inbox.localhost", "pass123").await;
-        again.is_api_error(409, "address_taken");
-        app.get("/v1/inbox/held@inbox.localhost").await.is_v1_error(404, "not_found");
+        again.assert_api_error(409, "address_taken");
+        app.get("/v1/inbox/held@inbox.localhost").await.assert_v1_error(404, "not_found");
         wait_until_rejected(&app, "held@inbox.localhost").await;
     };
     let then = async || {
@@ -177,9 +177,9 @@ async fn removes_a_free_mailbox_after_30_days_without_use() {
     let then = async || {
         app.worker_pass().await;
         wait_until_rejected(&app, &idle.address).await;
-        sign_in(&app, &idle).await.is_api_error(401, "invalid_credentials");
+        sign_in(&app, &idle).await.assert_api_error(401, "invalid_credentials");
         let again = app.create_mailbox(None, &idle.address, "pass123").await;
-        again.is_api_error(409, "address_taken");
+        again.assert_api_error(409, "address_taken");
         for kept in [&signed_in, &read, &pro] {
             assert_eq!(sign_in(&app, kept).await.status, 200, "{}", kept.address);
         }

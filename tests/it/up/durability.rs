@@ -10,7 +10,7 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, SmtpClient};
+use tempmail_tests::{Response, SmtpClient};
 
 const MAILS_PER_ROUND: usize = 200;
 const CONNECTIONS: usize = 8;
@@ -100,7 +100,7 @@ async fn check(installation: &Installation, accepted_mails: &AcceptedMails) {
         async move { request.send().await }
     };
     for (address, names) in accepted_mails.iter().filter(|(_, names)| !names.is_empty()) {
-        let answer: Answer = get(format!("/v1/inbox/{address}?limit=50")).await;
+        let answer: Response = get(format!("/v1/inbox/{address}?limit=50")).await;
         let body = answer.expect(200);
         let emails = body["emails"].as_array().unwrap();
         let mut stored: Vec<&str> = emails.iter().map(|email| email["subject"].as_str().unwrap()).collect();

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use nix::sys::signal::Signal;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
-use tempmail_tests::{Answer, Binary, SmtpClient, send_mail, smtp};
+use tempmail_tests::{Binary, Response, SmtpClient, send_mail, smtp};
 
-async fn get(url: String, token: &str) -> Answer {
+async fn get(url: String, token: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     Request::new(&client, reqwest::Method::GET, &url).live(token).send().await
 }
