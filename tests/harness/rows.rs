@@ -331,12 +331,7 @@ pub async fn revoke_pro_tokens(pool: &PgPool, clock: &dyn Clock, tenant: Uuid) {
 /// # Panics
 /// There is no such tenant.
 pub async fn set_mailbox_quota(pool: &PgPool, tenant: Uuid, mailboxes: i32, mailbox_bytes: i64) {
-    let updated = sqlx::query("UPDATE tenant SET mailbox_limit = $2, mailbox_bytes = $3 WHERE id = $1")
-        .bind(tenant)
-        .bind(mailboxes)
-        .bind(mailbox_bytes)
-        .execute(pool)
-        .await
-        .expect("the quota can be changed");
-    assert_eq!(updated.rows_affected(), 1);
+    let statement = "UPDATE tenant SET mailbox_limit = $2, mailbox_bytes = $3 WHERE id = $1";
+    let query = sqlx::query(statement).bind(tenant).bind(mailboxes).bind(mailbox_bytes);
+    updates_one(query.execute(pool).await);
 }

@@ -1,7 +1,7 @@
 //! Recipients: the replies to RCPT, and who gets the mail.
 
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, SmtpClient, send_mail, smtp};
+use tempmail_tests::{App, SmtpClient, rows, send_mail, smtp};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_each_kind_of_recipient() {
@@ -11,11 +11,7 @@ async fn replies_to_each_kind_of_recipient() {
     app.custom_domain(&suspended, "frozen.example").await;
     app.custom_domain(&app.tenant, "ships.example").await;
     app.system_domain("closed.localhost", false).await;
-    sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")
-        .bind(suspended.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    rows::suspend_tenant(&app.pool, suspended.id).await;
     wait_for_postmaster(&app).await;
     let long = format!("{}@inbox.localhost", "x".repeat(65));
     let longest = format!("{}@inbox.localhost", "x".repeat(64));
