@@ -20,7 +20,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::rows::{count_pending_events, set_webhook_limit, set_webhook_url};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, Receiver};
+use tempmail_tests::{App, Receiver, Response};
 use uuid::Uuid;
 
 use crate::pro_api::id_of;
@@ -52,7 +52,7 @@ async fn app_and_receiver() -> (App, Receiver) {
 /// The listed attempts, newest first.
 async fn list_attempts(app: &App, webhook: &CreatedWebhook) -> Vec<Value> {
     let path = format!("/pro/api/webhooks/{}/deliveries", webhook.id);
-    let listed: Answer = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
+    let listed: Response = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
     listed.expect(200)["deliveries"].as_array().expect("a list").clone()
 }
 

@@ -116,7 +116,7 @@ impl Worker {
                 match &created {
                     Ok(()) => self.readiness.set_ready(COMPONENT),
                     Err(_) => {
-                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be created")
+                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be created");
                     }
                 }
                 created
@@ -125,7 +125,7 @@ impl Worker {
             Job::Purge => purge::run_all(store).await,
             Job::Cleanup => cleanup::run(store, &self.config.limits, now).await,
             Job::VerifyDomains => match &self.verifier {
-                Some(verifier) => Ok(verifier.pass().await?),
+                Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
         }

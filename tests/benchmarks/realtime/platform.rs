@@ -15,7 +15,7 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
-use tempmail_store::{Store, TenantDefaults};
+use tempmail_store::{Store, TenantLimits};
 use tempmail_tests::port::free_port;
 use uuid::Uuid;
 
@@ -75,7 +75,7 @@ impl Platform {
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {
             for at in [clock.now(), clock.now() + class.partition_width()] {

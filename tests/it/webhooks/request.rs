@@ -5,7 +5,7 @@ use tempmail_tests::rows::count_pending_events;
 use tempmail_tests::wait::eventually;
 
 use super::{app_and_receiver, create_webhook, get_webhook, list_attempts};
-use crate::pro_api::is_time;
+use crate::pro_api::assert_time;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_signs_and_records_a_mail_to_a_mailbox() {
@@ -42,13 +42,13 @@ async fn sends_signs_and_records_a_mail_to_a_mailbox() {
     assert!(request.is_signed_by(&webhook.secret) && !request.is_signed_by("whsec_AAAA"));
     let attempt =
         eventually("the attempt is recorded", || async { list_attempts(&app, &webhook).await.pop() }).await;
-    is_time(&attempt["created_at"]);
+    assert_time(&attempt["created_at"]);
     assert_eq!(
         (&attempt["event_id"], &attempt["status_code"], &attempt["error"], &attempt["attempt"]),
         (&json!(id), &json!(204), &json!(null), &json!(1))
     );
     let webhook = get_webhook(&app, &webhook).await;
-    is_time(&webhook["last_triggered_at"]);
+    assert_time(&webhook["last_triggered_at"]);
     assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
     assert_eq!(count_pending_events(&app.pool).await, 0);
 }

@@ -10,7 +10,7 @@ use super::{
     CreatedWebhook, app_and_receiver, create_webhook, get_webhook, list_attempts, wait_for_failures,
     wait_until_delivered,
 };
-use crate::pro_api::is_time;
+use crate::pro_api::assert_time;
 
 /// Delays after the first, second, … failure in a row, in seconds; each is up to a fifth shorter or longer.
 const DELAYS: [f64; 9] = [5.0, 30.0, 120.0, 600.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 10_800.0];
@@ -114,7 +114,7 @@ async fn stays_active_after_nine_failures_and_a_success() {
     }
     wait_until_delivered(&pair.app).await;
     let webhook = get_webhook(&pair.app, &pair.webhook).await;
-    is_time(&webhook["last_triggered_at"]);
+    assert_time(&webhook["last_triggered_at"]);
     assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
 
     // Ten times the same event, and then each pending one once.

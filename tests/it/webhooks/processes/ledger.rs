@@ -8,7 +8,7 @@ use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use uuid::Uuid;
 
 use super::{MailboxWebhook, wait_until_delivered};
-use crate::realtime::senders::Accepted;
+use crate::realtime::senders::SentMail;
 
 /// Totals over all webhooks.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Totals {
 pub async fn assert_all_delivered(
     fleet: &Fleet,
     webhooks: &[MailboxWebhook],
-    accepted: &[Accepted],
+    accepted: &[SentMail],
 ) -> Totals {
     wait_until_delivered(fleet).await;
     let mut totals = Totals { accepted: accepted.len(), ..Totals::default() };

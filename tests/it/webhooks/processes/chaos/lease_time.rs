@@ -8,7 +8,7 @@ use tempmail_store::WEBHOOK_LEASE;
 use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use tempmail_tests::{Fleet, RedisServer};
 
-use crate::realtime::senders::{Flow, Senders};
+use crate::realtime::senders::{LoadProfile, Senders};
 use crate::webhooks::processes::ledger::assert_all_delivered;
 use crate::webhooks::processes::{
     MailboxWebhook, busy_and_idle_worker, fleet_with_webhook, wait_until_delivered,
@@ -51,14 +51,14 @@ async fn no_mail_waits_for_a_lease_to_expire_while_nothing_fails() {
         webhooks.push(MailboxWebhook::create(&fleet, &tenant, &address).await);
     }
     // So many that some arrive just when the lease of their webhook is released.
-    let profile = Flow {
+    let profile = LoadProfile {
         servers: vec![fleet.smtp(0), fleet.smtp(1)],
         recipients: webhooks.iter().map(|webhook| webhook.address.clone()).collect(),
         connections: 8,
-        pace: Some(Duration::from_millis(27)),
-        each: Some(250),
+        interval: Some(Duration::from_millis(27)),
+        mails_per_connection: Some(250),
     };
-    let accepted = Senders::start(&profile).done().await;
+    let accepted = Senders::start(&profile).finish().await;
     let totals = assert_all_delivered(&fleet, &webhooks, &accepted).await;
     assert_eq!(
         (totals.accepted, totals.stored, totals.requests, totals.duplicates),
@@ -70,7 +70,7 @@ async fn no_mail_waits_for_a_lease_to_expire_while_nothing_fails() {
         .map(|request| (subject(&request), request.at))
         .collect();
     let wait = |subject: &str, since| received[subject].saturating_duration_since(since);
-    let longest = accepted.iter().map(|sent| wait(&sent.mail.subject, sent.taken.at)).max();
+    let longest = accepted.iter().map(|sent| wait(&sent.mail.subject, sent.acceptance.at)).max();
     assert!(longest < Some(WEBHOOK_LEASE), "a mail waited for {longest:?}");
 }
 

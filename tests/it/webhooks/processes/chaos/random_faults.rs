@@ -16,7 +16,7 @@ use tempmail_tests::receiver::Reaction;
 use tempmail_tests::{Fleet, RedisProxy, RedisServer};
 use tokio::time::sleep;
 
-use crate::realtime::senders::{Flow, Senders};
+use crate::realtime::senders::{LoadProfile, Senders};
 use crate::webhooks::processes::MailboxWebhook;
 use crate::webhooks::processes::ledger::assert_all_delivered;
 
@@ -79,7 +79,7 @@ async fn run(seed: u64) {
     let senders = Senders::start(&fixture.load());
     let started = Instant::now();
     let interruptions = fixture.inject_faults(&mut random, &senders).await;
-    senders.go_on_for(MAILS_BETWEEN_FAULTS).await;
+    senders.wait_for_accepted(MAILS_BETWEEN_FAULTS).await;
     let accepted = senders.stop().await;
     let sent_for = started.elapsed();
     let totals = assert_all_delivered(&fixture.fleet, &fixture.webhooks, &accepted).await;
@@ -121,13 +121,13 @@ impl FaultFixture {
     }
 
     /// Some 60 mails a second to all mailboxes.
-    fn load(&self) -> Flow {
-        Flow {
+    fn load(&self) -> LoadProfile {
+        LoadProfile {
             servers: vec![self.fleet.smtp(0), self.fleet.smtp(1)],
             recipients: self.webhooks.iter().map(|webhook| webhook.address.clone()).collect(),
             connections: 6,
-            pace: Some(Duration::from_millis(100)),
-            each: None,
+            interval: Some(Duration::from_millis(100)),
+            mails_per_connection: None,
         }
     }
 
@@ -153,7 +153,7 @@ impl FaultFixture {
             (random.random_range(0..2), random.random_range(1..3 * MAILS_BETWEEN_FAULTS));
         let Self { fleet, redis, proxy, postgres, .. } = self;
         let suspend_worker = async {
-            senders.go_on_for(after).await;
+            senders.wait_for_accepted(after).await;
             print_event(&format!("worker {suspended} is suspended"));
             fleet.worker(suspended).signal(Signal::SIGSTOP);
             sleep(SUSPENDED_FOR).await;
@@ -167,7 +167,7 @@ impl FaultFixture {
                 match fault {
                     DeliveryFault::RedisStops => {
                         redis.stop();
-                        senders.go_on_for(MAILS_BETWEEN_FAULTS).await;
+                        senders.wait_for_accepted(MAILS_BETWEEN_FAULTS).await;
                         redis.start();
                     }
                     DeliveryFault::RedisIsFlushed => redis.flush(),
@@ -182,18 +182,18 @@ impl FaultFixture {
                     DeliveryFault::ApiIsKilled => fleet.api(0).restart().await,
                     DeliveryFault::IngestIsKilled(index) => {
                         fleet.ingest(index).kill().await;
-                        senders.go_on_for(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
+                        senders.wait_for_accepted(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
                         fleet.ingest(index).restart().await;
                     }
                     DeliveryFault::WorkerIsKilled => {
                         fleet.worker(1 - suspended).kill().await;
-                        senders.go_on_for(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
+                        senders.wait_for_accepted(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
                         fleet.worker(1 - suspended).restart().await;
                         interruptions += 1;
                     }
                 }
                 // The next fault does not wait for the recovery from this one.
-                senders.go_on_for(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
+                senders.wait_for_accepted(random.random_range(1..MAILS_BETWEEN_FAULTS)).await;
             }
             interruptions
         };
