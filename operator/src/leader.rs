@@ -13,7 +13,7 @@ use tempmail_model::key::MasterKey;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
-use tempmail_store::{Snapshot, Store};
+use tempmail_store::{ChangeSnapshot, Store};
 use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,7 @@ async fn start(
     dependencies: Dependencies,
     caches: &Caches,
     triggers: TriggerQueues,
-) -> anyhow::Result<(Context, Snapshot)> {
+) -> anyhow::Result<(Context, ChangeSnapshot)> {
     let Dependencies { config, store, clock, keys, client } = dependencies;
     let epoch = store.acquire_epoch().await.context("the epoch of the leader")?;
     let (_, last) = store.list_changed_resources(None).await.context("the changes of rows")?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tempmail_store::Snapshot;
+use tempmail_store::ChangeSnapshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::reconcile::context::Context;
@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Polls the feed of changes after `last` until `stop` is cancelled. Changes that are missed while Postgres is
 /// unavailable are found by the resync.
-pub(crate) async fn run(mut last: Snapshot, context: Arc<Context>, stop: CancellationToken) {
+pub(crate) async fn run(mut last: ChangeSnapshot, context: Arc<Context>, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(INTERVAL)).await.is_some() {
         match context.store.list_changed_resources(Some(&last)).await {
             Ok((changed, snapshot)) => {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
 
+mod environment;
 mod growth;
 mod http;
 mod load;
@@ -39,7 +40,7 @@ enum Benchmark {
     Growth(growth::Growth),
     /// Hot reads over HTTP at few and many stored mails, beside nginx and a file of that size
     Http(reads::Reads),
-    /// Memory of idle waiters, time from a commit to the waiter, and a reconnect storm
+    /// Memory of idle subscribers, time from a commit to the subscriber, and a reconnect storm
     Realtime(realtime::Realtime),
     /// Whether response times reveal which mailboxes and messages exist
     SignIn(sign_in::SignIn),

@@ -1,5 +1,5 @@
-//! `./tests/bench realtime`: what idle waiters cost, how long a mail takes to one of thousands who
-//! wait, and how they all come back at once. The real program runs over a real Postgres; waiters
+//! `./tests/bench realtime`: what idle subscribers cost, how long a mail takes to one of thousands who
+//! wait, and how they all come back at once. The real program runs over a real Postgres; subscribers
 //! and senders are one thread of this process, on the same machine.
 
 pub mod delivery_log;
@@ -19,39 +19,39 @@ use clap::{Args, ValueEnum};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::process;
-use crate::smtp::{describe_machine, work_directory};
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use delivery_log::DeliveryLog;
 use peer::Peer;
 use platform::{Platform, Redis};
 use pool::LoadThread;
 use subscriber::Subscription;
 
-/// Waiters that come a second before a measurement: few enough that they are no storm.
+/// Subscribers that come a second before a measurement: few enough that they are no storm.
 const CONNECTS_A_SECOND: usize = 2_500;
 
 /// `./tests/bench realtime` options. Without `--memory`, `--latency` and `--storm` it does
 /// all three.
 #[derive(Debug, Args)]
 pub struct Realtime {
-    /// Memory and processor time of idle waiters
+    /// Memory and processor time of idle subscribers
     #[arg(long)]
     memory: bool,
-    /// Time from the sender to the waiter
+    /// Time from the sender to the subscriber
     #[arg(long)]
     latency: bool,
-    /// Kill the process and wait until all waiters have reconnected
+    /// Kill the process and wait until all subscribers have reconnected
     #[arg(long)]
     storm: bool,
     /// `api` and `ingest` as two processes with a Redis between them; then also without it
     #[arg(long)]
     redis: bool,
-    /// Waiters
+    /// Subscribers
     #[arg(long, default_value_t = 10_000)]
-    waiters: u32,
-    /// Kinds of waiters, in equal parts
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = WaiterKind::WAITING)]
-    kinds: Vec<WaiterKind>,
+    subscribers: u32,
+    /// Kinds of subscribers, in equal parts
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = SubscriberKind::WAITING)]
+    kinds: Vec<SubscriberKind>,
     /// Mails a second
     #[arg(long, default_value_t = 1_000)]
     rate: u32,
@@ -78,9 +78,9 @@ pub struct Realtime {
     mercure: Option<PathBuf>,
 }
 
-/// A kind of waiter.
+/// A kind of subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WaiterKind {
+pub enum SubscriberKind {
     /// A connection without a request.
     #[value(skip)]
     Kept,
@@ -94,7 +94,7 @@ pub enum WaiterKind {
     WebSocket,
 }
 
-impl WaiterKind {
+impl SubscriberKind {
     const WAITING: [Self; 3] = [Self::LongPoll, Self::Stream, Self::WebSocket];
 
     fn name(self) -> &'static str {
@@ -107,7 +107,7 @@ impl WaiterKind {
     }
 }
 
-impl std::fmt::Display for WaiterKind {
+impl std::fmt::Display for SubscriberKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let value = self.to_possible_value();
         f.write_str(value.as_ref().map_or("kept", |value| value.get_name()))
@@ -120,17 +120,17 @@ impl Realtime {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::raise_open_file_limit()?;
+        environment::raise_open_file_limit()?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}", describe_machine(directory.path())?);
-        let program = process::tempmail_program(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         for (peer, variable) in [(&self.centrifugo, "CENTRIFUGO"), (&self.mercure, "MERCURE")] {
             if peer.is_none() {
                 println!("{variable} names no program: left out");
             }
         }
         let load_thread = LoadThread::start()?;
-        let platform = Platform::new(&program, directory.path(), self.waiters + memory::WARM_UP).await?;
+        let platform = Platform::new(&program, directory.path(), self.subscribers + memory::WARM_UP).await?;
         let all = !(self.memory || self.latency || self.storm);
         if self.memory || all {
             memory::run(&self, &platform, &load_thread).await?;
@@ -145,29 +145,32 @@ impl Realtime {
         Ok(())
     }
 
-    /// The kind of a waiter.
-    fn kind_of(&self, waiter: u32) -> WaiterKind {
-        self.kinds[waiter as usize % self.kinds.len()]
+    /// The kind of a subscriber.
+    fn kind_of(&self, subscriber: u32) -> SubscriberKind {
+        self.kinds[subscriber as usize % self.kinds.len()]
     }
 
-    /// The subscriptions of all waiters, at addresses that `label` makes unique.
+    /// The subscriptions of all subscribers, at addresses that `label` makes unique.
     fn subscriptions<'a>(
         &'a self,
         platform: &'a Platform,
         label: &'a str,
     ) -> impl Iterator<Item = Subscription> + 'a {
-        (0..self.waiters).map(move |waiter| platform.subscription(self.kind_of(waiter), waiter, label))
+        (0..self.subscribers)
+            .map(move |subscriber| platform.subscription(self.kind_of(subscriber), subscriber, label))
     }
 
-    /// The addresses of all waiters.
+    /// The addresses of all subscribers.
     fn addresses(&self, label: &str) -> Vec<String> {
-        (0..self.waiters).map(|waiter| Platform::address(self.kind_of(waiter), waiter, label)).collect()
+        (0..self.subscribers)
+            .map(|subscriber| Platform::address(self.kind_of(subscriber), subscriber, label))
+            .collect()
     }
 
-    /// `mails` mails from number `first` on, to waiters at random.
+    /// `mails` mails from number `first` on, to subscribers at random.
     fn delivery_log(&self, first: usize, mails: u32) -> Arc<DeliveryLog> {
         let mut random = StdRng::seed_from_u64(first as u64);
-        Arc::new(DeliveryLog::new(first, (0..mails).map(|_| random.random_range(0..self.waiters))))
+        Arc::new(DeliveryLog::new(first, (0..mails).map(|_| random.random_range(0..self.subscribers))))
     }
 
     fn peers(&self) -> Vec<Peer> {

@@ -19,7 +19,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_store::{NewToken, Store, TenantDefaults};
+use tempmail_store::{NewToken, Store, TenantLimits};
 use tempmail_tests::app::random_key;
 use tempmail_worker::Worker;
 use tokio_util::task::AbortOnDropHandle;
@@ -113,7 +113,7 @@ impl Stack {
         store.record_free_class(config.retention.free_hours).await?;
         let clock = TestClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         let token = insert_token(&store, tenant, TokenKind::Live, clock.now()).await?;
         let business_clock: Arc<dyn Clock> = Arc::new(clock.clone());

@@ -1,5 +1,4 @@
-//! The whole of tempmail in the test process: ingest, api-server and worker over a database of
-//! the test's own, with a clock that the test moves.
+//! All roles in the test process, over a database of the test, with a clock that the test moves.
 
 mod domain;
 mod mail;
@@ -29,9 +28,9 @@ use uuid::Uuid;
 pub use self::domain::Domain;
 pub use self::settings::random_key;
 pub(crate) use self::settings::{allow_receivers, test_config};
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::dns::TestDns;
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
@@ -42,7 +41,7 @@ use crate::rows::{
 use crate::wait::eventually;
 use crate::{http, log, tls};
 
-/// What a test may set before the roles start.
+/// Configures an [`App`] before its roles start.
 #[expect(missing_debug_implementations, reason = "a client of Kubernetes has none")]
 pub struct AppBuilder {
     config: Config,
@@ -60,10 +59,10 @@ impl AppBuilder {
         self
     }
 
-    /// Lets the roles ask this DNS about custom domains: the domains' own name servers.
+    /// Uses the authoritative name servers of this DNS to verify custom domains.
     #[must_use]
-    pub fn dns(self, world: &TestDns) -> Self {
-        self.config(|config| config.dns = world.settings(DnsMode::Authoritative))
+    pub fn dns(self, dns: &TestDns) -> Self {
+        self.config(|config| config.dns = dns.settings(DnsMode::Authoritative))
     }
 
     /// Lets webhooks reach [`Receiver`](crate::Receiver)s.
@@ -72,28 +71,28 @@ impl AppBuilder {
         self.config(allow_receivers)
     }
 
-    /// Lets the roles reach Postgres through a proxy at this port of loopback only.
+    /// Lets the roles reach Postgres only through a proxy at this port of loopback.
     #[must_use]
     pub fn postgres_through(mut self, port: u16) -> Self {
         self.through_port = Some(port);
         self
     }
 
-    /// Runs on a database that the test prepared.
+    /// Uses a database that the test prepared.
     #[must_use]
     pub fn database(mut self, database: Database) -> Self {
         self.database = Some(database);
         self
     }
 
-    /// How many ingest servers run over the one database.
+    /// Number of ingest servers.
     #[must_use]
     pub fn ingests(mut self, ingests: usize) -> Self {
         self.ingests = ingests;
         self
     }
 
-    /// Runs an operator, too, of the cluster that `client` reaches.
+    /// Also runs the operator of the cluster that `client` reaches.
     #[must_use]
     pub fn operator(mut self, client: kube::Client) -> Self {
         self.cluster = Some(client);
@@ -103,7 +102,7 @@ impl AppBuilder {
     /// Starts the roles.
     ///
     /// # Panics
-    /// One of them does not start.
+    /// A role does not start.
     pub async fn start(self) -> App {
         let database = match self.database {
             Some(database) => database,
@@ -138,7 +137,7 @@ struct RunningRoles {
     store: Store,
     secrets: Vec<MasterKey>,
     shutdown: Shutdown,
-    _checked: Checked,
+    _validated: ValidatedServer,
     _task: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
@@ -166,8 +165,8 @@ impl RunningRoles {
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
         let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        let (config, _checked) = (Arc::new(config), Checked::new(http));
-        Self { smtp, http, config, store, secrets, shutdown, _checked, _task: task }
+        let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
+        Self { smtp, http, config, store, secrets, shutdown, _validated, _task: task }
     }
 }
 
@@ -187,7 +186,7 @@ fn context(config: Config, clock: &TestClock) -> RoleContext {
     }
 }
 
-/// Tempmail, running.
+/// Running roles, with their database and clients.
 #[derive(Debug)]
 pub struct App {
     // Dropped in this order: the roles, then the database under them.
@@ -197,19 +196,19 @@ pub struct App {
     pub tenant: Tenant,
     /// Business time of all roles.
     pub clock: TestClock,
-    /// The database, to look into and to prepare.
+    /// A pool of the database, to prepare and inspect it.
     pub pool: PgPool,
     database: Database,
     operator: Option<AbortOnDropHandle<anyhow::Result<()>>>,
 }
 
 impl App {
-    /// With the settings that tests have: limits by client and request rates out of the way.
+    /// Starts with the default settings of tests, without limits by client or request rate.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// To change settings first.
+    /// Starts a configuration with the default settings of tests.
     pub fn builder() -> AppBuilder {
         log::capture();
         tls::install_provider();
@@ -246,7 +245,7 @@ impl App {
         self.running.smtp[0]
     }
 
-    /// All SMTP listeners.
+    /// The SMTP listeners, one for each ingest.
     pub fn smtp_all(&self) -> &[SocketAddr] {
         &self.running.smtp
     }
@@ -267,21 +266,21 @@ impl App {
     }
 
     /// A `GET` with the tenant's live token.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         self.get_as(&self.tenant.live, path).await
     }
 
     /// A `GET` with a live token.
-    pub async fn get_as(&self, live: &str, path: &str) -> Answer {
+    pub async fn get_as(&self, live: &str, path: &str) -> Response {
         self.request(Method::GET, path).live(live).send().await
     }
 
     /// A `DELETE` with the tenant's live token.
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> Response {
         self.request(Method::DELETE, path).live(&self.tenant.live).send().await
     }
 
-    /// A second tenant with tokens of its own.
+    /// Another tenant with its own tokens.
     pub async fn another_tenant(&self, name: &str) -> Tenant {
         insert_tenant(&self.pool, &self.clock, name).await
     }
@@ -304,12 +303,12 @@ impl App {
     /// A verified custom domain of a tenant.
     ///
     /// # Panics
-    /// The name is taken.
+    /// The name is in use.
     pub async fn custom_domain(&self, tenant: &Tenant, name: &str) -> Uuid {
         insert_custom_domain(&self.pool, &self.clock, tenant.id, name).await
     }
 
-    /// Ends what a custom domain's verification gave: its records are lost.
+    /// Makes a verified custom domain fail, as if its records were removed.
     ///
     /// # Panics
     /// There is no such domain.
@@ -318,20 +317,20 @@ impl App {
     }
 
     /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
         mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 
     /// A new mailbox.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        Mailbox::of(&self.create_mailbox(pro, address, PASSWORD).await)
+        Mailbox::from_response(&self.create_mailbox(pro, address, PASSWORD).await)
     }
 
     /// A `GET` with a mailbox JWT.
-    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Answer {
+    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Response {
         self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
     }
 
@@ -341,16 +340,16 @@ impl App {
         answer["messages"].as_array().expect("messages is a list").clone()
     }
 
-    /// Moves business time on.
+    /// Advances business time.
     pub fn advance_hours(&self, hours: i64) {
         self.clock.advance(SignedDuration::from_hours(hours));
     }
 
-    /// One pass of all the worker's loops at the time of the clock, deletions that the running
-    /// worker has in hand included.
+    /// Runs all worker jobs once at the current business time, and waits until all deletions are carried
+    /// out.
     ///
     /// # Panics
-    /// A loop fails.
+    /// A job fails.
     pub async fn worker_pass(&self) {
         let RunningRoles { config, store, .. } = &self.running;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());

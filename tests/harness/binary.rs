@@ -1,4 +1,4 @@
-//! The real program, as a process of its own.
+//! The real program as a child process.
 
 mod installation;
 
@@ -15,15 +15,15 @@ pub use self::installation::Installation;
 use crate::process::{self, pid};
 use crate::wait::DEADLINE;
 
-/// Longest that what an ended process wrote is read for.
-const READ_WITHIN: Duration = Duration::from_secs(5);
+/// Longest wait for the output of a process after its exit.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A started process with its output.
+/// A child process and its output.
 #[derive(Debug)]
 pub struct Binary {
     child: Child,
-    printed: Arc<Mutex<Vec<String>>>,
-    logged: Arc<Mutex<Vec<String>>>,
+    stdout: Arc<Mutex<Vec<String>>>,
+    stderr: Arc<Mutex<Vec<String>>>,
     readers: [JoinHandle<()>; 2],
 }
 
@@ -35,12 +35,12 @@ impl Binary {
     pub fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
-        let (printed, logged) = (Arc::default(), Arc::default());
+        let (stdout, stderr) = (Arc::default(), Arc::default());
         let readers = [
-            collect(child.stdout.take().expect("standard output is a pipe"), &printed),
-            collect(child.stderr.take().expect("standard error is a pipe"), &logged),
+            collect(child.stdout.take().expect("standard output is a pipe"), &stdout),
+            collect(child.stderr.take().expect("standard error is a pipe"), &stderr),
         ];
-        Self { child, printed, logged, readers }
+        Self { child, stdout, stderr, readers }
     }
 
     /// Process id.
@@ -48,62 +48,62 @@ impl Binary {
         self.child.id()
     }
 
-    /// What it wrote to standard error so far: its log.
+    /// Standard error so far: the log.
     pub fn stderr(&self) -> String {
-        self.logged.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
     }
 
-    /// What it wrote so far to standard output and standard error.
+    /// Standard output and standard error so far.
     pub fn output(&self) -> String {
-        let printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
-        format!("{printed}\n{}", self.stderr())
+        let stdout = self.stdout.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
+        format!("{stdout}\n{}", self.stderr())
     }
 
     /// Waits for a line of exactly this text on standard output.
     ///
     /// # Panics
-    /// It ends or hangs instead.
+    /// The process exits or hangs instead.
     pub fn wait_for_line(&mut self, line: &str) {
-        let give_up = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + DEADLINE;
         loop {
-            if self.printed.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|l| l == line) {
+            if self.stdout.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|l| l == line) {
                 return;
             }
             let ended = self.exit_status();
-            assert!(ended.is_none(), "ended with {ended:?}:\n{}", self.output());
-            assert!(Instant::now() < give_up, "no line `{line}`:\n{}", self.output());
+            assert!(ended.is_none(), "exited with {ended:?}:\n{}", self.output());
+            assert!(Instant::now() < deadline, "no line `{line}`:\n{}", self.output());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// How it ended, if it did.
+    /// The exit status; `None` while it runs.
     ///
     /// # Panics
-    /// The operating system does not tell.
+    /// The process can't be waited for.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child can be waited for")
     }
 
-    /// Waits for its end by itself, and until all that it wrote is read.
+    /// Waits until it exits, and reads the rest of its output.
     ///
     /// # Panics
-    /// It goes on.
+    /// It keeps running.
     pub fn wait(&mut self) -> ExitStatus {
-        let give_up = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + DEADLINE;
         loop {
             if let Some(status) = self.exit_status() {
                 self.wait_for_readers();
                 return status;
             }
-            assert!(Instant::now() < give_up, "does not end:\n{}", self.output());
+            assert!(Instant::now() < deadline, "does not exit:\n{}", self.output());
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// What outlives it may keep its pipes open: then there is nothing more of its own to come.
+    /// Its child processes may keep the pipes open, so the wait is bounded.
     fn wait_for_readers(&self) {
-        let give_up = Instant::now() + READ_WITHIN;
-        while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < give_up {
+        let deadline = Instant::now() + OUTPUT_TIMEOUT;
+        while self.readers.iter().any(|reader| !reader.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -111,18 +111,17 @@ impl Binary {
     /// Sends it a signal.
     ///
     /// # Panics
-    /// It has ended already.
+    /// It has exited.
     pub fn signal(&self, signal: Signal) {
         kill(pid(self.child.id()), signal).expect("the process is there");
     }
 
-    /// The processes it started, and theirs.
+    /// Its child processes, and theirs.
     pub fn descendants(&self) -> Vec<u32> {
         process::descendants(self.child.id())
     }
 
-    /// `kill -9` of it and of everything it started, Postgres included, and waits until all of
-    /// them are gone.
+    /// Sends SIGKILL to it and all its descendants, Postgres included, and waits until they are gone.
     pub fn kill_tree(&mut self) {
         let tree = self.descendants();
         process::kill_all(&[self.child.id()]);
@@ -131,26 +130,26 @@ impl Binary {
         process::wait_until_gone(&tree);
     }
 
-    /// Resident memory in octets.
+    /// Resident memory in bytes.
     ///
     /// # Panics
-    /// It has ended.
+    /// It has exited.
     pub fn resident_bytes(&self) -> u64 {
         process::resident_bytes(self.child.id()).expect("the process is there")
     }
 
-    /// Sets how many files it may have open, and returns how many it might before.
+    /// Sets its limit on open files and returns the previous one.
     ///
     /// # Panics
-    /// It has ended, or may not have so many.
-    pub fn set_open_file_limit(&self, most: u64) -> u64 {
-        process::set_open_file_limit(self.child.id(), most)
+    /// It has exited, or the limit is above the maximum.
+    pub fn set_open_file_limit(&self, limit: u64) -> u64 {
+        process::set_open_file_limit(self.child.id(), limit)
     }
 
-    /// Processor time that it used so far, in steps of 10 ms.
+    /// Processor time used so far, in steps of 10 ms.
     ///
     /// # Panics
-    /// It has ended.
+    /// It has exited.
     pub fn cpu_time(&self) -> Duration {
         process::cpu_time(self.child.id()).expect("the process is there")
     }
@@ -164,7 +163,7 @@ impl Drop for Binary {
     }
 }
 
-/// The built `tempmail`, next to the test's own program; built now if it is not there.
+/// The built `tempmail` beside the test program; built now if it is missing.
 pub fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM

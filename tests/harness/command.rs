@@ -1,4 +1,4 @@
-//! Commands of the real program that do one thing and end.
+//! Runs commands of the real program to their end.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use crate::binary::program;
 use crate::postgres::Database;
 use crate::{App, Fleet};
 
-/// How a command ended, and what it wrote.
+/// Exit code and output of a command.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// Exit code.
@@ -20,73 +20,73 @@ pub struct CommandOutput {
 }
 
 impl CommandOutput {
-    /// Runs `tempmail` with these arguments in an environment of these variables alone.
+    /// Runs `tempmail` with these arguments and only these environment variables.
     ///
     /// # Panics
-    /// There is no such program.
+    /// The program can't be started.
     pub async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(program());
         command.args(arguments).env_clear().envs(environment.iter().copied()).stdin(Stdio::null());
         let output = tokio::task::spawn_blocking(move || command.output()).await;
         let output = output.expect("waiting does not panic").expect("the program starts");
-        let text = |octets| String::from_utf8(octets).expect("it writes UTF-8");
+        let text = |bytes| String::from_utf8(bytes).expect("it writes UTF-8");
         Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// What a command that did its work wrote to standard output, without the last line's end.
+    /// Standard output of a successful command, without the final line break.
     ///
     /// # Panics
-    /// It did not, or had more to say.
+    /// The command failed, or wrote to standard error.
     pub fn success(&self) -> &str {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", self.stdout);
-        self.stdout.strip_suffix('\n').expect("output ends with a line's end")
+        self.stdout.strip_suffix('\n').expect("output ends with a line break")
     }
 
-    /// The JSON of a command that did its work.
+    /// The JSON output of a successful command.
     ///
     /// # Panics
-    /// It did not, or wrote something else.
+    /// The command failed, or the output is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(self.success()).expect("the output is JSON")
     }
 
-    /// The sentence of a command that refused.
+    /// The error message of a failed command, without the prefix `tempmail: `.
     ///
     /// # Panics
-    /// It did not, or wrote more than one line.
+    /// The command did not fail, or the message has several lines.
     pub fn failure(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(1), ""), "{}", self.stderr);
         let sentence = self.stderr.strip_prefix("tempmail: ").and_then(|text| text.strip_suffix('\n'));
-        let sentence = sentence.expect("a refusal is a line of ours");
+        let sentence = sentence.expect("an error is one line with our prefix");
         assert!(!sentence.contains('\n'), "{sentence}");
         sentence
     }
 
-    /// What is wrong with the arguments.
+    /// The first line about invalid arguments.
     ///
     /// # Panics
-    /// Nothing is.
+    /// The arguments are valid.
     pub fn usage_error(&self) -> &str {
         assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{}", self.stderr);
-        self.stderr.lines().next().expect("a misuse is told")
+        self.stderr.lines().next().expect("invalid arguments are reported")
     }
 }
 
 impl App {
-    /// Runs `tempmail` with these words as arguments over the database of the test.
+    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test.
     ///
     /// # Panics
-    /// There is no such program.
+    /// The program can't be started.
     pub async fn tempmail(&self, arguments: &str) -> CommandOutput {
         tempmail(self.database(), arguments).await
     }
 }
 
 impl Fleet {
-    /// Runs `tempmail` with these words as arguments over the database of the test.
+    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test.
     ///
     /// # Panics
-    /// There is no such program.
+    /// The program can't be started.
     pub async fn tempmail(&self, arguments: &str) -> CommandOutput {
         tempmail(self.database(), arguments).await
     }

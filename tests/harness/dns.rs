@@ -1,6 +1,5 @@
-//! A DNS of the test's own, on loopback: a seed that knows which servers are responsible for
-//! which domain, and those servers, each at an address of its own and all at one port. Each
-//! can be made to behave badly.
+//! A DNS of one test on loopback: a seed resolver that knows the name servers of each domain, and those
+//! servers, each with its own address and all with one port. Each server can be given a fault.
 
 mod fault;
 mod rebinding;
@@ -21,17 +20,17 @@ use tempmail_runtime::config::{Dns, DnsMode};
 pub use self::fault::{Fault, ReplyGate};
 pub use self::rebinding::RebindingServer;
 pub use self::server::{NameServer, ReceivedQuery};
-use self::server::{Role, Sockets};
+use self::server::{ServerRole, Sockets};
 pub use self::spoofing::SpoofedReply;
 use self::zone::name;
 use crate::wait::eventually;
 
-/// Ports are taken below the ones that the system gives to clients.
+/// Below the ephemeral ports of Linux.
 const PORTS: std::ops::Range<u16> = 15_000..30_000;
-/// Where the hosts of name servers have their addresses.
+/// The zone with the addresses of the name servers.
 const HOSTS: &str = "servers.test";
 
-/// A DNS of the test's own.
+/// See the module.
 #[derive(Debug)]
 pub struct TestDns {
     network: [u8; 3],
@@ -47,7 +46,7 @@ pub struct TestDns {
 pub(crate) struct Domains(Mutex<BTreeMap<Name, Vec<NameServer>>>);
 
 impl Domains {
-    /// Servers of the domain that `name` is in, by what was delegated last where several are.
+    /// The servers of the longest delegated domain that contains `name`.
     pub(crate) fn servers_of(&self, name: &Name) -> Vec<NameServer> {
         let domains = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let above = domains.iter().filter(|(domain, _)| domain.zone_of(name));
@@ -59,10 +58,10 @@ impl Domains {
 }
 
 impl TestDns {
-    /// A DNS in which nothing is delegated yet.
+    /// A DNS without delegated domains.
     ///
     /// # Panics
-    /// Loopback has no room for it.
+    /// Loopback has no free addresses.
     pub async fn start() -> Self {
         let domains = Arc::new(Domains::default());
         let (network, port, sockets) = eventually("loopback has a free port", async || {
@@ -71,35 +70,36 @@ impl TestDns {
             Some((network, port, Sockets::bind(at(network, 1, port), true).await.ok()?))
         })
         .await;
-        let seed = NameServer::start("seed.test", sockets, Role::Seed);
+        let seed = NameServer::start("seed.test", sockets, ServerRole::Seed);
         let sockets = eventually("the next address is free", async || {
             Sockets::bind(at(network, 2, port), true).await.ok()
         })
         .await;
-        let recursive = NameServer::start("resolver.test", sockets, Role::Recursive(Arc::clone(&domains)));
+        let recursive =
+            NameServer::start("resolver.test", sockets, ServerRole::Recursive(Arc::clone(&domains)));
         for apex in [".", "test", HOSTS] {
             seed.add_zone(apex).await;
         }
         Self { network, port, last_host: AtomicU8::new(2), seed, recursive, domains }
     }
 
-    /// The seed: a resolver that knows where each domain's servers are. Of anything else it
-    /// says that it does not exist, as a cache would that asked too early.
+    /// The seed: a resolver that knows the servers of each domain. It answers NXDOMAIN to all other queries,
+    /// like a cache that queried too early.
     pub fn seed(&self) -> SocketAddr {
         self.seed.address()
     }
 
-    /// The seed as a server, to watch it and to make it fail.
+    /// The seed as a server, to inspect its queries and set faults.
     pub fn seed_server(&self) -> &NameServer {
         &self.seed
     }
 
-    /// A resolver that answers from all domains, for mode `recursive`.
+    /// A recursive resolver for all domains, for mode `recursive`.
     pub fn recursive(&self) -> SocketAddr {
         self.recursive.address()
     }
 
-    /// That resolver as a server, to watch it and to make it fail.
+    /// That resolver as a server, to inspect its queries and set faults.
     pub fn recursive_server(&self) -> &NameServer {
         &self.recursive
     }
@@ -109,7 +109,7 @@ impl TestDns {
         self.port
     }
 
-    /// Settings that ask this DNS.
+    /// Settings that use this DNS.
     pub fn settings(&self, mode: DnsMode) -> Dns {
         let server = match mode {
             DnsMode::Authoritative => self.seed(),
@@ -118,35 +118,35 @@ impl TestDns {
         Dns { mode, servers: vec![server], port: self.port, allow_private: true, ..Dns::default() }
     }
 
-    /// A server that is responsible for nothing yet.
+    /// A name server without zones.
     pub async fn server(&self) -> NameServer {
         let (host, sockets) = self.next_host(true).await;
-        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+        self.register(NameServer::start(&host, sockets, ServerRole::Authoritative)).await
     }
 
-    /// A server that refuses connections.
+    /// A name server that refuses TCP connections.
     pub async fn server_without_tcp(&self) -> NameServer {
         let (host, sockets) = self.next_host(false).await;
-        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+        self.register(NameServer::start(&host, sockets, ServerRole::Authoritative)).await
     }
 
-    /// A server in front of whose UDP answers a spoofing's come.
-    pub async fn spoofed_server(&self, forgery: SpoofedReply) -> NameServer {
-        self.behind(forgery, true).await
+    /// A name server whose UDP replies are preceded by spoofed ones.
+    pub async fn spoofed_server(&self, spoofed: SpoofedReply) -> NameServer {
+        self.start_spoofed(spoofed, true).await
     }
 
-    /// The same, and it refuses connections.
-    pub async fn spoofed_server_without_tcp(&self, forgery: SpoofedReply) -> NameServer {
-        self.behind(forgery, false).await
+    /// The same, and it refuses TCP connections.
+    pub async fn spoofed_server_without_tcp(&self, spoofed: SpoofedReply) -> NameServer {
+        self.start_spoofed(spoofed, false).await
     }
 
-    async fn behind(&self, forgery: SpoofedReply, tcp: bool) -> NameServer {
+    async fn start_spoofed(&self, spoofed: SpoofedReply, tcp: bool) -> NameServer {
         let (host, sockets) = self.next_host(tcp).await;
-        let sockets = spoofing::stand_before(sockets, forgery).await;
-        self.known(NameServer::start(&host, sockets, Role::Authoritative)).await
+        let sockets = spoofing::intercept(sockets, spoofed).await;
+        self.register(NameServer::start(&host, sockets, ServerRole::Authoritative)).await
     }
 
-    /// Makes the servers, and no others, responsible for a domain that has no records yet.
+    /// Delegates a domain, which has no records yet, to exactly these servers.
     pub async fn delegate(&self, domain: &str, servers: &[&NameServer]) {
         let apex = name(domain);
         let hosts = servers.iter().map(|server| RData::NS(NS(name(server.host())))).collect::<Vec<_>>();
@@ -160,7 +160,7 @@ impl TestDns {
         domains.insert(apex, servers.iter().copied().cloned().collect());
     }
 
-    /// A domain with `count` servers of its own.
+    /// Delegates a domain to `count` new servers.
     pub async fn domain(&self, domain: &str, count: usize) -> Vec<NameServer> {
         let mut servers = Vec::new();
         for _ in 0..count {
@@ -170,7 +170,7 @@ impl TestDns {
         servers
     }
 
-    /// Says where a host is, beside where it was; also a host that no server listens at.
+    /// Adds an address of a host, which need not have a server.
     pub async fn add_host(&self, host: &str, address: IpAddr) {
         self.seed.add_address(host, address).await;
     }
@@ -199,14 +199,14 @@ impl TestDns {
         }
     }
 
-    /// Makes a name an alias, at every server of its domain.
+    /// Sets a CNAME record at every server of its domain.
     pub async fn set_cname(&self, at: &str, target: &str) {
         for server in self.domains.servers_of(&name(at)) {
             server.set_cname(at, target).await;
         }
     }
 
-    /// Takes all records away from a name, at every server of its domain.
+    /// Removes all records at a name, at every server of its domain.
     pub async fn clear(&self, at: &str) {
         for server in self.domains.servers_of(&name(at)) {
             server.clear(at).await;
@@ -227,7 +227,7 @@ impl TestDns {
         (format!("ns{number}.{HOSTS}"), sockets)
     }
 
-    async fn known(&self, server: NameServer) -> NameServer {
+    async fn register(&self, server: NameServer) -> NameServer {
         self.add_host(server.host(), server.address().ip()).await;
         server
     }
@@ -252,7 +252,7 @@ impl NameServer {
         self.set(at, RecordType::MX, records.collect()).await;
     }
 
-    /// Makes a name an alias, at this server alone.
+    /// Sets a CNAME record at this server alone.
     pub async fn set_cname(&self, at: &str, target: &str) {
         self.set(at, RecordType::CNAME, vec![RData::CNAME(CNAME(name(target)))]).await;
     }

@@ -1,5 +1,5 @@
-//! Several processes of the real program over one Postgres, and one Redis where the test has
-//! one: what an operator's cluster runs, with time as it is.
+//! Several processes of the real program over one Postgres, and over a Redis if the test has one, in
+//! real time.
 
 pub(crate) mod environment;
 mod role_process;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use self::role_process::{Role, RoleProcess, Termination};
 use crate::app::{allow_receivers, test_config};
-use crate::follower::{Follower, Way};
+use crate::follower::{Feed, Follower};
 use crate::http::{self, Request};
 use crate::load::LoadGenerator;
 use crate::mailbox::{self, Mailbox, PASSWORD};
@@ -27,7 +27,7 @@ use crate::rows::{
 use crate::smtp::{Reply, message, send_mail};
 use crate::tls;
 
-/// What a test may set before the processes start.
+/// Configures a [`Fleet`] before its processes start.
 #[derive(Debug)]
 pub struct FleetBuilder {
     config: Config,
@@ -37,34 +37,34 @@ pub struct FleetBuilder {
     through_port: Option<u16>,
 }
 
-/// An environment variable of one process, or of all.
+/// An environment variable of one process or, with `process: None`, of all.
 #[derive(Debug)]
 struct Variable {
-    of: Option<(Role, usize)>,
+    process: Option<(Role, usize)>,
     name: String,
     value: String,
 }
 
 impl FleetBuilder {
-    /// How many processes answer HTTP.
+    /// Number of `api` processes.
     #[must_use]
     pub fn apis(self, count: usize) -> Self {
         self.count(Role::Api, count)
     }
 
-    /// How many processes take mail.
+    /// Number of `ingest` processes.
     #[must_use]
     pub fn ingests(self, count: usize) -> Self {
         self.count(Role::Ingest, count)
     }
 
-    /// How many processes work in the background.
+    /// Number of `worker` processes.
     #[must_use]
     pub fn workers(self, count: usize) -> Self {
         self.count(Role::Worker, count)
     }
 
-    /// Changes settings of all; the addresses to listen on and the Postgres are set later.
+    /// Changes settings of all processes; listen addresses and the Postgres URL are set later.
     #[must_use]
     pub fn config(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);
@@ -77,28 +77,28 @@ impl FleetBuilder {
         self.config(allow_receivers)
     }
 
-    /// Sets an environment variable of all; an empty one leaves a setting at its default.
+    /// Sets an environment variable of all processes; an empty value leaves a setting at its default.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.variables.push(Variable { of: None, name: name.to_owned(), value: value.to_owned() });
+        self.variables.push(Variable { process: None, name: name.to_owned(), value: value.to_owned() });
         self
     }
 
-    /// Sets an environment variable of one.
+    /// Sets an environment variable of one process.
     #[must_use]
     pub fn env_for(mut self, role: Role, index: usize, name: &str, value: &str) -> Self {
-        let of = Some((role, index));
-        self.variables.push(Variable { of, name: name.to_owned(), value: value.to_owned() });
+        let process = Some((role, index));
+        self.variables.push(Variable { process, name: name.to_owned(), value: value.to_owned() });
         self
     }
 
-    /// Lets all of them use this Redis.
+    /// Connects all processes to this Redis.
     #[must_use]
     pub fn redis(self, url: &str) -> Self {
         self.env("TEMPMAIL_REDIS__URL", url)
     }
 
-    /// Runs on a database that the test prepared, such as that of an
+    /// Uses a database that the test prepared, such as that of a
     /// [`DedicatedPostgres`](crate::postgres::DedicatedPostgres).
     #[must_use]
     pub fn database(mut self, database: Database) -> Self {
@@ -106,17 +106,17 @@ impl FleetBuilder {
         self
     }
 
-    /// Lets the processes reach Postgres through a proxy at this port of loopback only.
+    /// Lets the processes reach Postgres only through a proxy at this port of loopback.
     #[must_use]
     pub fn postgres_through(mut self, port: u16) -> Self {
         self.through_port = Some(port);
         self
     }
 
-    /// Starts all of them and returns when each is ready.
+    /// Starts all processes and returns when they are ready.
     ///
     /// # Panics
-    /// One of them ends or hangs instead.
+    /// A process exits or hangs.
     pub async fn start(self) -> Fleet {
         let database = match self.database {
             Some(database) => database,
@@ -130,33 +130,36 @@ impl FleetBuilder {
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
         let http_client = http::client();
-        let places = self.counts.iter().flat_map(|&(role, count)| (0..count).map(move |index| (role, index)));
-        let processes: Vec<RoleProcess> = places
+        let roles = self.counts.iter().flat_map(|&(role, count)| (0..count).map(move |index| (role, index)));
+        let processes: Vec<RoleProcess> = roles
             .map(|(role, index)| {
                 let mut environment = environment::of(&self.config, role);
                 environment.push(("TEMPMAIL_POSTGRES__URL".to_owned(), url.clone()));
-                let extra = self.variables.iter().filter(|it| it.of.is_none_or(|of| of == (role, index)));
+                let extra = self
+                    .variables
+                    .iter()
+                    .filter(|it| it.process.is_none_or(|process| process == (role, index)));
                 environment.extend(extra.map(|it| (it.name.clone(), it.value.clone())));
                 RoleProcess::start(role, environment, http_client.clone())
             })
             .collect();
-        for pod in &processes {
-            pod.wait_until_started().await;
+        for process in &processes {
+            process.wait_until_started().await;
         }
         Fleet { processes, http_client, tenant, clock, pool, database }
     }
 
     fn count(mut self, role: Role, count: usize) -> Self {
-        for (of, counted) in &mut self.counts {
-            if *of == role {
-                *counted = count;
+        for (counted_role, current) in &mut self.counts {
+            if *counted_role == role {
+                *current = count;
             }
         }
         self
     }
 }
 
-/// The processes. They are killed when it is dropped.
+/// Running processes. They are killed on drop.
 #[derive(Debug)]
 pub struct Fleet {
     // Dropped in this order: the processes, then the database under them.
@@ -165,14 +168,14 @@ pub struct Fleet {
     /// The tenant of the test.
     pub tenant: Tenant,
     clock: SystemClock,
-    /// The database, to look into and to prepare.
+    /// A pool of the database, to prepare and inspect it.
     pub pool: PgPool,
     database: Database,
 }
 
 impl Fleet {
-    /// Two processes that answer HTTP, two that take mail and one that works, with the settings
-    /// that tests have: limits by client and request rates out of the way.
+    /// Two `api`, two `ingest` and one `worker` process, with the default settings of tests: without limits
+    /// by client or request rate.
     pub fn builder() -> FleetBuilder {
         tls::install_provider();
         FleetBuilder {
@@ -184,19 +187,19 @@ impl Fleet {
         }
     }
 
-    /// A process that answers HTTP, counted from 0.
+    /// An `api` process, counted from 0.
     pub fn api(&self, index: usize) -> &RoleProcess {
-        self.pod(Role::Api, index)
+        self.process(Role::Api, index)
     }
 
-    /// A process that takes mail.
+    /// An `ingest` process, counted from 0.
     pub fn ingest(&self, index: usize) -> &RoleProcess {
-        self.pod(Role::Ingest, index)
+        self.process(Role::Ingest, index)
     }
 
-    /// A process that works in the background.
+    /// A `worker` process, counted from 0.
     pub fn worker(&self, index: usize) -> &RoleProcess {
-        self.pod(Role::Worker, index)
+        self.process(Role::Worker, index)
     }
 
     /// All processes.
@@ -204,12 +207,12 @@ impl Fleet {
         &self.processes
     }
 
-    /// The HTTP listener of a process.
+    /// The HTTP listener of an `api` process.
     pub fn http(&self, index: usize) -> SocketAddr {
         self.api(index).listen()
     }
 
-    /// The SMTP listener of a process.
+    /// The SMTP listener of an `ingest` process.
     pub fn smtp(&self, index: usize) -> SocketAddr {
         self.ingest(index).listen()
     }
@@ -219,17 +222,17 @@ impl Fleet {
         &self.database
     }
 
-    /// A request to a path of a process.
+    /// A request to a path of an `api` process.
     pub fn request(&self, index: usize, method: Method, path: &str) -> Request {
         Request::new(&self.http_client, method, &format!("http://{}{path}", self.http(index)))
     }
 
-    /// A follower that begins at a process.
-    pub fn follow(&self, index: usize, credential: &str, way: Way) -> Follower {
-        Follower::start(self.http(index), credential, way)
+    /// A follower that starts at an `api` process.
+    pub fn follow(&self, index: usize, credential: &str, feed: Feed) -> Follower {
+        Follower::start(self.http(index), credential, feed)
     }
 
-    /// A second tenant with tokens of its own.
+    /// Another tenant with its own tokens.
     pub async fn another_tenant(&self, name: &str) -> Tenant {
         insert_tenant(&self.pool, &self.clock, name).await
     }
@@ -249,7 +252,7 @@ impl Fleet {
         insert_custom_domain(&self.pool, &self.clock, tenant.id, name).await
     }
 
-    /// Ends what a custom domain's verification gave: its records are lost.
+    /// Makes a verified custom domain fail, as if its records were removed.
     ///
     /// # Panics
     /// There is no such domain.
@@ -257,19 +260,19 @@ impl Fleet {
         end_verification(&self.pool, domain).await;
     }
 
-    /// A new mailbox, asked of the first process; of a tenant where its Pro token is given.
+    /// Creates a mailbox at the first `api` process; of a tenant if its Pro token is given.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
         let request = self.request(0, Method::POST, "/api/accounts");
-        Mailbox::of(&mailbox::create(request, pro, address, PASSWORD).await)
+        Mailbox::from_response(&mailbox::create(request, pro, address, PASSWORD).await)
     }
 
-    /// Sends a mail to a process, which takes it.
+    /// Sends a mail to an `ingest` process.
     ///
     /// # Panics
-    /// It does not.
+    /// It is not accepted.
     pub async fn deliver(&self, index: usize, recipient: &str, subject: &str) -> Reply {
         let message = message("Ada <ada@client.example>", subject, "");
         let reply = send_mail(self.smtp(index), "ada@client.example", recipient, &message).await;
@@ -277,13 +280,13 @@ impl Fleet {
         reply
     }
 
-    /// Senders to all processes that take mail.
+    /// Senders to all `ingest` processes.
     pub fn load(&self, connections: usize, rate: Option<u32>) -> LoadGenerator {
-        let ingests = self.processes.iter().filter(|pod| pod.role() == Role::Ingest);
+        let ingests = self.processes.iter().filter(|process| process.role() == Role::Ingest);
         LoadGenerator { servers: ingests.map(RoleProcess::listen).collect(), connections, rate }
     }
 
-    /// Ids of all messages to an address, in the order of the stream.
+    /// Ids of all stored messages to an address, in stream order.
     ///
     /// # Panics
     /// Postgres does not answer.
@@ -295,8 +298,8 @@ impl Fleet {
             .expect("Postgres answers")
     }
 
-    fn pod(&self, role: Role, index: usize) -> &RoleProcess {
-        let mut of_role = self.processes.iter().filter(|pod| pod.role() == role);
+    fn process(&self, role: Role, index: usize) -> &RoleProcess {
+        let mut of_role = self.processes.iter().filter(|process| process.role() == role);
         of_role.nth(index).unwrap_or_else(|| panic!("there is no {role:?} {index}"))
     }
 }

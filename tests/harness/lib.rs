@@ -1,6 +1,5 @@
-//! What the tests drive tempmail with: a real Postgres, the roles in process or the real
-//! binary, and clients that speak SMTP and HTTP. No test reads the product's inside: what it
-//! asserts is what a client sees, or what is left in the database.
+//! The test harness: a real Postgres, the roles in this process or the real binary, and SMTP and HTTP
+//! clients. Tests assert on what a client sees, or on rows of the database, never on internals.
 
 pub mod app;
 pub mod binary;
@@ -26,6 +25,7 @@ pub mod redis_proxy;
 pub mod rows;
 pub mod smtp;
 pub mod sse;
+pub mod time;
 pub mod tls;
 pub mod wait;
 pub mod websocket;
@@ -35,8 +35,8 @@ pub use binary::Binary;
 pub use command::CommandOutput;
 pub use dns::TestDns;
 pub use fleet::Fleet;
-pub use follower::{Follower, Way};
-pub use http::Answer;
+pub use follower::{Feed, Follower};
+pub use http::Response;
 pub use kubernetes::{ApiProxy, Cluster, Installation};
 pub use load::{LoadGenerator, OutgoingMail};
 pub use network::FaultyNetwork;

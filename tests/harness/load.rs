@@ -1,5 +1,5 @@
-//! OutgoingMail in quantity, from senders that do what RFC 5321 4.5.4.1 asks of them: what was deferred,
-//! or broke, is sent again until it is taken.
+//! Generates mail from senders that retry as RFC 5321 4.5.4.1 requires: a deferred or broken transaction
+//! is repeated until the mail is accepted.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 use crate::smtp::{SmtpClient, message};
 use crate::wait::DEADLINE;
 
-/// Time before a mail is sent again.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Time before a retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// A mail to be sent.
+/// A mail to send.
 #[derive(Debug, Clone)]
 pub struct OutgoingMail {
     /// Its recipient.
@@ -22,34 +22,33 @@ pub struct OutgoingMail {
     pub subject: String,
 }
 
-/// A mail that was taken.
+/// An accepted mail.
 #[derive(Debug, Clone)]
 pub struct AcceptedMail {
     /// Its subject.
     pub subject: String,
-    /// When its `250` was read.
+    /// When its `250` was received.
     pub at: Instant,
-    /// How often it was sent. What was stored may have lost its `250`, so one that was sent twice
-    /// may be there twice.
+    /// Number of attempts. A stored mail may have lost its `250`, so after a retry it may be stored twice.
     pub attempts: usize,
 }
 
-/// Senders side by side.
+/// Concurrent senders.
 #[derive(Debug, Clone)]
 pub struct LoadGenerator {
     /// SMTP servers, tried in turn.
     pub servers: Vec<SocketAddr>,
     /// Connections.
     pub connections: usize,
-    /// Mails a second in all; `None`: as many as are taken.
+    /// Total mails a second; `None`: as many as are accepted.
     pub rate: Option<u32>,
 }
 
 impl LoadGenerator {
-    /// Sends all mails and returns when each was taken, in no order.
+    /// Sends all mails and returns when each was accepted, in no particular order.
     ///
     /// # Panics
-    /// One is refused for good, or not taken in time.
+    /// A mail is rejected permanently, or not accepted in time.
     pub async fn send(self, mails: &[OutgoingMail]) -> Vec<AcceptedMail> {
         let senders = (0..self.connections).map(|number| self.sender(mails, number));
         join_all(senders).await.into_iter().flatten().collect()
@@ -59,26 +58,26 @@ impl LoadGenerator {
     async fn sender(&self, mails: &[OutgoingMail], number: usize) -> Vec<AcceptedMail> {
         let mut pace = self.pace();
         let mut session = RetryingSender::starting_at(&self.servers, number);
-        let mut taken = Vec::new();
+        let mut accepted = Vec::new();
         for mail in mails.iter().skip(number).step_by(self.connections) {
             if let Some(pace) = &mut pace {
                 pace.tick().await;
             }
-            taken.push(session.send(mail).await);
+            accepted.push(session.send(mail).await);
         }
-        taken
+        accepted
     }
 
     fn pace(&self) -> Option<Interval> {
         let connections = u32::try_from(self.connections).expect("a few connections");
         let mut pace = interval(Duration::from_secs(1) * connections / self.rate?);
-        // After an absence of the servers the load is what it was, and no burst.
+        // After an outage of the servers the rate stays the same, without a burst.
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Some(pace)
     }
 }
 
-/// A connection to one of the servers, made anew where it breaks.
+/// A connection to one of the servers, replaced when it breaks.
 #[derive(Debug)]
 pub struct RetryingSender<'a> {
     servers: &'a [SocketAddr],
@@ -87,30 +86,30 @@ pub struct RetryingSender<'a> {
 }
 
 impl<'a> RetryingSender<'a> {
-    /// No connection yet; the first is to the `nth` of the servers, counted around.
+    /// Without a connection yet; the first is to server `nth`, modulo their number.
     pub fn starting_at(servers: &'a [SocketAddr], nth: usize) -> Self {
         Self { servers, next: nth, client: None }
     }
 
-    /// Sends a mail until it is taken.
+    /// Sends a mail until it is accepted.
     ///
     /// # Panics
-    /// It is refused for good, or not taken in time.
+    /// The mail is rejected permanently, or not accepted in time.
     pub async fn send(&mut self, mail: &OutgoingMail) -> AcceptedMail {
         let message = message("Ada <ada@client.example>", &mail.subject, "");
-        let give_up = Instant::now() + DEADLINE;
+        let deadline = Instant::now() + DEADLINE;
         let mut attempts = 0;
         loop {
             attempts += 1;
             if self.try_send(&mail.recipient, &message).await {
                 return AcceptedMail { subject: mail.subject.clone(), at: Instant::now(), attempts };
             }
-            assert!(Instant::now() < give_up, "`{}` is not taken", mail.subject);
-            sleep(PAUSE).await;
+            assert!(Instant::now() < deadline, "`{}` is not accepted", mail.subject);
+            sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Whether the mail was taken. After anything else the next one is tried elsewhere.
+    /// Whether the mail was accepted. If not, the next attempt uses another server.
     async fn try_send(&mut self, recipient: &str, message: &[u8]) -> bool {
         let mut client = match self.client.take() {
             Some(client) => client,
@@ -123,9 +122,9 @@ impl<'a> RetryingSender<'a> {
             return false;
         };
         assert_ne!(reply.code / 100, 5, "{reply:?}");
-        let is_taken = reply.code == 250;
-        self.client = is_taken.then_some(client);
-        is_taken
+        let is_accepted = reply.code == 250;
+        self.client = is_accepted.then_some(client);
+        is_accepted
     }
 
     async fn connect(&mut self) -> Option<SmtpClient> {

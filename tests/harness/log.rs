@@ -1,4 +1,4 @@
-//! Everything that the roles log while they run in the test process.
+//! Captures the log of roles in the test process.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::MakeWriter;
 static LINES: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 static INSTALLED: Once = Once::new();
 
-/// Collects the log from here on: our own crates in full, others from `info`.
+/// Captures the log from now on: our own crates at `trace`, others at `info`.
 pub fn capture() {
     INSTALLED.call_once(|| {
         let filter = EnvFilter::new(
@@ -19,21 +19,21 @@ pub fn capture() {
         tracing_subscriber::fmt()
             .json()
             .with_env_filter(filter)
-            .with_writer(Captured)
+            .with_writer(CaptureWriter)
             .try_init()
             .expect("no other subscriber is installed in the test process");
     });
 }
 
-/// What was logged so far.
+/// The log so far.
 pub fn captured() -> String {
     let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     String::from_utf8_lossy(&lines).into_owned()
 }
 
-struct Captured;
+struct CaptureWriter;
 
-impl Write for Captured {
+impl Write for CaptureWriter {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         LINES.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
         Ok(text.len())
@@ -44,7 +44,7 @@ impl Write for Captured {
     }
 }
 
-impl<'a> MakeWriter<'a> for Captured {
+impl<'a> MakeWriter<'a> for CaptureWriter {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {

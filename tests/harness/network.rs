@@ -1,4 +1,4 @@
-//! A network between clients and a server that can fail them.
+//! A TCP proxy between clients and a server that can drop, stall or cut connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,47 +7,47 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 
-/// What the network does with what it is given.
+/// What the proxy does with data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weather {
-    /// It is passed on.
-    Fair,
-    /// It is taken, and thrown away: the other side has gone without a word.
-    Lost,
-    /// Nothing is taken: the other side reads no more.
-    Stuck,
-    /// Every connection is closed, and no new one stays.
+enum LinkState {
+    /// Passes data on.
+    Up,
+    /// Reads and discards data, as if the other side had vanished.
+    Dropping,
+    /// Reads nothing, as if the other side had stopped reading.
+    Stalled,
+    /// Closes all connections, including new ones.
     Down,
 }
 
-/// A TCP proxy before a server.
+/// See the module.
 #[derive(Debug)]
 pub struct FaultyNetwork {
     address: SocketAddr,
-    weather: Arc<watch::Sender<Weather>>,
-    _checked: Checked,
+    state: Arc<watch::Sender<LinkState>>,
+    _validated: ValidatedServer,
 }
 
 impl FaultyNetwork {
-    /// A network on a free port of loopback that leads to `server`.
+    /// A proxy on a free port of loopback that leads to `server`.
     ///
     /// # Panics
     /// Loopback has no free port.
     pub async fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("a listener has an address");
-        let weather = Arc::new(watch::Sender::new(Weather::Fair));
-        let shared = Arc::clone(&weather);
+        let state = Arc::new(watch::Sender::new(LinkState::Up));
+        let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                if *shared.borrow() != Weather::Down {
-                    tokio::spawn(connect(client, server, shared.subscribe()));
+                if *shared.borrow() != LinkState::Down {
+                    tokio::spawn(proxy(client, server, shared.subscribe()));
                 }
             }
         });
-        Self { address, weather, _checked: Checked::new(address) }
+        Self { address, state, _validated: ValidatedServer::new(address) }
     }
 
     /// Where clients connect to.
@@ -55,56 +55,56 @@ impl FaultyNetwork {
         self.address
     }
 
-    /// Throws away what either side sends from now on, and keeps the connections.
+    /// Discards what both sides send from now on, and keeps the connections.
     pub fn blackhole(&self) {
-        self.weather.send_replace(Weather::Lost);
+        self.state.send_replace(LinkState::Dropping);
     }
 
-    /// Takes nothing from either side from now on, and keeps the connections.
+    /// Reads nothing from either side from now on, and keeps the connections.
     pub fn stall(&self) {
-        self.weather.send_replace(Weather::Stuck);
+        self.state.send_replace(LinkState::Stalled);
     }
 
-    /// Closes every connection and takes no new one.
+    /// Closes all connections, including new ones.
     pub fn cut(&self) {
-        self.weather.send_replace(Weather::Down);
+        self.state.send_replace(LinkState::Down);
     }
 
-    /// Passes on what it is given from now on.
+    /// Passes data on again.
     pub fn restore(&self) {
-        self.weather.send_replace(Weather::Fair);
+        self.state.send_replace(LinkState::Up);
     }
 }
 
-async fn connect(client: TcpStream, server: SocketAddr, mut weather: watch::Receiver<Weather>) {
+async fn proxy(client: TcpStream, server: SocketAddr, mut state: watch::Receiver<LinkState>) {
     let Ok(server) = TcpStream::connect(server).await else { return };
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     tokio::select! {
-        () = pass(from_client, to_server, weather.clone()) => {}
-        () = pass(from_server, to_client, weather.clone()) => {}
-        _ = weather.wait_for(|weather| *weather == Weather::Down) => {}
+        () = copy(from_client, to_server, state.clone()) => {}
+        () = copy(from_server, to_client, state.clone()) => {}
+        _ = state.wait_for(|state| *state == LinkState::Down) => {}
     }
 }
 
-/// Passes one direction on until a side closes. A side that does so closes the other: nothing
-/// that is tested needs half of a connection.
-async fn pass(
+/// Copies one direction until a side closes, which closes both directions: no test needs a half-closed
+/// connection.
+async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<LinkState>,
 ) {
-    let mut block = vec![0; 16 << 10];
+    let mut buffer = vec![0; 16 << 10];
     loop {
-        if weather.wait_for(|weather| *weather != Weather::Stuck).await.is_err() {
+        if state.wait_for(|state| *state != LinkState::Stalled).await.is_err() {
             return;
         }
         let read = tokio::select! {
-            read = from.read(&mut block) => read,
-            _ = weather.changed() => continue,
+            read = from.read(&mut buffer) => read,
+            _ = state.changed() => continue,
         };
         let Ok(length @ 1..) = read else { return };
-        if *weather.borrow() == Weather::Fair && to.write_all(&block[..length]).await.is_err() {
+        if *state.borrow() == LinkState::Up && to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! One real Postgres a test run, and a migrated database of its own for every test.
+//! One Postgres server for a test run, with a migrated database for each test.
 
 mod dedicated;
 mod directory;
@@ -16,26 +16,26 @@ use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
 pub use self::dedicated::{DedicatedPostgres, StopMode};
-use self::directory::Directory;
+use self::directory::ServerDirectory;
 pub use self::proxy::PostgresProxy;
 use crate::wait::eventually;
 
 const TEMPLATE: &str = "tempmail_template";
-/// The server of this run.
+/// The server that the tests of this run share.
 #[derive(Debug)]
-pub struct Server {
+pub struct SharedPostgres {
     url: String,
     socket: PathBuf,
-    directory: Directory,
+    directory: ServerDirectory,
 }
 
-impl Server {
+impl SharedPostgres {
     /// Directory of the socket.
     pub fn socket_directory(&self) -> &Path {
         &self.socket
     }
 
-    /// Its log, to which databases write what [`Database::log_plans`] asks for.
+    /// Its log, which has the plans of [`Database::log_plans`].
     pub fn log(&self) -> PathBuf {
         self.directory.path().join("postgres.log")
     }
@@ -45,7 +45,7 @@ impl Server {
     }
 
     fn start() -> Self {
-        let directory = Directory::make();
+        let directory = ServerDirectory::create();
         let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
@@ -54,14 +54,14 @@ impl Server {
             ("shared_buffers", "128MB"),
             ("autovacuum_naptime", "5s"),
         ]);
-        // On a thread of its own: the runtime of the test that is first ends with that test.
+        // On a thread of its own, because the runtime of the first test ends with that test.
         let (started, wait) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime can be made").block_on(async move {
                 let server = EmbeddedPostgres::start(options).await.expect("Postgres starts");
-                let told = (server.connection_url("postgres"), server.socket_directory().to_owned());
-                started.send(told).expect("the test waits for it");
+                let addresses = (server.connection_url("postgres"), server.socket_directory().to_owned());
+                started.send(addresses).expect("the test waits for it");
                 std::future::pending::<()>().await;
             });
         });
@@ -70,34 +70,34 @@ impl Server {
     }
 }
 
-/// Settings of a server of the tests.
+/// Settings that all servers of tests share, and those of one server.
 fn settings(own: &[(&str, &str)]) -> Vec<(String, String)> {
-    // In its directory, so that a server which is killed leaves nothing of it behind.
+    // In its directory, so that a killed server leaves no shared memory behind.
     let memory = [("dynamic_shared_memory_type", "mmap")];
     memory.iter().chain(own).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The URL of another database of the server that `url` names one of.
+/// The URL of another database on the server of `url`.
 fn url_of(url: &str, database: &str) -> String {
     let (start, socket) = url.split_once('?').expect("the socket is a parameter of the URL");
     let (server, _) = start.rsplit_once('/').expect("the URL names a database");
     format!("{server}/{database}?{socket}")
 }
 
-/// The server of this run, started at the first use.
-pub fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(Server::start)
+/// The shared server, started at the first use.
+pub fn server() -> &'static SharedPostgres {
+    static SERVER: OnceLock<SharedPostgres> = OnceLock::new();
+    SERVER.get_or_init(SharedPostgres::start)
 }
 
-/// Where downloaded binaries are kept from run to run: in the target directory.
+/// Directory of downloaded Postgres binaries: in the target directory, so that later runs reuse them.
 pub fn downloads() -> PathBuf {
     let test = std::env::current_exe().expect("a process knows its program");
     let target = test.ancestors().nth(3).expect("tests lie in target/<profile>/deps");
     target.join("postgres")
 }
 
-/// A database of one test. Dropped with it, or with its server where that is the test's too.
+/// A database of one test, dropped with it.
 #[derive(Debug)]
 pub struct Database {
     name: String,
@@ -108,8 +108,8 @@ pub struct Database {
 impl Database {
     /// A copy of the migrated template.
     pub async fn create() -> Self {
-        static MADE: OnceCell<()> = OnceCell::const_new();
-        MADE.get_or_init(make_template).await;
+        static TEMPLATE_CREATED: OnceCell<()> = OnceCell::const_new();
+        TEMPLATE_CREATED.get_or_init(create_template).await;
         Self::of_template(TEMPLATE).await
     }
 
@@ -127,7 +127,7 @@ impl Database {
         Self { url: server.url(&name), name, is_shared: true }
     }
 
-    /// Its URL, over the socket.
+    /// Its URL, over the Unix socket.
     pub fn url(&self) -> String {
         self.url.clone()
     }
@@ -141,8 +141,7 @@ impl Database {
         format!("{}?sslmode=disable", url.replace("@localhost/", &format!("@127.0.0.1:{port}/")))
     }
 
-    /// Lets every connection made from now on write each statement it is sent to the server's
-    /// log, and how it was carried out, the statements within functions included.
+    /// Logs the statements and plans of all connections from now on, including statements in functions.
     ///
     /// # Panics
     /// The server was built without `auto_explain`; Debian's packages have it.
@@ -163,29 +162,28 @@ impl Database {
         probe.expect("Postgres has auto_explain: install Debian's `postgresql`");
     }
 
-    /// Returns when no connection to the database has a statement or a transaction in hand: all
-    /// that were sent are in the log then.
+    /// Waits until no connection runs a statement or transaction. All statements are logged then.
     pub async fn wait_until_idle(&self) {
         eventually("the database is idle", || async {
             let url = url_of(&self.url, "postgres");
-            let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
+            let mut connection = PgConnection::connect(&url).await.expect("Postgres accepts connections");
             let busy: i64 = sqlx::query_scalar(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND state <> 'idle'",
             )
             .bind(&self.name)
             .fetch_one(&mut connection)
             .await
-            .expect("Postgres tells what it does");
+            .expect("Postgres answers");
             let _ = connection.close().await;
             (busy == 0).then_some(())
         })
         .await;
     }
 
-    /// A pool of the test's own, which no proxy is in the way of.
+    /// A pool that bypasses all proxies.
     ///
     /// # Panics
-    /// The server's URL is none.
+    /// The URL is invalid.
     pub fn pool(&self) -> PgPool {
         let options = self.url.parse().expect("our own URL is one");
         PgPoolOptions::new().max_connections(4).connect_lazy_with(options)
@@ -206,7 +204,7 @@ impl Drop for Database {
     }
 }
 
-async fn make_template() {
+async fn create_template() {
     let server = tokio::task::spawn_blocking(server).await.expect("the server starts");
     admin(&server.url, format!("CREATE DATABASE {TEMPLATE}")).await;
     migrate(&server.url(TEMPLATE)).await;
@@ -218,10 +216,10 @@ async fn migrate(url: &str) {
     store.pool().close().await;
 }
 
-/// Carries out a statement on the server that `url` names a database of.
+/// Runs a statement on the server of `url`.
 async fn admin(url: &str, statement: String) {
     let url = url_of(url, "postgres");
-    let mut connection = PgConnection::connect(&url).await.expect("Postgres takes connections");
-    connection.execute(AssertSqlSafe(statement)).await.expect("Postgres administers databases");
+    let mut connection = PgConnection::connect(&url).await.expect("Postgres accepts connections");
+    connection.execute(AssertSqlSafe(statement)).await.expect("the statement succeeds");
     let _ = connection.close().await;
 }

@@ -1,4 +1,4 @@
-//! What Linux tells of processes in `/proc`.
+//! Processes, from `/proc`, and signals.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::wait::DEADLINE;
 /// `USER_HZ`, which Linux fixes at 100 for every program.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What `/proc/<id>/stat` says.
+/// Fields of `/proc/<id>/stat`.
 struct Stat {
     state: char,
     parent: u32,
     ticks: u32,
 }
 
-/// `None` where it is gone.
+/// `None` if the process is gone.
 fn stat(process: u32) -> Option<Stat> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -27,8 +27,8 @@ fn stat(process: u32) -> Option<Stat> {
     Some(Stat { state: fields.first()?.chars().next()?, parent: fields.get(1)?.parse().ok()?, ticks })
 }
 
-/// Whether it is there and no zombie. One whose first thread has ended holds its files and ports
-/// as long as it has another.
+/// Whether the process runs and is not a zombie. A process whose first thread has ended keeps its files
+/// and ports while it has other threads.
 pub(crate) fn is_alive(process: u32) -> bool {
     threads(process).any(|thread| !matches!(thread.state, 'Z' | 'X'))
 }
@@ -38,7 +38,7 @@ fn threads(process: u32) -> impl Iterator<Item = Stat> {
     threads.filter_map(|thread| stat(thread.file_name().to_str()?.parse().ok()?))
 }
 
-/// Resident memory in octets; `None` where it is gone.
+/// Resident memory in bytes; `None` if the process is gone.
 pub(crate) fn resident_bytes(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -46,25 +46,24 @@ pub(crate) fn resident_bytes(process: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Processor time that it used so far, in user and kernel mode, in steps of 10 ms; `None` where
-/// it is gone.
+/// Processor time so far, in user and kernel mode, in steps of 10 ms; `None` if the process is gone.
 pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
     stat(process).map(|stat| TICK * stat.ticks)
 }
 
-/// Sets how many files it may have open, of which it has some already; returns what it was.
+/// Sets the limit on open files and returns the previous one.
 ///
 /// # Panics
-/// It is gone, or the limit would be above what is allowed.
-pub(crate) fn set_open_file_limit(process: u32, most: u64) -> u64 {
+/// The process is gone, or the limit is above the maximum.
+pub(crate) fn set_open_file_limit(process: u32, limit: u64) -> u64 {
     let process = rustix::process::Pid::from_raw(pid(process).as_raw());
-    // What is allowed is what this process may have, which has started it.
+    // The maximum is that of this process, which started it.
     let maximum = getrlimit(Resource::Nofile).maximum;
-    let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(most), maximum });
+    let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(limit), maximum });
     before.expect("the limit can be set").current.expect("files have a limit")
 }
 
-/// The processes that `root` started, and theirs.
+/// The child processes of `root`, and theirs.
 pub(crate) fn descendants(root: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -80,39 +79,39 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// For `kill`.
+/// The process id as `kill` takes it.
 pub(crate) fn pid(process: u32) -> Pid {
     Pid::from_raw(i32::try_from(process).expect("a process id fits"))
 }
 
-/// Sends SIGKILL to all of them.
+/// Sends SIGKILL to all processes.
 pub(crate) fn kill_all(processes: &[u32]) {
     for &process in processes {
         let _ = kill(pid(process), Signal::SIGKILL);
     }
 }
 
-/// Sends SIGSTOP, and blocks until every thread of it stands still: until then some may go on.
+/// Sends SIGSTOP, and blocks until all threads have stopped, which takes a moment.
 ///
 /// # Panics
-/// It is gone, or goes on.
+/// The process is gone, or keeps running.
 pub(crate) fn pause(process: u32) {
     kill(pid(process), Signal::SIGSTOP).expect("the process is there");
-    let give_up = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + DEADLINE;
     while threads(process).any(|thread| thread.state != 'T') {
-        assert!(Instant::now() < give_up, "a stopped process goes on");
+        assert!(Instant::now() < deadline, "a stopped process keeps running");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Blocks until none of them is alive.
+/// Blocks until none of the processes is alive.
 ///
 /// # Panics
-/// They stay.
+/// A process keeps running.
 pub(crate) fn wait_until_gone(processes: &[u32]) {
-    let give_up = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + DEADLINE;
     while processes.iter().any(|&process| is_alive(process)) {
-        assert!(Instant::now() < give_up, "ended processes stay");
+        assert!(Instant::now() < deadline, "killed processes keep running");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,4 +1,4 @@
-//! An SMTP client that sends exactly the bytes it is given.
+//! An SMTP client that sends exactly the given bytes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,35 +10,35 @@ use tokio::time::timeout;
 
 use crate::wait::DEADLINE;
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
-/// A whole reply of the server.
+/// A complete reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The three digits.
     pub code: u16,
-    /// What follows them in every line.
+    /// The text of each line.
     pub lines: Vec<String>,
 }
 
 impl Reply {
-    /// `550 5.1.1`: the code and the enhanced status code, if there is one.
+    /// The code and the enhanced status code, if there is one: `550 5.1.1`.
     pub fn status(&self) -> String {
         let word = self.lines.last().and_then(|line| line.split(' ').next()).unwrap_or_default();
         let enhanced = word.split('.').count() == 3 && word.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         if enhanced { format!("{} {word}", self.code) } else { self.code.to_string() }
     }
 
-    /// Whether the command was done.
+    /// Whether the code is 2xx or 3xx.
     pub fn is_positive(&self) -> bool {
         (200..400).contains(&self.code)
     }
 }
 
-/// One session. Nothing is sent that the test did not ask for.
+/// One session. It sends only what the test asks for.
 pub struct SmtpClient {
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ByteStream>,
     received: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl SmtpClient {
         Ok(Self::from_stream(stream))
     }
 
-    /// A session over a stream that is already there.
+    /// A session over an existing stream.
     pub fn from_stream(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
         Self { stream: Box::new(stream), received: Vec::new() }
     }
@@ -76,10 +76,10 @@ impl SmtpClient {
         client
     }
 
-    /// Connects and says `EHLO`.
+    /// Connects and sends `EHLO`.
     ///
     /// # Panics
-    /// One of the two is refused.
+    /// The connection or the command is refused.
     pub async fn connect_with_ehlo(server: SocketAddr) -> Self {
         let mut client = Self::connect(server).await;
         let reply = client.command("EHLO client.example").await;
@@ -100,15 +100,15 @@ impl SmtpClient {
         .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
 
-    /// Sends bytes as they are; that the server may have closed shows in the next reply.
+    /// Sends bytes as they are. If the server has closed, the next reply shows it.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.try_send(bytes.as_ref()).await;
     }
 
-    /// Reads one reply; `None` where the server closed instead.
+    /// Reads one reply; `None` if the server closed instead.
     ///
     /// # Panics
-    /// Not in the form of RFC 5321 4.2, or nothing came at all.
+    /// The reply does not follow RFC 5321 4.2, or none came in time.
     pub async fn try_reply(&mut self) -> Option<Reply> {
         let mut lines = Vec::new();
         loop {
@@ -141,17 +141,17 @@ impl SmtpClient {
         self.reply().await
     }
 
-    /// Sends a line whose reply must be positive.
+    /// Sends a line and expects a positive reply.
     ///
     /// # Panics
-    /// It is not.
+    /// The reply is not positive.
     pub async fn expect_positive(&mut self, line: &str) -> Reply {
         let reply = self.command(line).await;
         assert!(reply.is_positive(), "{line}: {reply:?}");
         reply
     }
 
-    /// One mail transaction; the first refusal, or the reply to the end of data.
+    /// Runs a mail transaction; returns the first negative reply, or the reply to the end of data.
     pub async fn transact(&mut self, sender: &str, recipients: &[&str], message: &[u8]) -> Reply {
         match self.try_transact(sender, recipients, message).await {
             Some(reply) => reply,
@@ -159,7 +159,7 @@ impl SmtpClient {
         }
     }
 
-    /// As [`Self::transact`]; `None` where the server went away before it replied.
+    /// As [`Self::transact`]; `None` if the server closed before it replied.
     pub async fn try_transact(&mut self, sender: &str, recipients: &[&str], message: &[u8]) -> Option<Reply> {
         let mut commands = vec![format!("MAIL FROM:<{sender}>\r\n")];
         commands.extend(recipients.iter().map(|recipient| format!("RCPT TO:<{recipient}>\r\n")));
@@ -175,7 +175,7 @@ impl SmtpClient {
         self.try_reply().await
     }
 
-    /// Everything until the server closes.
+    /// Reads until the server closes.
     ///
     /// # Panics
     /// It does not close.
@@ -186,10 +186,10 @@ impl SmtpClient {
         String::from_utf8_lossy(&rest).into_owned()
     }
 
-    /// The stream, for TLS; what was received and not read must be nothing.
+    /// The stream, for TLS.
     ///
     /// # Panics
-    /// Something was received ahead.
+    /// There is received data that was not read.
     pub fn into_stream(self) -> impl AsyncRead + AsyncWrite + Send + Unpin + 'static {
         assert!(self.received.is_empty(), "the server sent more than its reply");
         self.stream
@@ -211,13 +211,12 @@ impl SmtpClient {
     }
 }
 
-/// Whether the server neither closes nor sends anything for `span`: the one place where a test
-/// has to watch nothing happen.
+/// Whether the server neither closes nor sends anything for `span`.
 pub async fn stays_silent(client: &mut SmtpClient, span: Duration) -> bool {
     timeout(span, client.line()).await.is_err()
 }
 
-/// A message in the form it has after `DATA`: dots doubled, and the end of data.
+/// A message as sent after `DATA`: dot-stuffed, with the end of data.
 pub fn dot_stuffed(message: &[u8]) -> Vec<u8> {
     let mut wire = Vec::with_capacity(message.len() + 8);
     let mut line_start = true;
@@ -240,8 +239,8 @@ pub fn message(from: &str, subject: &str, body: &str) -> Vec<u8> {
     format!("From: {from}\r\nTo: someone@client.example\r\nSubject: {subject}\r\n\r\n{body}\r\n").into_bytes()
 }
 
-/// Sends one mail over a connection of its own; the reply to the end of data, or the first
-/// refusal.
+/// Sends one mail over a new connection; returns the reply to the end of data, or the first negative
+/// reply.
 pub async fn send_mail(server: SocketAddr, sender: &str, recipient: &str, message: &[u8]) -> Reply {
     let mut client = SmtpClient::connect_with_ehlo(server).await;
     let reply = client.transact(sender, &[recipient], message).await;

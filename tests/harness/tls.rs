@@ -1,4 +1,4 @@
-//! A certificate of the test's own and a client that trusts it alone.
+//! A self-signed certificate of a test, and a client that trusts only it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -12,7 +12,7 @@ use crate::smtp::SmtpClient;
 /// The name in the certificate.
 pub const NAME: &str = "mx.inbox.localhost";
 
-/// Makes aws-lc-rs the process' one provider.
+/// Installs aws-lc-rs as the crypto provider of the process.
 pub fn install_provider() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -28,18 +28,20 @@ pub struct TestCertificate {
 }
 
 impl TestCertificate {
-    /// A fresh one.
+    /// A new certificate.
     ///
     /// # Panics
-    /// It can't be made or written.
+    /// It can't be generated or written.
     pub fn generate() -> Self {
         install_provider();
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
+        let generated =
+            rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
         let directory = tempfile::tempdir().expect("a directory can be made");
-        std::fs::write(directory.path().join("cert.pem"), made.cert.pem()).expect("a file can be written");
-        std::fs::write(directory.path().join("key.pem"), made.signing_key.serialize_pem())
+        std::fs::write(directory.path().join("cert.pem"), generated.cert.pem())
             .expect("a file can be written");
-        Self { directory, der: made.cert.der().clone() }
+        std::fs::write(directory.path().join("key.pem"), generated.signing_key.serialize_pem())
+            .expect("a file can be written");
+        Self { directory, der: generated.cert.der().clone() }
     }
 
     /// PEM file of the certificate.
@@ -52,7 +54,7 @@ impl TestCertificate {
         self.directory.path().join("key.pem")
     }
 
-    /// Takes a session over to TLS, after the server's `220` to `STARTTLS`.
+    /// Upgrades a session to TLS, after the server's `220` to `STARTTLS`.
     ///
     /// # Panics
     /// The handshake fails.

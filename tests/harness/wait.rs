@@ -1,39 +1,42 @@
-//! Waiting for events. A deadline here only tells a hang from an answer: it is far above what
-//! anything takes, and no test is about speed.
+//! Waiting for events. The deadline only detects a hang: it is far above every expected duration, also
+//! on a busy machine, and no test asserts on speed.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// Longest that anything may take before a test calls it hung.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+/// Longest wait for any event. All waits of the harness use it.
+pub const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Asks again until `probe` gives something.
+/// Time between two probes.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Polls `probe` until it returns a value.
 ///
 /// # Panics
-/// Nothing came within [`DEADLINE`].
+/// There is none within [`DEADLINE`].
 pub async fn eventually<T, F>(what: &str, mut probe: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let give_up = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + DEADLINE;
     loop {
         if let Some(found) = probe().await {
             return found;
         }
-        assert!(Instant::now() < give_up, "never happened: {what}");
-        sleep(Duration::from_millis(20)).await;
+        assert!(Instant::now() < deadline, "not within {} s: {what}", DEADLINE.as_secs());
+        sleep(POLL).await;
     }
 }
 
-/// The future's value.
+/// The output of a future.
 ///
 /// # Panics
-/// It took longer than [`DEADLINE`].
+/// It takes longer than [`DEADLINE`].
 pub async fn within_deadline<T>(what: &str, future: impl Future<Output = T>) -> T {
     match timeout(DEADLINE, future).await {
         Ok(value) => value,
-        Err(_) => panic!("never happened: {what}"),
+        Err(_) => panic!("not within {} s: {what}", DEADLINE.as_secs()),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::http::percent;
 use tempmail_tests::wait::within_deadline;
-use tempmail_tests::{Answer, App, SmtpClient, Tenant, smtp};
+use tempmail_tests::{App, Response, SmtpClient, Tenant, smtp};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -273,7 +273,7 @@ impl Scene {
             let answer = self.sign_in(spelling).await;
             assert_eq!(answer.status, *sign_in, "signing in to {spelling:?}: {}", answer.text());
             if answer.status == 401 {
-                answer.is_api_error(401, "invalid_credentials");
+                answer.assert_api_error(401, "invalid_credentials");
             }
         }
         // At last, since a mailbox changes whose an address is.
@@ -281,8 +281,8 @@ impl Scene {
             let answer = self.app.create_mailbox(Some(&self.owner.pro), spelling, "pass123").await;
             assert_eq!(answer.status, *create, "creating {spelling:?}: {}", answer.text());
             match create {
-                400 => answer.is_api_error(400, "invalid_address"),
-                409 => answer.is_api_error(409, "address_taken"),
+                400 => answer.assert_api_error(400, "invalid_address"),
+                409 => answer.assert_api_error(409, "address_taken"),
                 _ => {}
             }
         }
@@ -302,7 +302,7 @@ impl Scene {
         rcpt.status()
     }
 
-    async fn sign_in(&self, spelling: &str) -> Answer {
+    async fn sign_in(&self, spelling: &str) -> Response {
         let body = json!({ "address": spelling, "password": self.victims[0].password });
         self.app.request(Method::POST, "/api/token").json(&body).send().await
     }
@@ -382,7 +382,7 @@ async fn spellings_of_an_address_of_a_custom_domain() {
     for (spelling, ..) in ON_A_CUSTOM_DOMAIN {
         for pro in [None, Some(scene.app.tenant.pro.as_str())] {
             let answer = scene.app.create_mailbox(pro, spelling, "pass123").await;
-            answer.is_api_error(400, "invalid_address");
+            answer.assert_api_error(400, "invalid_address");
         }
     }
 }
@@ -399,8 +399,8 @@ async fn spellings_of_reserved_names() {
     scene.got_only(RESERVED, |_| false).await;
     // Without a domain it is an address of SMTP alone.
     let app = &scene.app;
-    app.get("/v1/inbox/postmaster").await.is_v1_error(400, "invalid_request");
-    app.create_mailbox(None, "postmaster", "pass123").await.is_api_error(400, "invalid_address");
+    app.get("/v1/inbox/postmaster").await.assert_v1_error(400, "invalid_request");
+    app.create_mailbox(None, "postmaster", "pass123").await.assert_api_error(400, "invalid_address");
     let platform = app.platform_token().await;
     let emails = app.emails_as(&platform, "postmaster@inbox.localhost").await;
     assert_eq!(emails.len(), 3, "without a domain, plain and quoted: {emails:?}");
@@ -415,9 +415,9 @@ async fn every_reserved_name_of_the_configuration_is_closed() {
         for address in
             [format!("{name}@inbox.localhost"), format!("{}+x@inbox.localhost", name.to_uppercase())]
         {
-            app.get(&format!("/v1/inbox/{}", percent(&address))).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/inbox/{}", percent(&address))).await.assert_v1_error(404, "not_found");
             let created = app.create_mailbox(Some(&app.tenant.pro), &address, "pass123").await;
-            created.is_api_error(400, "invalid_address");
+            created.assert_api_error(400, "invalid_address");
             let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
             client.expect_positive("MAIL FROM:<a@client.example>").await;
             let kept = matches!(name, "postmaster" | "abuse");

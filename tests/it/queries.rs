@@ -188,7 +188,7 @@ const HOT: &[Hot] = &[
 const WAITING_LANES: u64 = filled::LANES as u64 + 10;
 
 /// Finds what hides a message.
-const PURGE: &str = "purge_inbox_owner_address_up_to_seq_of_owner_key";
+const PURGE: &str = "purge_inbox_owner_address_up_to_seq_owner_removed_key";
 
 const INBOX: &[&str] = &[
     "domain_serving",

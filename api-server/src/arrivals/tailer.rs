@@ -12,7 +12,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{CHANGE_RETENTION, MessageRow, Snapshot, Store, StoreError};
+use tempmail_store::{CHANGE_RETENTION, ChangeSnapshot, MessageRow, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -50,8 +50,8 @@ pub(super) struct Tailer {
     sequence: Option<Sequence>,
     /// Position of the stream at the last poll.
     polled_position: i64,
-    /// Snapshot of the changes at the last poll.
-    snapshot: Option<Snapshot>,
+    /// ChangeSnapshot of the changes at the last poll.
+    snapshot: Option<ChangeSnapshot>,
     /// Business time of the last poll, for the age of a gap.
     polled_at: Timestamp,
     /// Process time of the last poll.

@@ -77,7 +77,7 @@ async fn list_domains<C: TenantCaller + FromRequestParts<AppState>>(
     PageNumber(page): PageNumber,
 ) -> Result<Json<DomainList>, C::Error> {
     let listed = state.store.list_custom_domains(caller.tenant(), page).await;
-    Ok(Json(DomainList::new(listed.map_err(ApiError::from)?, &state.verifier.rules().mx_host)))
+    Ok(Json(DomainList::new(listed.map_err(ApiError::from)?, &state.verifier.settings().mx_host)))
 }
 
 async fn create_domain<C: TenantCaller + FromRequestParts<AppState>>(
@@ -102,7 +102,7 @@ async fn delete_domain<C: TenantCaller + FromRequestParts<AppState>>(
 /// Adds the domain that `body` names.
 async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<DomainRecord, ApiError> {
     let name = custom_domain_name(&body.text("domain")?)?;
-    let rules = state.verifier.rules();
+    let rules = state.verifier.settings();
     let now = state.clock.now();
     let new = NewCustomDomain {
         id: new_id(now),
@@ -143,7 +143,7 @@ pub(crate) async fn check(state: &AppState, tenant: Uuid, id: Uuid) -> Result<Ch
 
 async fn find(state: &AppState, tenant: Uuid, id: Uuid) -> Result<DomainRecord, ApiError> {
     let domain = state.store.find_custom_domain(tenant, id).await?.ok_or(ApiError::NotFound)?;
-    Ok(DomainRecord::new(domain, &state.verifier.rules().mx_host))
+    Ok(DomainRecord::new(domain, &state.verifier.settings().mx_host))
 }
 
 const SYSTEM_DOMAIN: ApiError = ApiError::InvalidDomain(

@@ -53,7 +53,7 @@ COMMENT ON TABLE tenant IS 'Pro subscriber or team: owns tokens, custom domains,
 COMMENT ON COLUMN tenant.retention_hours IS 'retention of new mail';
 COMMENT ON COLUMN tenant.classes IS 'every retention the tenant ever had: reads look in these classes only';
 COMMENT ON COLUMN tenant.mailbox_bytes IS
-    'quota of a new mailbox, octets; times mailbox_limit it bounds all mail of the tenant';
+    'quota of a new mailbox, bytes; times mailbox_limit it bounds all mail of the tenant';
 COMMENT ON COLUMN tenant.removed_at IS 'its mail is being deleted; the row follows';
 
 -- The built-in tenant that reads mail to postmaster and abuse.
@@ -106,7 +106,7 @@ CREATE TABLE domain (
     deadline       timestamptz,
     verified_at    timestamptz,
     failure_reason text CHECK (failure_reason IN ('verification_timed_out', 'records_lost', 'claimed_by_another')),
-    failed_checks      smallint NOT NULL DEFAULT 0,
+    failed_checks  smallint NOT NULL DEFAULT 0,
     txt_ok         boolean NOT NULL DEFAULT false,
     txt_result     text CHECK (txt_result IN ('found', 'missing', 'mismatch', 'unknown')),
     txt_seen       text[] NOT NULL DEFAULT '{}' CHECK (cardinality(txt_seen) <= 5),
@@ -114,7 +114,7 @@ CREATE TABLE domain (
     mx_result      text CHECK (mx_result IN ('found', 'missing', 'mismatch', 'unknown')),
     mx_seen        text[] NOT NULL DEFAULT '{}' CHECK (cardinality(mx_seen) <= 5),
     next_check_at  timestamptz,
-    checked_at     timestamptz,
+    check_requested_at timestamptz,
     claimed_until  timestamptz,
 
     CHECK (tenant IS NULL OR NOT is_default),
@@ -149,7 +149,7 @@ COMMENT ON COLUMN domain.mx_result IS
 COMMENT ON COLUMN domain.mx_seen IS
     'what name servers have in place of the MX record: bounded, sorted, distinct; empty unless it is a mismatch';
 COMMENT ON COLUMN domain.next_check_at IS 'when the next scheduled check is due; null: never';
-COMMENT ON COLUMN domain.checked_at IS 'when its owner last requested a check: at most once in 10 s';
+COMMENT ON COLUMN domain.check_requested_at IS 'when its owner last requested a check: at most once in 10 s';
 COMMENT ON COLUMN domain.claimed_until IS
     'end of the lease of the loop that checks it (server time, between live processes)';
 
@@ -235,7 +235,7 @@ COMMENT ON COLUMN webhook_event.seq IS 'position of the message in the stream: t
 COMMENT ON COLUMN webhook_event.id IS 'evt_… of every attempt';
 COMMENT ON COLUMN webhook_event.message IS 'message.id, with class where it is stored';
 
--- One row per attempt; its time is that of its id (UUIDv7). A partition a day (delivery_day.sql), dropped
+-- One row per attempt; its time is that of its id (UUIDv7). A partition a day (webhooks/delivery.sql), dropped
 -- with the attempts of deleted webhooks when its week is over: so there is no foreign key.
 CREATE TABLE webhook_delivery (
     webhook     uuid NOT NULL,
@@ -256,9 +256,9 @@ COMMENT ON COLUMN webhook_delivery.status_code IS '0: no response';
 -- The position of the one stream. Every statement that adds mail changes its row first and holds it to the
 -- commit, so the order of seq is the order of commits: `seq > cursor` never skips.
 CREATE TABLE stream (
-    one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    seq bigint NOT NULL,
-    id  uuid NOT NULL DEFAULT gen_random_uuid()
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    seq       bigint NOT NULL,
+    id        uuid NOT NULL DEFAULT gen_random_uuid()
 ) WITH (fillfactor = 10);
 INSERT INTO stream (seq) VALUES (0);
 COMMENT ON COLUMN stream.id IS 'tells this stream from others where several installations share a Redis';
@@ -299,25 +299,25 @@ COMMENT ON COLUMN message.size IS 'octets that /raw returns to this recipient';
 COMMENT ON COLUMN message.class IS 'retention in hours';
 COMMENT ON COLUMN message.single_recipient IS 'the mail had one recipient, so its trace may name it';
 
--- Once per mail and retention class: trace field and data, zstd. Data of more than one part is stored ahead
--- of the messages, a part at a time, so that nobody waits for it under the stream's lock.
+-- Once per mail and retention class: trace field and data, zstd. Data of more than one part is stored before
+-- the messages, a part at a time, so that no mail waits for it under the stream's lock.
 CREATE TABLE raw (
     mail              uuid NOT NULL,
     class             smallint NOT NULL,
     part              smallint NOT NULL,
     recipients        integer NOT NULL,
     for_clause_offset integer NOT NULL,
-    octets            integer NOT NULL,
+    stored_bytes      integer NOT NULL,
     data              bytea NOT NULL,
     PRIMARY KEY (class, mail, part)
 ) PARTITION BY RANGE (class, mail);
 ALTER TABLE raw ALTER COLUMN data SET STORAGE EXTERNAL;
 COMMENT ON COLUMN raw.part IS 'from 0; what is said of the mail is in part 0, and zero in the others';
-COMMENT ON COLUMN raw.recipients IS 'messages that refer to it; the last one deletes it; 0: stored ahead, and not accepted yet';
+COMMENT ON COLUMN raw.recipients IS 'messages that refer to it; the last one deletes it; 0: its mail is not accepted yet';
 COMMENT ON COLUMN raw.for_clause_offset IS 'offset in the uncompressed data where the `for` clause goes';
-COMMENT ON COLUMN raw.octets IS 'octets of all parts';
+COMMENT ON COLUMN raw.stored_bytes IS 'bytes of all parts';
 
--- Attached partitions of `message` and `raw`, a pair per retention class and time range, with the octets of
+-- Attached partitions of `message` and `raw`, a pair per retention class and time range, with the bytes of
 -- their messages.
 CREATE TABLE message_partition (
     class        smallint NOT NULL,
@@ -327,8 +327,8 @@ CREATE TABLE message_partition (
     shared_bytes bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (class, starts)
 ) WITH (fillfactor = 10);
-COMMENT ON COLUMN message_partition.bytes IS 'octets of all of its messages';
-COMMENT ON COLUMN message_partition.shared_bytes IS 'octets of those in shared inboxes';
+COMMENT ON COLUMN message_partition.bytes IS 'bytes of all of its messages';
+COMMENT ON COLUMN message_partition.shared_bytes IS 'bytes of those in shared inboxes';
 
 -- Octets by scope and partition, deleted with the partition, so expiry updates nothing. A scope is a mailbox,
 -- the key of an address of a custom domain or of the platform, or a tenant. A shared inbox has no row: it
@@ -351,13 +351,13 @@ CREATE TABLE purge (
     owner      uuid NOT NULL,
     address    text NOT NULL,
     up_to_seq  bigint NOT NULL,
-    of_owner   boolean NOT NULL,
+    owner_removed boolean NOT NULL,
     created_at timestamptz NOT NULL,
-    UNIQUE (inbox, owner, address, up_to_seq, of_owner)
+    UNIQUE (inbox, owner, address, up_to_seq, owner_removed)
 );
 COMMENT ON COLUMN purge.inbox IS 'an inbox, or the owner itself for everything it has';
 COMMENT ON COLUMN purge.address IS 'only messages to this exact address; empty: all of the inbox';
-COMMENT ON COLUMN purge.of_owner IS 'the owner is removed; else its inbox was cleared, and usage is lowered already';
+COMMENT ON COLUMN purge.owner_removed IS 'the owner is removed; else its inbox was cleared, and usage is lowered already';
 
 -- Changes of rights -------------------------------------------------------------------
 
@@ -379,8 +379,8 @@ COMMENT ON COLUMN change.subject IS
 
 -- An operator raises the epoch when it becomes the leader; writes of earlier leaders are refused.
 CREATE TABLE operator (
-    one   boolean PRIMARY KEY DEFAULT true CHECK (one),
-    epoch bigint NOT NULL
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    epoch     bigint NOT NULL
 );
 INSERT INTO operator (epoch) VALUES (0);
 

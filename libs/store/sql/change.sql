@@ -20,22 +20,22 @@ END $$;
 CREATE OR REPLACE TRIGGER tenant_changed AFTER UPDATE OF suspended, removed_at ON tenant
     FOR EACH ROW WHEN ((OLD.suspended, OLD.removed_at) IS DISTINCT FROM (NEW.suspended, NEW.removed_at))
     EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER tenant_gone AFTER DELETE ON tenant FOR EACH ROW EXECUTE FUNCTION record_change();
+CREATE OR REPLACE TRIGGER tenant_deleted AFTER DELETE ON tenant FOR EACH ROW EXECUTE FUNCTION record_change();
 CREATE OR REPLACE TRIGGER token_changed AFTER UPDATE OF revoked_at, expires_at ON api_token
     FOR EACH ROW WHEN ((OLD.revoked_at, OLD.expires_at) IS DISTINCT FROM (NEW.revoked_at, NEW.expires_at))
     EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER token_gone AFTER DELETE ON api_token FOR EACH ROW EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER mailbox_made AFTER INSERT ON mailbox FOR EACH ROW EXECUTE FUNCTION record_new_mailbox();
+CREATE OR REPLACE TRIGGER token_deleted AFTER DELETE ON api_token FOR EACH ROW EXECUTE FUNCTION record_change();
+CREATE OR REPLACE TRIGGER mailbox_created AFTER INSERT ON mailbox FOR EACH ROW EXECUTE FUNCTION record_new_mailbox();
 CREATE OR REPLACE TRIGGER mailbox_changed AFTER UPDATE OF removed_at, password_epoch, tenant ON mailbox
     FOR EACH ROW WHEN ((OLD.removed_at, OLD.password_epoch, OLD.tenant)
                        IS DISTINCT FROM (NEW.removed_at, NEW.password_epoch, NEW.tenant))
     EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER mailbox_gone AFTER DELETE ON mailbox FOR EACH ROW EXECUTE FUNCTION record_change();
+CREATE OR REPLACE TRIGGER mailbox_deleted AFTER DELETE ON mailbox FOR EACH ROW EXECUTE FUNCTION record_change();
 CREATE OR REPLACE TRIGGER domain_changed AFTER UPDATE OF serves, shared_inboxes, removed_at ON domain
     FOR EACH ROW WHEN ((OLD.serves, OLD.shared_inboxes, OLD.removed_at)
                        IS DISTINCT FROM (NEW.serves, NEW.shared_inboxes, NEW.removed_at))
     EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER domain_gone AFTER DELETE ON domain FOR EACH ROW EXECUTE FUNCTION record_change();
+CREATE OR REPLACE TRIGGER domain_deleted AFTER DELETE ON domain FOR EACH ROW EXECUTE FUNCTION record_change();
 
 -- What Kubernetes objects show, besides rights: verification, place among the system domains, and the
 -- status of a webhook. Of tokens and mailboxes the changes of rights are all that they show.
@@ -53,5 +53,5 @@ CREATE OR REPLACE TRIGGER system_domain_mirrored AFTER UPDATE ON domain
 CREATE OR REPLACE TRIGGER webhook_mirrored AFTER UPDATE OF status ON webhook
     FOR EACH ROW WHEN (NEW.managed_by = 'kubernetes' AND OLD.status IS DISTINCT FROM NEW.status)
     EXECUTE FUNCTION record_change();
-CREATE OR REPLACE TRIGGER webhook_gone AFTER DELETE ON webhook
+CREATE OR REPLACE TRIGGER webhook_deleted AFTER DELETE ON webhook
     FOR EACH ROW WHEN (OLD.managed_by = 'kubernetes') EXECUTE FUNCTION record_change();

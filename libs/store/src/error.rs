@@ -1,17 +1,17 @@
-//! What can go wrong with Postgres, told apart by what the caller can do about it.
+//! Errors of Postgres, by what the caller can do about them.
 
 use uuid::Uuid;
 
-/// A statement that did not succeed.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Postgres can't be reached, is starting, stopping or out of something: try again later.
+    /// Postgres can't be reached, is starting or stopping, or lacks a resource: try again later.
     #[error("Postgres is not available: {}", without_data(.0))]
     Unavailable(#[source] sqlx::Error),
-    /// Postgres refused the statement: a fault of ours or of the data.
+    /// Postgres refused the statement, because of the statement or of its data.
     #[error("Postgres refused a statement: {}", without_data(.0))]
     Database(#[source] sqlx::Error),
-    /// Another operator leads by now: what this one wrote last did not happen.
+    /// Another operator leads: nothing was written.
     #[error("another operator leads")]
     Fenced,
     /// A row breaks a rule that the schema can't express.
@@ -19,12 +19,12 @@ pub enum StoreError {
     Inconsistent {
         /// Its table.
         table: &'static str,
-        /// The column at fault.
+        /// The wrong column.
         column: &'static str,
         /// Its id.
         id: Uuid,
     },
-    /// A function of the schema answered a word that this version does not know.
+    /// An SQL function answered a word that this version does not know.
     #[error("{function} answered {word:?}, which this version does not know")]
     UnknownWord {
         /// The function.
@@ -35,12 +35,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The answer `word` of `function` is none that this version knows.
+    /// `function` answered `word`, which this version does not know.
     pub(crate) fn unknown_word(function: &'static str, word: &str) -> Self {
         Self::UnknownWord { function, word: word.to_owned() }
     }
 
-    /// Whether waiting may help.
+    /// Whether to try again later.
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
@@ -51,16 +51,21 @@ impl StoreError {
         self.sqlstate().is_some_and(|code| ["22", "23", "54"].iter().any(|class| code.starts_with(class)))
     }
 
-    /// Whether the retention of a recipient changed while the data of its mail was stored ahead.
+    /// Whether the retention of a recipient changed after the raw data of its mail was stored.
     pub fn is_retention_changed(&self) -> bool {
         // Raised by `accept_mail`.
         self.sqlstate().is_some_and(|code| code == "TM002")
     }
 
-    /// Whether a row found no partition to go to.
+    /// Whether a row has no partition.
     pub fn is_missing_partition(&self) -> bool {
         // Postgres reports it as a check violation without a constraint.
         self.sqlstate().is_some_and(|code| code == "23514") && self.constraint().is_none()
+    }
+
+    /// Whether a lock was not granted in time, or there was a deadlock.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        self.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
     }
 
     fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
@@ -70,7 +75,7 @@ impl StoreError {
         }
     }
 
-    /// The name of the constraint that was violated, if that is what happened.
+    /// The name of the constraint that was violated, if one was.
     pub fn constraint(&self) -> Option<&str> {
         match self {
             Self::Database(error) => error.as_database_error()?.constraint(),
@@ -79,8 +84,8 @@ impl StoreError {
     }
 }
 
-/// The error as it may be logged: of a data exception (class 22) only the code, since its
-/// message quotes the data.
+/// The text of an error for logs: of a data exception (class 22) only the code, because its message quotes the
+/// data.
 fn without_data(error: &sqlx::Error) -> String {
     match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
         Some(code) if code.starts_with("22") => format!("SQLSTATE {code}"),
@@ -103,7 +108,7 @@ impl From<sqlx::Error> for StoreError {
             }),
             _ => false,
         };
-        // Raised by `hold_epoch`.
+        // Raised by `lock_epoch`.
         if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("TM001")) {
             return Self::Fenced;
         }

@@ -1,136 +1,56 @@
-//! Postgres, the only truth: one file a table group, embedded migrations, partitions.
+//! The store: everything that is kept, in Postgres.
 //!
-//! Functions are concrete and take the time as an argument; a statement on a hot path is one
-//! round trip. What a caller may be told apart is in the result types; everything else is a
-//! [`StoreError`].
+//! A folder a subject (`mail`, `domains`, `tenants`, `webhooks`, `kubernetes`), and `schema` for migrations. Functions
+//! take the time as an argument; each is one statement, so that a hot path needs one round trip. What callers have to
+//! distinguish is in the result types; every other failure is a [`StoreError`].
 
-mod change;
-mod custom_domain;
-mod delivery;
-mod domain;
+mod clock;
+mod domains;
 mod error;
-mod idle;
-mod inbox;
-mod mailbox;
-mod message;
-mod migration;
-mod owned;
+mod kubernetes;
+mod mail;
+mod managed_by;
 mod page;
-mod partition;
-mod pro_mailbox;
-mod recipient;
-mod resource;
-mod retention;
-mod room;
+mod pool;
 mod row;
-mod shared_address;
-mod stream;
-mod system_domain;
-mod tenant;
-mod token;
-mod webhook;
-mod webhook_event;
+mod schema;
+mod tenants;
+mod webhooks;
 
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection as _, PgPool};
-use std::time::Duration;
-
-pub use change::{ChangeError, CreateOutcome, ManagedBy};
-pub use custom_domain::{
-    CheckRequest, CustomDomain, DomainCreation, DomainToCheck, Incumbent, NewCustomDomain, VerifyOutcome,
-};
-pub use delivery::{
-    AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailWriter, NewMail, NewMessage, RawData,
-};
-pub use domain::{ServingDomain, SystemDomain};
+pub use domains::check::{CheckRequest, DomainToCheck, Incumbent, VerifyOutcome};
+pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
+pub use domains::serving::{ServingDomain, SystemDomain};
+pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 pub use error::StoreError;
-pub use idle::CLEANUP_BATCH;
-pub use inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange};
-pub use mailbox::{Mailbox, MailboxCreation, NewMailbox};
-pub use message::{MessageRow, RAW_PART_BYTES, RawHead, StoredMessage};
-pub use migration::{Deviation, MigrationReport, SchemaError, SchemaFinding};
-pub use owned::{MailboxScan, TenantScan};
-pub use pro_mailbox::{ListedMailbox, TenantMailbox};
-pub use recipient::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus};
-pub use resource::{
-    CustomDomainDeclaration, DeclareError, DeclareOutcome, DeclareResult, Epoch, MailboxDeclaration,
-    ManagedMailbox, ManagedSystemDomain, ManagedToken, ManagedWebhook, Resource, ResourceIdentity,
-    ResourceKind, SystemDomainDeclaration, TenantDeclaration, TokenDeclaration, WebhookDeclaration,
-};
-pub use retention::{PURGE_BATCH, PartitionRange, USAGE_BATCH};
-pub use room::StoreUsage;
-pub use stream::{CHANGE_RETENTION, Snapshot, StreamHead};
-pub use system_domain::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
-pub use tenant::{LimitUsage, Tenant, TenantChange, TenantDefaults};
-pub use token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken};
-pub use webhook::{DELIVERY_RETENTION, NewWebhook, Webhook, WebhookDelivery};
-pub use webhook_event::{
-    ClaimedWebhook, DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, WEBHOOK_LEASE,
-    WebhookBacklog,
-};
-
-/// A connection that idled for longer is tried before it is used again.
-const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
-
-/// What every connection asks of Postgres. Statements are planned once a connection, for any
-/// value and any number of rows: planning over all partitions costs more than running does, and
-/// a table that was small when it was looked at may be large a moment later.
-const SETTINGS: [(&str, &str); 7] = [
-    ("statement_timeout", "30s"),
-    ("idle_in_transaction_session_timeout", "10s"),
-    ("jit", "off"),
-    ("plan_cache_mode", "force_generic_plan"),
-    ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-];
-
-/// A pool of connections to the one database. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Store {
-    pool: PgPool,
-}
-
-impl Store {
-    /// Connects lazily: the first use finds out whether Postgres is there.
-    ///
-    /// `application_name` is what Postgres shows of this process.
-    ///
-    /// # Errors
-    /// `url` is no Postgres URL.
-    pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
-        let options: PgConnectOptions = url.parse()?;
-        let options = options.application_name(application_name).options(SETTINGS);
-        Ok(Self { pool: pool(options, max_connections) })
-    }
-
-    /// The same database over up to `max_connections` of its own: for what must not wait behind
-    /// requests.
-    #[must_use]
-    pub fn with_own_pool(&self, max_connections: u32) -> Self {
-        let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { pool: pool(options, max_connections) }
-    }
-
-    /// The connections, for statements of this crate and of tests.
-    pub fn pool(&self) -> &PgPool {
-        &self.pool
-    }
-}
-
-fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(max_connections)
-        .acquire_timeout(Duration::from_secs(5))
-        // A connection that was in use just now needs no ping: reads are one round trip.
-        .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for > PING_AFTER_IDLE {
-                    connection.ping().await?;
-                }
-                Ok(true)
-            })
-        })
-        .connect_lazy_with(options)
-}
+pub use kubernetes::custom_domain::CustomDomainDeclaration;
+pub use kubernetes::declaration::{DeclareError, DeclareOutcome, DeclareResult};
+pub use kubernetes::epoch::Epoch;
+pub use kubernetes::mailbox::{MailboxDeclaration, ManagedMailbox};
+pub use kubernetes::resource::{Resource, ResourceIdentity, ResourceKind};
+pub use kubernetes::system_domain::{ManagedSystemDomain, SystemDomainDeclaration};
+pub use kubernetes::tenant::TenantDeclaration;
+pub use kubernetes::token::{ManagedToken, TokenDeclaration};
+pub use kubernetes::webhook::{ManagedWebhook, WebhookDeclaration};
+pub use mail::accept::{AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailWriter, NewMail, NewMessage};
+pub use mail::changes::{CHANGE_RETENTION, ChangeSnapshot, StreamHead};
+pub use mail::inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange};
+pub use mail::message::MessageRow;
+pub use mail::partition::PartitionRange;
+pub use mail::purge::PURGE_BATCH;
+pub use mail::raw::{RAW_PART_BYTES, RawData, RawHead, StoredMessage};
+pub use mail::recipient::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus};
+pub use mail::scan::{MailboxScan, TenantScan};
+pub use mail::usage::{StoreUsage, USAGE_BATCH};
+pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};
+pub use pool::Store;
+pub use schema::error::SchemaError;
+pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
+pub use tenants::idle::CLEANUP_BATCH;
+pub use tenants::mailbox::{Mailbox, MailboxCreation, NewMailbox};
+pub use tenants::pro_mailbox::{ListedMailbox, TenantMailbox};
+pub use tenants::tenant::{LimitUsage, Tenant, TenantChange, TenantLimits};
+pub use tenants::token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken};
+pub use webhooks::delivery::{DELIVERY_RETENTION, DeliveryAttempt, RecordOutcome, WebhookDelivery};
+pub use webhooks::event::{PendingEvent, PendingEvents, WebhookBacklog};
+pub use webhooks::lease::{ClaimedWebhook, WEBHOOK_LEASE};
+pub use webhooks::webhook::{NewWebhook, Webhook};

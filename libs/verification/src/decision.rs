@@ -1,75 +1,74 @@
-//! What the records found do to a custom domain. Nothing here does I/O; time is an argument.
+//! What the findings of a check mean for a custom domain. Nothing here does I/O; the time is an argument.
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_model::verification::{FailureReason, Finding, VerifyStatus};
 use tempmail_store::DomainToCheck;
 use uuid::Uuid;
 
-use crate::finding::DomainFindings;
+use crate::vote::DomainFindings;
 
 /// Time between two checks of a verified domain.
 pub(crate) const RECHECK: SignedDuration = SignedDuration::from_hours(24);
 
-/// Daily checks in a row that may find the records wrong before the domain is lost.
-const LOST_DAYS: i16 = 7;
+/// Consecutive daily checks with a missing or different record after which a verified domain fails.
+const FAILED_CHECKS_MAX: i16 = 7;
 
 /// Why a domain is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CheckTrigger {
-    /// It is its turn.
+pub(crate) enum CheckTrigger {
+    /// A scheduled check.
     Scheduled {
         /// Time between two checks of a pending domain.
         interval: SignedDuration,
     },
-    /// Its owner asked. That does not move its turn, and a wrong record is held against it on
-    /// its turn only.
+    /// A request of its owner. It does not change the schedule, and a failed check does not count.
     Requested,
 }
 
-/// What becomes of a domain.
+/// What a check means for a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// It is verified.
+pub(crate) enum Decision {
+    /// It becomes verified.
     Verify {
-        /// Who loses the name to it.
+        /// The domain that loses the name to it.
         displaced: Option<Uuid>,
     },
-    /// It is not, or was already.
+    /// It does not: it was verified before, or its records are not complete.
     Update(DomainUpdate),
 }
 
-/// What becomes of a domain that is not verified just now.
+/// The change of a domain that does not become verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DomainUpdate {
-    /// It stays what it is.
+pub(crate) enum DomainUpdate {
+    /// It keeps its status.
     Keep {
-        /// Daily checks in a row that found its records wrong.
+        /// Consecutive daily checks that found a record missing or different.
         failed_checks: i16,
-        /// When to look again; `None` leaves it.
+        /// When the next check is due; `None` does not change that.
         next_check_at: Option<Timestamp>,
     },
-    /// It ends.
+    /// It fails.
     Fail(FailureReason),
 }
 
-/// What becomes of `domain` by these findings at the moment `now`.
-pub fn decide(
+/// Decides what the findings mean for `domain` at `now`.
+pub(crate) fn decide(
     domain: &DomainToCheck,
     findings: &DomainFindings,
-    occasion: CheckTrigger,
+    trigger: CheckTrigger,
     now: Timestamp,
 ) -> Decision {
     match domain.status {
-        VerifyStatus::Verified => Decision::Update(recheck(domain, findings, occasion, now)),
-        VerifyStatus::Pending | VerifyStatus::Failed => claim(domain, findings, occasion, now),
+        VerifyStatus::Verified => Decision::Update(recheck(domain, findings, trigger, now)),
+        VerifyStatus::Pending | VerifyStatus::Failed => claim(domain, findings, trigger, now),
     }
 }
 
-/// One that does not serve.
+/// For a domain that does not serve.
 fn claim(
     domain: &DomainToCheck,
     findings: &DomainFindings,
-    occasion: CheckTrigger,
+    trigger: CheckTrigger,
     now: Timestamp,
 ) -> Decision {
     if (findings.txt.finding, findings.mx.finding) == (Finding::Found, Finding::Found) {
@@ -78,19 +77,19 @@ fn claim(
             (Some(incumbent), Finding::Missing | Finding::Mismatch) => {
                 return Decision::Verify { displaced: Some(incumbent.id) };
             }
-            // Both are there, or nobody says that the incumbent's is not: the incumbent stays.
+            // The record of the incumbent exists too, or no server voted on it: the incumbent stays.
             (Some(_), Finding::Found | Finding::Unknown) => {}
         }
     }
-    Decision::Update(unverified(domain, occasion, now))
+    Decision::Update(unverified(domain, trigger, now))
 }
 
-/// One that does not serve and is not verified by now either.
-pub(crate) fn unverified(domain: &DomainToCheck, occasion: CheckTrigger, now: Timestamp) -> DomainUpdate {
+/// For a domain that does not serve and does not become verified.
+pub(crate) fn unverified(domain: &DomainToCheck, trigger: CheckTrigger, now: Timestamp) -> DomainUpdate {
     if domain.status == VerifyStatus::Pending && domain.deadline <= now {
         return DomainUpdate::Fail(FailureReason::VerificationTimedOut);
     }
-    let next_check_at = match (domain.status, occasion) {
+    let next_check_at = match (domain.status, trigger) {
         (VerifyStatus::Pending, CheckTrigger::Scheduled { interval }) => {
             Some(domain.deadline.min(now + interval))
         }
@@ -99,26 +98,26 @@ pub(crate) fn unverified(domain: &DomainToCheck, occasion: CheckTrigger, now: Ti
     DomainUpdate::Keep { failed_checks: domain.failed_checks, next_check_at }
 }
 
-/// One that serves.
+/// For a domain that serves.
 fn recheck(
     domain: &DomainToCheck,
     findings: &DomainFindings,
-    occasion: CheckTrigger,
+    trigger: CheckTrigger,
     now: Timestamp,
 ) -> DomainUpdate {
     let found = [findings.txt.finding, findings.mx.finding];
-    let is_wrong = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
-    let is_right = found.iter().all(|finding| *finding == Finding::Found);
-    let is_due = matches!(occasion, CheckTrigger::Scheduled { .. });
-    let failed_checks = match (is_right, is_wrong && is_due) {
+    let any_failed = found.iter().any(|finding| matches!(finding, Finding::Missing | Finding::Mismatch));
+    let all_found = found.iter().all(|finding| *finding == Finding::Found);
+    let is_scheduled = matches!(trigger, CheckTrigger::Scheduled { .. });
+    let failed_checks = match (all_found, any_failed && is_scheduled) {
         (true, _) => 0,
         (false, true) => domain.failed_checks + 1,
         (false, false) => domain.failed_checks,
     };
-    if failed_checks >= LOST_DAYS {
+    if failed_checks >= FAILED_CHECKS_MAX {
         return DomainUpdate::Fail(FailureReason::RecordsLost);
     }
-    DomainUpdate::Keep { failed_checks, next_check_at: is_due.then(|| now + RECHECK) }
+    DomainUpdate::Keep { failed_checks, next_check_at: is_scheduled.then(|| now + RECHECK) }
 }
 
 #[cfg(test)]
@@ -148,7 +147,7 @@ mod tests {
         }
     }
 
-    fn held() -> DomainToCheck {
+    fn with_incumbent() -> DomainToCheck {
         let incumbent = Incumbent { id: Uuid::from_u128(2), token: "bb".into() };
         DomainToCheck { incumbent: Some(incumbent), ..domain(VerifyStatus::Pending) }
     }
@@ -167,15 +166,15 @@ mod tests {
     }
 
     #[test]
-    fn only_both_records_right_verify_in_any_state_that_does_not_serve() {
+    fn verifies_only_if_both_records_are_found() {
         for status in [VerifyStatus::Pending, VerifyStatus::Failed] {
-            for occasion in [DUE, CheckTrigger::Requested] {
+            for trigger in [DUE, CheckTrigger::Requested] {
                 for found in every_pair() {
-                    let decision = decide(&domain(status), &found, occasion, now());
-                    let is_right = (found.txt.finding, found.mx.finding) == (Found, Found);
+                    let decision = decide(&domain(status), &found, trigger, now());
+                    let all_found = (found.txt.finding, found.mx.finding) == (Found, Found);
                     assert_eq!(
                         decision == Decision::Verify { displaced: None },
-                        is_right,
+                        all_found,
                         "{status:?} {found:?}"
                     );
                 }
@@ -184,43 +183,43 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_loses_the_name_only_where_its_record_is_absent() {
+    fn displaces_an_incumbent_only_if_its_record_is_absent() {
         for incumbent_txt in ALL {
-            let decision = decide(&held(), &findings(Found, Found, incumbent_txt), DUE, now());
+            let decision = decide(&with_incumbent(), &findings(Found, Found, incumbent_txt), DUE, now());
             let displaced = Decision::Verify { displaced: Some(Uuid::from_u128(2)) };
             assert_eq!(
                 decision == displaced,
                 matches!(incumbent_txt, Missing | Mismatch),
                 "{incumbent_txt:?}"
             );
-            let half = decide(&held(), &findings(Found, Unknown, incumbent_txt), DUE, now());
+            let half = decide(&with_incumbent(), &findings(Found, Unknown, incumbent_txt), DUE, now());
             assert!(is_kept(half), "{half:?}");
         }
     }
 
     #[test]
-    fn a_pending_one_ends_at_its_deadline_whatever_dns_says() {
+    fn fails_a_pending_domain_at_its_deadline() {
         let late = now() + SignedDuration::from_hours(1);
-        for occasion in [DUE, CheckTrigger::Requested] {
+        for trigger in [DUE, CheckTrigger::Requested] {
             for found in every_pair().filter(|found| (found.txt.finding, found.mx.finding) != (Found, Found))
             {
-                let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, late);
+                let decision = decide(&domain(VerifyStatus::Pending), &found, trigger, late);
                 assert_eq!(
                     decision,
                     Decision::Update(DomainUpdate::Fail(FailureReason::VerificationTimedOut)),
                     "{found:?}"
                 );
                 let early = late - SignedDuration::from_nanos(1);
-                let decision = decide(&domain(VerifyStatus::Pending), &found, occasion, early);
+                let decision = decide(&domain(VerifyStatus::Pending), &found, trigger, early);
                 assert!(is_kept(decision), "{found:?}");
             }
         }
-        let held = decide(&held(), &findings(Found, Found, Found), DUE, late);
-        assert_eq!(held, Decision::Update(DomainUpdate::Fail(FailureReason::VerificationTimedOut)));
+        let decision = decide(&with_incumbent(), &findings(Found, Found, Found), DUE, late);
+        assert_eq!(decision, Decision::Update(DomainUpdate::Fail(FailureReason::VerificationTimedOut)));
     }
 
     #[test]
-    fn a_pending_one_is_looked_at_every_interval_and_at_its_deadline() {
+    fn checks_a_pending_domain_every_interval_and_at_its_deadline() {
         let next =
             |at: Timestamp| match decide(&domain(VerifyStatus::Pending), &DomainFindings::UNKNOWN, DUE, at) {
                 Decision::Update(DomainUpdate::Keep { next_check_at, .. }) => next_check_at,
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn seven_wrong_days_in_a_row_lose_a_verified_one() {
+    fn fails_a_verified_domain_after_seven_failed_checks_in_a_row() {
         let mut serving = domain(VerifyStatus::Verified);
         let days = [Missing, Mismatch, Unknown, Missing, Missing, Unknown, Missing, Missing];
         for wrong in days {
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_is_not_held_against_a_verified_one() {
+    fn a_requested_check_does_not_count_as_failed() {
         let serving = DomainToCheck { failed_checks: 6, ..domain(VerifyStatus::Verified) };
         for found in every_pair() {
             let failed_checks = if (found.txt.finding, found.mx.finding) == (Found, Found) { 0 } else { 6 };

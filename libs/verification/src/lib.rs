@@ -1,14 +1,15 @@
-//! Custom domains: whether the records that prove a domain are there, and what follows.
+//! Verification of custom domains: whether the records that prove a domain exist, and what follows.
 
 mod decision;
-mod finding;
 mod name;
 mod resolver;
-mod rules;
+mod settings;
 mod verifier;
+mod vote;
 
-pub use finding::{DomainFindings, ExpectedRecords, SeenRecords, ServerAnswer, tally};
 pub use name::{NameError, custom_domain_name};
-pub use resolver::{Resolver, ResolverError, Transport};
-pub use rules::DomainSettings;
+pub use resolver::transport::Transport;
+pub use resolver::{Resolver, ResolverError};
+pub use settings::DomainSettings;
 pub use verifier::{CheckOutcome, CheckResult, Verifier};
+pub use vote::{DomainFindings, ExpectedRecords};

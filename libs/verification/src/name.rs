@@ -1,18 +1,18 @@
-//! Which names a tenant may bring.
+//! The names that a custom domain may have.
 
 use tempmail_model::address::normalize_domain;
 use tempmail_model::verify_token::txt_host;
 
-/// Most octets of a domain name.
+/// Octets of a domain name at most.
 const NAME_MAX: usize = 253;
 
-/// Why a text can't be a custom domain; its text says what to change.
+/// Why a text is not the name of a custom domain. Displayed with what to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// No host name of at least two labels, or an IP address.
+    /// It is not a host name of at least two labels, or is an IP address.
     #[error("`domain` must be a host name of at least two labels, such as example.com.")]
     NotAHostName,
-    /// A name under which anybody can have a domain.
+    /// It is a public suffix, under which anyone can register a domain.
     #[error("`domain` must not be a public suffix; use a domain below it.")]
     PublicSuffix,
 }
@@ -24,7 +24,7 @@ pub enum NameError {
 pub fn custom_domain_name(text: &str) -> Result<String, NameError> {
     let name = normalize_domain(text).map_err(|_malformed| NameError::NotAHostName)?;
     let Some((_, last)) = name.rsplit_once('.') else { return Err(NameError::NotAHostName) };
-    // No top-level domain is a number; what ends in one is an IP address, or taken for one.
+    // No top-level domain is a number: a name that ends in one is an IP address, or may be read as one.
     if last.bytes().all(|b| b.is_ascii_digit()) || txt_host(&name).len() > NAME_MAX {
         return Err(NameError::NotAHostName);
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_name_are_one() {
+    fn normalises_the_spellings_of_a_name() {
         for spelling in
             ["Bücher.Example", "bücher.example.", "xn--bcher-kva.example", "XN--BCHER-KVA.example"]
         {
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_name_is_refused() {
+    fn refuses_a_text_that_is_not_a_host_name() {
         let label = "a".repeat(60);
         let no_room_for_txt = format!("{label}.{label}.{label}.{label}.com");
         for wrong in [
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn public_suffixes_are_refused_and_what_is_below_them_is_not() {
+    fn refuses_public_suffixes_only() {
         for suffix in ["co.uk", "github.io", "s3.amazonaws.com", "x.ck", "xn--55qx5d.cn"] {
             assert_eq!(custom_domain_name(suffix), Err(NameError::PublicSuffix), "{suffix}");
         }

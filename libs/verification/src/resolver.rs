@@ -1,13 +1,14 @@
-//! Asks DNS for the records that prove a domain.
+//! Queries DNS for the records that prove a domain.
 //!
-//! The domain's own name servers are asked, each address of each of them, with no cache
-//! between: what the owner has just set is seen, and no resolver's memory of its absence is.
-//! The seeds (resolvers) only tell which servers those are.
+//! Each address of each of the domain's own name servers is queried, without a cache in between, so that a record that the
+//! owner has just created is found. The seeds (resolvers) are only used to find those name servers.
 
-mod ask;
-mod check;
-mod kind;
-mod reading;
+mod answer;
+mod client;
+mod record_kind;
+mod records;
+mod server_query;
+pub(crate) mod transport;
 mod wire;
 mod zone;
 
@@ -18,82 +19,73 @@ use std::time::Duration;
 use hickory_proto::rr::Name;
 use hickory_resolver::system_conf::read_system_conf;
 use tempmail_bus::RateLimit;
-use tempmail_runtime::config::{Dns, DnsMode};
+use tempmail_runtime::config::Dns;
 use tokio::join;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use self::check::Check;
-use self::kind::{MX, TXT};
-use crate::finding::{DomainFindings, ExpectedRecords, tally};
+use self::client::{Client, Servers};
+use self::record_kind::{MX, TXT};
+use self::records::{follow_aliases, query_records};
+use self::transport::Transport;
+use self::zone::find_zone;
+use crate::vote::{DomainFindings, ExpectedRecords, tally};
 
-/// Longest that one domain takes, once its turn has come. What has answered by then votes.
+/// Time limit for the queries of one domain. Servers that have answered by then vote.
 const PER_DOMAIN: Duration = Duration::from_secs(10);
-/// Domains asked about at a time.
+/// Domains that are checked at the same time.
 const IN_FLIGHT: usize = 50;
-/// Questions a second to one address of a name server, at most: tenants choose those servers,
-/// and many domains share them.
-const QUESTIONS_PER_SECOND: u32 = 50;
+/// Queries a second to one address of a name server, at most: tenants choose those servers, and many domains share them.
+const QUERIES_PER_SECOND: u32 = 50;
 
-/// How the servers are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// Over UDP, and over TCP where UDP does not bring the whole answer.
-    UdpFirst,
-    /// Over TCP, which nobody forges from afar, wherever the server speaks it: for the
-    /// question that decides. What a server that does not speak it says over UDP counts.
-    TcpOnly,
-}
-
-/// Why there is no resolver.
+/// Why a resolver can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolverError {
-    /// `dns.servers` names none, and the system's can't be read.
+    /// `dns.servers` is empty, and the servers of the system can't be read.
     #[error("the system's DNS servers can't be read ({0}): name some in `dns.servers`")]
     SystemServers(#[source] io::Error),
 }
 
-/// Asks DNS about domains. Keeps no answers.
+/// Queries DNS for the records of domains. Caches nothing.
 #[derive(Debug)]
 pub struct Resolver {
-    mode: DnsMode,
-    seeds: Vec<SocketAddr>,
-    port: u16,
-    allow_private: bool,
-    turns: Semaphore,
-    pace: RateLimit,
+    servers: Servers,
+    in_flight: Semaphore,
 }
 
 impl Resolver {
-    /// A resolver; reads the system's servers if the settings name none.
+    /// Reads the servers of the system if the settings name none.
     ///
     /// # Errors
     /// [`ResolverError::SystemServers`].
     pub fn new(settings: &Dns) -> Result<Self, ResolverError> {
         let seeds = if settings.servers.is_empty() { system_servers()? } else { settings.servers.clone() };
-        Ok(Self {
+        let servers = Servers {
             mode: settings.mode,
             seeds,
             port: settings.port,
             allow_private: settings.allow_private,
-            turns: Semaphore::new(IN_FLIGHT),
-            pace: RateLimit::new("dns-questions", QUESTIONS_PER_SECOND, Duration::from_secs(1)),
-        })
+            rate_limit: RateLimit::new("dns-queries", QUERIES_PER_SECOND, Duration::from_secs(1)),
+        };
+        Ok(Self { servers, in_flight: Semaphore::new(IN_FLIGHT) })
     }
 
-    /// What the domain's servers say. Waits while 50 other domains are asked about, then takes
-    /// at most 10 s. A domain that is no name of DNS is [`DomainFindings::UNKNOWN`].
-    pub async fn find(&self, question: &ExpectedRecords<'_>, transport: Transport) -> DomainFindings {
-        let Some((domain, txt_name)) = names(question.domain) else { return DomainFindings::UNKNOWN };
-        let _turn = self.turns.acquire().await.expect("the semaphore is never closed");
+    /// What the servers of the domain answer. Waits while 50 other domains are checked, then takes at most 10 s.
+    /// [`DomainFindings::UNKNOWN`] for a domain that is not a DNS name.
+    pub async fn find(&self, expected: &ExpectedRecords<'_>, transport: Transport) -> DomainFindings {
+        let Some((domain, txt_name)) = names(expected.domain) else { return DomainFindings::UNKNOWN };
+        let _permit = self.in_flight.acquire().await.expect("the semaphore is never closed");
         let start = Instant::now();
-        let check = Check::new(self, transport, start + PER_DOMAIN);
-        let zone = check.zone_of(&txt_name).await;
-        let domain_zone = if zone.holds(&domain) { zone.clone() } else { check.zone_of(&domain).await };
-        let (mut txt, mx) =
-            join!(check.records(&zone, &txt_name, &TXT), check.records(&domain_zone, &domain, &MX));
-        check.follow_aliases(txt_name, &mut txt).await;
-        let findings = tally(question, &txt, &mx);
+        let client = Client { servers: &self.servers, transport, deadline: start + PER_DOMAIN };
+        let zone = find_zone(&client, &txt_name).await;
+        let domain_zone =
+            if zone.contains(&domain) { zone.clone() } else { find_zone(&client, &domain).await };
+        let (mut txt, mx) = join!(
+            query_records(&client, &zone, &txt_name, &TXT),
+            query_records(&client, &domain_zone, &domain, &MX)
+        );
+        follow_aliases(&client, txt_name, &mut txt).await;
+        let findings = tally(expected, &txt, &mx);
         record(&findings, start.elapsed());
         findings
     }

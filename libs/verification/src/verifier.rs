@@ -1,5 +1,5 @@
-//! Looks at the records of custom domains, and carries out what follows. Any number of
-//! processes may run the loop over due domains: each is in the hands of one at a time.
+//! Checks custom domains and records the outcome. Any number of processes may check due domains: each domain is claimed
+//! by one process at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,40 +13,41 @@ use tempmail_store::{DomainToCheck, Store, StoreError, VerifyOutcome};
 use uuid::Uuid;
 
 use crate::decision::{CheckTrigger, Decision, DomainUpdate, RECHECK, decide, unverified};
-use crate::finding::{DomainFindings, ExpectedRecords};
-use crate::resolver::{Resolver, Transport};
-use crate::rules::DomainSettings;
+use crate::resolver::Resolver;
+use crate::resolver::transport::Transport;
+use crate::settings::DomainSettings;
+use crate::vote::{DomainFindings, ExpectedRecords};
 
-/// Checks under way at once.
+/// Checks in flight at once.
 const IN_FLIGHT: usize = 50;
-/// A loop that ends without a word gives its domains back after this long; a check takes less.
+/// How long a process claims a domain. A check takes less; after a crash the domain is due again.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckResult {
-    /// The TXT record is right.
+    /// Whether the TXT record was found.
     pub txt_found: bool,
-    /// The MX record is right.
+    /// Whether the MX record was found.
     pub mx_found: bool,
-    /// What became of the domain.
+    /// What came of it for the domain.
     pub outcome: CheckOutcome,
 }
 
-/// What became of a domain.
+/// What came of a check for the domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckOutcome {
-    /// It is what it was.
+    /// Its status did not change.
     Kept,
-    /// The name servers did not tell, so it is what it was.
+    /// No name server voted, so its status did not change.
     NoAnswer,
     /// It serves now.
     Verified,
-    /// It serves now, and another tenant has lost the name.
+    /// It serves now, and another tenant lost the name.
     Transferred,
     /// It failed.
     Failed(FailureReason),
-    /// Its records are right, but a system domain meets the name by now.
+    /// Its records were found, but its name is equal to, above or below a system domain.
     OverlapsSystemDomain,
 }
 
@@ -68,64 +69,65 @@ impl CheckOutcome {
 pub struct Verifier {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// `None`: there is nobody to ask.
+    /// `None` on a machine without DNS servers.
     resolver: Option<Resolver>,
-    rules: DomainSettings,
+    settings: DomainSettings,
 }
 
 impl Verifier {
-    /// Over a database whose schema is up to date. On a machine without DNS no check finds an
-    /// answer, and everything else goes on.
+    /// Needs a database whose schema is up to date. On a machine without DNS servers every check is without an answer.
     pub fn new(config: &Config, store: Store, clock: Arc<dyn Clock>) -> Self {
         let resolver = Resolver::new(&config.dns)
             .inspect_err(|error| tracing::warn!("custom domains can't be verified: {error}"))
             .ok();
-        Self { store, clock, resolver, rules: DomainSettings::new(config) }
+        Self { store, clock, resolver, settings: DomainSettings::new(config) }
     }
 
-    /// What decides about custom domains.
-    pub fn rules(&self) -> &DomainSettings {
-        &self.rules
+    /// The settings for custom domains.
+    pub fn settings(&self) -> &DomainSettings {
+        &self.settings
     }
 
-    /// Checks a domain now, because its owner asked; `None` where it is gone.
+    /// Checks a domain now, on request of its owner; `None` where it is removed.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn check(&self, id: Uuid) -> Result<Option<CheckResult>, StoreError> {
         let Some(domain) = self.store.find_domain_to_check(id).await? else { return Ok(None) };
-        self.examine(&domain, CheckTrigger::Requested).await.map(Some)
+        self.check_domain(&domain, CheckTrigger::Requested).await.map(Some)
     }
 
-    /// Checks every domain that is due and that no other loop has in hand. One that fails does
-    /// not keep the others.
+    /// Checks every domain that is due and that no other process has claimed. An error with one domain does not affect
+    /// the others.
     ///
     /// # Errors
-    /// The first [`StoreError`]; what it concerns is due again when its lease ends.
-    pub async fn pass(&self) -> Result<(), StoreError> {
-        let done = self.check_due().await;
+    /// The first [`StoreError`]; its domain is due again when its lease ends.
+    pub async fn check_due(&self) -> Result<(), StoreError> {
+        let done = self.check_claimed().await;
         if done.is_err() {
             metrics::counter!("tempmail_domain_failed_passes_total").increment(1);
         }
         done
     }
 
-    async fn check_due(&self) -> Result<(), StoreError> {
-        // What comes due meanwhile is for the next pass, so that this one ends.
+    async fn check_claimed(&self) -> Result<(), StoreError> {
+        // Domains that become due meanwhile are left to the next pass, so that this one ends.
         let now = self.clock.now();
         #[expect(clippy::cast_precision_loss, reason = "a gauge of some thousands")]
         metrics::gauge!("tempmail_domains_due").set(self.store.count_due_domains(now).await? as f64);
-        let occasion = CheckTrigger::Scheduled { interval: self.rules.interval };
+        let trigger = CheckTrigger::Scheduled { interval: self.settings.interval };
         let mut result = Ok(());
         let mut in_flight = FuturesUnordered::new();
-        let mut is_more = true;
+        let mut has_more = true;
         loop {
-            if is_more && in_flight.len() <= IN_FLIGHT / 2 {
-                let room = IN_FLIGHT - in_flight.len();
-                let claimed = self.store.claim_due_domains(room, LEASE, now).await?;
-                is_more = claimed.len() == room;
+            if has_more && in_flight.len() <= IN_FLIGHT / 2 {
+                let free = IN_FLIGHT - in_flight.len();
+                let claimed = self.store.claim_due_domains(free, LEASE, now).await?;
+                has_more = claimed.len() == free;
                 in_flight.extend(
-                    claimed.into_iter().map(|domain| async move { self.examine(&domain, occasion).await }),
+                    claimed
+                        .into_iter()
+                        .map(|domain| async move { self.check_domain(&domain, trigger).await }),
                 );
             }
             match in_flight.next().await {
@@ -135,25 +137,25 @@ impl Verifier {
         }
     }
 
-    async fn examine(
+    async fn check_domain(
         &self,
         domain: &DomainToCheck,
-        occasion: CheckTrigger,
+        trigger: CheckTrigger,
     ) -> Result<CheckResult, StoreError> {
-        let mut findings = self.ask(domain, Transport::UdpFirst).await;
-        let mut decision = decide(domain, &findings, occasion, self.clock.now());
+        let mut findings = self.find_records(domain, Transport::UdpFirst).await;
+        let mut decision = decide(domain, &findings, trigger, self.clock.now());
         if matches!(decision, Decision::Verify { .. }) {
-            // An answer over UDP may be forged by whoever guesses well; this one gives a name away.
-            findings = self.ask(domain, Transport::TcpOnly).await;
-            decision = decide(domain, &findings, occasion, self.clock.now());
+            // An answer over UDP may be forged, and this one may transfer a name.
+            findings = self.find_records(domain, Transport::TcpOnly).await;
+            decision = decide(domain, &findings, trigger, self.clock.now());
         }
         let outcome = match decision {
-            Decision::Verify { displaced } => self.verify(domain, &findings, occasion, displaced).await?,
-            Decision::Update(standing) => self.record(domain, &findings, standing).await?,
+            Decision::Verify { displaced } => self.verify(domain, &findings, trigger, displaced).await?,
+            Decision::Update(update) => self.record(domain, &findings, update).await?,
         };
         metrics::counter!("tempmail_domain_checks_total", "result" => outcome.as_str()).increment(1);
         if !matches!(outcome, CheckOutcome::Kept | CheckOutcome::NoAnswer) {
-            tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "a custom domain was checked");
+            tracing::info!(domain.id = %domain.id, result = outcome.as_str(), "checked a custom domain");
         }
         Ok(CheckResult {
             txt_found: findings.txt.finding == Finding::Found,
@@ -162,30 +164,30 @@ impl Verifier {
         })
     }
 
-    async fn ask(&self, domain: &DomainToCheck, transport: Transport) -> DomainFindings {
-        let question = ExpectedRecords {
+    async fn find_records(&self, domain: &DomainToCheck, transport: Transport) -> DomainFindings {
+        let expected = ExpectedRecords {
             domain: &domain.name,
             token: &domain.token,
             incumbent_token: domain.incumbent.as_ref().map(|incumbent| incumbent.token.as_str()),
-            mx_host: &self.rules.mx_host,
+            mx_host: &self.settings.mx_host,
         };
         match &self.resolver {
-            Some(resolver) => resolver.find(&question, transport).await,
+            Some(resolver) => resolver.find(&expected, transport).await,
             None => DomainFindings::UNKNOWN,
         }
     }
 
-    /// Makes a domain verified, unless the database knows better by now.
+    /// Verifies a domain, unless the database has changed meanwhile.
     async fn verify(
         &self,
         domain: &DomainToCheck,
         findings: &DomainFindings,
-        occasion: CheckTrigger,
+        trigger: CheckTrigger,
         displaced: Option<Uuid>,
     ) -> Result<CheckOutcome, StoreError> {
         let now = self.clock.now();
-        let installation_names = &self.rules.installation_names;
-        let refused = match self
+        let installation_names = &self.settings.installation_names;
+        let outcome = match self
             .store
             .verify_custom_domain(domain.id, displaced, installation_names, now + RECHECK, now)
             .await?
@@ -196,31 +198,31 @@ impl Verifier {
             VerifyOutcome::HeldByIncumbent => CheckOutcome::Kept,
             VerifyOutcome::OverlapsSystemDomain => CheckOutcome::OverlapsSystemDomain,
         };
-        match self.record(domain, findings, unverified(domain, occasion, now)).await? {
+        match self.record(domain, findings, unverified(domain, trigger, now)).await? {
             CheckOutcome::Failed(reason) => Ok(CheckOutcome::Failed(reason)),
-            _ => Ok(refused),
+            _ => Ok(outcome),
         }
     }
 
-    /// Records the check of a domain that it did not verify.
+    /// Records a check that did not verify the domain.
     async fn record(
         &self,
         domain: &DomainToCheck,
         findings: &DomainFindings,
-        standing: DomainUpdate,
+        update: DomainUpdate,
     ) -> Result<CheckOutcome, StoreError> {
         let found = RecordFindings { txt: &findings.txt, mx: &findings.mx };
         let (id, status) = (domain.id, domain.status);
-        match standing {
+        match update {
             DomainUpdate::Fail(reason) => {
                 self.store.fail_custom_domain(id, status, reason, found).await?;
                 Ok(CheckOutcome::Failed(reason))
             }
             DomainUpdate::Keep { failed_checks, next_check_at } => {
                 self.store.record_domain_check(id, status, found, failed_checks, next_check_at).await?;
-                let is_silent =
+                let no_votes =
                     [&findings.txt, &findings.mx].iter().all(|found| found.finding == Finding::Unknown);
-                Ok(if is_silent { CheckOutcome::NoAnswer } else { CheckOutcome::Kept })
+                Ok(if no_votes { CheckOutcome::NoAnswer } else { CheckOutcome::Kept })
             }
         }
     }

@@ -64,7 +64,7 @@ impl Reconcile for CustomDomain {
             predecessor,
             check_requested: requested.filter(|requested| handled.as_ref() != Some(requested)).cloned(),
             check_handled: handled,
-            mx_host: context.verifier.rules().mx_host.clone(),
+            mx_host: context.verifier.settings().mx_host.clone(),
         })
     }
 
@@ -80,7 +80,7 @@ impl Reconcile for CustomDomain {
         context: &Context,
     ) -> Result<(), StepError> {
         let (store, epoch, uid, now) = (&context.store, context.epoch, uid(self), context.clock.now());
-        let rules = context.verifier.rules();
+        let rules = context.verifier.settings();
         match step {
             CustomDomainStep::Deactivate => store.deactivate_custom_domain(epoch, uid).await?,
             CustomDomainStep::ReleasePredecessor => {

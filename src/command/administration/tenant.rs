@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantDefaults};
+use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantLimits};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -82,8 +82,8 @@ pub(crate) struct TenantLimitArgs {
 
 impl TenantLimitArgs {
     /// The limits of a new tenant.
-    fn or_defaults(&self, defaults: &TenantDefaults) -> TenantDefaults {
-        TenantDefaults {
+    fn or_defaults(&self, defaults: &TenantLimits) -> TenantLimits {
+        TenantLimits {
             retention: self.retention_hours.unwrap_or(defaults.retention),
             mailboxes: self.mailboxes.unwrap_or(defaults.mailboxes),
             domains: self.custom_domains.unwrap_or(defaults.domains),
@@ -113,14 +113,14 @@ pub(crate) async fn run(args: AdminArgs<TenantCommand>) -> anyhow::Result<()> {
     let (database, json) = (args.database.connect().await?, args.json);
     match args.command {
         TenantCommand::Create { name, limits } => {
-            let defaults = limits.or_defaults(&TenantDefaults::pro(database.config.retention.pro_hours));
+            let defaults = limits.or_defaults(&TenantLimits::pro(database.config.retention.pro_hours));
             let made = database.store.create_tenant(&name, &defaults, database.now).await.map_err(explain)?;
             anyhow::ensure!(made, "there is already a tenant {name}");
             print_result("created", &database, &name, json).await
         }
         TenantCommand::Set { name, limits } => {
             let tenant = find_to_change(&database, &name).await?;
-            let change = limits.change().context("nothing to change: see `tempmail tenant set --help`")?;
+            let change = limits.change().context("nothing to change: give at least one option of `tempmail tenant set --help`")?;
             let changed = database.store.change_tenant(tenant.id, change).await.map_err(explain)?;
             anyhow::ensure!(changed, "there is no tenant {name}");
             print_result("changed", &database, &name, json).await

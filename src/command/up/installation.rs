@@ -9,7 +9,7 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{NewToken, Store, SystemDomainAddition, TenantDefaults};
+use tempmail_store::{NewToken, Store, SystemDomainAddition, TenantLimits};
 use uuid::Uuid;
 
 use super::settings::reachable;
@@ -68,7 +68,7 @@ pub(super) async fn prepare(
     store.record_free_class(config.retention.free_hours).await?;
     let domains = ensure_domains(&store, domains, clock.now()).await?;
     let tenant =
-        store.ensure_tenant(TENANT, &TenantDefaults::pro(config.retention.pro_hours), clock.now()).await?;
+        store.ensure_tenant(TENANT, &TenantLimits::pro(config.retention.pro_hours), clock.now()).await?;
     let credentials = ensure_credentials(config, directory, &store, tenant, clock.now()).await?;
     Ok(Installation { store, clock, readiness, domains, credentials })
 }

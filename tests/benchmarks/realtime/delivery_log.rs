@@ -1,11 +1,11 @@
-//! When each mail was sent, accepted, and received by its waiter.
+//! When each mail was sent, accepted, and received by its subscriber.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::mail::numbers_in;
 
-/// Mails with numbers in a row, each to one waiter.
+/// Mails with numbers in a row, each to one subscriber.
 #[derive(Debug)]
 pub struct DeliveryLog {
     begun: Instant,
@@ -24,14 +24,14 @@ struct Mail {
     times: AtomicU32,
 }
 
-/// Times of the mails to one kind of waiter.
+/// Times of the mails to one kind of subscriber.
 #[derive(Debug, Default)]
 pub struct Times {
     /// From the last octet of a mail to the `250` after it.
     pub accepted: Vec<Duration>,
-    /// From that `250` to the waiter's octets; zero where these came first.
+    /// From that `250` to the subscriber's octets; zero where these came first.
     pub after_accepted: Vec<Duration>,
-    /// From the last octet of a mail to the waiter's octets.
+    /// From the last octet of a mail to the subscriber's octets.
     pub in_all: Vec<Duration>,
     /// Mails that were accepted and not seen.
     pub missed: usize,
@@ -40,7 +40,7 @@ pub struct Times {
 }
 
 impl DeliveryLog {
-    /// Of the mails from number `first` on, each to the waiter that `to` names.
+    /// Of the mails from number `first` on, each to the subscriber that `to` names.
     pub fn new(first: usize, to: impl IntoIterator<Item = u32>) -> Self {
         let mails = to.into_iter().map(|to| Mail { to, ..Mail::default() }).collect();
         Self { begun: Instant::now(), first, mails, misdelivered: AtomicUsize::new(0) }
@@ -52,7 +52,7 @@ impl DeliveryLog {
     }
 
     /// Who waits for a mail of it.
-    pub fn waiter_of(&self, number: usize) -> u32 {
+    pub fn subscriber_of(&self, number: usize) -> u32 {
         self.mails[number - self.first].to
     }
 
@@ -63,31 +63,31 @@ impl DeliveryLog {
         mail.accepted.store(self.nanoseconds(accepted), Ordering::Release);
     }
 
-    /// A waiter received a notification of the mails in a text.
-    pub fn seen(&self, waiter: u32, text: &str, at: Instant) {
-        for mail in self.of_waiter(waiter, text) {
+    /// A subscriber received a notification of the mails in a text.
+    pub fn seen(&self, subscriber: u32, text: &str, at: Instant) {
+        for mail in self.of_subscriber(subscriber, text) {
             if mail.times.fetch_add(1, Ordering::Relaxed) == 0 {
                 mail.seen.store(self.nanoseconds(at), Ordering::Release);
             }
         }
     }
 
-    /// A waiter listed the mails in a text after a reconnect; a notification of them is no repetition.
-    pub fn found(&self, waiter: u32, text: &str, at: Instant) {
-        for mail in self.of_waiter(waiter, text) {
+    /// A subscriber listed the mails in a text after a reconnect; a notification of them is no repetition.
+    pub fn found(&self, subscriber: u32, text: &str, at: Instant) {
+        for mail in self.of_subscriber(subscriber, text) {
             let at = self.nanoseconds(at);
             let _ = mail.seen.compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
         }
     }
 
-    /// The mails of this log in a text; those of other waiters are counted as misdelivered.
-    fn of_waiter(&self, waiter: u32, text: &str) -> impl Iterator<Item = &Mail> {
+    /// The mails of this log in a text; those of other subscribers are counted as misdelivered.
+    fn of_subscriber(&self, subscriber: u32, text: &str) -> impl Iterator<Item = &Mail> {
         let places = numbers_in(text).filter_map(|number| number.checked_sub(self.first));
         places.filter_map(|state| self.mails.get(state)).filter(move |mail| {
-            if mail.to != waiter {
+            if mail.to != subscriber {
                 self.misdelivered.fetch_add(1, Ordering::Relaxed);
             }
-            mail.to == waiter
+            mail.to == subscriber
         })
     }
 
@@ -96,12 +96,12 @@ impl DeliveryLog {
         self.mails.iter().all(|mail| mail.seen.load(Ordering::Acquire) > 0)
     }
 
-    /// Mails that the wrong waiter received.
+    /// Mails that the wrong subscriber received.
     pub fn misdelivered(&self) -> usize {
         self.misdelivered.load(Ordering::Relaxed)
     }
 
-    /// Times of the mails to those waiters that `counts`; of the first `warm_up` mails only
+    /// Times of the mails to those subscribers that `counts`; of the first `warm_up` mails only
     /// whether they were seen.
     pub fn times(&self, warm_up: usize, counts: impl Fn(u32) -> bool) -> Times {
         let mut times = Times::default();

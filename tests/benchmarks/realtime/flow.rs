@@ -23,16 +23,16 @@ const SIZE: usize = 3_072;
 /// Where the mails of a delivery log are sent.
 #[derive(Debug)]
 pub enum Destination {
-    /// To the address of its waiter each.
+    /// To the address of its subscriber each.
     Mail {
         /// Where mail is taken.
         smtp: SocketAddr,
-        /// Of the waiters.
+        /// Of the subscribers.
         addresses: Vec<String>,
         /// What is sent.
         mails: Mails,
     },
-    /// To a peer, to the channel of its waiter each.
+    /// To a peer, to the channel of its subscriber each.
     Publication(Publisher),
 }
 
@@ -50,17 +50,22 @@ impl Destination {
     }
 
     /// Sends one; returns when, and when it was accepted.
-    async fn send(&self, line: &mut Line, number: usize, waiter: u32) -> anyhow::Result<(Instant, Instant)> {
+    async fn send(
+        &self,
+        line: &mut Line,
+        number: usize,
+        subscriber: u32,
+    ) -> anyhow::Result<(Instant, Instant)> {
         match (self, line) {
             (Self::Mail { addresses, mails, .. }, Line::Mail(session)) => {
-                let to = &addresses[usize::try_from(waiter)?];
+                let to = &addresses[usize::try_from(subscriber)?];
                 let took = session.send_in_groups(mails, number, to).await?;
                 let accepted = Instant::now();
                 Ok((accepted - took, accepted))
             }
             (Self::Publication(publisher), Line::Publication(client)) => {
                 let sent = Instant::now();
-                publisher.publish(client, number, waiter).await?;
+                publisher.publish(client, number, subscriber).await?;
                 Ok((sent, Instant::now()))
             }
             _ => anyhow::bail!("a line of another destination"),
@@ -100,7 +105,7 @@ pub async fn send(
                 tokio::time::sleep_until(due.into()).await;
                 late = late.max(due.elapsed());
                 let (sent, accepted) =
-                    destination.send(&mut line, number, delivery_log.waiter_of(number)).await?;
+                    destination.send(&mut line, number, delivery_log.subscriber_of(number)).await?;
                 delivery_log.accepted(number, sent, accepted);
             }
         };

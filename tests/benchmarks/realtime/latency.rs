@@ -10,7 +10,7 @@ use super::delivery_log::DeliveryLog;
 use super::flow::{self, Destination};
 use super::platform::Platform;
 use super::pool::{LoadThread, SubscriberPool};
-use super::{CONNECTS_A_SECOND, Realtime, WaiterKind};
+use super::{CONNECTS_A_SECOND, Realtime, SubscriberKind};
 use crate::measure::{Latencies, millis, print_table};
 use crate::process::ServerProcess;
 
@@ -22,7 +22,7 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Measures with the bus of the roles, while Redis is unavailable, and peers.
 ///
 /// # Errors
-/// A waiter or a mail is refused.
+/// A subscriber or a mail is refused.
 pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThread) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     match realtime.redis(platform).await? {
@@ -31,7 +31,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
             let run =
                 Run { realtime, platform, load_thread, smtp, http: api.http, processes: &[&api.process] };
             rows.extend(run.measure("up", "one process", 1, || async { Ok(()) }).await?);
-            api.wait_for_waiters(0).await?;
+            api.wait_for_subscribers(0).await?;
             api.process.stop().await?;
         }
         Some(redis) => {
@@ -40,7 +40,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
             let processes = [&api.process, &ingest];
             let run = Run { realtime, platform, load_thread, smtp, http: api.http, processes: &processes };
             rows.extend(run.measure("redis", "Redis between", 1, || async { Ok(()) }).await?);
-            api.wait_for_waiters(0).await?;
+            api.wait_for_subscribers(0).await?;
             let kill = || redis.process.kill();
             rows.extend(run.measure("away", "Redis away", 1 + mails(realtime) as usize, kill).await?);
             api.process.stop().await?;
@@ -52,7 +52,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         let delivery_log = realtime.delivery_log(1, mails(realtime));
         let server = running.publisher.http;
         let mut pool = SubscriberPool::new(load_thread, server, Arc::clone(&delivery_log));
-        pool.connect((0..realtime.waiters).map(|number| peer.subscription(number)), CONNECTS_A_SECOND)
+        pool.connect((0..realtime.subscribers).map(|number| peer.subscription(number)), CONNECTS_A_SECOND)
             .await?;
         let destination = Destination::Publication(running.publisher.clone());
         flow::send(load_thread.handle(), destination, realtime.rate, Arc::clone(&delivery_log)).await?;
@@ -61,11 +61,11 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         running.process.stop().await?;
     }
     println!(
-        "\n{} waiters, {} mails a second for {} s, times in ms\n",
-        realtime.waiters, realtime.rate, realtime.seconds
+        "\n{} subscribers, {} mails a second for {} s, times in ms\n",
+        realtime.subscribers, realtime.rate, realtime.seconds
     );
     let head = [
-        "waiter",
+        "subscriber",
         "how",
         "mails",
         "250 p50",
@@ -130,8 +130,8 @@ impl Run<'_> {
             delivery_log.misdelivered(),
             pool.disconnects()
         );
-        let of_kind = |kind: &WaiterKind| {
-            row(kind.name(), how, realtime, &delivery_log, |waiter| realtime.kind_of(waiter) == *kind)
+        let of_kind = |kind: &SubscriberKind| {
+            row(kind.name(), how, realtime, &delivery_log, |subscriber| realtime.kind_of(subscriber) == *kind)
         };
         Ok(realtime.kinds.iter().map(of_kind).collect())
     }

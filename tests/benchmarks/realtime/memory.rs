@@ -1,4 +1,4 @@
-//! What thousands of idle waiters cost: memory and processor time of a fresh process for each kind.
+//! What thousands of idle subscribers cost: memory and processor time of a fresh process for each kind.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -12,19 +12,19 @@ use super::peer::Peer;
 use super::platform::{ApiProcess, Platform};
 use super::pool::{LoadThread, SubscriberPool};
 use super::subscriber::Subscription;
-use super::{CONNECTS_A_SECOND, Realtime, WaiterKind};
+use super::{CONNECTS_A_SECOND, Realtime, SubscriberKind};
 use crate::measure::print_table;
 use crate::process::ServerProcess;
 
-/// Waiters that come and go first: what is made once is no part of a connection.
+/// Subscribers that come and go first: what is made once is no part of a connection.
 pub const WARM_UP: u32 = 200;
 /// Pause until everything that an opening needed is given back.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// Of one kind of waiter.
+/// Of one kind of subscriber.
 #[derive(Debug, Clone, Copy)]
 struct IdleCost {
-    /// Octets of resident memory a waiter.
+    /// Octets of resident memory a subscriber.
     octets: f64,
     /// Share of a core.
     cpu: f64,
@@ -33,17 +33,18 @@ struct IdleCost {
 /// Measures every kind, and peers.
 ///
 /// # Errors
-/// A waiter is refused.
+/// A subscriber is refused.
 pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThread) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let mut kept = 0.0;
-    for kind in [WaiterKind::Kept].into_iter().chain(realtime.kinds.clone()) {
+    for kind in [SubscriberKind::Kept].into_iter().chain(realtime.kinds.clone()) {
         let idle = ours(realtime, platform, load_thread, kind).await?;
-        if kind == WaiterKind::Kept {
+        if kind == SubscriberKind::Kept {
             kept = idle.octets;
         }
         // A WebSocket is no HTTP connection any more.
-        let above = matches!(kind, WaiterKind::LongPoll | WaiterKind::Stream).then_some(idle.octets - kept);
+        let above =
+            matches!(kind, SubscriberKind::LongPoll | SubscriberKind::Stream).then_some(idle.octets - kept);
         rows.push(row(kind.name(), idle, above));
     }
     for peer in realtime.peers() {
@@ -52,8 +53,11 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         running.process.stop().await?;
         rows.push(row(peer.name(), idle, None));
     }
-    println!("\n{} idle waiters of each kind, {} s at rest\n", realtime.waiters, realtime.rest_seconds);
-    let head = ["waiter", "octets in all", "above a kept connection", "CPU, % of a core"];
+    println!(
+        "\n{} idle subscribers of each kind, {} s at rest\n",
+        realtime.subscribers, realtime.rest_seconds
+    );
+    let head = ["subscriber", "octets in all", "above a kept connection", "CPU, % of a core"];
     print_table(&head, &rows);
     Ok(())
 }
@@ -67,22 +71,22 @@ async fn ours(
     realtime: &Realtime,
     platform: &Platform,
     load_thread: &LoadThread,
-    kind: WaiterKind,
+    kind: SubscriberKind,
 ) -> anyhow::Result<IdleCost> {
     let redis = realtime.redis(platform).await?;
     let api = platform.api(free_port(), redis.as_ref()).await?;
     let subscriptions = |range: Range<u32>| range.map(|number| platform.subscription(kind, number, "idle"));
-    let warm = subscriptions(realtime.waiters..realtime.waiters + WARM_UP);
+    let warm = subscriptions(realtime.subscribers..realtime.subscribers + WARM_UP);
     let pool = connect(load_thread, api.http, warm).await?;
-    api.wait_for_waiters(waiting(kind, WARM_UP)).await?;
+    api.wait_for_subscribers(waiting(kind, WARM_UP)).await?;
     drop(pool);
-    api.wait_for_waiters(0).await?;
+    api.wait_for_subscribers(0).await?;
     let idle = measure(
         realtime,
         load_thread,
         &api.process,
         api.http,
-        subscriptions(0..realtime.waiters),
+        subscriptions(0..realtime.subscribers),
         Some((&api, kind)),
     );
     let idle = idle.await?;
@@ -97,7 +101,7 @@ async fn theirs(
     process: &ServerProcess,
     http: SocketAddr,
 ) -> anyhow::Result<IdleCost> {
-    let count = realtime.waiters;
+    let count = realtime.subscribers;
     drop(connect(load_thread, http, (count..count + WARM_UP).map(|number| peer.subscription(number))).await?);
     tokio::time::sleep(SETTLE).await;
     measure(realtime, load_thread, process, http, (0..count).map(|number| peer.subscription(number)), None)
@@ -111,13 +115,13 @@ async fn measure(
     process: &ServerProcess,
     server: SocketAddr,
     subscriptions: impl Iterator<Item = Subscription>,
-    api: Option<(&ApiProcess, WaiterKind)>,
+    api: Option<(&ApiProcess, SubscriberKind)>,
 ) -> anyhow::Result<IdleCost> {
     tokio::time::sleep(SETTLE).await;
     let before = process.memory()?.now;
     let _crowd = connect(load_thread, server, subscriptions).await?;
     if let Some((api, kind)) = api {
-        api.wait_for_waiters(waiting(kind, realtime.waiters)).await?;
+        api.wait_for_subscribers(waiting(kind, realtime.subscribers)).await?;
     }
     tokio::time::sleep(SETTLE).await;
     let rest = Duration::from_secs(realtime.rest_seconds);
@@ -125,7 +129,7 @@ async fn measure(
     tokio::time::sleep(rest).await;
     let cpu = (process.cpu() - cpu).as_secs_f64() / rest.as_secs_f64();
     let grown = process.memory()?.now.saturating_sub(before);
-    Ok(IdleCost { octets: grown as f64 / f64::from(realtime.waiters), cpu })
+    Ok(IdleCost { octets: grown as f64 / f64::from(realtime.subscribers), cpu })
 }
 
 async fn connect(
@@ -138,7 +142,7 @@ async fn connect(
     Ok(pool)
 }
 
-/// Those that the process counts as waiters.
-fn waiting(kind: WaiterKind, count: u32) -> u32 {
-    if kind == WaiterKind::Kept { 0 } else { count }
+/// Those that the process counts as subscribers.
+fn waiting(kind: SubscriberKind, count: u32) -> u32 {
+    if kind == SubscriberKind::Kept { 0 } else { count }
 }

@@ -48,7 +48,7 @@ pub struct Publisher {
 }
 
 impl Peer {
-    /// What tables call it, and its waiters.
+    /// What tables call it, and its subscribers.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Centrifugo(_) => "Centrifugo WebSocket",
@@ -67,7 +67,7 @@ impl Peer {
         }
     }
 
-    /// How a waiter waits.
+    /// How a subscriber waits.
     pub fn subscription(&self, number: u32) -> Subscription {
         match self {
             Self::Centrifugo(_) => Subscription::WebSocket(WebSocketProtocol {
@@ -91,7 +91,12 @@ impl Publisher {
     ///
     /// # Errors
     /// It is refused.
-    pub async fn publish(&self, client: &mut HttpClient, number: usize, waiter: u32) -> anyhow::Result<()> {
+    pub async fn publish(
+        &self,
+        client: &mut HttpClient,
+        number: usize,
+        subscriber: u32,
+    ) -> anyhow::Result<()> {
         let data = json!({
             "type": "new_email",
             "id": "01980a5e-4a6c-7c30-9f5d-5b1d2f3c4a5b",
@@ -101,9 +106,9 @@ impl Publisher {
             "created_at": "2026-11-21T10:00:00.000Z",
         });
         let body = if self.content_type == "application/json" {
-            json!({"channel": format!("c{waiter}"), "data": data}).to_string()
+            json!({"channel": format!("c{subscriber}"), "data": data}).to_string()
         } else {
-            format!("topic=c{waiter}&data={data}")
+            format!("topic=c{subscriber}&data={data}")
         };
         let answer = client.send_as(self.content_type, "POST", self.target, &self.credential, &body).await?;
         ensure!(answer.status == 200, "a publication was answered {}", answer.status);

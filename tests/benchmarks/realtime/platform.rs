@@ -1,5 +1,5 @@
 //! What is measured: the real program over a real Postgres, with a Redis between its roles or
-//! without one, and a token and a mailbox for each waiter.
+//! without one, and a token and a mailbox for each subscriber.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
-use tempmail_store::{Store, TenantDefaults};
+use tempmail_store::{Store, TenantLimits};
 use tempmail_tests::port::free_port;
 use uuid::Uuid;
 
-use super::WaiterKind;
+use super::SubscriberKind;
 use super::subscriber::{Subscription, WebSocketProtocol};
 use crate::http::HttpClient;
 use crate::process::{ServerProcess, tempmail};
 use crate::server::command_without_output;
 use crate::stack::{BenchPostgres, DOMAIN, config};
 
-/// How long it may take until a process sees all waiters.
+/// How long it may take until a process sees all subscribers.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The platform under test.
@@ -38,9 +38,9 @@ pub struct Platform {
     pub cluster: BenchPostgres,
     url: String,
     config: Config,
-    /// A `tm_live_` token a waiter.
+    /// A `tm_live_` token a subscriber.
     tokens: Vec<String>,
-    /// A JWT a waiter, of a mailbox of its own.
+    /// A JWT a subscriber, of a mailbox of its own.
     jwts: Vec<String>,
 }
 
@@ -63,11 +63,11 @@ pub struct Redis {
 }
 
 impl Platform {
-    /// An empty platform for so many waiters of each kind, with its files in `directory`.
+    /// An empty platform for so many subscribers of each kind, with its files in `directory`.
     ///
     /// # Errors
     /// Postgres does not start.
-    pub async fn new(program: &Path, directory: &Path, waiters: u32) -> anyhow::Result<Self> {
+    pub async fn new(program: &Path, directory: &Path, subscribers: u32) -> anyhow::Result<Self> {
         let cluster = BenchPostgres::start(directory).await?;
         let (url, config) = (cluster.create_database("realtime").await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
@@ -75,15 +75,15 @@ impl Platform {
         store.migrate().await?;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         let tenant = store.ensure_tenant("bench", &defaults, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {
             for at in [clock.now(), clock.now() + class.partition_width()] {
                 store.ensure_message_partition(class, at).await?;
             }
         }
-        let tokens = insert_tokens(&store, &clock, tenant, waiters).await?;
-        let mailboxes = insert_mailboxes(&store, &clock, tenant, waiters).await?;
+        let tokens = insert_tokens(&store, &clock, tenant, subscribers).await?;
+        let mailboxes = insert_mailboxes(&store, &clock, tenant, subscribers).await?;
         let jwts = sign(&config, &clock, &mailboxes)?;
         store.pool().close().await;
         let (program, directory) = (program.to_owned(), directory.to_owned());
@@ -95,25 +95,27 @@ impl Platform {
         &self.directory
     }
 
-    /// The address of a waiter. Mail to the mailboxes of WebSockets may be there from before; the
+    /// The address of a subscriber. Mail to the mailboxes of WebSockets may be there from before; the
     /// other addresses are as fresh as `label`.
-    pub fn address(kind: WaiterKind, number: u32, label: &str) -> String {
+    pub fn address(kind: SubscriberKind, number: u32, label: &str) -> String {
         match kind {
-            WaiterKind::WebSocket => format!("{number}box@{DOMAIN}"),
+            SubscriberKind::WebSocket => format!("{number}box@{DOMAIN}"),
             _ => format!("{number}{label}@{DOMAIN}"),
         }
     }
 
-    /// How a waiter of a kind waits.
-    pub fn subscription(&self, kind: WaiterKind, number: u32, label: &str) -> Subscription {
+    /// How a subscriber of a kind waits.
+    pub fn subscription(&self, kind: SubscriberKind, number: u32, label: &str) -> Subscription {
         let (address, token) = (Self::address(kind, number, label), self.tokens[number as usize].clone());
         match kind {
-            WaiterKind::Kept => Subscription::Kept { target: "/v1/config".into() },
-            WaiterKind::LongPoll => Subscription::LongPoll { target: format!("/v1/inbox/{address}"), token },
-            WaiterKind::Stream => {
+            SubscriberKind::Kept => Subscription::Kept { target: "/v1/config".into() },
+            SubscriberKind::LongPoll => {
+                Subscription::LongPoll { target: format!("/v1/inbox/{address}"), token }
+            }
+            SubscriberKind::Stream => {
                 Subscription::Stream { target: format!("/v1/sse/addr?address={address}&token={token}") }
             }
-            WaiterKind::WebSocket => Subscription::WebSocket(WebSocketProtocol {
+            SubscriberKind::WebSocket => Subscription::WebSocket(WebSocketProtocol {
                 target: "/api/ws",
                 first_message: json!({"type": "auth", "token": self.jwts[number as usize]}).to_string(),
                 confirmation: "auth_ok",
@@ -215,14 +217,14 @@ impl ApiProcess {
     ///
     /// # Errors
     /// They don't within two minutes, or it does not answer.
-    pub async fn wait_for_waiters(&self, waiters: u32) -> anyhow::Result<()> {
+    pub async fn wait_for_subscribers(&self, subscribers: u32) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
-            let there = self.waiters().await?;
-            if there == waiters {
+            let there = self.subscribers().await?;
+            if there == subscribers {
                 return Ok(());
             }
-            ensure!(began.elapsed() < CONNECT_TIMEOUT, "{there} wait, not {waiters}");
+            ensure!(began.elapsed() < CONNECT_TIMEOUT, "{there} wait, not {subscribers}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -231,7 +233,7 @@ impl ApiProcess {
     ///
     /// # Errors
     /// It does not answer.
-    pub async fn waiters(&self) -> anyhow::Result<u32> {
+    pub async fn subscribers(&self) -> anyhow::Result<u32> {
         let answer = HttpClient::connect(self.admin).await?.get("/metrics", "none").await?;
         let text = String::from_utf8_lossy(&answer.body);
         let gauge = text.lines().find_map(|line| line.strip_prefix("tempmail_subscribers "));

@@ -1,4 +1,4 @@
-//! Thousands of waiters on one thread, so that the machine is left to the server.
+//! Thousands of subscribers on one thread, so that the machine is left to the server.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Pause between two groups of clients that are started.
 const STEP: Duration = Duration::from_millis(20);
 
-/// The thread that all waiters and senders run on.
+/// The thread that all subscribers and senders run on.
 #[derive(Debug)]
 pub struct LoadThread(Option<Runtime>);
 
@@ -45,7 +45,7 @@ impl Drop for LoadThread {
     }
 }
 
-/// State that the waiters of a pool share.
+/// State that the subscribers of a pool share.
 #[derive(Debug)]
 pub struct PoolState {
     /// Where they connect to.
@@ -57,7 +57,7 @@ pub struct PoolState {
 }
 
 impl PoolState {
-    /// Counts a waiter that waits.
+    /// Counts a subscriber that waits.
     pub(super) fn opened(&self) {
         self.open.fetch_add(1, Ordering::Relaxed);
     }
@@ -71,11 +71,11 @@ impl PoolState {
     }
 }
 
-/// The waiters. They disconnect when dropped.
+/// The subscribers. They disconnect when dropped.
 #[derive(Debug)]
 pub struct SubscriberPool {
     shared: Arc<PoolState>,
-    waiters: JoinSet<()>,
+    subscribers: JoinSet<()>,
     handle: Handle,
 }
 
@@ -84,10 +84,10 @@ impl SubscriberPool {
     pub fn new(load_thread: &LoadThread, server: SocketAddr, delivery_log: Arc<DeliveryLog>) -> Self {
         let shared =
             PoolState { server, delivery_log, open: AtomicUsize::new(0), disconnects: Mutex::default() };
-        Self { shared: Arc::new(shared), waiters: JoinSet::new(), handle: load_thread.handle().clone() }
+        Self { shared: Arc::new(shared), subscribers: JoinSet::new(), handle: load_thread.handle().clone() }
     }
 
-    /// Connects waiters with these subscriptions at a rate a second, and returns when all wait.
+    /// Connects subscribers with these subscriptions at a rate a second, and returns when all wait.
     ///
     /// # Errors
     /// They don't within two minutes.
@@ -99,27 +99,27 @@ impl SubscriberPool {
         let group = (a_second / 50).max(1);
         let mut steps = tokio::time::interval(STEP);
         for (number, subscription) in (0..).zip(subscriptions) {
-            if self.waiters.len().is_multiple_of(group) {
+            if self.subscribers.len().is_multiple_of(group) {
                 steps.tick().await;
             }
             let (client, shared) = (Subscriber { number, subscription }, Arc::clone(&self.shared));
-            self.waiters.spawn_on(async move { client.run(&shared).await }, &self.handle);
+            self.subscribers.spawn_on(async move { client.run(&shared).await }, &self.handle);
         }
         let began = Instant::now();
-        while self.open() < self.waiters.len() {
+        while self.open() < self.subscribers.len() {
             let disconnects = self.disconnects();
             ensure!(
                 began.elapsed() < CONNECT_TIMEOUT,
                 "{} of {} wait: {disconnects}",
                 self.open(),
-                self.waiters.len()
+                self.subscribers.len()
             );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         Ok(())
     }
 
-    /// Number of waiters that wait, by their own count.
+    /// Number of subscribers that wait, by their own count.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! A reconnect storm: all waiters lose their process at once and reconnect to the next one, while mail
+//! A reconnect storm: all subscribers lose their process at once and reconnect to the next one, while mail
 //! flows.
 
 use std::sync::Arc;
@@ -23,10 +23,10 @@ const BACK: Duration = Duration::from_secs(120);
 /// The numbers of mails of other measurements are below.
 const FIRST: usize = 100_000_000;
 
-/// Kills `tempmail api`, starts it again, and waits until all waiters are back.
+/// Kills `tempmail api`, starts it again, and waits until all subscribers are back.
 ///
 /// # Errors
-/// Not all waiters come back, or a mail is refused.
+/// Not all subscribers come back, or a mail is refused.
 pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThread) -> anyhow::Result<()> {
     let redis = realtime.redis(platform).await?;
     let api = platform.api(free_port(), redis.as_ref()).await?;
@@ -34,7 +34,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
     let delivery_log = realtime.delivery_log(FIRST, RATE * SECONDS);
     let mut pool = SubscriberPool::new(load_thread, api.http, Arc::clone(&delivery_log));
     pool.connect(realtime.subscriptions(platform, "storm"), CONNECTS_A_SECOND).await?;
-    api.wait_for_waiters(realtime.waiters).await?;
+    api.wait_for_subscribers(realtime.subscribers).await?;
     let (handle, kept) = (load_thread.handle().clone(), Arc::clone(&delivery_log));
     let destination = Destination::mail(smtp, realtime.addresses("storm"));
     let flow = tokio::spawn(async move { flow::send(&handle, destination, RATE, kept).await });
@@ -50,7 +50,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
             if ready.is_none() && api.is_ready().await {
                 ready = Some(started.elapsed());
             }
-            if ready.is_some() && api.waiters().await? >= realtime.waiters {
+            if ready.is_some() && api.subscribers().await? >= realtime.subscribers {
                 return anyhow::Ok(started.elapsed());
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -69,9 +69,9 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         |span: Option<Duration>| span.map_or("-".into(), |span| format!("{:.2}", span.as_secs_f64()));
     let back = back.ok().transpose()?;
     println!(
-        "\n{} waiters lose `tempmail api` and come back to the next one, {RATE} mails a second meanwhile\n\n\
+        "\n{} subscribers lose `tempmail api` and come back to the next one, {RATE} mails a second meanwhile\n\n\
          ready after {} s, all back after {} s, at the peak {} MB; disconnects: {disconnects}\n",
-        realtime.waiters,
+        realtime.subscribers,
         seconds(ready),
         seconds(back),
         api.process.memory()?.peak >> 20,
@@ -80,12 +80,12 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
         .kinds
         .iter()
         .map(|kind| {
-            let times = delivery_log.times(0, |waiter| realtime.kind_of(waiter) == *kind);
+            let times = delivery_log.times(0, |subscriber| realtime.kind_of(subscriber) == *kind);
             let mails = times.in_all.len() + times.missed;
             vec![kind.name().into(), mails.to_string(), times.missed.to_string(), times.repeated.to_string()]
         })
         .collect();
-    print_table(&["waiter", "mails", "missed", "repeated"], &rows);
+    print_table(&["subscriber", "mails", "missed", "repeated"], &rows);
     drop(pool);
     api.process.stop().await?;
     ingest.stop().await

@@ -1,4 +1,4 @@
-//! One waiter: a kept connection, a long-poll, a stream or a WebSocket, which reconnects and resumes
+//! One subscriber: a kept connection, a long-poll, a stream or a WebSocket, which reconnects and resumes
 //! where it was.
 
 mod connection;
@@ -40,10 +40,10 @@ pub enum Subscription {
     WebSocket(WebSocketProtocol),
 }
 
-/// One waiter.
+/// One subscriber.
 #[derive(Debug)]
 pub struct Subscriber {
-    /// Its number among all waiters.
+    /// Its number among all subscribers.
     pub number: u32,
     /// How it waits.
     pub subscription: Subscription,
@@ -127,7 +127,7 @@ impl Subscriber {
     }
 }
 
-/// Where a waiter stands.
+/// Where a subscriber stands.
 #[derive(Debug, Default)]
 struct SubscriptionState {
     /// Cursor or event id to go on from.

@@ -75,7 +75,7 @@ impl Receivers {
         cpu::of_thread(self.thread)
     }
 
-    /// So many receivers, which record their requests in `delivery_log`; the first of them is its waiter
+    /// So many receivers, which record their requests in `delivery_log`; the first of them is its receiver
     /// `first`.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Receivers {
             last: AtomicU64::new(0),
         });
         let (mut urls, mut listeners) = (Vec::new(), JoinSet::new());
-        for waiter in first..first + count {
+        for receiver in first..first + count {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
             let listener = std::net::TcpListener::bind(address)?;
             listener.set_nonblocking(true)?;
@@ -107,7 +107,7 @@ impl Receivers {
             listeners.spawn_on(
                 async move {
                     if let Ok(listener) = TcpListener::from_std(listener) {
-                        serve(&listener, &acceptor, &shared, waiter).await;
+                        serve(&listener, &acceptor, &shared, receiver).await;
                     }
                 },
                 self.handle(),
@@ -152,14 +152,14 @@ impl ReceiverGroup {
     }
 }
 
-async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<ReceiverState>, waiter: u32) {
+async fn serve(listener: &TcpListener, acceptor: &TlsAcceptor, shared: &Arc<ReceiverState>, receiver: u32) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let (acceptor, shared) = (acceptor.clone(), Arc::clone(shared));
         connections.spawn(async move {
             // One that breaks is the sender's affair: what is missing is counted.
-            let _ = answer(stream, &acceptor, &shared, waiter).await;
+            let _ = answer(stream, &acceptor, &shared, receiver).await;
         });
     }
 }
@@ -168,14 +168,14 @@ async fn answer(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
     shared: &ReceiverState,
-    waiter: u32,
+    receiver: u32,
 ) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = acceptor.accept(stream).await?;
     shared.connections.fetch_add(1, Ordering::Relaxed);
     let mut input = Vec::with_capacity(4 << 10);
     while let Some(length) = read_request(&mut stream, &mut input).await? {
-        shared.received(waiter, &String::from_utf8_lossy(&input[..length]));
+        shared.received(receiver, &String::from_utf8_lossy(&input[..length]));
         input.drain(..length);
         match shared.reaction {
             ReceiverBehaviour::Answers(after) => {
@@ -213,10 +213,10 @@ async fn read_request(
 }
 
 impl ReceiverState {
-    fn received(&self, waiter: u32, request: &str) {
+    fn received(&self, receiver: u32, request: &str) {
         let at = Instant::now();
         let nanoseconds = u64::try_from(at.duration_since(self.begun).as_nanos()).unwrap_or(u64::MAX);
-        self.delivery_log.lock().unwrap_or_else(PoisonError::into_inner).seen(waiter, request, at);
+        self.delivery_log.lock().unwrap_or_else(PoisonError::into_inner).seen(receiver, request, at);
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.first.fetch_min(nanoseconds, Ordering::Relaxed);
         self.last.fetch_max(nanoseconds, Ordering::Relaxed);

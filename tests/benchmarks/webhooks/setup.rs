@@ -14,7 +14,7 @@ use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_model::webhook::{EMAIL_RECEIVED, WebhookSecret};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
-use tempmail_store::{NewWebhook, Store, TenantDefaults};
+use tempmail_store::{NewWebhook, Store, TenantLimits};
 use tempmail_tests::port::free_port;
 use tempmail_tests::receiver::ca_file;
 use tokio::process::Command;
@@ -101,7 +101,7 @@ impl<'a> WebhookSetup<'a> {
     /// Postgres does not answer.
     pub async fn add_webhooks(&mut self, urls: &[String]) -> anyhow::Result<()> {
         let sealer = WebhookSecretSealer::new(&Keys::from_config(&self.config)?.secrets);
-        let defaults = TenantDefaults::pro(RetentionClass::PRO);
+        let defaults = TenantLimits::pro(RetentionClass::PRO);
         for url in urls {
             let (now, number, id) = (self.clock.now(), self.tenants, new_id(self.clock.now()));
             let tenant = self.store.ensure_tenant(&format!("bench-{number}"), &defaults, now).await?;

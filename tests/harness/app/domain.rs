@@ -1,4 +1,4 @@
-//! Custom domains through the interface, and their records in a DNS of the test's own.
+//! Custom domains through the HTTP interface, and their records in the DNS of the test.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use super::{App, Tenant};
 use crate::dns::TestDns;
-use crate::http::Answer;
+use crate::http::Response;
 
-/// A custom domain as its creation answered it.
+/// A created custom domain.
 #[derive(Debug, Clone)]
 pub struct Domain {
     /// Its id.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What its TXT record is to say.
+    /// The expected TXT record.
     pub txt: String,
-    /// What its MX record is to name.
+    /// The expected MX host.
     pub mx_host: String,
 }
 
 impl App {
     /// Tries to add a custom domain.
-    pub async fn create_domain(&self, tenant: &Tenant, name: &str) -> Answer {
+    pub async fn create_domain(&self, tenant: &Tenant, name: &str) -> Response {
         let request = self.request(Method::POST, "/pro/api/domains").bearer(&tenant.pro);
         request.json(&json!({ "domain": name })).send().await
     }
@@ -31,7 +31,7 @@ impl App {
     /// A new custom domain, pending.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn domain(&self, tenant: &Tenant, name: &str) -> Domain {
         let made = self.create_domain(tenant, name).await.expect(201);
         let text = |value: &Value| value.as_str().expect("the creation answers a text").to_owned();
@@ -43,44 +43,44 @@ impl App {
         }
     }
 
-    /// Asks for a check of a domain's records.
-    pub async fn check_domain(&self, tenant: &Tenant, id: &str) -> Answer {
+    /// Requests a check of a domain's records.
+    pub async fn check_domain(&self, tenant: &Tenant, id: &str) -> Response {
         self.request(Method::POST, &format!("/pro/api/domains/{id}/verify")).bearer(&tenant.pro).send().await
     }
 
-    /// What a check finds, once its owner may ask for one.
+    /// The result of a check, after advancing the clock to when its owner may request one.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn check_domain_once_allowed(&self, tenant: &Tenant, id: &str) -> Value {
         self.clock.advance(SignedDuration::from_secs(10));
         self.check_domain(tenant, id).await.expect(200)
     }
 
     /// Deletes a domain.
-    pub async fn delete_domain(&self, tenant: &Tenant, id: &str) -> Answer {
+    pub async fn delete_domain(&self, tenant: &Tenant, id: &str) -> Response {
         self.request(Method::DELETE, &format!("/pro/api/domains/{id}")).bearer(&tenant.pro).send().await
     }
 
     /// The first page of a tenant's domains, newest first.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is refused.
     pub async fn domains(&self, tenant: &Tenant) -> Vec<Value> {
         let answer = self.request(Method::GET, "/pro/api/domains").bearer(&tenant.pro).send().await;
         answer.expect(200)["domains"].as_array().expect("domains is a list").clone()
     }
 
-    /// A domain as its tenant sees it.
+    /// A domain as listed for its tenant.
     ///
     /// # Panics
-    /// It is not there.
+    /// It is not listed.
     pub async fn domain_record(&self, tenant: &Tenant, id: &str) -> Value {
         let domains = self.domains(tenant).await;
         domains.into_iter().find(|domain| domain["id"] == id).expect("the domain is listed")
     }
 
-    /// State of a domain, and why it failed (`""` where it did not).
+    /// `verify_status` and `failure_reason` (`""` if there is none) of a domain.
     pub async fn domain_state(&self, tenant: &Tenant, id: &str) -> (String, String) {
         let record = self.domain_record(tenant, id).await;
         let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
@@ -89,7 +89,7 @@ impl App {
 }
 
 impl TestDns {
-    /// Sets the TXT records of these domains, which have one name, and the MX record.
+    /// Publishes the TXT records of these domains, which share one name, and the MX record.
     pub async fn publish(&self, domains: &[&Domain]) {
         let texts: Vec<&str> = domains.iter().map(|domain| domain.txt.as_str()).collect();
         let Some(first) = domains.first() else { return };

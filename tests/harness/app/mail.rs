@@ -1,22 +1,22 @@
-//! Mail in, and what an inbox then shows.
+//! Sends mail and reads inboxes.
 
 use reqwest::Method;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::{App, SYSTEM_DOMAIN};
-use crate::http::{Answer, percent};
+use crate::http::{Response, percent};
 use crate::smtp::{Reply, message, send_mail};
 use crate::wait::eventually;
 
 impl App {
-    /// Everything that an inbox shows now to a token, newest first. There must be something.
+    /// The emails of an inbox for a token, newest first. The inbox must not be empty, or the request waits.
     pub async fn emails_as(&self, live: &str, address: &str) -> Vec<Value> {
         let answer = self.get_as(live, &format!("/v1/inbox/{}?limit=50", percent(address))).await;
         answer.expect(200)["emails"].as_array().expect("emails is a list").clone()
     }
 
-    /// As [`Self::emails`], once reads work again after an absence of Postgres.
+    /// As [`Self::emails`], once reads work again after Postgres was unavailable.
     pub async fn emails_once_readable(&self, address: &str) -> Vec<Value> {
         let path = format!("/v1/inbox/{}?limit=50", percent(address));
         let answer = eventually("reads work again", || async {
@@ -31,32 +31,32 @@ impl App {
         self.emails_as(&self.tenant.live, address).await
     }
 
-    /// Asserts that an inbox shows nothing to a token: a mail sent now is all there is in it.
+    /// Asserts that an inbox is empty for a token: a mail that is sent now is the only one in it.
     ///
     /// # Panics
-    /// There is more.
+    /// There are other mails.
     pub async fn assert_inbox_is_empty_for(&self, live: &str, address: &str) {
-        self.deliver(address, "a mail to be alone", "").await;
+        self.deliver(address, "the only mail", "").await;
         let emails = self.emails_as(live, address).await;
         let subjects: Vec<&str> = emails.iter().filter_map(|email| email["subject"].as_str()).collect();
-        assert_eq!(subjects, ["a mail to be alone"]);
+        assert_eq!(subjects, ["the only mail"]);
         let id = emails[0]["id"].as_str().expect("an id is a text");
         let deleted = self.request(Method::DELETE, &format!("/v1/email/{id}")).live(live).send().await;
         assert_eq!(deleted.status, 204);
     }
 
-    /// Asserts that an inbox shows nothing to the tenant.
+    /// Asserts that an inbox is empty for the tenant.
     pub async fn assert_inbox_is_empty(&self, address: &str) {
         self.assert_inbox_is_empty_for(&self.tenant.live, address).await;
     }
 
-    /// Starts a request that blocks, and returns once it does: once its token's one place is
-    /// taken. `live` must have no other wait.
+    /// Starts a long-poll, and returns once the server holds it, which uses the only wait slot of the
+    /// token. `live` must have no other wait.
     ///
     /// # Panics
-    /// It answers at once.
-    pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Answer> {
-        // With mail in it this inbox answers at once, so asking it never takes the place for long.
+    /// It returns at once.
+    pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Response> {
+        // This inbox has mail, so a request for it returns at once and frees the wait slot.
         let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
         self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
         loop {
@@ -64,7 +64,7 @@ impl App {
             loop {
                 let busy = self.get_as(live, &probe).await;
                 if busy.status == 429 {
-                    busy.is_v1_error(429, "token_busy");
+                    busy.assert_v1_error(429, "token_busy");
                     return blocked;
                 }
                 assert_eq!(busy.status, 200, "{}", busy.text());
@@ -77,10 +77,10 @@ impl App {
         }
     }
 
-    /// Sends a mail that is taken.
+    /// Sends a mail.
     ///
     /// # Panics
-    /// It is not.
+    /// It is not accepted.
     pub async fn deliver(&self, recipient: &str, subject: &str, body: &str) -> Reply {
         let message = message("Ada <ada@client.example>", subject, body);
         let reply = send_mail(self.smtp(), "ada@client.example", recipient, &message).await;

@@ -1,4 +1,4 @@
-//! The settings that tests start from.
+//! The default settings of tests.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{receiver, tls};
 
-/// Settings of tests: free ports of loopback, fresh keys, no limit that only some tests are about.
+/// Free ports of loopback, random keys, and no limits that only some tests are about.
 pub(crate) fn test_config() -> Config {
     let mut config = Config::default();
     let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
@@ -25,7 +25,7 @@ pub(crate) fn test_config() -> Config {
     config.limits.pro_per_second = 100_000;
     config.limits.free_mailboxes_per_hour = 100_000;
     config.postgres.pool = 10;
-    // Nobody answers there: a test that is about DNS brings its own.
+    // Nothing answers there. Tests of DNS use a `TestDns`.
     config.dns.mode = DnsMode::Recursive;
     config.dns.servers = vec![([127, 0, 0, 1], 1).into()];
     config.jwt.keys = vec![random_key("jwt")];
@@ -33,14 +33,14 @@ pub(crate) fn test_config() -> Config {
     config
 }
 
-/// Lets webhooks reach receivers on loopback.
+/// Allows webhooks to receivers on loopback.
 pub(crate) fn allow_receivers(config: &mut Config) {
     let networks = ["127.0.0.0/8", "::1/128"].map(|text| text.parse().expect("a network"));
     config.webhooks.allowed_networks = networks.to_vec();
     config.webhooks.ca_file = Some(receiver::ca_file());
 }
 
-/// A key from fresh randomness.
+/// A random key.
 pub fn random_key(kid: &str) -> Key {
     let secret = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
     Key { kid: kid.into(), secret: secret_of(&secret) }

@@ -1,4 +1,4 @@
-//! What `tempmail up` runs on.
+//! The data directory and ports of a `tempmail up`.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -9,14 +9,14 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{Binary, program};
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::port::free_port;
 
-/// The ports and the directory of one `tempmail up`, for as many starts as a test makes.
+/// The data directory and ports of one `tempmail up`, which a test may start several times.
 #[derive(Debug)]
 pub struct Installation {
     directory: tempfile::TempDir,
-    _checked: Checked,
+    _validated: ValidatedServer,
     /// SMTP listener.
     pub smtp: SocketAddr,
     /// HTTP listener.
@@ -29,19 +29,25 @@ impl Installation {
     /// An empty data directory and free ports.
     ///
     /// # Panics
-    /// There are none.
+    /// There are no free ports.
     pub fn new() -> Self {
-        // Postgres runs as another user where the test is root, and must be able to get here.
+        // If the test is root, Postgres runs as another user, who needs to traverse the directory.
         let directory = tempfile::Builder::new()
             .prefix("tempmail-up-")
             .permissions(fs::Permissions::from_mode(0o755))
             .tempdir()
             .expect("a directory can be made");
         let http = free_port();
-        Self { directory, _checked: Checked::new(http), smtp: free_port(), http, admin: free_port() }
+        Self {
+            directory,
+            _validated: ValidatedServer::new(http),
+            smtp: free_port(),
+            http,
+            admin: free_port(),
+        }
     }
 
-    /// What `--data-dir` is given.
+    /// The value of `--data-dir`.
     pub fn data_dir(&self) -> PathBuf {
         self.directory.path().join("data")
     }
@@ -49,13 +55,13 @@ impl Installation {
     /// `credentials.json`.
     ///
     /// # Panics
-    /// It is not there.
+    /// It does not exist.
     pub fn credentials(&self) -> Value {
         let text = fs::read(self.data_dir().join("credentials.json")).expect("credentials.json is there");
         serde_json::from_slice(&text).expect("credentials.json is JSON")
     }
 
-    /// The command `tempmail up` over this directory, to be started or changed.
+    /// The command `tempmail up` with this data directory.
     pub fn command(&self) -> Command {
         let mut command = Command::new(program());
         command.arg("up").arg("--data-dir").arg(self.data_dir());
@@ -68,7 +74,7 @@ impl Installation {
     /// Starts it and waits for `ready`.
     ///
     /// # Panics
-    /// It ends or hangs instead.
+    /// It exits or hangs instead.
     pub fn up(&self, environment: &[(&str, &str)]) -> Binary {
         let mut command = self.command();
         command.envs(environment.iter().copied());
@@ -77,7 +83,7 @@ impl Installation {
         binary
     }
 
-    /// Every file that is no data of Postgres: logs, credentials, locks.
+    /// All files except the data of Postgres: logs, credentials, locks.
     pub fn plain_files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         collect_files(&self.data_dir(), &mut files);

@@ -1,4 +1,4 @@
-//! Ways in which a name server behaves badly.
+//! Faults of a name server.
 
 use std::sync::Arc;
 
@@ -6,61 +6,61 @@ use tokio::sync::watch;
 
 use crate::wait::within_deadline;
 
-/// What a server does instead of answering rightly.
+/// What a server does instead of replying correctly.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Answers `SERVFAIL`.
+    /// Replies `SERVFAIL`.
     ServFail,
-    /// Answers `REFUSED`.
+    /// Replies `REFUSED`.
     Refused,
-    /// Answers as if it were not responsible: without authority.
+    /// Replies without authority, like a lame delegation.
     Lame,
-    /// Names other servers instead of answering.
+    /// Replies with a referral to other servers.
     Referral {
-        /// Whether it claims authority all the same, as broken servers do.
+        /// Whether the reply is authoritative, as that of broken servers.
         authoritative: bool,
     },
-    /// Over UDP has room for nothing.
+    /// Truncates every UDP reply.
     Truncated,
-    /// Gives no answer.
+    /// Does not reply.
     Silent,
-    /// Takes connections and gives no answer there.
+    /// Accepts TCP connections and does not reply over them.
     SilentOverTcp,
-    /// Over UDP says of every TXT question that these are the records.
-    LiesOverUdp(Vec<String>),
-    /// The same, and keeps its answers over TCP until they are released.
-    LiesOverUdpWhileTcpIsHeld(Vec<String>, ReplyGate),
-    /// Keeps its answers until they are released.
+    /// Replies to every TXT query over UDP with these records.
+    SpoofedUdp(Vec<String>),
+    /// The same, and holds its replies over TCP until they are released.
+    SpoofedUdpWithHeldTcp(Vec<String>, ReplyGate),
+    /// Holds its replies until they are released.
     Held(ReplyGate),
 }
 
-/// Keeps a server's answers back.
+/// Holds the replies of a server until they are released.
 #[derive(Debug, Clone)]
 pub struct ReplyGate {
-    asked: Arc<watch::Sender<bool>>,
+    queried: Arc<watch::Sender<bool>>,
     released: Arc<watch::Sender<bool>>,
 }
 
 impl ReplyGate {
     pub(crate) fn new() -> Self {
-        Self { asked: Arc::new(watch::Sender::new(false)), released: Arc::new(watch::Sender::new(false)) }
+        Self { queried: Arc::new(watch::Sender::new(false)), released: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// Waits until the server has a question.
+    /// Waits until the server has received a query.
     pub async fn query_received(&self) {
-        let mut asked = self.asked.subscribe();
-        within_deadline("the server is asked", asked.wait_for(|asked| *asked))
+        let mut queried = self.queried.subscribe();
+        within_deadline("the server receives a query", queried.wait_for(|queried| *queried))
             .await
             .expect("the sender is here");
     }
 
-    /// Lets the answers go, and all later ones.
+    /// Releases the held replies, and all later ones.
     pub fn release(&self) {
         self.released.send_replace(true);
     }
 
     pub(crate) async fn wait(&self) {
-        self.asked.send_replace(true);
+        self.queried.send_replace(true);
         let _ = self.released.subscribe().wait_for(|released| *released).await;
     }
 }

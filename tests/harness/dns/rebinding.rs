@@ -1,5 +1,5 @@
-//! A name server that says something else each time it is asked for the addresses of a name, and lets
-//! nobody remember what it said.
+//! A name server that changes the addresses of a name from query to query, with a TTL of 0, as in a DNS
+//! rebinding attack.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -13,30 +13,30 @@ use tokio::task::JoinHandle;
 
 use super::address_record;
 
-/// See the module. It ends when it is dropped.
+/// See the module. It stops on drop.
 #[derive(Debug)]
 pub struct RebindingServer {
     address: SocketAddr,
-    asked: Arc<AtomicUsize>,
+    query_count: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
 impl RebindingServer {
-    /// One that says what `addresses` gives for a name and the number of the question: how many came
-    /// before it for the same name and family. Of both families, those of the question's are told.
+    /// Starts a server. `addresses` gets a name and the number of earlier queries for the same name and
+    /// family; only the addresses of the queried family are sent.
     ///
     /// # Panics
     /// Loopback has no free port.
     pub async fn start(addresses: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback has a free port");
         let address = socket.local_addr().expect("a socket has an address");
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counter = Arc::clone(&asked);
+        let query_count = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&query_count);
         let task = tokio::spawn(async move {
             let mut before: HashMap<(String, RecordType), usize> = HashMap::new();
             let mut buffer = [0; 4096];
-            while let Ok((length, asker)) = socket.recv_from(&mut buffer).await {
-                let message = Message::from_vec(&buffer[..length]).expect("the asker sends messages");
+            while let Ok((length, client)) = socket.recv_from(&mut buffer).await {
+                let message = Message::from_vec(&buffer[..length]).expect("the client sends messages");
                 let mut message = message.into_response();
                 let (at, family) = (message.queries[0].name().clone(), message.queries[0].query_type());
                 let named = at.to_ascii().trim_end_matches('.').to_lowercase();
@@ -49,10 +49,10 @@ impl RebindingServer {
                 *number += 1;
                 counter.fetch_add(1, Ordering::Relaxed);
                 let answer = message.to_vec().expect("a message can be written");
-                let _ = socket.send_to(&answer, asker).await;
+                let _ = socket.send_to(&answer, client).await;
             }
         });
-        Self { address, asked, task }
+        Self { address, query_count, task }
     }
 
     /// Where it listens.
@@ -60,9 +60,9 @@ impl RebindingServer {
         self.address
     }
 
-    /// How many questions came.
+    /// Number of received queries.
     pub fn query_count(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+        self.query_count.load(Ordering::Relaxed)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A resolver for closed networks: asks the servers of each name's domain in turn.
+//! A recursive resolver for closed networks: queries the servers of each name's domain in turn.
 
 use std::io;
 use std::iter;
@@ -14,44 +14,44 @@ use tokio::time::timeout;
 
 use super::Domains;
 
-/// Aliases before it gives up.
-const ALIASES: usize = 16;
-/// Wait for a server.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Maximum length of a CNAME chain.
+const MAX_ALIASES: usize = 16;
+/// Longest wait for a server.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a resolver found.
-struct Found {
+/// The result of a resolution.
+struct Resolution {
     response_code: ResponseCode,
     answers: Vec<Record>,
     authorities: Vec<Record>,
 }
 
-/// Answers as the domains' servers do, following aliases.
+/// Replies as the domains' servers do, following aliases.
 pub(crate) async fn answer(
     domains: &Domains,
     request: &Request,
     mut answers: impl ResponseHandler,
 ) -> ResponseInfo {
     let query = request.request_info().expect("one question").query.original().clone();
-    let found = find(domains, query).await;
+    let resolution = resolve(domains, query).await;
     let mut metadata = Metadata::response_from_request(&request.metadata);
     metadata.recursion_available = true;
-    metadata.response_code = found.response_code;
+    metadata.response_code = resolution.response_code;
     let response = MessageResponseBuilder::from_message_request(request).build(
         metadata,
-        found.answers.iter(),
-        found.authorities.iter(),
+        resolution.answers.iter(),
+        resolution.authorities.iter(),
         iter::empty(),
         iter::empty(),
     );
     answers.send_response(response).await.expect("the answer can be sent")
 }
 
-async fn find(domains: &Domains, query: Query) -> Found {
+async fn resolve(domains: &Domains, query: Query) -> Resolution {
     let (mut at, record_type) = (query.name().clone(), query.query_type());
     let mut answers = Vec::new();
-    for _ in 0..ALIASES {
-        let Some(message) = ask_any(domains, &at, record_type).await else { break };
+    for _ in 0..MAX_ALIASES {
+        let Some(message) = query_any(domains, &at, record_type).await else { break };
         let here: Vec<_> = message.answers.iter().filter(|record| record.name == at).cloned().collect();
         let target = here.iter().find_map(|record| match &record.data {
             RData::CNAME(target) => Some(target.0.clone()),
@@ -60,25 +60,25 @@ async fn find(domains: &Domains, query: Query) -> Found {
         answers.extend(here);
         let Some(target) = target else {
             let response_code = message.metadata.response_code;
-            return Found { response_code, answers, authorities: message.authorities };
+            return Resolution { response_code, answers, authorities: message.authorities };
         };
         at = target;
     }
-    Found { response_code: ResponseCode::ServFail, answers: Vec::new(), authorities: Vec::new() }
+    Resolution { response_code: ResponseCode::ServFail, answers: Vec::new(), authorities: Vec::new() }
 }
 
-/// The first answer of any server of the name's domain.
-async fn ask_any(domains: &Domains, at: &Name, record_type: RecordType) -> Option<Message> {
+/// The first reply of a server of the name's domain.
+async fn query_any(domains: &Domains, at: &Name, record_type: RecordType) -> Option<Message> {
     for server in domains.servers_of(at) {
-        let asked = timeout(PATIENCE, ask(server.address(), at, record_type)).await;
-        if let Ok(Ok(message)) = asked {
+        let reply = timeout(TIMEOUT, query(server.address(), at, record_type)).await;
+        if let Ok(Ok(message)) = reply {
             return Some(message);
         }
     }
     None
 }
 
-async fn ask(server: SocketAddr, at: &Name, record_type: RecordType) -> io::Result<Message> {
+async fn query(server: SocketAddr, at: &Name, record_type: RecordType) -> io::Result<Message> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
     socket.connect(server).await?;
     let mut question = Message::query();

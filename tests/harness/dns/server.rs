@@ -25,22 +25,22 @@ use super::fault::{Fault, ReplyGate};
 use super::recursion;
 use super::zone::{Zone, name};
 
-/// A connection without a question is closed after this.
+/// An idle TCP connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(60);
-/// Answers that may wait in a connection.
-const ANSWERS: usize = 16;
+/// Replies that a TCP connection buffers.
+const REPLY_BUFFER: usize = 16;
 
-/// What a server is for.
-pub(crate) enum Role {
-    /// Responsible for its zones.
+/// The role of a server.
+pub(crate) enum ServerRole {
+    /// Authoritative for its zones.
     Authoritative,
-    /// A resolver that remembers its zones.
+    /// A resolver that has its zones in its cache.
     Seed,
-    /// A resolver that finds answers at the servers of all domains.
+    /// A recursive resolver for all domains.
     Recursive(Arc<Domains>),
 }
 
-/// Where a server listens.
+/// The sockets of a server.
 #[derive(Debug)]
 pub(crate) struct Sockets {
     pub address: SocketAddr,
@@ -55,51 +55,51 @@ impl Sockets {
         Ok(Self { address, udp, tcp })
     }
 
-    /// Exchanges the UDP socket; the address that the server is known by stays.
+    /// Replaces the UDP socket; the public address stays.
     pub(crate) fn with_udp(self, udp: UdpSocket) -> (UdpSocket, Self) {
         (self.udp, Self { address: self.address, udp, tcp: self.tcp })
     }
 }
 
-/// A question as it came.
+/// A received query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedQuery {
-    /// The name, letter by letter.
+    /// The name, with the case of its letters.
     pub name: String,
-    /// What is asked for.
+    /// The record type.
     pub record_type: RecordType,
     /// Whether it came over TCP.
     pub over_tcp: bool,
-    /// Whether the answer shall be found elsewhere if it is not here.
+    /// Whether the client desires recursion.
     pub recursion_desired: bool,
-    /// Octets of an answer over UDP that the asker takes (EDNS).
-    pub payload: Option<u16>,
+    /// Maximum size of a UDP reply in bytes (EDNS).
+    pub udp_payload_size: Option<u16>,
 }
 
-/// A name server. Clones are the same server, which ends with the last of them.
+/// A name server. Clones share one server, which stops with the last of them.
 #[derive(Clone)]
-pub struct NameServer(Arc<Inner>);
+pub struct NameServer(Arc<Shared>);
 
-struct Inner {
+struct Shared {
     host: String,
     address: SocketAddr,
-    state: Arc<State>,
-    _server: Server<Handler>,
+    state: Arc<ServerState>,
+    _server: Server<QueryHandler>,
 }
 
-struct State {
-    role: Role,
+struct ServerState {
+    role: ServerRole,
     catalog: RwLock<Catalog>,
     zones: Mutex<BTreeMap<Name, Zone>>,
-    fault: Mutex<Option<Failing>>,
-    asked: Mutex<Vec<ReceivedQuery>>,
+    fault: Mutex<Option<ActiveFault>>,
+    queries: Mutex<Vec<ReceivedQuery>>,
 }
 
-/// What goes wrong, for which name alone if one is given.
+/// A fault, for one name or for all.
 #[derive(Clone)]
-struct Failing {
+struct ActiveFault {
     fault: Fault,
-    only: Option<Name>,
+    name: Option<Name>,
 }
 
 impl fmt::Debug for NameServer {
@@ -109,20 +109,20 @@ impl fmt::Debug for NameServer {
 }
 
 impl NameServer {
-    pub(crate) fn start(host: &str, sockets: Sockets, role: Role) -> Self {
-        let state = Arc::new(State {
+    pub(crate) fn start(host: &str, sockets: Sockets, role: ServerRole) -> Self {
+        let state = Arc::new(ServerState {
             role,
             catalog: RwLock::new(Catalog::new()),
             zones: Mutex::default(),
             fault: Mutex::default(),
-            asked: Mutex::default(),
+            queries: Mutex::default(),
         });
-        let mut server = Server::new(Handler(Arc::clone(&state)));
+        let mut server = Server::new(QueryHandler(Arc::clone(&state)));
         server.register_socket(sockets.udp);
         if let Some(listener) = sockets.tcp {
-            server.register_listener(listener, IDLE, ANSWERS);
+            server.register_listener(listener, IDLE, REPLY_BUFFER);
         }
-        Self(Arc::new(Inner { host: host.to_owned(), address: sockets.address, state, _server: server }))
+        Self(Arc::new(Shared { host: host.to_owned(), address: sockets.address, state, _server: server }))
     }
 
     /// Its host name.
@@ -135,46 +135,46 @@ impl NameServer {
         self.0.address
     }
 
-    /// Makes it behave badly from the next question on.
+    /// Sets a fault for all queries from now on.
     pub fn set_fault(&self, fault: Fault) {
-        self.set_failing(Some(Failing { fault, only: None }));
+        self.replace_fault(Some(ActiveFault { fault, name: None }));
     }
 
-    /// Makes it behave badly to questions about one name.
+    /// Sets a fault for queries of one name.
     pub fn set_fault_for(&self, at: &str, fault: Fault) {
-        self.set_failing(Some(Failing { fault, only: Some(name(at)) }));
+        self.replace_fault(Some(ActiveFault { fault, name: Some(name(at)) }));
     }
 
-    /// Makes it behave well again.
+    /// Removes the fault.
     pub fn clear_fault(&self) {
-        self.set_failing(None);
+        self.replace_fault(None);
     }
 
-    fn set_failing(&self, failing: Option<Failing>) {
+    fn replace_fault(&self, failing: Option<ActiveFault>) {
         *self.0.state.fault.lock().unwrap_or_else(PoisonError::into_inner) = failing;
     }
 
-    /// Keeps its answers back.
+    /// Holds its replies.
     pub fn hold_replies(&self) -> ReplyGate {
         let hold = ReplyGate::new();
         self.set_fault(Fault::Held(hold.clone()));
         hold
     }
 
-    /// Makes it lie over UDP about TXT records, and keeps its answers over TCP back.
+    /// Replies to TXT queries over UDP with these texts, and holds its replies over TCP.
     pub fn spoof_udp_and_hold_tcp(&self, texts: &[&str]) -> ReplyGate {
         let hold = ReplyGate::new();
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        self.set_fault(Fault::LiesOverUdpWhileTcpIsHeld(texts, hold.clone()));
+        self.set_fault(Fault::SpoofedUdpWithHeldTcp(texts, hold.clone()));
         hold
     }
 
-    /// The questions that came so far.
+    /// The queries received so far.
     pub fn queries(&self) -> Vec<ReceivedQuery> {
-        self.0.state.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.state.queries.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes it responsible for a domain that has no records yet.
+    /// Adds a zone without records.
     pub async fn add_zone(&self, apex: &str) {
         let apex = name(apex);
         let zone = Zone::empty(&apex);
@@ -186,15 +186,15 @@ impl NameServer {
     /// Sets the records of one type at a name.
     ///
     /// # Panics
-    /// The server is not responsible for it.
+    /// The server has no zone for it.
     pub async fn set(&self, at: &str, record_type: RecordType, records: Vec<RData>) {
         self.zone_of(at).set(&name(at), record_type, records).await;
     }
 
-    /// Takes all records away from a name.
+    /// Removes all records at a name.
     ///
     /// # Panics
-    /// The server is not responsible for it.
+    /// The server has no zone for it.
     pub async fn clear(&self, at: &str) {
         self.zone_of(at).clear(&name(at)).await;
     }
@@ -207,76 +207,81 @@ impl NameServer {
         let zones = self.0.state.zones.lock().unwrap_or_else(PoisonError::into_inner);
         let above = zones.iter().filter(|(apex, _)| apex.zone_of(&name(at)));
         let (_, zone) =
-            above.max_by_key(|(apex, _)| apex.num_labels()).expect("the server is responsible for the name");
+            above.max_by_key(|(apex, _)| apex.num_labels()).expect("the server has a zone for the name");
         zone.clone()
     }
 }
 
-struct Handler(Arc<State>);
+struct QueryHandler(Arc<ServerState>);
 
-impl Handler {
-    fn note(&self, request: &Request) {
+impl QueryHandler {
+    fn record_query(&self, request: &Request) {
         let Ok(info) = request.request_info() else { return };
         let query = info.query.original();
-        self.0.asked.lock().unwrap_or_else(PoisonError::into_inner).push(ReceivedQuery {
+        self.0.queries.lock().unwrap_or_else(PoisonError::into_inner).push(ReceivedQuery {
             name: query.name().to_ascii(),
             record_type: query.query_type(),
             over_tcp: request.protocol() == Protocol::Tcp,
             recursion_desired: request.metadata.recursion_desired,
-            payload: request.edns.as_ref().map(hickory_proto::op::Edns::max_payload),
+            udp_payload_size: request.edns.as_ref().map(hickory_proto::op::Edns::max_payload),
         });
     }
 
     fn fault_for(&self, request: &Request) -> Option<Fault> {
         let failing = self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let at = request.request_info().ok()?.query.original().name().clone();
-        failing.only.is_none_or(|only| only == at).then_some(failing.fault)
+        failing.name.is_none_or(|name| name == at).then_some(failing.fault)
     }
 
     async fn answer<R: ResponseHandler, T: Time>(&self, request: &Request, answers: R) -> ResponseInfo {
-        if let Role::Recursive(domains) = &self.0.role {
+        if let ServerRole::Recursive(domains) = &self.0.role {
             return recursion::answer(domains, request, answers).await;
         }
-        let resolver = matches!(self.0.role, Role::Seed);
-        let answers = Stamp { answers, not_responsible: resolver, resolver };
+        let resolver = matches!(self.0.role, ServerRole::Seed);
+        let answers = FlagOverride { answers, clear_authority: resolver, resolver };
         self.0.catalog.read().await.handle_request::<_, T>(request, answers).await
     }
 }
 
 #[async_trait::async_trait]
-impl RequestHandler for Handler {
+impl RequestHandler for QueryHandler {
     async fn handle_request<R: ResponseHandler, T: Time>(
         &self,
         request: &Request,
         answers: R,
     ) -> ResponseInfo {
-        self.note(request);
+        self.record_query(request);
         let over_tcp = request.protocol() == Protocol::Tcp;
         let is_txt = request.request_info().is_ok_and(|info| info.query.query_type() == RecordType::TXT);
         match self.fault_for(request) {
-            Some(Fault::ServFail) => send(request, answers, ResponseCode::ServFail, Plain::default()).await,
-            Some(Fault::Refused) => send(request, answers, ResponseCode::Refused, Plain::default()).await,
+            Some(Fault::ServFail) => {
+                send(request, answers, ResponseCode::ServFail, SyntheticReply::default()).await
+            }
+            Some(Fault::Refused) => {
+                send(request, answers, ResponseCode::Refused, SyntheticReply::default()).await
+            }
             Some(Fault::Lame) => {
-                let answers = Stamp { answers, not_responsible: true, resolver: false };
+                let answers = FlagOverride { answers, clear_authority: true, resolver: false };
                 self.answer::<_, T>(request, answers).await
             }
             Some(Fault::Referral { authoritative }) => {
-                let plain = Plain { authoritative, refer: true, ..Plain::default() };
-                send(request, answers, ResponseCode::NoError, plain).await
+                let reply = SyntheticReply { authoritative, refer: true, ..SyntheticReply::default() };
+                send(request, answers, ResponseCode::NoError, reply).await
             }
             Some(Fault::Truncated) if !over_tcp => {
-                let plain = Plain { authoritative: true, truncated: true, ..Plain::default() };
-                send(request, answers, ResponseCode::NoError, plain).await
+                let reply =
+                    SyntheticReply { authoritative: true, truncated: true, ..SyntheticReply::default() };
+                send(request, answers, ResponseCode::NoError, reply).await
             }
             Some(Fault::Silent) => unanswered(request),
             Some(Fault::SilentOverTcp) if over_tcp => unanswered(request),
-            Some(Fault::LiesOverUdp(texts) | Fault::LiesOverUdpWhileTcpIsHeld(texts, _))
+            Some(Fault::SpoofedUdp(texts) | Fault::SpoofedUdpWithHeldTcp(texts, _))
                 if !over_tcp && is_txt =>
             {
-                let plain = Plain { authoritative: true, texts, ..Plain::default() };
-                send(request, answers, ResponseCode::NoError, plain).await
+                let reply = SyntheticReply { authoritative: true, texts, ..SyntheticReply::default() };
+                send(request, answers, ResponseCode::NoError, reply).await
             }
-            Some(Fault::LiesOverUdpWhileTcpIsHeld(_, hold)) if over_tcp => {
+            Some(Fault::SpoofedUdpWithHeldTcp(_, hold)) if over_tcp => {
                 hold.wait().await;
                 self.answer::<_, T>(request, answers).await
             }
@@ -289,9 +294,9 @@ impl RequestHandler for Handler {
     }
 }
 
-/// An answer that comes from no zone.
+/// A reply that comes from no zone.
 #[derive(Default)]
-struct Plain {
+struct SyntheticReply {
     authoritative: bool,
     truncated: bool,
     refer: bool,
@@ -302,21 +307,21 @@ async fn send(
     request: &Request,
     mut answers: impl ResponseHandler,
     response_code: ResponseCode,
-    plain: Plain,
+    reply: SyntheticReply,
 ) -> ResponseInfo {
     let mut metadata = Metadata::response_from_request(&request.metadata);
     metadata.response_code = response_code;
-    metadata.authoritative = plain.authoritative;
-    metadata.truncation = plain.truncated;
+    metadata.authoritative = reply.authoritative;
+    metadata.truncation = reply.truncated;
     let at =
         request.request_info().map_or_else(|_| Name::root(), |info| info.query.original().name().clone());
-    let texts = plain.texts.into_iter().map(|text| RData::TXT(TXT::new(vec![text])));
+    let texts = reply.texts.into_iter().map(|text| RData::TXT(TXT::new(vec![text])));
     let records: Vec<_> = texts.map(|data| Record::from_rdata(at.clone(), 0, data)).collect();
     let others = Record::from_rdata(name("test"), 0, RData::NS(NS(name("elsewhere.test"))));
     let response = MessageResponseBuilder::from_message_request(request).build(
         metadata,
         records.iter(),
-        plain.refer.then_some(&others),
+        reply.refer.then_some(&others),
         iter::empty(),
         iter::empty(),
     );
@@ -328,16 +333,16 @@ fn unanswered(request: &Request) -> ResponseInfo {
     ResponseInfo::from(Header { metadata, counts: HeaderCounts::default() })
 }
 
-/// Changes what answers say of the server.
+/// Overrides the flags of replies.
 #[derive(Clone)]
-struct Stamp<R> {
+struct FlagOverride<R> {
     answers: R,
-    not_responsible: bool,
+    clear_authority: bool,
     resolver: bool,
 }
 
 #[async_trait::async_trait]
-impl<R: ResponseHandler> ResponseHandler for Stamp<R> {
+impl<R: ResponseHandler> ResponseHandler for FlagOverride<R> {
     async fn send_response<'a>(
         &mut self,
         mut response: MessageResponse<
@@ -350,7 +355,7 @@ impl<R: ResponseHandler> ResponseHandler for Stamp<R> {
         >,
     ) -> Result<ResponseInfo, NetError> {
         let metadata = response.metadata_mut();
-        metadata.authoritative &= !self.not_responsible;
+        metadata.authoritative &= !self.clear_authority;
         metadata.recursion_available = self.resolver;
         self.answers.send_response(response).await
     }

@@ -1,4 +1,4 @@
-//! Somebody who sees each question over UDP and answers before the server does.
+//! An attacker who sees each query over UDP and replies before the server does.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -10,27 +10,27 @@ use tokio::net::UdpSocket;
 use super::server::Sockets;
 use super::zone::name;
 
-/// What is wrong with the spoofing's answers, whose records are wrong in any case.
+/// What gives a spoofed reply away, beside its wrong records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpoofedReply {
-    /// The id, which the spoofing guessed.
+    /// A wrong message id.
     WrongId,
-    /// The question.
+    /// Another query.
     WrongQuestion,
-    /// The case of the letters in the question. (Nothing else comes over UDP then: some
-    /// servers don't keep the case.)
+    /// Another case of the letters in the query. The real reply is not sent over UDP then, because some
+    /// servers don't keep the case.
     WrongCase,
-    /// The address that they come from.
+    /// Another source address.
     WrongAddress,
-    /// They are no message.
+    /// Bytes that are no DNS message.
     Garbage,
 }
 
-/// What the forged answers say.
-const LIE: &str = "tempmail-verify=forged";
+/// The record in spoofed replies.
+const SPOOFED_TXT: &str = "tempmail-verify=forged";
 
-/// Takes the server's place at its UDP address; the server gets a hidden one.
-pub(crate) async fn stand_before(sockets: Sockets, forgery: SpoofedReply) -> Sockets {
+/// Listens at the UDP address of the server, which gets a hidden one.
+pub(crate) async fn intercept(sockets: Sockets, spoofed: SpoofedReply) -> Sockets {
     let hidden = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback has a free port");
     let server = hidden.local_addr().expect("a socket has an address");
     let elsewhere =
@@ -38,30 +38,30 @@ pub(crate) async fn stand_before(sockets: Sockets, forgery: SpoofedReply) -> Soc
     let (public, sockets) = sockets.with_udp(hidden);
     tokio::spawn(async move {
         let mut buffer = [0; 4096];
-        while let Ok((length, asker)) = public.recv_from(&mut buffer).await {
-            let question = &buffer[..length];
-            let forged = forge(question, forgery);
-            let from = if forgery == SpoofedReply::WrongAddress { &elsewhere } else { &public };
-            let _ = from.send_to(&forged, asker).await;
-            if forgery != SpoofedReply::WrongCase
-                && let Some(answer) = relay(question, server).await
+        while let Ok((length, client)) = public.recv_from(&mut buffer).await {
+            let query = &buffer[..length];
+            let reply = forged_reply(query, spoofed);
+            let from = if spoofed == SpoofedReply::WrongAddress { &elsewhere } else { &public };
+            let _ = from.send_to(&reply, client).await;
+            if spoofed != SpoofedReply::WrongCase
+                && let Some(reply) = relay(query, server).await
             {
-                let _ = public.send_to(&answer, asker).await;
+                let _ = public.send_to(&reply, client).await;
             }
         }
     });
     sockets
 }
 
-fn forge(question: &[u8], forgery: SpoofedReply) -> Vec<u8> {
-    if forgery == SpoofedReply::Garbage {
-        return question[..question.len().min(14)].to_vec();
+fn forged_reply(query: &[u8], spoofed: SpoofedReply) -> Vec<u8> {
+    if spoofed == SpoofedReply::Garbage {
+        return query[..query.len().min(14)].to_vec();
     }
-    let mut message = Message::from_vec(question).expect("the asker sends messages").into_response();
+    let mut message = Message::from_vec(query).expect("the client sends messages").into_response();
     message.metadata.authoritative = true;
     let at = message.queries[0].name().clone();
-    message.add_answer(Record::from_rdata(at.clone(), 0, RData::TXT(TXT::new(vec![LIE.to_owned()]))));
-    match forgery {
+    message.add_answer(Record::from_rdata(at.clone(), 0, RData::TXT(TXT::new(vec![SPOOFED_TXT.to_owned()]))));
+    match spoofed {
         SpoofedReply::WrongId => message.metadata.id = message.metadata.id.wrapping_add(1),
         SpoofedReply::WrongQuestion => {
             let record_type = message.queries[0].query_type();
@@ -78,10 +78,10 @@ fn forge(question: &[u8], forgery: SpoofedReply) -> Vec<u8> {
     message.to_vec().expect("a message can be written")
 }
 
-async fn relay(question: &[u8], server: SocketAddr) -> Option<Vec<u8>> {
+async fn relay(query: &[u8], server: SocketAddr) -> Option<Vec<u8>> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.ok()?;
     socket.connect(server).await.ok()?;
-    socket.send(question).await.ok()?;
+    socket.send(query).await.ok()?;
     let mut buffer = [0; 4096];
     let length = socket.recv(&mut buffer).await.ok()?;
     Some(buffer[..length].to_vec())

@@ -1,4 +1,4 @@
-//! Records of a domain at one server.
+//! The records of a domain at one server.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use hickory_proto::rr::{Name, RData, Record, RecordType, RrKey};
 use hickory_server::store::in_memory::InMemoryZoneHandler;
 use hickory_server::zone_handler::{AxfrPolicy, ZoneType};
 
-/// A day, so that whoever remembers an answer shows it; the same for negative answers.
+/// A day, so that caching shows up in tests; also for negative replies.
 const TTL: u32 = 86_400;
 const SERIAL: u32 = 1;
 
-/// The name from the root.
+/// A fully qualified name.
 ///
 /// # Panics
-/// It is none.
+/// The text is not a DNS name.
 pub(crate) fn name(text: &str) -> Name {
     let mut name = Name::from_ascii(text).expect("a name of DNS");
     name.set_fqdn(true);
@@ -36,7 +36,7 @@ impl Zone {
         Self { handler: Arc::new(handler) }
     }
 
-    /// Puts records of one type in the place of those that were there.
+    /// Replaces the records of one type.
     pub(crate) async fn set(&self, at: &Name, record_type: RecordType, records: Vec<RData>) {
         self.handler.records_mut().await.remove(&RrKey::new(at.into(), record_type));
         for data in records {
@@ -47,13 +47,13 @@ impl Zone {
     /// Adds a record.
     ///
     /// # Panics
-    /// The name is an alias or shall become one, and has other records.
+    /// A CNAME record would have other records beside it.
     pub(crate) async fn add(&self, at: &Name, data: RData) {
         let record = Record::from_rdata(at.clone(), TTL, data);
-        assert!(self.handler.upsert(record, SERIAL).await, "the record fits to the others at {at}");
+        assert!(self.handler.upsert(record, SERIAL).await, "the record is allowed beside the others at {at}");
     }
 
-    /// Takes all records away from a name, but not the zone's own.
+    /// Removes all records at a name except SOA and NS.
     pub(crate) async fn clear(&self, at: &Name) {
         let own = [RecordType::SOA, RecordType::NS];
         self.handler

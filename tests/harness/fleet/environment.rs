@@ -1,12 +1,12 @@
-//! Settings as the environment that gives them to a process.
+//! Settings as environment variables of a process.
 
 use serde_json::{Value, json};
 use tempmail_runtime::config::{Config, KeyRing};
 
 use super::Role;
 
-/// Every variable that makes the defaults these settings, with the keys that the role needs.
-/// URLs are secrets, which no settings tell: they are not among them.
+/// The variables that turn the default settings into these, and the keys that the role needs. URLs are
+/// not among them: they are secrets, which settings don't serialize.
 pub(crate) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     collect("TEMPMAIL", &tree(&Config::default()), &tree(config), &mut variables);
@@ -20,7 +20,7 @@ pub(crate) fn of(config: &Config, role: Role) -> Vec<(String, String)> {
     variables
 }
 
-/// All settings but the keys.
+/// All settings except the keys.
 fn tree(config: &Config) -> Value {
     let mut tree = serde_json::to_value(config).expect("settings can be written as JSON");
     let groups = tree.as_object_mut().expect("settings are in groups");

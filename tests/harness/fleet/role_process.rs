@@ -1,4 +1,4 @@
-//! One process, for as many starts as a test makes.
+//! One process of a role, which a test may restart.
 
 use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
@@ -11,11 +11,11 @@ use tokio::net::TcpStream;
 
 use crate::Binary;
 use crate::binary::program;
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::port::free_port;
 use crate::wait::eventually;
 
-/// What a process does.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `tempmail api`.
@@ -38,8 +38,8 @@ impl Role {
         }
     }
 
-    /// What sets the address of its listener, where it has one.
-    fn listen(self) -> Option<&'static str> {
+    /// The variable for the address of its listener; `None` if the role has none.
+    fn listen_variable(self) -> Option<&'static str> {
         match self {
             Self::Api => Some("TEMPMAIL_HTTP__LISTEN"),
             Self::Ingest => Some("TEMPMAIL_SMTP__LISTEN"),
@@ -48,19 +48,19 @@ impl Role {
     }
 }
 
-/// How a process ended that was told to.
+/// The end of a terminated process.
 #[derive(Debug)]
 pub struct Termination {
     /// Its exit status.
     pub status: ExitStatus,
-    /// Time from the signal to the end.
+    /// Time from the signal to the exit.
     pub took: Duration,
 }
 
-/// What the lines of a log have that tell of something wrong.
-const COMPLAINTS: [&str; 3] = ["WARN", "ERROR", "panicked"];
+/// What marks the lines of a log that report a problem.
+const PROBLEMS: [&str; 3] = ["WARN", "ERROR", "panicked"];
 
-/// A process at its addresses, or the place of one that ended.
+/// A process with fixed addresses, which may have exited.
 #[derive(Debug)]
 pub struct RoleProcess {
     role: Role,
@@ -68,19 +68,19 @@ pub struct RoleProcess {
     admin: SocketAddr,
     environment: Vec<(String, String)>,
     http_client: reqwest::Client,
-    _checked: Checked,
+    _validated: ValidatedServer,
     starts: Mutex<Starts>,
 }
 
 #[derive(Debug)]
 struct Starts {
     binary: Binary,
-    /// Logs of those before it.
+    /// Logs of earlier starts.
     log: String,
 }
 
 impl RoleProcess {
-    /// Starts a process of these settings on free ports.
+    /// Starts a process on free ports.
     pub(crate) fn start(
         role: Role,
         mut environment: Vec<(String, String)>,
@@ -88,66 +88,66 @@ impl RoleProcess {
     ) -> Self {
         let (listen, admin) = (free_port(), free_port());
         environment.push(("TEMPMAIL_ADMIN__LISTEN".to_owned(), admin.to_string()));
-        if let Some(name) = role.listen() {
+        if let Some(name) = role.listen_variable() {
             environment.push((name.to_owned(), listen.to_string()));
         }
         let starts = Starts { binary: spawn(role, &environment), log: String::new() };
-        let (_checked, starts) = (Checked::new(listen), Mutex::new(starts));
-        Self { role, listen, admin, environment, http_client, _checked, starts }
+        let (_validated, starts) = (ValidatedServer::new(listen), Mutex::new(starts));
+        Self { role, listen, admin, environment, http_client, _validated, starts }
     }
 
-    /// What it does.
+    /// Its role.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Its listener for clients.
+    /// Address of its listener for clients.
     ///
     /// # Panics
     /// The role has none.
     pub fn listen(&self) -> SocketAddr {
-        assert!(self.role.listen().is_some(), "this role has no clients");
+        assert!(self.role.listen_variable().is_some(), "this role has no listener for clients");
         self.listen
     }
 
-    /// Its listener for probes and metrics.
+    /// Address of its listener for probes and metrics.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
 
-    /// Process id, of the last start.
+    /// Process id of the last start.
     pub fn pid(&self) -> u32 {
         self.with(|starts| starts.binary.pid())
     }
 
-    /// Returns when it is ready and its listener takes connections.
+    /// Waits until it is ready and its listener accepts connections.
     pub(crate) async fn wait_until_started(&self) {
         self.wait_until_ready().await;
-        if self.role.listen().is_some() {
+        if self.role.listen_variable().is_some() {
             eventually("a listener", || async { TcpStream::connect(self.listen).await.ok() }).await;
         }
     }
 
-    /// Returns when `/readyz` says that it is ready.
+    /// Waits until `/readyz` reports it as ready.
     ///
     /// # Panics
-    /// It ends or hangs instead.
+    /// It exits or hangs instead.
     pub async fn wait_until_ready(&self) {
         eventually("a process is ready", || async {
             let ended = self.with(|starts| starts.binary.exit_status());
-            assert!(ended.is_none(), "{:?} ended with {ended:?}:\n{}", self.role, self.log());
+            assert!(ended.is_none(), "{:?} exited with {ended:?}:\n{}", self.role, self.log());
             self.is_ready().await.then_some(())
         })
         .await;
     }
 
-    /// Whether `/readyz` says that it is ready.
+    /// Whether `/readyz` reports it as ready.
     pub async fn is_ready(&self) -> bool {
         let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;
         probe.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// What `/readyz` says; `None` where it does not answer yet.
+    /// The body of `/readyz`; `None` if it does not answer yet.
     pub async fn readyz(&self) -> Option<String> {
         let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;
         probe.ok()?.text().await.ok()
@@ -162,7 +162,7 @@ impl RoleProcess {
         answer.expect("a process answers").text().await.expect("metrics are text")
     }
 
-    /// A metric, summed over its labels; 0 where there is none of that name yet.
+    /// A metric, summed over its labels; 0 if there is none with this name yet.
     ///
     /// # Panics
     /// It does not answer.
@@ -173,71 +173,70 @@ impl RoleProcess {
         samples.filter_map(|rest| rest.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
-    /// What it logged, in all its starts.
+    /// The log of all its starts.
     pub fn log(&self) -> String {
         self.with(|starts| format!("{}{}", starts.log, starts.binary.stderr()))
     }
 
-    /// Resident memory in octets.
+    /// Resident memory in bytes.
     ///
     /// # Panics
-    /// It has ended.
+    /// It has exited.
     pub fn resident_bytes(&self) -> u64 {
         self.with(|starts| starts.binary.resident_bytes())
     }
 
-    /// Sets how many files it may have open, and returns how many it might before. Those that are open
-    /// stay so.
+    /// Sets its limit on open files and returns the previous one. Open files stay open.
     ///
     /// # Panics
-    /// It has ended, or may not have so many.
-    pub fn set_open_file_limit(&self, most: u64) -> u64 {
-        self.with(|starts| starts.binary.set_open_file_limit(most))
+    /// It has exited, or the limit is above the maximum.
+    pub fn set_open_file_limit(&self, limit: u64) -> u64 {
+        self.with(|starts| starts.binary.set_open_file_limit(limit))
     }
 
-    /// Processor time that it used since its start, in steps of 10 ms.
+    /// Processor time since its start, in steps of 10 ms.
     ///
     /// # Panics
-    /// It has ended.
+    /// It has exited.
     pub fn cpu_time(&self) -> Duration {
         self.with(|starts| starts.binary.cpu_time())
     }
 
-    /// Sends it a signal, as SIGSTOP and SIGCONT.
+    /// Sends it a signal, such as SIGSTOP or SIGCONT.
     ///
     /// # Panics
-    /// It has ended.
+    /// It has exited.
     pub fn signal(&self, signal: Signal) {
         self.with(|starts| {
-            assert!(starts.binary.exit_status().is_none(), "{:?} has ended", self.role);
+            assert!(starts.binary.exit_status().is_none(), "{:?} has exited", self.role);
             starts.binary.signal(signal);
         });
     }
 
-    /// `kill -9`; returns when it is gone.
+    /// Sends SIGKILL and waits until it exits.
     ///
     /// # Panics
-    /// It has ended already, or stays.
+    /// It has exited already, or keeps running.
     pub async fn kill(&self) {
         self.signal(Signal::SIGKILL);
         self.wait_for_exit().await;
     }
 
-    /// Tells it to stop (SIGTERM), and returns when it is gone.
+    /// Sends SIGTERM and waits until it exits.
     ///
     /// # Panics
-    /// It has ended already, or stays.
+    /// It has exited already, or keeps running.
     pub async fn terminate(&self) -> Termination {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.signal(Signal::SIGTERM);
         let status = self.wait_for_exit().await;
-        Termination { status, took: begun.elapsed() }
+        Termination { status, took: started.elapsed() }
     }
 
-    /// Starts it again at its addresses, and returns when it is ready. One that runs is killed.
+    /// Starts it again at its addresses, and waits until it is ready. A running process is killed first.
     ///
     /// # Panics
-    /// It ends or hangs instead.
+    /// It exits or hangs instead.
     pub async fn restart(&self) {
         if self.with(|starts| starts.binary.exit_status()).is_none() {
             self.kill().await;
@@ -250,16 +249,16 @@ impl RoleProcess {
         self.wait_until_started().await;
     }
 
-    /// Returns when it has ended, by itself or because it was told to.
+    /// Waits until it exits.
     ///
     /// # Panics
-    /// It goes on.
+    /// It keeps running.
     pub async fn wait_for_exit(&self) -> ExitStatus {
         eventually("a process ends", || async { self.with(|starts| starts.binary.exit_status()) }).await
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut Starts) -> T) -> T {
-        look(&mut self.starts.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, inspect: impl FnOnce(&mut Starts) -> T) -> T {
+        inspect(&mut self.starts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -271,11 +270,11 @@ fn spawn(role: Role, environment: &[(String, String)]) -> Binary {
 }
 
 impl Drop for RoleProcess {
-    /// A test that fails shows what its processes complained of, and how those ended that did.
-    #[expect(clippy::print_stderr, reason = "it is for whoever reads of the failure")]
+    /// Prints the problems in the log, and the exit status, if the test fails.
+    #[expect(clippy::print_stderr, reason = "it explains a failed test")]
     fn drop(&mut self) {
         if thread::panicking() {
-            for line in self.log().lines().filter(|line| COMPLAINTS.iter().any(|of| line.contains(of))) {
+            for line in self.log().lines().filter(|line| PROBLEMS.iter().any(|of| line.contains(of))) {
                 eprintln!("{:?}: {line}", self.role);
             }
             if let Some(status) = self.with(|starts| starts.binary.exit_status()) {

@@ -1,46 +1,46 @@
-//! A server of one test, which may stop, kill and restart it.
+//! A Postgres server of one test, which may stop, kill and restart it.
 
 use nix::sys::signal::{Signal, kill};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
-use super::directory::Directory;
+use super::directory::ServerDirectory;
 use super::{Database, downloads, migrate, settings, url_of};
 use crate::process::{self, pid};
 
 /// The database of [`DedicatedPostgres::database`].
 const DATABASE: &str = "tempmail";
 
-/// How a server ends.
+/// How to stop a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopMode {
-    /// It ends every connection and writes a checkpoint (SIGINT).
+    /// Closes all connections and writes a checkpoint (SIGINT).
     Fast,
-    /// It ends at once and recovers at the next start (SIGQUIT).
+    /// Stops at once and recovers at the next start (SIGQUIT).
     Immediate,
-    /// It and all its processes get SIGKILL.
+    /// SIGKILL to the server and all its processes.
     Kill,
 }
 
-/// A server that one test owns. What it committed outlives each [`StopMode`], and only a crash of the
-/// machine could lose it: `fsync` is off, as that of the shared server, but unlike there a
-/// commit waits until the kernel has it (`synchronous_commit`).
+/// A server that one test owns. Committed data survives every [`StopMode`] but not a crash of the
+/// machine: `fsync` is off, as for the shared server, but a commit waits until the kernel has the data
+/// (`synchronous_commit`).
 #[derive(Debug)]
 pub struct DedicatedPostgres {
     running: Mutex<Option<EmbeddedPostgres>>,
     options: Options,
     url: String,
-    // Dropped last: with it goes what the server wrote.
-    _directory: Directory,
+    // Dropped last, because it removes the data.
+    _directory: ServerDirectory,
 }
 
 impl DedicatedPostgres {
-    /// A new one, running.
+    /// Starts a new server.
     ///
     /// # Panics
     /// It does not start.
     pub async fn start() -> Self {
-        let directory = Directory::make();
+        let directory = ServerDirectory::create();
         let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
@@ -55,10 +55,10 @@ impl DedicatedPostgres {
         Self { running: Mutex::new(Some(server)), options, url, _directory: directory }
     }
 
-    /// Its one database, migrated and empty. To be asked for once.
+    /// Creates its one database, migrated and empty.
     ///
     /// # Panics
-    /// It is there already, or the server is not.
+    /// It exists already, or the server does not run.
     pub async fn database(&self) -> Database {
         super::admin(&self.url, format!("CREATE DATABASE {DATABASE}")).await;
         let url = url_of(&self.url, DATABASE);
@@ -66,15 +66,15 @@ impl DedicatedPostgres {
         Database { name: DATABASE.to_owned(), url, is_shared: false }
     }
 
-    /// Ends it, and returns when all its processes are gone. Nothing where it has ended already.
+    /// Stops it and waits until all its processes are gone. Does nothing if it is stopped.
     ///
     /// # Panics
-    /// It stays.
-    pub async fn stop(&self, how: StopMode) {
+    /// It keeps running.
+    pub async fn stop(&self, mode: StopMode) {
         let Some(mut server) = self.running.lock().await.take() else { return };
         let mut processes = process::descendants(server.pid());
         processes.push(server.pid());
-        match how {
+        match mode {
             StopMode::Fast => return server.stop().await,
             StopMode::Immediate => kill(pid(server.pid()), Signal::SIGQUIT).expect("the server is there"),
             StopMode::Kill => process::kill_all(&processes),
@@ -83,8 +83,7 @@ impl DedicatedPostgres {
         process::wait_until_gone(&processes);
     }
 
-    /// Starts it again, at the same place, and returns when it takes connections. Nothing where it
-    /// runs.
+    /// Starts it again at the same address and waits until it accepts connections. Does nothing if it runs.
     ///
     /// # Panics
     /// It does not start.
@@ -95,12 +94,12 @@ impl DedicatedPostgres {
         }
     }
 
-    /// Ends it and starts it again.
+    /// Stops it and starts it again.
     ///
     /// # Panics
-    /// It stays, or does not start.
-    pub async fn restart(&self, how: StopMode) {
-        self.stop(how).await;
+    /// It keeps running, or does not start.
+    pub async fn restart(&self, mode: StopMode) {
+        self.stop(mode).await;
         self.ensure_started().await;
     }
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy before the Postgres socket, to take Postgres away from the roles.
+//! A TCP proxy before the shared Postgres, to make Postgres unavailable for the roles of a test.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 
-/// Passes connections on while Postgres is "there".
+/// See the module.
 #[derive(Debug)]
 pub struct PostgresProxy {
     port: u16,
-    there: Arc<watch::Sender<bool>>,
+    available: Arc<watch::Sender<bool>>,
 }
 
 impl PostgresProxy {
@@ -23,8 +23,8 @@ impl PostgresProxy {
         let socket: PathBuf = crate::postgres::server().socket_directory().join(".s.PGSQL.5432");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let port = listener.local_addr().expect("a listener has an address").port();
-        let there = Arc::new(watch::Sender::new(true));
-        let state = Arc::clone(&there);
+        let available = Arc::new(watch::Sender::new(true));
+        let state = Arc::clone(&available);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
                 let (mut state, socket) = (state.subscribe(), socket.clone());
@@ -40,7 +40,7 @@ impl PostgresProxy {
                 });
             }
         });
-        Self { port, there }
+        Self { port, available }
     }
 
     /// Its port on loopback.
@@ -48,13 +48,13 @@ impl PostgresProxy {
         self.port
     }
 
-    /// Cuts every connection and takes no new one.
+    /// Closes all connections, including new ones.
     pub fn cut(&self) {
-        self.there.send_replace(false);
+        self.available.send_replace(false);
     }
 
     /// Passes connections on again.
     pub fn restore(&self) {
-        self.there.send_replace(true);
+        self.available.send_replace(true);
     }
 }

@@ -14,7 +14,7 @@ const FUNCTION: &str = "partition_width(smallint)";
 const CHANGE: &str = "CREATE OR REPLACE FUNCTION partition_width(class smallint) RETURNS interval
     LANGUAGE sql IMMUTABLE AS $$ SELECT interval '1 second' $$";
 
-const FORMER: &str = "this database was made by a tempmail before its first release, whose tables are different: \
+const FORMER: &str = "this database was created by a tempmail before its first release, whose tables are different: \
                       create an empty database and run `tempmail migrate`";
 
 /// What `tempmail` with these arguments does over a database.
@@ -131,10 +131,10 @@ async fn tells_and_replaces_views_and_triggers_that_were_changed_by_hand() {
     let pool = database.pool();
     let before = dump(&database).await;
     for (change, object, what) in [
-        ("DROP TRIGGER tenant_gone ON tenant", "trigger tenant_gone ON tenant", "was dropped by hand"),
+        ("DROP TRIGGER tenant_deleted ON tenant", "trigger tenant_deleted ON tenant", "was dropped by hand"),
         (
-            "ALTER TABLE tenant DISABLE TRIGGER tenant_gone",
-            "trigger tenant_gone ON tenant",
+            "ALTER TABLE tenant DISABLE TRIGGER tenant_deleted",
+            "trigger tenant_deleted ON tenant",
             "was changed by hand",
         ),
         (
@@ -156,7 +156,7 @@ async fn leaves_a_function_that_is_not_ours() {
     run(&pool, "CREATE FUNCTION of_an_administrator() RETURNS integer LANGUAGE sql AS 'SELECT 1'").await;
     let before = functions(&pool).await;
     for _ in 0..2 {
-        assert_warned(&migrate(&database).await, "function of_an_administrator()", "is not tempmail's");
+        assert_warned(&migrate(&database).await, "function of_an_administrator()", "is not part of tempmail");
     }
     assert!(functions(&pool).await == before);
 }
@@ -270,9 +270,15 @@ async fn definer_functions_have_a_fixed_search_path() {
 /// Every file of ours in SQL.
 fn sources() -> Vec<PathBuf> {
     let store = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("libs/store");
-    let folders = ["sql", "migrations"].map(|folder| store.join(folder));
-    let files = folders.iter().flat_map(|folder| folder.read_dir().unwrap());
-    files.map(|entry| entry.unwrap().path()).collect()
+    let mut folders = vec![store.join("sql"), store.join("migrations")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files
 }
 
 /// The names after `CREATE [OR REPLACE] <kind>`, sorted.
@@ -344,7 +350,7 @@ async fn the_schema_is_the_same_however_it_was_reached() {
     run(&pool, "CREATE FUNCTION of_before() RETURNS integer LANGUAGE sql AS 'SELECT 1'").await;
     run(
         &pool,
-        "UPDATE schema_object SET file_hash = sha256('the text before') WHERE file = 'partition';
+        "UPDATE schema_object SET file_hash = sha256('the text before') WHERE file = 'mail/partition';
          UPDATE schema_object SET definition_hash =
                 sha256(convert_to(pg_get_functiondef('partition_width(smallint)'::regprocedure), 'UTF8'))
           WHERE name = 'partition_width(smallint)';

@@ -184,7 +184,7 @@ async fn rows(installation: &Installation<Cluster>) -> Value {
             (SELECT epoch FROM operator),
             (SELECT jsonb_agg(to_jsonb(r) ORDER BY uid) FROM resource r),
             (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM tenant t),
-            (SELECT jsonb_agg(to_jsonb(d) - 'checked_at' - 'next_check_at' - 'claimed_until' ORDER BY id) FROM domain d),
+            (SELECT jsonb_agg(to_jsonb(d) - 'check_requested_at' - 'next_check_at' - 'claimed_until' ORDER BY id) FROM domain d),
             (SELECT jsonb_agg(to_jsonb(w) ORDER BY id) FROM webhook w),
             (SELECT jsonb_agg(to_jsonb(k) ORDER BY id) FROM api_token k),
             (SELECT jsonb_agg(to_jsonb(b) ORDER BY id) FROM mailbox b)

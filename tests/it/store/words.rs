@@ -24,8 +24,8 @@ async fn an_unknown_verdict_on_a_mail_defers_it() {
     replace(
         &app,
         "accept_mail",
-        "THEN 0 ELSE 1 END)::smallint AS verdict",
-        "THEN 7 ELSE 7 END)::smallint AS verdict",
+        "THEN 0 ELSE 1 END)::smallint AS result",
+        "THEN 7 ELSE 7 END)::smallint AS result",
     )
     .await;
     let message = smtp::message("a@client.example", "deferred", "");
@@ -70,6 +70,6 @@ async fn an_unknown_answer_is_503() {
         if let Some(body) = &body {
             request = request.json(body);
         }
-        request.send().await.is_api_error(503, "unavailable");
+        request.send().await.assert_api_error(503, "unavailable");
     }
 }

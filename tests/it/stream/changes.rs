@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use sqlx::{PgPool, Postgres, Transaction};
-use tempmail_store::{Snapshot, Store};
+use tempmail_store::{ChangeSnapshot, Store};
 use tempmail_tests::App;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ fn store(app: &App) -> Store {
 }
 
 /// Looks again; what changed since the look before.
-async fn look(store: &Store, last: &mut Snapshot) -> Vec<Uuid> {
+async fn look(store: &Store, last: &mut ChangeSnapshot) -> Vec<Uuid> {
     let head = store.poll_stream(Some(last)).await.unwrap();
     *last = head.snapshot;
     head.changed

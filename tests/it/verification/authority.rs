@@ -76,7 +76,9 @@ async fn servers_are_asked_for_what_they_have_themselves_with_names_in_random_ca
     }
     let asked = servers[0].queries();
     assert!(
-        asked.iter().all(|asked| !asked.recursion_desired && asked.payload == Some(1232) && !asked.over_tcp)
+        asked
+            .iter()
+            .all(|asked| !asked.recursion_desired && asked.udp_payload_size == Some(1232) && !asked.over_tcp)
     );
     let mut types: Vec<_> = asked.iter().map(|asked| asked.record_type).collect();
     types.sort();

@@ -25,7 +25,10 @@ async fn the_resolvers_word_is_taken() {
     assert_eq!(find(&world).await, found(Mismatch, Mismatch));
     assert_eq!(world.seed_server().queries(), []);
     assert!(world.recursive_server().queries().iter().all(|asked| asked.recursion_desired));
-    assert!(servers[0].queries().iter().all(|asked| asked.payload.is_none()), "only the resolver asks it");
+    assert!(
+        servers[0].queries().iter().all(|asked| asked.udp_payload_size.is_none()),
+        "only the resolver asks it"
+    );
 }
 
 #[tokio::test]
@@ -85,7 +88,7 @@ async fn the_holder_is_looked_for() {
 async fn the_deciding_question_goes_over_tcp() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
-    world.recursive_server().set_fault(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
+    world.recursive_server().set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Found);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt.finding, Missing);

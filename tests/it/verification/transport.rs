@@ -39,12 +39,12 @@ async fn the_deciding_question_goes_over_tcp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
-    servers[0].set_fault(Fault::LiesOverUdp(vec![RIGHT_TXT.to_owned()]));
+    servers[0].set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
     assert_eq!(find(&world).await, found(Found, Found), "a forger of UDP is believed");
     assert_eq!(find_over_tcp(&world).await, found(Missing, Found), "but not here");
 
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    servers[0].set_fault(Fault::LiesOverUdp(Vec::new()));
+    servers[0].set_fault(Fault::SpoofedUdp(Vec::new()));
     assert_eq!(find(&world).await, found(Missing, Found));
     assert_eq!(find_over_tcp(&world).await, found(Found, Found));
 }

@@ -1,5 +1,5 @@
-//! One question to one server, and its answer. What does not answer the question is not heard,
-//! so that a forger must guess the port, the id and the case of each letter of the name.
+//! A query to a server and its answer. Messages that do not answer the query are ignored, so that a forger has to guess
+//! the port, the id and the case of each letter of the name.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -8,22 +8,22 @@ use hickory_proto::op::{DnsRequest, DnsRequestOptions, Message, MessageType, OpC
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 
-/// Octets of an answer over UDP: what passes any network in one piece (RFC 9715).
+/// Bytes of an answer over UDP: not fragmented in any network (RFC 9715).
 const UDP_PAYLOAD: u16 = 1232;
-/// Octets of an answer over TCP: more than any domain needs, and no burden if many come.
+/// Bytes of an answer over TCP: more than any domain needs, and small enough for many at once.
 const TCP_PAYLOAD: u16 = 16 * 1024;
 
 /// An answer over UDP.
 #[derive(Debug)]
 pub(super) enum Datagram {
-    /// All of it.
+    /// The whole answer.
     Whole(Message),
-    /// Not all of it fits; or the server does not repeat the name letter by letter, so that
-    /// it can't be told from a forger. TCP helps in both cases.
+    /// The answer is truncated, or does not repeat the name letter by letter, so that it may be forged. TCP helps in
+    /// both cases.
     NeedsTcp,
 }
 
-/// A message that asks `query`, with a fresh id and the letters of the name in random case.
+/// A message with `query`, a new id, and the letters of the name in random case.
 pub(super) fn request(query: Query, recursion: bool) -> Message {
     let mut options = DnsRequestOptions::default();
     options.recursion_desired = recursion;
@@ -32,7 +32,7 @@ pub(super) fn request(query: Query, recursion: bool) -> Message {
     DnsRequest::from_query(query, options).into_parts().0
 }
 
-/// Asks over UDP, from a fresh port. Takes as long as the server does.
+/// Queries over UDP, from a new port. Has no timeout.
 pub(super) async fn over_udp(server: SocketAddr, request: &Message) -> io::Result<Datagram> {
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -54,7 +54,7 @@ pub(super) async fn over_udp(server: SocketAddr, request: &Message) -> io::Resul
     }
 }
 
-/// Asks over a connection of its own. Takes as long as the server does.
+/// Queries over a new TCP connection. Has no timeout.
 pub(super) async fn over_tcp(server: SocketAddr, request: &Message) -> io::Result<Message> {
     let mut stream = TcpStream::connect(server).await?;
     let bytes = request.to_vec().map_err(io::Error::other)?;
@@ -62,16 +62,16 @@ pub(super) async fn over_tcp(server: SocketAddr, request: &Message) -> io::Resul
     stream.write_all(&[&length.to_be_bytes(), &bytes[..]].concat()).await?;
     let length = stream.read_u16().await?;
     if length > TCP_PAYLOAD {
-        return Err(io::Error::other("a larger answer than anybody needs"));
+        return Err(io::Error::other("the answer is too large"));
     }
     let mut bytes = vec![0; length.into()];
     stream.read_exact(&mut bytes).await?;
     let answer = Message::from_vec(&bytes).map_err(io::Error::other)?;
     let complete = is_answer(&answer, request) && !answer.metadata.truncation;
-    if complete { Ok(answer) } else { Err(io::Error::other("not the answer to this question")) }
+    if complete { Ok(answer) } else { Err(io::Error::other("the message does not answer the query")) }
 }
 
-/// Whether the message answers this request, the case of letters aside.
+/// Whether the message answers this request; the case of letters does not matter.
 fn is_answer(answer: &Message, request: &Message) -> bool {
     answer.metadata.id == request.metadata.id
         && answer.metadata.message_type == MessageType::Response

@@ -1,4 +1,4 @@
-//! Which servers are responsible for a name.
+//! The zone of a name and its servers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,81 +8,83 @@ use hickory_proto::rr::Name;
 use tempmail_runtime::config::DnsMode;
 use tokio::join;
 
-use super::check::Check;
-use super::kind::{A, AAAA, Kind, NS};
-use super::reading::{apex, is_usable, read};
-use crate::finding::ServerAnswer;
+use super::answer::{apex, is_usable, read_answer};
+use super::client::Client;
+use super::record_kind::{A, AAAA, NS, RecordKind};
+use crate::vote::ServerAnswer;
 use tempmail_model::network::is_public;
 
-/// Name servers of a zone that are asked.
+/// Name servers of a zone that are queried at most.
 const NAME_SERVERS_MAX: usize = 13;
-/// Addresses of them that are asked.
+/// Addresses of name servers that are queried at most.
 const ADDRESSES_MAX: usize = 26;
 
-/// Who answers for the names of a zone.
+/// A zone and the servers that answer for its names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Zone {
     apex: Option<Name>,
-    /// Each is asked, and each has a vote.
+    /// Each of them is queried and has a vote.
     pub servers: Vec<SocketAddr>,
 }
 
 impl Zone {
-    /// Whether `name`, a parent of the name that this zone was found for, is in it too.
-    pub(super) fn holds(&self, name: &Name) -> bool {
+    /// Whether `name`, a parent of the name that this zone was found for, is in this zone, too.
+    pub(super) fn contains(&self, name: &Name) -> bool {
         self.apex.as_ref().is_some_and(|apex| apex.zone_of(name))
     }
 }
 
-impl Check<'_> {
-    /// The zone that `name` is in; one without servers if nobody tells.
-    pub(super) async fn zone_of(&self, name: &Name) -> Zone {
-        if self.resolver.mode == DnsMode::Recursive {
-            return Zone { apex: Some(Name::root()), servers: self.resolver.seeds.clone() };
-        }
-        let Some((apex, hosts)) = self.name_servers(name).await else { return Zone::default() };
-        let addresses = hosts.iter().take(NAME_SERVERS_MAX).map(|host| self.addresses(host));
-        let addresses = in_turns(&join_all(addresses).await).into_iter();
-        let allowed = addresses.filter(|address| self.resolver.allow_private || is_public(*address));
-        let servers = allowed.map(|address| SocketAddr::new(address, self.resolver.port));
-        Zone { apex: Some(apex), servers: servers.take(ADDRESSES_MAX).collect() }
+/// The zone of `name`; one without servers if none is found.
+pub(super) async fn find_zone(client: &Client<'_>, name: &Name) -> Zone {
+    let servers = client.servers;
+    if servers.mode == DnsMode::Recursive {
+        return Zone { apex: Some(Name::root()), servers: servers.seeds.clone() };
     }
+    let Some((apex, hosts)) = find_name_servers(client, name).await else { return Zone::default() };
+    let addresses = hosts.iter().take(NAME_SERVERS_MAX).map(|host| find_addresses(client, host));
+    let addresses = interleave(&join_all(addresses).await).into_iter();
+    let allowed = addresses.filter(|address| servers.allow_private || is_public(*address));
+    let addresses = allowed.map(|address| SocketAddr::new(address, servers.port));
+    Zone { apex: Some(apex), servers: addresses.take(ADDRESSES_MAX).collect() }
+}
 
-    /// Climbs from `name` to the next zone cut. The root is nobody's domain: it is not asked.
-    async fn name_servers(&self, name: &Name) -> Option<(Name, Vec<Name>)> {
-        let mut candidate = name.clone();
-        while !candidate.is_root() {
-            let message = self.ask_seeds(&candidate, NS.record_type).await?;
-            if let ServerAnswer::Records { records: hosts, .. } = read(&message, &candidate, NS.links, &NS)
-                && !hosts.is_empty()
-            {
-                return Some((candidate, hosts));
-            }
-            candidate = next_candidate(&message, &candidate);
+/// Goes up from `name` to the next zone cut: its name and its name servers. The root is never a custom domain, so it
+/// is not queried.
+async fn find_name_servers(client: &Client<'_>, name: &Name) -> Option<(Name, Vec<Name>)> {
+    let mut candidate = name.clone();
+    while !candidate.is_root() {
+        let message = client.query_seeds(&candidate, NS.record_type).await?;
+        if let ServerAnswer::Records { records: hosts, .. } =
+            read_answer(&message, &candidate, NS.max_aliases, &NS)
+            && !hosts.is_empty()
+        {
+            return Some((candidate, hosts));
         }
-        None
+        candidate = next_candidate(&message, &candidate);
     }
+    None
+}
 
-    async fn addresses(&self, host: &Name) -> Vec<IpAddr> {
-        let (v4, v6) = join!(self.addresses_of(host, &A), self.addresses_of(host, &AAAA));
-        [v4, v6].concat()
-    }
+async fn find_addresses(client: &Client<'_>, host: &Name) -> Vec<IpAddr> {
+    let (v4, v6) =
+        join!(find_addresses_of_kind(client, host, &A), find_addresses_of_kind(client, host, &AAAA));
+    [v4, v6].concat()
+}
 
-    async fn addresses_of(&self, host: &Name, kind: &Kind<IpAddr>) -> Vec<IpAddr> {
-        match self.ask_seeds(host, kind.record_type).await {
-            Some(message) => match read(&message, host, kind.links, kind) {
-                ServerAnswer::Records { records: addresses, .. } => addresses,
-                ServerAnswer::Alias(_) | ServerAnswer::NoVote => Vec::new(),
-            },
-            None => Vec::new(),
-        }
+async fn find_addresses_of_kind(client: &Client<'_>, host: &Name, kind: &RecordKind<IpAddr>) -> Vec<IpAddr> {
+    match client.query_seeds(host, kind.record_type).await {
+        Some(message) => match read_answer(&message, host, kind.max_aliases, kind) {
+            ServerAnswer::Records { records: addresses, .. } => addresses,
+            ServerAnswer::Alias(_) | ServerAnswer::NoVote => Vec::new(),
+        },
+        None => Vec::new(),
     }
 }
 
-/// Where the climb goes on from a name that is no zone cut.
+/// The next name to query after a name that is not a zone cut.
 ///
-/// A negative answer tells the zone. An alias does not: the zone is its target's then. Neither
-/// does a failure: some servers can't answer for this type below their apex.
+/// A negative answer names its zone. An alias does not, since the answer is then about its target; neither does a failure,
+/// since some servers can't answer for this type below their apex.
 fn next_candidate(message: &Message, candidate: &Name) -> Name {
     let is_negative = is_usable(message) && message.answers.is_empty();
     match apex(message) {
@@ -92,7 +94,7 @@ fn next_candidate(message: &Message, candidate: &Name) -> Name {
 }
 
 /// The first address of each host, then the second of each, and so on; each address once.
-fn in_turns(hosts: &[Vec<IpAddr>]) -> Vec<IpAddr> {
+fn interleave(hosts: &[Vec<IpAddr>]) -> Vec<IpAddr> {
     let most = hosts.iter().map(Vec::len).max().unwrap_or_default();
     let mut addresses = Vec::new();
     for turn in 0..most {
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_answer_tells_the_zone() {
+    fn continues_at_the_zone_of_a_negative_answer() {
         let candidate = name("_tempmail.a.b.acme.test.");
         for response_code in [ResponseCode::NoError, ResponseCode::NXDomain] {
             let message = negative(response_code, "acme.test.");
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_zone_above_leads_to_the_parent() {
+    fn continues_at_the_parent_without_a_zone_above() {
         let candidate = name("_tempmail.acme.test.");
         let mut alias = negative(ResponseCode::NoError, "test.");
         let target = RData::CNAME(CNAME(name("elsewhere.test.")));
@@ -151,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_taken_in_turns_and_once() {
+    fn addresses_are_taken_interleave_and_once() {
         let address = |last: u8| IpAddr::from([192, 0, 2, last]);
         let hosts =
             [vec![address(1), address(2), address(3)], vec![], vec![address(4), address(1), address(5)]];
-        assert_eq!(in_turns(&hosts), [1, 4, 2, 3, 5].map(address));
+        assert_eq!(interleave(&hosts), [1, 4, 2, 3, 5].map(address));
     }
 }

@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 use tempmail_crds::{Tenant, TenantStatus, TenantUsage, annotation};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeclareError, LimitUsage, Resource, TenantDeclaration};
+use tempmail_store::{DeclareError, LimitUsage, Resource, TenantDeclaration, TenantLimits};
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
@@ -56,12 +56,12 @@ pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantSte
 fn is_as_declared(object: &Tenant, tenant: &tempmail_store::Tenant) -> bool {
     let declared = declaration(object, None);
     tenant.suspended == declared.suspended
-        && tenant.retention == declared.retention
-        && tenant.mailboxes.limit == declared.mailboxes
-        && tenant.domains.limit == declared.domains
-        && tenant.webhooks.limit == declared.webhooks
-        && tenant.tokens.limit == declared.tokens
-        && tenant.mailbox_bytes == declared.mailbox_bytes
+        && tenant.retention == declared.limits.retention
+        && tenant.mailboxes.limit == declared.limits.mailboxes
+        && tenant.domains.limit == declared.limits.domains
+        && tenant.webhooks.limit == declared.limits.webhooks
+        && tenant.tokens.limit == declared.limits.tokens
+        && tenant.mailbox_bytes == declared.limits.mailbox_bytes
 }
 
 /// The status of an object whose tenant can't be declared.
@@ -114,15 +114,17 @@ pub(super) fn declaration(object: &Tenant, adopt: Option<Uuid>) -> TenantDeclara
         name: object.metadata.name.as_deref().unwrap_or_default(),
         adopt,
         suspended: spec.suspended,
-        retention: i16::try_from(spec.retention_hours)
-            .ok()
-            .and_then(|hours| RetentionClass::try_from(hours).ok())
-            .unwrap_or(RetentionClass::PRO),
-        mailboxes: limits.mailboxes,
-        domains: limits.custom_domains,
-        webhooks: limits.webhooks,
-        tokens: limits.tokens,
-        mailbox_bytes: limits.mailbox_bytes,
+        limits: TenantLimits {
+            retention: i16::try_from(spec.retention_hours)
+                .ok()
+                .and_then(|hours| RetentionClass::try_from(hours).ok())
+                .unwrap_or(RetentionClass::PRO),
+            mailboxes: limits.mailboxes,
+            domains: limits.custom_domains,
+            webhooks: limits.webhooks,
+            tokens: limits.tokens,
+            mailbox_bytes: limits.mailbox_bytes,
+        },
     }
 }
 

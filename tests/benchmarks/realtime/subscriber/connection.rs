@@ -1,4 +1,4 @@
-//! One connection of a waiter, which holds little while nothing comes: thousands of them are to
+//! One connection of a subscriber, which holds little while nothing comes: thousands of them are to
 //! leave the machine to the server.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -28,7 +28,7 @@ impl Head {
     }
 }
 
-/// One connection of a waiter.
+/// One connection of a subscriber.
 #[derive(Debug)]
 pub struct HttpConnection {
     stream: TcpStream,

@@ -11,7 +11,8 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
     CustomDomainDeclaration, MailboxDeclaration, NewWebhook, ResourceIdentity, ResourceKind, Store,
-    StoreError, SystemDomainDeclaration, TenantDeclaration, TokenDeclaration, WebhookDeclaration,
+    StoreError, SystemDomainDeclaration, TenantDeclaration, TenantLimits, TokenDeclaration,
+    WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;
@@ -34,12 +35,14 @@ const TENANT: TenantDeclaration<'static> = TenantDeclaration {
     name: "ours",
     adopt: None,
     suspended: false,
-    retention: RetentionClass::PRO,
-    mailboxes: 1,
-    domains: 1,
-    webhooks: 1,
-    tokens: 1,
-    mailbox_bytes: 1,
+    limits: TenantLimits {
+        retention: RetentionClass::PRO,
+        mailboxes: 1,
+        domains: 1,
+        webhooks: 1,
+        tokens: 1,
+        mailbox_bytes: 1,
+    },
 };
 
 const SYSTEM_DOMAIN: SystemDomainDeclaration<'static> =
@@ -161,8 +164,8 @@ async fn rejects_every_write_of_a_former_leader() {
 /// The names of the functions that the store has for operators.
 fn statements_of_the_store() -> BTreeSet<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../libs/store/src");
-    let mut files: Vec<PathBuf> = vec![source.join("resource.rs")];
-    for entry in fs::read_dir(source.join("resource")).expect("the folder is there") {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(source.join("kubernetes")).expect("the folder is there") {
         files.push(entry.expect("the folder can be read").path());
     }
     let mut names = BTreeSet::new();

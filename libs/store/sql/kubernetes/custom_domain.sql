@@ -1,0 +1,63 @@
+-- Custom domains as Kubernetes objects declare them.
+
+-- Creates an object's custom domain; one that was deactivated becomes pending again. Answers created,
+-- adopted (p_adopt: one that the tenant created over HTTP), existing, restored, managed_by_another, not_adopted (it
+-- exists and may not be adopted), tenant_changed (it is another tenant's), or what create_custom_domain answers.
+CREATE OR REPLACE FUNCTION declare_custom_domain(
+    p_epoch bigint, p_uid uuid, p_id uuid, p_tenant uuid, p_name text, p_token text, p_adopt boolean,
+    p_installation_names text[], p_deadline timestamptz, p_next_check_at timestamptz, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_domain domain;
+    v_answer text;
+BEGIN
+    PERFORM lock_epoch(p_epoch);
+    SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id
+     WHERE r.uid = p_uid AND d.removed_at IS NULL;
+    IF FOUND THEN
+        IF v_domain.tenant <> p_tenant THEN
+            RETURN 'tenant_changed';
+        ELSIF v_domain.active THEN
+            RETURN 'existing';
+        END IF;
+        UPDATE domain SET active = true, verify_status = 'pending', failure_reason = NULL, failed_checks = 0,
+                          deadline = p_deadline, next_check_at = p_now
+         WHERE id = v_domain.id;
+        RETURN 'restored';
+    END IF;
+    SELECT d.* INTO v_domain FROM domain d
+     WHERE d.tenant = p_tenant AND d.name = p_name AND d.removed_at IS NULL FOR NO KEY UPDATE;
+    IF FOUND THEN
+        IF EXISTS (SELECT FROM resource WHERE row_id = v_domain.id) THEN
+            RETURN 'managed_by_another';
+        ELSIF NOT p_adopt THEN
+            RETURN 'not_adopted';
+        END IF;
+        UPDATE domain SET managed_by = 'kubernetes' WHERE id = v_domain.id;
+        UPDATE resource SET row_id = v_domain.id WHERE uid = p_uid;
+        RETURN 'adopted';
+    END IF;
+    v_answer := create_custom_domain(p_id, p_tenant, p_name, p_token, 'kubernetes', p_installation_names, p_deadline,
+                                     p_next_check_at, p_now);
+    IF v_answer = 'created' THEN
+        UPDATE resource SET row_id = p_id WHERE uid = p_uid;
+    END IF;
+    RETURN v_answer;
+END $$;
+
+-- Releases an object's domain: it is removed with its mailboxes and mail, or its tenant manages it over
+-- HTTP (p_retained).
+CREATE OR REPLACE FUNCTION release_custom_domain(p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_id uuid := release_resource(p_epoch, p_uid);
+BEGIN
+    IF p_retained THEN
+        UPDATE domain SET managed_by = 'api', active = true,
+                          next_check_at = CASE WHEN active THEN next_check_at ELSE p_now END
+         WHERE id = v_id AND removed_at IS NULL;
+    ELSE
+        PERFORM remove_custom_domain(d.id, d.tenant, 'kubernetes', p_now)
+           FROM domain d WHERE d.id = v_id AND d.removed_at IS NULL;
+    END IF;
+END $$;

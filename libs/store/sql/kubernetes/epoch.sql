@@ -1,0 +1,13 @@
+-- The epoch of the operator that leads.
+
+-- First in every function and statement by which an operator writes. True if p_epoch is the current epoch, which it then
+-- stays to the end of the transaction; else raises TM001. An operator that becomes the leader waits for transactions that
+-- locked the previous epoch.
+CREATE OR REPLACE FUNCTION lock_epoch(p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM operator WHERE epoch = p_epoch FOR SHARE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'another operator leads' USING ERRCODE = 'TM001';
+    END IF;
+    RETURN true;
+END $$;

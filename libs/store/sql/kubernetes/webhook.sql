@@ -1,0 +1,39 @@
+-- Webhooks as Kubernetes objects declare them. A webhook's secret is delivered to its owner in a Secret, after the row is
+-- created and before it becomes active.
+
+-- Creates an object's webhook, inactive, in place of the one it has, which is deleted; a replacement is exempt from the
+-- tenant's limit, which may be lower by now. Records p_rotate_requested and p_reenable_requested (null: not requested)
+-- as handled. Answers created, or what create_webhook answers.
+CREATE OR REPLACE FUNCTION declare_webhook(
+    p_epoch bigint, p_uid uuid, p_id uuid, p_tenant uuid, p_url text, p_events text[], p_secret bytea,
+    p_rotate_requested text, p_reenable_requested text, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_tenant   tenant;
+    v_replaced uuid := (SELECT row_id FROM resource WHERE uid = p_uid);
+BEGIN
+    PERFORM lock_epoch(p_epoch);
+    v_tenant := lock_tenant(p_tenant);
+    IF v_tenant.id IS NULL THEN
+        RETURN 'tenant_disabled';
+    ELSIF NOT EXISTS (SELECT FROM webhook WHERE id = v_replaced AND tenant = p_tenant)
+      AND (SELECT count(*) FROM webhook WHERE tenant = p_tenant) >= v_tenant.webhook_limit THEN
+        RETURN 'limit_reached';
+    END IF;
+    DELETE FROM webhook WHERE id = v_replaced;
+    INSERT INTO webhook (id, tenant, url, events, secret, created_at, managed_by, active)
+    VALUES (p_id, p_tenant, p_url, p_events, p_secret, p_now, 'kubernetes', false);
+    UPDATE resource
+       SET row_id = p_id, rotate_handled = coalesce(p_rotate_requested, rotate_handled),
+           reenable_handled = coalesce(p_reenable_requested, reenable_handled)
+     WHERE uid = p_uid;
+    RETURN 'created';
+END $$;
+
+-- Deletes the webhook of an object that is deleted, and the object's row.
+CREATE OR REPLACE FUNCTION release_webhook(p_epoch bigint, p_uid uuid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_id uuid := release_resource(p_epoch, p_uid);
+BEGIN
+    DELETE FROM webhook WHERE id = v_id;
+END $$;

@@ -1,0 +1,175 @@
+-- Final delivery.
+
+-- Stores a batch of mails in one statement: decides the owner of every recipient, checks the bounds, numbers
+-- and inserts. A mail is stored for all of its recipients or for none.
+--
+-- The stream's row is changed first and held to the commit. What follows are statements of their own, on
+-- snapshots taken after that, so a batch sees everything that was committed before it in the stream: owners,
+-- bounds and order are exact.
+--
+-- Arrays are by mail, or (p_rcpt_…) by recipient; p_rcpt_of points into those by mail, from 1. p_accepted_at
+-- is the time of the ids of a mail and its messages. p_raw is null where the data was stored before
+-- (`store_raw_part`); that under another class than the owner has now is an error, TM002. p_rcpt_local_part
+-- and p_rcpt_reserved are as `address_owner` takes them.
+--
+-- The answer is by recipient. o_result: 0 stored; 1 there is no such recipient any more; 2 a bound is
+-- reached by the sums that are kept (`expire_usage` makes them exact), or the mail is refused for another
+-- recipient. o_seq is null unless it is stored.
+CREATE OR REPLACE FUNCTION accept_mail(
+    p_free_class smallint, p_inbox_bytes bigint, p_now timestamptz,
+    p_mail uuid[], p_accepted_at timestamptz[], p_raw bytea[], p_for_clause_offset integer[], p_sender text[],
+    p_from_text text[], p_from_email text[], p_subject text[], p_preview text[], p_single_recipient boolean[],
+    p_rcpt_of integer[], p_rcpt_id uuid[], p_rcpt_address text[], p_rcpt_local_part text[],
+    p_rcpt_domain text[], p_rcpt_key uuid[], p_rcpt_reserved smallint[], p_rcpt_size integer[],
+    OUT o_result smallint[], OUT o_seq bigint[], OUT o_class smallint[], OUT o_tenant uuid[],
+    OUT o_owner uuid[], OUT o_inbox uuid[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+    v_count   CONSTANT integer := cardinality(p_rcpt_of);
+    v_before  bigint;
+    v_kind    smallint[];
+    v_refused boolean;
+    v_owned   boolean;
+    v_missing   integer;
+BEGIN
+    -- First the stream: what follows sees all that was committed before it.
+    UPDATE stream SET seq = seq + v_count RETURNING seq - v_count INTO STRICT v_before;
+
+    -- Whose it is, in the order of the recipients.
+    SELECT array_agg(x.result), array_agg(x.owner_kind), array_agg(x.owner), array_agg(x.inbox),
+           array_agg(x.class), array_agg(x.tenant), array_agg(v_before + x.ord),
+           bool_or(x.result <> 0), bool_or(x.owner_kind <> 0)
+      INTO o_result, v_kind, o_owner, o_inbox, o_class, o_tenant, o_seq, v_refused, v_owned
+      FROM (SELECT (CASE WHEN o.receives THEN 0 ELSE 1 END)::smallint AS result,
+                   coalesce(o.owner_kind, 0::smallint) AS owner_kind,
+                   coalesce(o.owner, '00000000-0000-0000-0000-000000000000') AS owner,
+                   coalesce(o.mailbox, r.key) AS inbox,
+                   coalesce(o.retention_hours, p_free_class) AS class,
+                   o.tenant, r.ord
+              FROM unnest(p_rcpt_local_part, p_rcpt_domain, p_rcpt_key, p_rcpt_reserved) WITH ORDINALITY
+                       AS r (local_part, domain, key, reserved, ord)
+              LEFT JOIN LATERAL address_owner(r.domain, r.local_part, r.reserved, p_now) o ON true
+             ORDER BY r.ord) x;
+
+    -- Whether it fits: mailboxes, addresses under custom domains, tenants. Each scope is looked up once.
+    -- Shared inboxes have no sums of their own.
+    IF v_owned THEN
+        WITH rcpt AS (
+            SELECT * FROM unnest(o_result, v_kind, o_inbox, o_tenant, p_rcpt_size) WITH ORDINALITY
+                              AS r (result, owner_kind, inbox, tenant, size, ord)
+        ), full_scope AS MATERIALIZED (
+            SELECT n.inbox AS scope
+              FROM (SELECT r.inbox, r.owner_kind, sum(r.size) AS size FROM rcpt r
+                     WHERE r.result = 0 AND r.owner_kind <> 0 GROUP BY 1, 2) n
+             CROSS JOIN LATERAL scope_used(n.inbox, p_now) k
+              LEFT JOIN mailbox b ON n.owner_kind = 1 AND b.id = n.inbox
+             WHERE k.bytes + n.size > coalesce(b.quota, p_inbox_bytes)
+            UNION ALL
+            SELECT t.id
+              FROM (SELECT r.tenant, sum(r.size) AS size FROM rcpt r
+                     WHERE r.result = 0 AND r.tenant IS NOT NULL GROUP BY 1) n
+              JOIN tenant t ON t.id = n.tenant
+             CROSS JOIN LATERAL scope_used(t.id, p_now) k
+             WHERE k.bytes + n.size > t.mailbox_bytes * t.mailbox_limit
+        )
+        SELECT array_agg(x.result ORDER BY x.ord), bool_or(x.result <> 0) INTO o_result, v_refused
+          FROM (SELECT (CASE WHEN r.result = 0 AND r.owner_kind <> 0
+                              AND EXISTS (SELECT FROM full_scope f WHERE f.scope IN (r.inbox, r.tenant)) THEN 2
+                             ELSE r.result END)::smallint AS result, r.ord
+                  FROM rcpt r) x;
+    END IF;
+
+    -- All recipients of a mail or none; what is stored is numbered without gaps.
+    IF v_refused THEN
+        WITH rcpt AS (
+            SELECT u.*, bool_or(u.result <> 0) OVER (PARTITION BY u.of) AS refused
+              FROM unnest(o_result, p_rcpt_of) WITH ORDINALITY AS u (result, of, ord)
+        )
+        SELECT array_agg(CASE WHEN NOT x.refused THEN v_before + x.place END ORDER BY x.ord),
+               array_agg(CASE WHEN x.result = 0 AND x.refused THEN 2::smallint ELSE x.result END ORDER BY x.ord)
+          INTO o_seq, o_result
+          FROM (SELECT r.*, count(*) FILTER (WHERE NOT r.refused) OVER (ORDER BY r.ord) AS place FROM rcpt r) x;
+        UPDATE stream SET seq = v_before + cardinality(array_remove(o_seq, NULL));
+    END IF;
+
+    -- Data that was stored before belongs to its messages from now on.
+    IF array_position(p_raw, NULL) IS NOT NULL THEN
+        WITH wanted AS (
+            SELECT p_mail[s.of] AS mail, s.class, count(*) AS recipients
+              FROM unnest(p_rcpt_of, o_class, o_seq) AS s (of, class, seq)
+             WHERE s.seq IS NOT NULL AND p_raw[s.of] IS NULL
+             GROUP BY 1, 2
+        ), adopted AS (
+            UPDATE raw r SET recipients = w.recipients FROM wanted w
+             WHERE r.class = w.class AND r.mail = w.mail AND r.part = 0 AND r.recipients = 0
+            RETURNING r.mail
+        )
+        SELECT (SELECT count(*) FROM wanted) - (SELECT count(*) FROM adopted) INTO v_missing;
+        IF v_missing <> 0 THEN
+            RAISE EXCEPTION 'the retention of a recipient has changed' USING ERRCODE = 'TM002';
+        END IF;
+    END IF;
+
+    -- Rows that deletions change, too, are changed in the same order there: usage, then the partition.
+    IF v_owned THEN
+        INSERT INTO usage AS u (scope, class, starts, bytes)
+        SELECT x.scope, s.class, partition_start(s.class, p_accepted_at[s.of]), sum(s.size)
+          FROM unnest(p_rcpt_of, o_class, o_seq, p_rcpt_size, v_kind, o_inbox, o_tenant)
+                   AS s (of, class, seq, size, owner_kind, inbox, tenant)
+         CROSS JOIN LATERAL (VALUES (s.inbox), (s.tenant)) AS x (scope)
+         WHERE s.seq IS NOT NULL AND s.owner_kind <> 0 AND x.scope IS NOT NULL
+         GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        ON CONFLICT (scope, class, starts) DO UPDATE SET bytes = u.bytes + excluded.bytes;
+
+        -- Events for webhooks wait from the same commit on. They have no content: that is the message's, and
+        -- goes with it. OFFSET 0: those of one tenant at a time, by their index.
+        INSERT INTO webhook_event (webhook, seq, id, message, class)
+        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class
+          FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_tenant) AS s (id, class, seq, owner_kind, tenant)
+         CROSS JOIN LATERAL (
+                  SELECT w.id FROM webhook w
+                   WHERE w.tenant = s.tenant AND w.status = 'active' AND 'email.received' = ANY (w.events)
+                  OFFSET 0) w
+         WHERE s.seq IS NOT NULL AND s.owner_kind = 1;
+    END IF;
+
+    WITH stored AS MATERIALIZED (
+        SELECT * FROM unnest(p_rcpt_id, o_inbox, o_owner, p_rcpt_of, o_seq, p_rcpt_size, o_class, v_kind, o_tenant,
+                             p_rcpt_address)
+                          AS s (id, inbox, owner, of, seq, size, class, owner_kind, tenant, address)
+         WHERE s.seq IS NOT NULL
+    ), data AS (
+        INSERT INTO raw (mail, class, part, recipients, for_clause_offset, stored_bytes, data)
+        SELECT p_mail[s.of], s.class, 0, count(*), p_for_clause_offset[s.of], octet_length(p_raw[s.of]), p_raw[s.of]
+          FROM stored s WHERE p_raw[s.of] IS NOT NULL
+         GROUP BY s.of, s.class
+    ), rows AS (
+        INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, single_recipient, tenant,
+                             address, sender, from_text, from_email, subject, preview)
+        SELECT s.id, s.inbox, s.owner, p_mail[s.of], s.seq, s.size, s.class, s.owner_kind,
+               p_single_recipient[s.of], s.tenant, s.address, p_sender[s.of], p_from_text[s.of],
+               p_from_email[s.of], p_subject[s.of], p_preview[s.of]
+          FROM stored s
+    )
+    UPDATE message_partition p SET bytes = p.bytes + s.bytes, shared_bytes = p.shared_bytes + s.shared_bytes
+      FROM (SELECT s.class, partition_start(s.class, p_accepted_at[s.of]) AS starts, sum(s.size) AS bytes,
+                   coalesce(sum(s.size) FILTER (WHERE s.owner_kind = 0), 0) AS shared_bytes
+              FROM stored s GROUP BY 1, 2) s
+     WHERE p.class = s.class AND p.starts = s.starts;
+END $$;
+
+-- Stores a part of a mail's data before its messages, in every class that they may have. Nothing refers to
+-- it until `accept_mail` does: what is not accepted goes with its partition, or by `discard_raw`.
+CREATE OR REPLACE FUNCTION store_raw_part(
+    p_classes smallint[], p_mail uuid, p_part smallint, p_for_clause_offset integer, p_stored_bytes integer, p_data bytea
+) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO raw (mail, class, part, recipients, for_clause_offset, stored_bytes, data)
+    SELECT p_mail, c.class, p_part, 0, p_for_clause_offset, p_stored_bytes, p_data FROM unnest(p_classes) AS c (class)
+$$;
+
+-- Deletes data that was stored before and is not accepted.
+CREATE OR REPLACE FUNCTION discard_raw(p_classes smallint[], p_mail uuid) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM raw r
+     WHERE r.class = ANY (p_classes) AND r.mail = p_mail
+       AND EXISTS (SELECT FROM raw f WHERE f.class = r.class AND f.mail = p_mail AND f.part = 0 AND f.recipients = 0)
+$$;

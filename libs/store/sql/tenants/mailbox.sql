@@ -1,0 +1,92 @@
+-- Mailboxes: created and removed. For the order of locks see domains/name.sql.
+
+-- Creates a mailbox; p_free_quota is that of one without a tenant. Answers created, tenant_disabled,
+-- limit_reached, no_such_domain (it does not serve, or not this tenant) or address_taken (in use or held).
+CREATE OR REPLACE FUNCTION create_mailbox(
+    p_id uuid, p_domain uuid, p_local_part text, p_tenant uuid, p_free_quota bigint, p_password_hash text,
+    p_managed_by text, p_active boolean, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_tenant tenant := lock_tenant(p_tenant);
+    v_quota  bigint := p_free_quota;
+BEGIN
+    IF p_tenant IS NOT NULL THEN
+        IF v_tenant.id IS NULL THEN
+            RETURN 'tenant_disabled';
+        ELSIF (SELECT count(*) FROM mailbox WHERE tenant = p_tenant AND removed_at IS NULL) >= v_tenant.mailbox_limit THEN
+            RETURN 'limit_reached';
+        END IF;
+        v_quota := v_tenant.mailbox_bytes;
+    END IF;
+    PERFORM FROM domain WHERE id = p_domain AND serves AND (tenant IS NULL OR tenant = p_tenant) FOR SHARE;
+    IF NOT FOUND THEN
+        RETURN 'no_such_domain';
+    END IF;
+    -- A removed mailbox gives up its address when its hold is over, or when its own tenant creates it again.
+    UPDATE mailbox SET local_part = '@' || id
+     WHERE domain = p_domain AND local_part = p_local_part AND removed_at IS NOT NULL
+       AND (held_until <= p_now OR tenant = p_tenant);
+    INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, managed_by, active, created_at, seen_at)
+    VALUES (p_id, p_domain, p_local_part, p_tenant, v_quota, p_password_hash, p_managed_by, p_active, p_now, p_now)
+    ON CONFLICT (domain, local_part) DO NOTHING;
+    RETURN CASE WHEN FOUND THEN 'created' ELSE 'address_taken' END;
+END $$;
+
+-- Removes a mailbox that p_managed_by manages: hidden at once, its mail deleted by the worker. On a
+-- system domain its address is held. False where it is removed already, or managed otherwise.
+CREATE OR REPLACE FUNCTION remove_mailbox(p_id uuid, p_managed_by text, p_now timestamptz, p_hold_days integer)
+RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_seq bigint;
+BEGIN
+    -- No mail to it is in flight from here on.
+    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
+    UPDATE mailbox b
+       SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
+           password_epoch = b.password_epoch + 1,
+           local_part = CASE WHEN d.tenant IS NULL THEN b.local_part ELSE '@' || b.id END
+      FROM domain d
+     WHERE b.id = p_id AND b.removed_at IS NULL AND b.managed_by = p_managed_by AND d.id = b.domain;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM purge_owner(p_id, v_seq, p_now);
+    RETURN true;
+END $$;
+
+-- Removes mailboxes and holds their addresses, for their tenants or, if p_forget_tenants, for no tenant:
+-- hidden at once, their mail deleted by the worker. The caller holds the stream's row, whose seq it
+-- passes: no mail to them is in flight, and no other transaction removes several at a time.
+CREATE OR REPLACE FUNCTION remove_held_mailboxes(
+    p_ids uuid[], p_forget_tenants boolean, p_seq bigint, p_now timestamptz, p_hold_days integer
+) RETURNS void LANGUAGE sql AS $$
+    WITH removed AS (
+        UPDATE mailbox b
+           SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
+               password_epoch = b.password_epoch + 1,
+               tenant = CASE WHEN NOT p_forget_tenants THEN b.tenant END
+         WHERE b.id = ANY (p_ids) AND b.removed_at IS NULL
+        RETURNING b.id
+    )
+    SELECT purge_owner(r.id, p_seq, p_now) FROM removed r
+$$;
+
+-- Removes up to p_limit free mailboxes that were last seen before p_idle_since, those longest idle first,
+-- and holds their addresses. Returns how many.
+CREATE OR REPLACE FUNCTION remove_idle_mailboxes(
+    p_idle_since timestamptz, p_limit integer, p_now timestamptz, p_hold_days integer
+) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_seq bigint;
+    v_ids uuid[];
+BEGIN
+    -- All mail waits for the stream's row: it is locked only if a mailbox is idle.
+    IF NOT EXISTS (SELECT FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL AND seen_at < p_idle_since) THEN
+        RETURN 0;
+    END IF;
+    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
+    v_ids := ARRAY(SELECT id FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL AND seen_at < p_idle_since
+                    ORDER BY seen_at LIMIT p_limit FOR UPDATE SKIP LOCKED);
+    PERFORM remove_held_mailboxes(v_ids, false, v_seq, p_now, p_hold_days);
+    RETURN cardinality(v_ids);
+END $$;

@@ -1,0 +1,236 @@
+//! The Kubernetes objects that an operator has seen (table `resource`), and the rows that they manage.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use super::epoch::{Epoch, fenced};
+use crate::error::StoreError;
+use crate::mail::changes::ChangeSnapshot;
+use crate::pool::Store;
+use crate::row::optional_time;
+
+/// The kinds of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResourceKind {
+    /// A tenant.
+    Tenant,
+    /// A domain of the installation.
+    SystemDomain,
+    /// A domain of a tenant.
+    CustomDomain,
+    /// A webhook of a tenant.
+    Webhook,
+    /// A token of a tenant.
+    ApiToken,
+    /// A mailbox of a tenant.
+    Mailbox,
+}
+
+/// The identity of an object, and its last known deletion policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceIdentity {
+    /// `metadata.uid`.
+    pub uid: Uuid,
+    /// Its kind.
+    pub kind: ResourceKind,
+    /// `metadata.namespace`; `None` for a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// `metadata.name`.
+    pub name: String,
+    /// Whether its row stays when the object is deleted.
+    pub retained: bool,
+}
+
+/// An object that an operator has seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// Its identity.
+    pub identity: ResourceIdentity,
+    /// The id of its row, if it has one.
+    pub row_id: Option<Uuid>,
+    /// Value of the annotation that requested a DNS check, handled last.
+    pub verify_handled: Option<String>,
+    /// Value of the annotation that requested a new secret, handled last.
+    pub rotate_handled: Option<String>,
+    /// Value of the annotation that requested re-enabling a webhook, handled last.
+    pub reenable_handled: Option<String>,
+    /// Since when the object no longer exists while its row is not released.
+    pub missing_since: Option<Timestamp>,
+}
+
+impl ResourceKind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Tenant, Self::SystemDomain, Self::CustomDomain, Self::Webhook, Self::ApiToken, Self::Mailbox];
+
+    /// `kind` of the objects, which is also the word for it in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tenant => "Tenant",
+            Self::SystemDomain => "SystemDomain",
+            Self::CustomDomain => "CustomDomain",
+            Self::Webhook => "Webhook",
+            Self::ApiToken => "ApiToken",
+            Self::Mailbox => "Mailbox",
+        }
+    }
+}
+
+impl ResourceIdentity {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let uid = row.try_get("uid")?;
+        let word: &str = row.try_get("kind")?;
+        let kind = ResourceKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+            .ok_or(StoreError::Inconsistent { table: "resource", column: "kind", id: uid })?;
+        Ok(Self {
+            uid,
+            kind,
+            namespace: row.try_get("namespace")?,
+            name: row.try_get("name")?,
+            retained: row.try_get("retained")?,
+        })
+    }
+}
+
+impl Resource {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            identity: ResourceIdentity::from_row(row)?,
+            row_id: row.try_get("row_id")?,
+            verify_handled: row.try_get("verify_handled")?,
+            rotate_handled: row.try_get("rotate_handled")?,
+            reenable_handled: row.try_get("reenable_handled")?,
+            missing_since: optional_time(row, "missing_since")?,
+        })
+    }
+}
+
+impl Store {
+    /// The object of this uid, if an operator has seen it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_resource(&self, uid: Uuid) -> Result<Option<Resource>, StoreError> {
+        let statement = sqlx::query("/* find_resource */ SELECT * FROM resource WHERE uid = $1").bind(uid);
+        self.fetch_optional(statement, Resource::from_row).await
+    }
+
+    /// Records an object of `cluster`, or its current deletion policy. Its row is declared later.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn record_resource(
+        &self,
+        epoch: Epoch,
+        cluster: Uuid,
+        identity: &ResourceIdentity,
+    ) -> Result<(), StoreError> {
+        let statement = epoch.statement(
+            fenced!(
+                "/* record_resource */",
+                " INSERT INTO resource (uid, cluster, kind, namespace, name, retained)
+                  SELECT $2, $3, $4, $5, $6, $7 WHERE (SELECT locked FROM epoch)
+                  ON CONFLICT (uid) DO UPDATE SET retained = excluded.retained, missing_since = NULL"
+            ),
+            identity.uid,
+        );
+        self.execute(
+            statement
+                .bind(cluster)
+                .bind(identity.kind.as_str())
+                .bind(&identity.namespace)
+                .bind(&identity.name)
+                .bind(identity.retained),
+        )
+        .await
+    }
+
+    /// The objects whose rows changed since the snapshot `last`, and the next snapshot; none without `last`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_changed_resources(
+        &self,
+        last: Option<&ChangeSnapshot>,
+    ) -> Result<(Vec<ResourceIdentity>, ChangeSnapshot), StoreError> {
+        let head = self.poll_stream(last).await?;
+        if head.changed.is_empty() {
+            return Ok((Vec::new(), head.snapshot));
+        }
+        let statement =
+            sqlx::query("/* list_changed_resources */ SELECT * FROM resource WHERE row_id = ANY ($1)")
+                .bind(&head.changed);
+        Ok((self.fetch_all(statement, ResourceIdentity::from_row).await?, head.snapshot))
+    }
+
+    /// The objects of a cluster and kind that operators have seen and not released.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_resources(
+        &self,
+        cluster: Uuid,
+        kind: ResourceKind,
+    ) -> Result<Vec<Resource>, StoreError> {
+        let statement =
+            sqlx::query("/* list_resources */ SELECT * FROM resource WHERE cluster = $1 AND kind = $2")
+                .bind(cluster)
+                .bind(kind.as_str());
+        self.fetch_all(statement, Resource::from_row).await
+    }
+
+    /// The objects that had the kind, namespace and name of `successor` before it and were not released;
+    /// without those whose rows belong to another tenant than `tenant`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_predecessors(
+        &self,
+        cluster: Uuid,
+        successor: &ResourceIdentity,
+        tenant: Option<Uuid>,
+    ) -> Result<Vec<Resource>, StoreError> {
+        let statement = sqlx::query(
+            "/* list_predecessors */
+            SELECT r.* FROM resource r
+              LEFT JOIN domain d ON d.id = r.row_id
+              LEFT JOIN webhook w ON w.id = r.row_id
+              LEFT JOIN api_token k ON k.id = r.row_id
+              LEFT JOIN mailbox b ON b.id = r.row_id
+            WHERE r.cluster = $1 AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
+              AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6",
+        )
+        .bind(cluster)
+        .bind(successor.kind.as_str())
+        .bind(&successor.namespace)
+        .bind(&successor.name)
+        .bind(successor.uid)
+        .bind(tenant);
+        self.fetch_all(statement, Resource::from_row).await
+    }
+
+    /// Records since when an object no longer exists; `None`: it exists.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn record_missing_since(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        since: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        let statement = epoch.statement(
+            fenced!(
+                "/* record_missing_since */",
+                " UPDATE resource SET missing_since = $3 WHERE (SELECT locked FROM epoch) AND uid = $2"
+            ),
+            uid,
+        );
+        self.execute(statement.bind(since.map(|at| at.to_sqlx()))).await
+    }
+}

@@ -1,0 +1,122 @@
+//! Messages of a mailbox, as its owner lists, reads and deletes them.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use tempmail_model::limits::PAGE_SIZE;
+use uuid::Uuid;
+
+use super::message::{MessageRow, message_by_id};
+use super::raw::{StoredMessage, mails_of_moment, raw_start};
+use crate::error::StoreError;
+use crate::page::rows_before;
+use crate::pool::Store;
+
+const LIST_MAILBOX_MESSAGES: &str = "/* list_mailbox_messages */
+    SELECT m.* FROM mailbox b
+    LEFT JOIN tenant t ON t.id = b.tenant
+    CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
+    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, 9223372036854775807, $3 + $4) m
+    WHERE b.id = $1
+    ORDER BY m.seq DESC OFFSET $3 LIMIT $4";
+
+static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    let (message, raw) = (message_by_id(), raw_start("$4", "$5", "$6"));
+    format!(
+        "/* find_mailbox_message */
+        SELECT m.*, r.* FROM {message} LEFT JOIN LATERAL {raw} ON true
+        WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))"
+    )
+});
+
+static MARK_MESSAGE_READ: LazyLock<String> = LazyLock::new(|| {
+    let message = message_by_id();
+    format!(
+        "/* mark_message_read */
+        WITH found AS MATERIALIZED (
+            SELECT m.class, m.id, m.is_read FROM {message}
+            WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))
+        ), marked AS (
+            UPDATE message m SET is_read = true FROM found f
+            WHERE m.class = f.class AND m.id = f.id AND NOT f.is_read
+        )
+        SELECT EXISTS (SELECT FROM found)"
+    )
+});
+
+impl Store {
+    /// A page (from 1, 30 messages) of a mailbox's unexpired messages, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_mailbox_messages(
+        &self,
+        mailbox: Uuid,
+        page: i64,
+        now: Timestamp,
+    ) -> Result<Vec<MessageRow>, StoreError> {
+        self.fetch_all(
+            sqlx::query(LIST_MAILBOX_MESSAGES)
+                .bind(mailbox)
+                .bind(now.to_sqlx())
+                .bind(rows_before(page))
+                .bind(PAGE_SIZE),
+            MessageRow::from_row,
+        )
+        .await
+    }
+
+    /// An unexpired message of a mailbox, with up to `raw_len` bytes of its raw data.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_mailbox_message(
+        &self,
+        mailbox: Uuid,
+        id: Uuid,
+        now: Timestamp,
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        let [lowest_mail, highest_mail] = mails_of_moment(id);
+        self.fetch_optional(
+            sqlx::query(FIND_MAILBOX_MESSAGE.as_str())
+                .bind(id)
+                .bind(mailbox)
+                .bind(now.to_sqlx())
+                .bind(lowest_mail)
+                .bind(highest_mail)
+                .bind(raw_len),
+            StoredMessage::from_row,
+        )
+        .await
+    }
+
+    /// Marks a message of a mailbox as read; `false` where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn mark_message_read(
+        &self,
+        mailbox: Uuid,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.fetch_value(sqlx::query(MARK_MESSAGE_READ.as_str()).bind(id).bind(mailbox).bind(now.to_sqlx()))
+            .await
+    }
+
+    /// Deletes a message; `false` where it is deleted already.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete_message(&self, row: &MessageRow) -> Result<bool, StoreError> {
+        self.fetch_value(
+            sqlx::query("/* delete_message */ SELECT delete_message($1, $2, $3)")
+                .bind(row.class.hours())
+                .bind(row.id)
+                .bind(row.inbox),
+        )
+        .await
+    }
+}

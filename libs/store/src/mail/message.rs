@@ -1,0 +1,94 @@
+//! A message as it is stored for one recipient.
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use tempmail_model::id::id_time;
+use tempmail_model::message::OwnerKind;
+use tempmail_model::retention::RetentionClass;
+use uuid::Uuid;
+
+use super::class::{class_of, each_class};
+use crate::error::StoreError;
+
+/// A message: the mail of one recipient without its raw data.
+#[derive(Debug, Clone)]
+pub struct MessageRow {
+    /// Its id, with the time at which it was accepted.
+    pub id: Uuid,
+    /// Its position in the stream.
+    pub seq: i64,
+    /// How long it is kept.
+    pub class: RetentionClass,
+    /// Id of the mail, which has the raw data.
+    pub mail: Uuid,
+    /// The kind of its owner.
+    pub owner_kind: OwnerKind,
+    /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
+    pub owner: Uuid,
+    /// Mailbox, or the key of the exact address.
+    pub inbox: Uuid,
+    /// Tenant of its owner when it was stored.
+    pub tenant: Option<Uuid>,
+    /// The exact recipient.
+    pub address: String,
+    /// Reverse-path, "" for the null one.
+    pub sender: String,
+    /// From header as text.
+    pub from_text: String,
+    /// First address of the From header, "" without one.
+    pub from_email: String,
+    /// Subject.
+    pub subject: String,
+    /// First characters of the text.
+    pub preview: String,
+    /// Octets that its recipient downloads.
+    pub size: i32,
+    /// Whether the mail had no other recipient.
+    pub single_recipient: bool,
+    /// Whether its recipient marked it as read.
+    pub is_read: bool,
+}
+
+impl MessageRow {
+    /// When it was accepted.
+    pub fn created_at(&self) -> Timestamp {
+        id_time(self.id).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    /// When it expires.
+    pub fn expires_at(&self) -> Timestamp {
+        self.class.expires_at(self.created_at())
+    }
+
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let id = row.try_get("id")?;
+        let impossible = |column| StoreError::Inconsistent { table: "message", column, id };
+        Ok(Self {
+            id,
+            seq: row.try_get("seq")?,
+            class: class_of(row.try_get("class")?, id)?,
+            mail: row.try_get("mail")?,
+            owner_kind: OwnerKind::from_code(row.try_get("owner_kind")?)
+                .ok_or_else(|| impossible("owner_kind"))?,
+            owner: row.try_get("owner")?,
+            inbox: row.try_get("inbox")?,
+            tenant: row.try_get("tenant")?,
+            address: row.try_get("address")?,
+            sender: row.try_get("sender")?,
+            from_text: row.try_get("from_text")?,
+            from_email: row.try_get("from_email")?,
+            subject: row.try_get("subject")?,
+            preview: row.try_get("preview")?,
+            size: row.try_get("size")?,
+            single_recipient: row.try_get("single_recipient")?,
+            is_read: row.try_get("is_read")?,
+        })
+    }
+}
+
+/// SQL for the visible message of the id `$1`, of any class, as `m`.
+pub(crate) fn message_by_id() -> String {
+    let arms = each_class(|class| format!("SELECT * FROM visible_message WHERE class = {class} AND id = $1"));
+    format!("(SELECT * FROM ({arms}) m LIMIT 1) m")
+}

@@ -1,0 +1,42 @@
+//! What ingest needs to recognise addresses that are plain shared inboxes.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+
+use crate::error::StoreError;
+use crate::pool::Store;
+use crate::row::first_column;
+
+impl Store {
+    /// Names of the system domains that serve shared inboxes.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_shared_domains(&self) -> Result<Vec<String>, StoreError> {
+        let statement = sqlx::query(
+            "/* list_shared_domains */ SELECT name FROM domain WHERE tenant IS NULL AND serves AND shared_inboxes",
+        );
+        self.fetch_all(statement, first_column).await
+    }
+
+    /// Local part and domain of up to `limit` addresses with a mailbox, live or held, that was created since
+    /// `since`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_mailbox_addresses(
+        &self,
+        since: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<(String, String)>, StoreError> {
+        let statement = sqlx::query(
+            "/* list_mailbox_addresses */ SELECT m.local_part, d.name \
+             FROM mailbox m JOIN domain d ON d.id = m.domain \
+             WHERE m.id >= time_id($1) AND d.tenant IS NULL LIMIT $2",
+        )
+        .bind(since.to_sqlx())
+        .bind(limit);
+        self.fetch_all(statement, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await
+    }
+}

@@ -1,0 +1,90 @@
+//! The stream of all messages: its id, and the messages that a reader of hints has missed.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use tempmail_model::id::lowest_id;
+use tempmail_model::message::Arrival;
+use tempmail_model::retention::RetentionClass;
+use uuid::Uuid;
+
+use super::class::{class_of, each_class};
+use super::message::MessageRow;
+use crate::error::StoreError;
+use crate::pool::Store;
+
+static LIST_ARRIVALS: LazyLock<String> = LazyLock::new(|| {
+    let arms = each_class(|class| {
+        format!(
+            "SELECT seq, id, class, tenant, owner, inbox FROM message
+             WHERE class = {class} AND id >= $3 AND seq > $1 AND seq <= $2"
+        )
+    });
+    format!("/* list_arrivals */ {arms}")
+});
+
+const LIST_MESSAGES_BY_ID: &str = "/* list_messages_by_id */
+    SELECT m.* FROM visible_message m
+    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)";
+
+impl Store {
+    /// The id of this database's stream. Hints name it, because several installations may share a Redis.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn stream_id(&self) -> Result<Uuid, StoreError> {
+        self.fetch_value(sqlx::query("/* stream_id */ SELECT id FROM stream WHERE singleton")).await
+    }
+
+    /// The messages of `after < seq <= up_to` that were accepted since `accepted_since`, in
+    /// no order. The caller bounds the range.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_arrivals(
+        &self,
+        after: i64,
+        up_to: i64,
+        accepted_since: Timestamp,
+    ) -> Result<Vec<Arrival>, StoreError> {
+        self.fetch_all(
+            sqlx::query(LIST_ARRIVALS.as_str()).bind(after).bind(up_to).bind(lowest_id(accepted_since)),
+            arrival,
+        )
+        .await
+    }
+
+    /// Those of these messages of one class that are not deleted, in no order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_messages_by_id(
+        &self,
+        class: RetentionClass,
+        ids: &[Uuid],
+    ) -> Result<Vec<MessageRow>, StoreError> {
+        self.fetch_all(
+            sqlx::query(LIST_MESSAGES_BY_ID)
+                .bind(class.hours())
+                .bind(ids.iter().min())
+                .bind(ids.iter().max())
+                .bind(ids),
+            MessageRow::from_row,
+        )
+        .await
+    }
+}
+
+fn arrival(row: &PgRow) -> Result<Arrival, StoreError> {
+    let id = row.try_get("id")?;
+    Ok(Arrival {
+        seq: row.try_get("seq")?,
+        id,
+        class: class_of(row.try_get("class")?, id)?,
+        tenant: row.try_get("tenant")?,
+        owner: row.try_get("owner")?,
+        inbox: row.try_get("inbox")?,
+    })
+}

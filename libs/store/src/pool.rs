@@ -1,0 +1,124 @@
+//! The pool of connections to Postgres, and how statements run over it.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::query::Query;
+use sqlx::{Connection as _, PgPool, Postgres};
+
+use crate::error::StoreError;
+use crate::row::first_column;
+
+/// A connection that was idle for longer is pinged before it is used again.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
+
+/// Settings of every connection. Statements are planned once a connection, for any value and any number of
+/// rows: planning over all partitions costs more than running does, and a table that was small when it was
+/// planned for may soon be large.
+const SETTINGS: [(&str, &str); 7] = [
+    ("statement_timeout", "30s"),
+    ("idle_in_transaction_session_timeout", "10s"),
+    ("jit", "off"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_seqscan", "off"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+];
+
+/// A statement with its arguments.
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
+
+/// A pool of connections to the database. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// Connects lazily: whether Postgres is available shows at the first use.
+    ///
+    /// `application_name` is the name of this process in `pg_stat_activity`.
+    ///
+    /// # Errors
+    /// `url` is not a Postgres URL.
+    pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
+        let options: PgConnectOptions = url.parse()?;
+        let options = options.application_name(application_name).options(SETTINGS);
+        Ok(Self { pool: pool(options, max_connections) })
+    }
+
+    /// The same database over a pool of its own with up to `max_connections`, for statements that must not
+    /// wait behind requests.
+    #[must_use]
+    pub fn with_own_pool(&self, max_connections: u32) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        Self { pool: pool(options, max_connections) }
+    }
+
+    /// The connections, for statements of this crate and of tests.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Runs a statement for its effect.
+    pub(crate) async fn execute(&self, statement: Statement<'_>) -> Result<(), StoreError> {
+        self.affected_rows(statement).await.map(drop)
+    }
+
+    /// Runs a statement; returns how many rows it changed.
+    pub(crate) async fn affected_rows(&self, statement: Statement<'_>) -> Result<u64, StoreError> {
+        Ok(statement.execute(&self.pool).await?.rows_affected())
+    }
+
+    /// The first column of the one row of the result.
+    pub(crate) async fn fetch_value<T>(&self, statement: Statement<'_>) -> Result<T, StoreError>
+    where
+        T: for<'r> sqlx::Decode<'r, Postgres> + sqlx::Type<Postgres>,
+    {
+        self.fetch_one(statement, first_column).await
+    }
+
+    /// The one row of the result.
+    pub(crate) async fn fetch_one<T>(
+        &self,
+        statement: Statement<'_>,
+        from_row: impl FnOnce(&PgRow) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        from_row(&statement.fetch_one(&self.pool).await?)
+    }
+
+    /// The row of the result, if it has one.
+    pub(crate) async fn fetch_optional<T>(
+        &self,
+        statement: Statement<'_>,
+        from_row: impl FnOnce(&PgRow) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        statement.fetch_optional(&self.pool).await?.as_ref().map(from_row).transpose()
+    }
+
+    /// All rows of the result.
+    pub(crate) async fn fetch_all<T>(
+        &self,
+        statement: Statement<'_>,
+        from_row: impl Fn(&PgRow) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        statement.fetch_all(&self.pool).await?.iter().map(from_row).collect()
+    }
+}
+
+fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(max_connections)
+        .acquire_timeout(Duration::from_secs(5))
+        // A connection that was used a moment ago needs no ping: reads are one round trip.
+        .test_before_acquire(false)
+        .before_acquire(|connection, meta| {
+            Box::pin(async move {
+                if meta.idle_for > PING_AFTER_IDLE {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options)
+}

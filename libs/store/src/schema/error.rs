@@ -1,0 +1,44 @@
+//! Why a schema can't be used or migrated.
+
+use crate::error::StoreError;
+
+/// Why this program can't use or migrate the schema.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// It lacks a migration, or its functions are of an older version.
+    #[error("the schema is at version {found}, this program needs {needed}: run `tempmail migrate`")]
+    Older {
+        /// Newest version applied; 0 if none is.
+        found: i64,
+        /// Newest version known.
+        needed: i64,
+    },
+    /// It is newer than this program.
+    #[error("the schema is at version {found}, newer than this program ({needed}): use a newer tempmail")]
+    Newer {
+        /// Newest version applied.
+        found: i64,
+        /// Newest version known.
+        needed: i64,
+    },
+    /// It was created before the first release.
+    #[error(
+        "this database was created by a tempmail before its first release, whose tables are different: create an \
+         empty database and run `tempmail migrate`"
+    )]
+    Prerelease,
+    /// A migration could not be applied.
+    #[error("a migration failed: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    /// The functions of a file could not be applied.
+    #[error("the functions of {file}.sql could not be applied: {error}")]
+    File {
+        /// Its name in `libs/store/sql`.
+        file: &'static str,
+        /// The error of Postgres.
+        error: StoreError,
+    },
+    /// Postgres failed or is not available.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

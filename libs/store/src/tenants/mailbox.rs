@@ -1,0 +1,221 @@
+//! Mailboxes: created, found, signed in to and removed.
+//!
+//! A removed mailbox keeps its row until its mail is deleted and its address is free, because the deletion lowers the
+//! usage of its tenant. Where the address is free at once (on a custom domain, or for the tenant that had it), the
+//! row takes a local part that no address has.
+
+use jiff::{SignedDuration, Timestamp};
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::pool::Store;
+use crate::row::time;
+
+/// A mailbox whose domain serves.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    /// Its id.
+    pub id: Uuid,
+    /// Its domain.
+    pub domain: Uuid,
+    /// `local-part@domain`.
+    pub address: String,
+    /// Whose it is; `None` for a free one.
+    pub tenant: Option<Uuid>,
+    /// Whether its tenant is suspended.
+    pub suspended: bool,
+    /// Bytes that it may hold.
+    pub quota: i64,
+    /// The password epoch that its valid JWTs carry.
+    pub password_epoch: i32,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The last sign-in or read, to the hour.
+    pub seen_at: Timestamp,
+    /// Whether a Kubernetes object manages it.
+    pub managed_by_kubernetes: bool,
+}
+
+/// A mailbox to create.
+#[derive(Debug, Clone, Copy)]
+pub struct NewMailbox<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// Its domain.
+    pub domain: Uuid,
+    /// Its local part.
+    pub local_part: &'a str,
+    /// Whose it will be; `None` for a free one.
+    pub tenant: Option<Uuid>,
+    /// Bytes that a free mailbox may hold; the tenant decides for its own.
+    pub free_quota: i64,
+    /// PHC string.
+    pub password_hash: &'a str,
+}
+
+/// What came of creating a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailboxCreation {
+    /// It was created.
+    Created,
+    /// The address is in use or held.
+    AddressTaken,
+    /// The tenant has reached its limit.
+    LimitReached,
+    /// The domain does not serve, or not this tenant.
+    NoSuchDomain,
+    /// The tenant is suspended or removed.
+    TenantDisabled,
+}
+
+impl MailboxCreation {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        match row.try_get(0)? {
+            "created" => Ok(Self::Created),
+            "address_taken" => Ok(Self::AddressTaken),
+            "limit_reached" => Ok(Self::LimitReached),
+            "tenant_disabled" => Ok(Self::TenantDisabled),
+            "no_such_domain" => Ok(Self::NoSuchDomain),
+            word => Err(StoreError::unknown_word("create_mailbox", word)),
+        }
+    }
+}
+
+impl Mailbox {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            domain: row.try_get("domain")?,
+            address: row.try_get("address")?,
+            tenant: row.try_get("tenant")?,
+            suspended: row.try_get("suspended")?,
+            quota: row.try_get("quota")?,
+            password_epoch: row.try_get("password_epoch")?,
+            created_at: time(row, "created_at")?,
+            seen_at: time(row, "seen_at")?,
+            managed_by_kubernetes: row.try_get("managed_by_kubernetes")?,
+        })
+    }
+}
+
+/// SQL for a mailbox that may be signed in to, with its domain and tenant.
+macro_rules! serving_mailbox {
+    () => {
+        "SELECT b.id, b.domain, b.local_part || '@' || d.name AS address, b.tenant,
+                coalesce(t.suspended, false) AS suspended, b.quota, b.password_hash, b.password_epoch,
+                b.created_at, b.seen_at, b.managed_by = 'kubernetes' AS managed_by_kubernetes
+         FROM mailbox b
+         JOIN domain d ON d.id = b.domain AND d.serves
+         LEFT JOIN tenant t ON t.id = b.tenant
+         WHERE b.removed_at IS NULL AND b.active AND "
+    };
+}
+
+impl Store {
+    /// A mailbox that is not removed, may be signed in to, and whose domain serves.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_mailbox(&self, id: Uuid) -> Result<Option<Mailbox>, StoreError> {
+        self.fetch_optional(
+            sqlx::query(concat!("/* find_mailbox */ ", serving_mailbox!(), "b.id = $1")).bind(id),
+            Mailbox::from_row,
+        )
+        .await
+    }
+
+    /// The mailbox of an address with its password hash (PHC string), if it may be signed in to.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_mailbox_to_sign_in(
+        &self,
+        local_part: &str,
+        domain: &str,
+    ) -> Result<Option<(Mailbox, String)>, StoreError> {
+        let statement = sqlx::query(concat!(
+            "/* find_mailbox_to_sign_in */ ",
+            serving_mailbox!(),
+            "b.local_part = $1 AND d.name = $2"
+        ))
+        .bind(local_part)
+        .bind(domain);
+        self.fetch_optional(statement, |row| Ok((Mailbox::from_row(row)?, row.try_get("password_hash")?)))
+            .await
+    }
+
+    /// Records a sign-in or read of a mailbox, unless the last recorded one is less than `step` ago.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn touch_mailbox(
+        &self,
+        id: Uuid,
+        now: Timestamp,
+        step: SignedDuration,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            sqlx::query(
+                "/* touch_mailbox */ UPDATE mailbox SET seen_at = $2 WHERE id = $1 AND seen_at <= $3",
+            )
+            .bind(id)
+            .bind(now.to_sqlx())
+            .bind((now - step).to_sqlx()),
+        )
+        .await
+    }
+
+    /// Bytes of the unexpired messages of a mailbox.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn mailbox_used(&self, id: Uuid, now: Timestamp) -> Result<i64, StoreError> {
+        self.fetch_value(
+            sqlx::query("/* mailbox_used */ SELECT mailbox_used($1, $2)").bind(id).bind(now.to_sqlx()),
+        )
+        .await
+    }
+
+    /// Creates a mailbox. Locks its tenant first, so that its limit holds.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was created.
+    pub async fn create_mailbox(
+        &self,
+        new: NewMailbox<'_>,
+        now: Timestamp,
+    ) -> Result<MailboxCreation, StoreError> {
+        let statement = sqlx::query(
+            "/* create_mailbox */ SELECT create_mailbox($1, $2, $3, $4, $5, $6, 'api', true, $7)",
+        )
+        .bind(new.id)
+        .bind(new.domain)
+        .bind(new.local_part)
+        .bind(new.tenant)
+        .bind(new.free_quota)
+        .bind(new.password_hash)
+        .bind(now.to_sqlx());
+        self.fetch_one(statement, MailboxCreation::from_row).await
+    }
+
+    /// Removes a mailbox: hidden at once, its mail deleted by the worker. On a system domain its address is held for
+    /// `hold_days`. `false` where it is removed already, or a Kubernetes object manages it.
+    ///
+    /// One statement, so that its lock on the stream, which orders it after the mail in flight, does not outlive this
+    /// process.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn remove_mailbox(&self, id: Uuid, now: Timestamp, hold_days: u16) -> Result<bool, StoreError> {
+        self.fetch_value(
+            sqlx::query("/* remove_mailbox */ SELECT remove_mailbox($1, 'api', $2, $3)")
+                .bind(id)
+                .bind(now.to_sqlx())
+                .bind(i32::from(hold_days)),
+        )
+        .await
+    }
+}

@@ -1,0 +1,295 @@
+//! API tokens: found by the hash of the token that a client sends, and managed by their tenant.
+
+use jiff::{SignedDuration, Timestamp};
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use tempmail_model::id::new_id;
+use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::managed_by::{ChangeError, CreateOutcome};
+use crate::page::rows_before;
+use crate::pool::Store;
+use crate::row::{first_column, optional_time, time};
+
+/// How long a revoked or expired token is listed.
+pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// A token with the state of its tenant; the caller decides whether it is valid.
+#[derive(Debug, Clone)]
+pub struct ApiToken {
+    /// Its id.
+    pub id: Uuid,
+    /// Its tenant.
+    pub tenant: Uuid,
+    /// Whether the tenant is suspended.
+    pub suspended: bool,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A token in the list of its tenant.
+#[derive(Debug, Clone)]
+pub struct ListedToken {
+    /// Its id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its kind: `pro` or `live`.
+    pub kind: String,
+    /// Its last digits.
+    pub hint: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// A token to store.
+#[derive(Debug, Clone, Copy)]
+pub struct NewToken<'a> {
+    /// Its tenant.
+    pub tenant: Uuid,
+    /// Its kind, which is that of `token`.
+    pub kind: TokenKind,
+    /// Its name.
+    pub name: &'a str,
+    /// The token; only its hash and its last digits are stored.
+    pub token: &'a PlainToken,
+    /// What created it: the id of a token, or the name of a command.
+    pub created_by: &'a str,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl ApiToken {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            tenant: row.try_get("tenant")?,
+            suspended: row.try_get("suspended")?,
+            last_used_at: optional_time(row, "last_used_at")?,
+            expires_at: optional_time(row, "expires_at")?,
+            revoked_at: optional_time(row, "revoked_at")?,
+        })
+    }
+}
+
+impl ListedToken {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            name: row.try_get("name")?,
+            kind: row.try_get("kind")?,
+            hint: row.try_get("hint")?,
+            created_at: time(row, "created_at")?,
+            last_used_at: optional_time(row, "last_used_at")?,
+            expires_at: optional_time(row, "expires_at")?,
+            revoked_at: optional_time(row, "revoked_at")?,
+        })
+    }
+}
+
+/// SQL for a token with the state of its tenant.
+macro_rules! token {
+    () => {
+        "SELECT k.id, k.tenant, t.suspended, k.last_used_at, k.expires_at, k.revoked_at
+         FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
+    };
+}
+
+impl Store {
+    /// The active token of a kind with this hash; it may be revoked or expired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
+        self.fetch_optional(
+            sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2 AND k.active"))
+                .bind(hash.as_bytes().as_slice())
+                .bind(kind.as_str()),
+            ApiToken::from_row,
+        )
+        .await
+    }
+
+    /// The active token of a kind with this id; it may be revoked or expired.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+        self.fetch_optional(
+            sqlx::query(concat!(
+                "/* find_token_by_id */ ",
+                token!(),
+                "k.id = $1 AND k.kind = $2 AND k.active"
+            ))
+            .bind(id)
+            .bind(kind.as_str()),
+            ApiToken::from_row,
+        )
+        .await
+    }
+
+    /// Records a use of a token, unless the last recorded one is less than `step` ago.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn touch_token(
+        &self,
+        id: Uuid,
+        now: Timestamp,
+        step: SignedDuration,
+    ) -> Result<(), StoreError> {
+        self.execute(
+            sqlx::query(
+                "/* touch_token */
+            UPDATE api_token SET last_used_at = $2
+            WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)",
+            )
+            .bind(id)
+            .bind(now.to_sqlx())
+            .bind((now - step).to_sqlx()),
+        )
+        .await
+    }
+
+    /// Stores a token and returns its id; does not check the limit of the tenant.
+    ///
+    /// # Errors
+    /// [`StoreError`]; also where the tenant does not exist.
+    pub async fn insert_token(&self, new: NewToken<'_>, now: Timestamp) -> Result<Uuid, StoreError> {
+        let id = new_id(now);
+        let statement = sqlx::query(
+            "/* insert_token */
+            INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at, expires_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        )
+        .bind(id)
+        .bind(new.tenant)
+        .bind(new.kind.as_str())
+        .bind(new.name)
+        .bind(new.token.hint())
+        .bind(new.token.hash().as_bytes().as_slice())
+        .bind(new.created_by)
+        .bind(now.to_sqlx())
+        .bind(new.expires_at.map(|at| at.to_sqlx()));
+        self.execute(statement).await?;
+        Ok(id)
+    }
+
+    /// Creates a token under `id`, unless its tenant has reached its limit. Revoked and expired tokens do not count.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn create_token(
+        &self,
+        id: Uuid,
+        new: NewToken<'_>,
+        now: Timestamp,
+    ) -> Result<CreateOutcome, StoreError> {
+        let statement =
+            sqlx::query("/* create_token */ SELECT create_token($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+                .bind(id)
+                .bind(new.tenant)
+                .bind(new.kind.as_str())
+                .bind(new.name)
+                .bind(new.token.hint())
+                .bind(new.token.hash().as_bytes().as_slice())
+                .bind(new.created_by)
+                .bind(now.to_sqlx())
+                .bind(new.expires_at.map(|at| at.to_sqlx()));
+        self.fetch_one(statement, |row| CreateOutcome::from_row("create_token", row)).await
+    }
+
+    /// A page (from 1, 30 tokens) of a tenant's active tokens, newest first: of one kind, or of both. Revoked and
+    /// expired tokens are listed for [`ENDED_TOKEN_RETENTION`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_tokens(
+        &self,
+        tenant: Uuid,
+        kind: Option<TokenKind>,
+        page: i64,
+        now: Timestamp,
+    ) -> Result<Vec<ListedToken>, StoreError> {
+        self.fetch_all(
+            sqlx::query(
+                "/* list_tokens */
+            SELECT id, name, kind, hint, created_at, last_used_at, expires_at, revoked_at FROM api_token
+            WHERE tenant = $1 AND active AND ($2::text IS NULL OR kind = $2)
+              AND (coalesce(revoked_at, expires_at) > $3) IS NOT FALSE
+            ORDER BY created_at DESC, id DESC OFFSET $4 LIMIT $5",
+            )
+            .bind(tenant)
+            .bind(kind.map(TokenKind::as_str))
+            .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
+            .bind(rows_before(page))
+            .bind(PAGE_SIZE),
+            ListedToken::from_row,
+        )
+        .await
+    }
+
+    /// Revokes a token of a tenant, of one kind or of any; a revoked one is not found.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn revoke_token(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        kind: Option<TokenKind>,
+        now: Timestamp,
+    ) -> Result<Result<(), ChangeError>, StoreError> {
+        let managed_by: Option<String> = self
+            .fetch_optional(
+                sqlx::query(
+                    "/* revoke_token */
+            WITH found AS (
+                SELECT id, managed_by FROM api_token
+                WHERE id = $1 AND tenant = $2 AND ($3::text IS NULL OR kind = $3) AND revoked_at IS NULL
+                  AND (expires_at > $5) IS NOT FALSE
+                FOR NO KEY UPDATE
+            ), revoked AS (
+                UPDATE api_token k SET revoked_at = $4
+                FROM found f WHERE k.id = f.id AND f.managed_by = 'api'
+            )
+            SELECT managed_by FROM found",
+                )
+                .bind(id)
+                .bind(tenant)
+                .bind(kind.map(TokenKind::as_str))
+                .bind(now.to_sqlx())
+                .bind((now - ENDED_TOKEN_RETENTION).to_sqlx()),
+                first_column,
+            )
+            .await?;
+        ChangeError::unless_changed(managed_by.as_deref(), "api_token", id)
+    }
+
+    /// Deletes tokens that were revoked or expired at least [`ENDED_TOKEN_RETENTION`] ago. Returns how many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete_ended_tokens(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.affected_rows(sqlx::query(
+            "/* delete_ended_tokens */
+            DELETE FROM api_token
+            WHERE (revoked_at IS NOT NULL OR expires_at IS NOT NULL) AND coalesce(revoked_at, expires_at) <= $1",
+        )
+        .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())).await
+    }
+}

@@ -1,0 +1,164 @@
+//! Webhooks as their tenant manages them over HTTP.
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
+use tempmail_model::limits::PAGE_SIZE;
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::managed_by::{ChangeError, CreateOutcome};
+use crate::page::rows_before;
+use crate::pool::Store;
+use crate::row::{first_column, optional_time, time};
+
+/// A webhook without its secret.
+#[derive(Debug, Clone)]
+pub struct Webhook {
+    /// Its id.
+    pub id: Uuid,
+    /// The URL that its events are sent to.
+    pub url: String,
+    /// Names of the events that it receives.
+    pub events: Vec<String>,
+    /// `active` or `disabled`.
+    pub status: String,
+    /// Failed attempts in a row.
+    pub failure_count: i32,
+    /// When an event was last delivered.
+    pub last_triggered_at: Option<Timestamp>,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+/// A webhook to create.
+#[derive(Debug, Clone, Copy)]
+pub struct NewWebhook<'a> {
+    /// Its id.
+    pub id: Uuid,
+    /// Its tenant.
+    pub tenant: Uuid,
+    /// The URL that its events are sent to.
+    pub url: &'a str,
+    /// Names of the events that it receives, at least one.
+    pub events: &'a [&'a str],
+    /// Its secret, sealed for it alone.
+    pub secret: &'a [u8],
+}
+
+impl Webhook {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            url: row.try_get("url")?,
+            events: row.try_get("events")?,
+            status: row.try_get("status")?,
+            failure_count: row.try_get("failure_count")?,
+            last_triggered_at: optional_time(row, "last_triggered_at")?,
+            created_at: time(row, "created_at")?,
+        })
+    }
+}
+
+impl Store {
+    /// Creates a webhook, unless its tenant has reached its limit.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn create_webhook(
+        &self,
+        new: NewWebhook<'_>,
+        now: Timestamp,
+    ) -> Result<CreateOutcome, StoreError> {
+        let statement = sqlx::query("/* create_webhook */ SELECT create_webhook($1, $2, $3, $4, $5, $6)")
+            .bind(new.id)
+            .bind(new.tenant)
+            .bind(new.url)
+            .bind(new.events)
+            .bind(new.secret)
+            .bind(now.to_sqlx());
+        self.fetch_one(statement, |row| CreateOutcome::from_row("create_webhook", row)).await
+    }
+
+    /// A page (from 1, 30 webhooks) of a tenant's webhooks, newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_webhooks(&self, tenant: Uuid, page: i64) -> Result<Vec<Webhook>, StoreError> {
+        self.fetch_all(
+            sqlx::query(
+                "/* list_webhooks */
+            SELECT id, url, events, status, failure_count, last_triggered_at, created_at FROM webhook
+            WHERE tenant = $1 ORDER BY created_at DESC, id DESC OFFSET $2 LIMIT $3",
+            )
+            .bind(tenant)
+            .bind(rows_before(page))
+            .bind(PAGE_SIZE),
+            Webhook::from_row,
+        )
+        .await
+    }
+
+    /// Deletes a webhook of a tenant: nothing is sent to it any more, and its attempts are no longer listed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn delete_webhook(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+    ) -> Result<Result<(), ChangeError>, StoreError> {
+        let managed_by: Option<String> = self
+            .fetch_optional(
+                sqlx::query(
+                    "/* delete_webhook */
+            WITH found AS (
+                SELECT id, managed_by FROM webhook WHERE id = $1 AND tenant = $2 FOR UPDATE
+            ), deleted AS (
+                DELETE FROM webhook w USING found f WHERE w.id = f.id AND f.managed_by = 'api'
+            )
+            SELECT managed_by FROM found",
+                )
+                .bind(id)
+                .bind(tenant),
+                first_column,
+            )
+            .await?;
+        ChangeError::unless_changed(managed_by.as_deref(), "webhook", id)
+    }
+
+    /// Sets another secret (sealed) of a tenant's webhook and resets its failures, those of attempts in flight
+    /// included. Its status stays, and its pending events are due at once.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn rotate_webhook_secret(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        secret: &[u8],
+        now: Timestamp,
+    ) -> Result<Result<(), ChangeError>, StoreError> {
+        let managed_by: Option<String> = self
+            .fetch_optional(
+                sqlx::query(
+                    "/* rotate_webhook_secret */
+            WITH found AS (
+                SELECT id, managed_by FROM webhook WHERE id = $1 AND tenant = $2 FOR NO KEY UPDATE
+            ), rotated AS (
+                UPDATE webhook w SET secret = $3, failure_count = 0, failed_at = $4, due_at = '-infinity'
+                FROM found f WHERE w.id = f.id AND f.managed_by = 'api'
+            )
+            SELECT managed_by FROM found",
+                )
+                .bind(id)
+                .bind(tenant)
+                .bind(secret)
+                .bind(now.to_sqlx()),
+                first_column,
+            )
+            .await?;
+        ChangeError::unless_changed(managed_by.as_deref(), "webhook", id)
+    }
+}
