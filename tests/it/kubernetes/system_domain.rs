@@ -117,7 +117,7 @@ async fn deletes_a_domain_when_no_mailbox_uses_it() {
     team.start_deletion(&object).await;
     let shown = team.wait_for_reason(&object, "Ready", "InUse").await;
     let message = condition_message(&shown, "Ready");
-    assert!(message.contains('1'), "how many mailboxes use it: {message}");
+    assert!(message.contains("Mailboxes that use the domain: 1."), "{message}");
     installation.app.deliver(&format!("a@{domain}"), "hello", "").await;
     team.delete("mailbox/box").await;
     team.wait_until_deleted(&object).await;
