@@ -125,7 +125,7 @@ impl Worker {
             Job::Purge => purge::run_all(store).await,
             Job::Cleanup => cleanup::run(store, &self.config.limits, now).await,
             Job::VerifyDomains => match &self.verifier {
-                Some(verifier) => Ok(verifier.pass().await?),
+                Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
         }
