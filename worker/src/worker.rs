@@ -116,7 +116,7 @@ impl Worker {
                 match &created {
                     Ok(()) => self.readiness.set_ready(COMPONENT),
                     Err(_) => {
-                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be created")
+                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be created");
                     }
                 }
                 created
