@@ -94,6 +94,32 @@ impl Response {
     }
 }
 
+/// Splits the responses to concurrent requests into those that were served and those above a rate limit. Those of a
+/// busy server (503) are left out.
+///
+/// # Panics
+/// None is served, none is above the limit, or one does not report the limit in its header fields.
+pub fn split_by_rate_limit(responses: &[Response]) -> (Vec<&Response>, Vec<&Response>) {
+    let answered = responses.iter().filter(|response| response.status != 503);
+    let (limited, served): (Vec<_>, Vec<_>) = answered.partition(|response| response.status == 429);
+    assert!(
+        !served.is_empty() && !limited.is_empty(),
+        "{} served, {} above the limit",
+        served.len(),
+        limited.len()
+    );
+    for response in &limited {
+        assert_eq!(response.error(429), "rate_limit_exceeded");
+        let seconds = response.header("retry-after").parse::<u64>().expect("Retry-After is a number");
+        assert!(seconds >= 1, "{seconds}");
+    }
+    for response in served.iter().chain(&limited) {
+        assert!(!response.header("ratelimit").is_empty(), "{response:?}");
+        assert!(!response.header("ratelimit-policy").is_empty(), "{response:?}");
+    }
+    (served, limited)
+}
+
 /// A client with a connection pool and without a proxy.
 ///
 /// # Panics

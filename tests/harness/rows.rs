@@ -325,3 +325,13 @@ pub async fn revoke_pro_tokens(pool: &PgPool, clock: &dyn Clock, tenant: Uuid) {
         .await
         .expect("tokens can be revoked");
 }
+
+/// Sets how many mailboxes a tenant may have, and the quota of each in bytes.
+///
+/// # Panics
+/// There is no such tenant.
+pub async fn set_mailbox_quota(pool: &PgPool, tenant: Uuid, mailboxes: i32, mailbox_bytes: i64) {
+    let statement = "UPDATE tenant SET mailbox_limit = $2, mailbox_bytes = $3 WHERE id = $1";
+    let query = sqlx::query(statement).bind(tenant).bind(mailboxes).bind(mailbox_bytes);
+    updates_one(query.execute(pool).await);
+}

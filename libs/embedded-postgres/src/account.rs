@@ -146,7 +146,7 @@ mod tests {
         std::fs::set_permissions(outer.path().join("a"), Permissions::from_mode(0o700)).unwrap();
         match stranger.check_access(&inner) {
             Err(Error::DirectoryNotAccessible { directory, .. }) => {
-                assert_eq!(directory, outer.path().join("a"))
+                assert_eq!(directory, outer.path().join("a"));
             }
             other => panic!("{other:?}"),
         }

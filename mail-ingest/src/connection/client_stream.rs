@@ -166,7 +166,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
                 let mut read = ReadBuf::new(buffer);
                 match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)) {
                     Ok(()) if !read.filled().is_empty() => {
-                        *remaining = remaining.saturating_sub(read.filled().len())
+                        *remaining = remaining.saturating_sub(read.filled().len());
                     }
                     _ => break,
                 }

@@ -83,7 +83,7 @@ fn reports_undocumented_statuses_codes_and_headers() {
     let path = "/v1/email/x";
     let error = |status, code: &str, headers: &[_]| answer(status, headers, &json!({ "error": code }));
     assert_valid(&Method::GET, path, &error(404, "not_found", &[]));
-    assert_invalid(&Method::GET, path, &error(409, "address_taken", &[]), "no answer 409");
+    assert_invalid(&Method::GET, path, &error(409, "address_taken", &[]), "no response 409");
     assert_invalid(&Method::GET, path, &error(404, "nothing", &[]), "nothing");
     assert_invalid(
         &Method::GET,

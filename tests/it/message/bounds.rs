@@ -33,7 +33,7 @@ async fn limits_size_and_fields_of_the_header_section() {
     let shown = reader.show(&corpus::header_section(MAX_HEADER - 2)).await;
     assert_eq!(shown.text("subject"), "A long header section");
     assert_rejected(&reader, &corpus::header_section(MAX_HEADER + 1), "552 5.3.4").await;
-    assert_rejected(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::long_subject(300_000), "552 5.3.4").await;
     let shown = reader.show(&corpus::header_fields(1_000)).await;
     assert_eq!(shown.text("subject"), "Many fields");
     assert_rejected(&reader, &corpus::header_fields(1_001), "552 5.3.4").await;
@@ -57,7 +57,7 @@ async fn limits_mime_depth_and_parts() {
     let shown = reader.show(&corpus::deep(40)).await;
     assert_eq!(shown.text("text_body"), "At the bottom.");
     assert!(shown.attachments().is_empty(), "{}", shown.full);
-    for levels in [60, 10_000] {
+    for levels in [60, 500] {
         let shown = reader.show(&corpus::deep(levels)).await;
         assert_eq!(shown.text("subject"), "Very deep");
         assert_eq!(shown.attachments().len(), 1, "{levels} levels: {}", shown.full);
@@ -66,7 +66,7 @@ async fn limits_mime_depth_and_parts() {
     let shown = reader.show(&corpus::many_parts(900)).await;
     assert_eq!(shown.text("text_body"), "The first part.");
     assert_eq!(shown.attachments().len(), 900);
-    for parts in [1_100, 100_000] {
+    for parts in [1_100, 2_000] {
         let shown = reader.show(&corpus::many_parts(parts)).await;
         assert_eq!(shown.text("subject"), "Very wide");
         assert_eq!(shown.attachments().len(), 1, "{parts} parts");
@@ -79,9 +79,9 @@ async fn limits_mime_depth_and_parts() {
 #[tokio::test]
 async fn shows_deeply_nested_messages_and_markup() {
     let reader = Reader::start().await;
-    let shown = reader.show(&corpus::deep_messages(1_000)).await;
+    let shown = reader.show(&corpus::deep_messages(200)).await;
     assert_eq!(shown.text("subject"), "A message");
-    let shown = reader.show(&corpus::deep_html(100_000)).await;
+    let shown = reader.show(&corpus::deep_html(5_000)).await;
     assert_eq!(shown.text("subject"), "Deep markup");
 }
 
@@ -93,5 +93,25 @@ async fn serves_every_fixture_on_every_surface() {
     assert!(names.len() >= 60, "{}", names.len());
     for name in names {
         reader.show(&corpus::fixture(&name)).await;
+    }
+}
+
+/// Mails far beyond every bound.
+mod chaos {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "chaos: mails with 100,000 parts or elements, and header fields of 20 MB"]
+    async fn survives_hostile_depth_width_and_length() {
+        let reader = Reader::start().await;
+        assert_rejected(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
+        for (mail, subject) in [
+            (corpus::deep(10_000), "Very deep"),
+            (corpus::many_parts(100_000), "Very wide"),
+            (corpus::deep_messages(1_000), "A message"),
+            (corpus::deep_html(100_000), "Deep markup"),
+        ] {
+            assert_eq!(reader.show(&mail).await.text("subject"), subject);
+        }
     }
 }

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::fixture::redis_is_connected;
-use crate::descriptors::Many;
+use crate::descriptors::ManyConnections;
 
 /// Connections of one client: its limit. One in ten is an unauthenticated WebSocket, which is their limit, too.
 const PER_CLIENT: usize = 200;
@@ -34,7 +34,7 @@ async fn serves_followers_beside_600_connections() {
 
 /// Opens so many connections (or as many as the system allows), and asserts that followers are served beside them.
 pub async fn serves_followers_beside(connections: usize) {
-    let many = Many::of(connections).await;
+    let many = ManyConnections::reserve(connections).await;
     let connections = many.connections;
     let redis = RedisServer::new();
     let builder = Fleet::builder().apis(1).ingests(1).workers(0).redis(&redis.url());

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_runtime::config::Config;
-use tempmail_tests::http::Request;
+use tempmail_tests::http::{Request, split_by_rate_limit};
 use tempmail_tests::mailbox::Mailbox;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
@@ -157,23 +157,19 @@ async fn limits_a_mailbox_to_three_sockets_over_all_processes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_the_rate_of_a_token_over_all_processes() {
-    const RATE: u32 = 10;
+    const RATE: u32 = 2;
     let pair = ApiPair::start_with(|config| config.limits.v1_per_second = RATE).await;
     let fleet = &pair.fleet;
-    let begun = Instant::now();
-    let asked = (0..120).map(|nth| {
+    let started = Instant::now();
+    let requests = (0..120).map(|nth| {
         let request = fleet.request(nth % 2, Method::GET, "/v1/tokens");
         request.live(&fleet.tenant.live).send()
     });
-    let answers = join_all(asked).await;
-    let allowed = answers.iter().filter(|answer| answer.status == 200).count();
-    for refused in answers.iter().filter(|answer| answer.status != 200) {
-        refused.assert_v1_error(429, "rate_limit_exceeded");
-    }
+    let responses = join_all(requests).await;
+    let (served, _) = split_by_rate_limit(&responses);
     // The burst, and what was refilled since.
-    let most = f64::from(RATE) * (1.0 + begun.elapsed().as_secs_f64()) + 1.0;
-    assert!(allowed as f64 <= most, "{allowed} of at most {most}");
-    assert!(allowed >= RATE as usize, "{allowed}");
+    let most = f64::from(RATE) * (1.0 + started.elapsed().as_secs_f64()) + 1.0;
+    assert!(served.len() as f64 <= most, "{} of at most {most}", served.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,7 @@ use reqwest::Method;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
+use tempmail_tests::http::split_by_rate_limit;
 use tempmail_tests::rows;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::wait::within_deadline;
@@ -90,17 +91,7 @@ async fn returns_429_with_retry_after_above_the_rate() {
     let unknown = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
     let requests = (0..60).map(|_| app.get(&unknown));
     let answers = futures_util::future::join_all(requests).await;
-    let (limited, served): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 429);
-    assert!(!served.is_empty(), "the burst is served");
-    assert!(!limited.is_empty(), "60 at once are more than 1 a second");
-    for answer in limited {
-        answer.assert_v1_error(429, "rate_limit_exceeded");
-        assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
-        assert!(!answer.header("ratelimit").is_empty() && !answer.header("ratelimit-policy").is_empty());
-    }
-    for answer in served {
-        assert!(!answer.header("ratelimit").is_empty() && !answer.header("ratelimit-policy").is_empty());
-    }
+    split_by_rate_limit(&answers);
     // Another token of the same tenant has a rate of its own.
     let other = app.token(&app.tenant, TokenKind::Live).await;
     assert_eq!(app.get_as(&other, &unknown).await.status, 410);

@@ -314,9 +314,11 @@ fn skips_rejected_chunks() {
         &format!("{begin}BDAT 6002\r\n\r\n{half}BDAT 6000\r\n{half}BDAT 6 LAST\r\nQUIT\r\nNOOP\r\n"),
         &["250", "250 2.1.0", "250 2.1.5", "250 2.0.0", "552 5.3.4", "503 5.5.1", "250 2.0.0"],
     );
-    let transcript = script("BDAT x\r\nNOOP\r\n");
-    assert!(transcript.closed);
-    assert_eq!(transcript.codes(), ["501 5.5.4"]);
+    for command in ["BDAT", "BDAT x", "BDAT -1", "BDAT 5 FIRST", "BDAT +5 LAST"] {
+        let transcript = script(&format!("{command}\r\nNOOP\r\n"));
+        assert!(transcript.closed, "{command}");
+        assert_eq!(transcript.codes(), ["501 5.5.4"], "{command}");
+    }
 }
 
 #[test]

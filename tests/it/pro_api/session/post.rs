@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::token::{PlainToken, TokenKind};
+use tempmail_tests::http::split_by_rate_limit;
 use tempmail_tests::rows;
 use tempmail_tests::{App, Response};
 
@@ -144,10 +145,5 @@ async fn limits_exchanges_per_client() {
     let body: Value = json!({ "token": "tm_pro_guess" });
     let requests = (0..60).map(|_| app.request(Method::POST, PATH).json(&body).send());
     let answers = futures_util::future::join_all(requests).await;
-    let limited: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
-    assert!(!limited.is_empty());
-    for answer in limited {
-        answer.assert_api_error(429, "rate_limit_exceeded");
-        assert!(!answer.header("retry-after").is_empty() && !answer.header("ratelimit").is_empty());
-    }
+    split_by_rate_limit(&answers);
 }

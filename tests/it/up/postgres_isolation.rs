@@ -1,4 +1,4 @@
-//! Nobody else on the machine reaches the Postgres of `up`.
+//! Other users of the machine can't connect to the Postgres of `up`.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
@@ -9,19 +9,20 @@ use std::process::Command;
 use nix::unistd::{Uid, User};
 use tempmail_tests::binary::Installation;
 
-fn sockets(directory: &Path, found: &mut Vec<PathBuf>) {
+/// Adds the sockets in a directory and below it.
+fn find_sockets(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
         if kind.is_socket() {
             found.push(path);
         } else if kind.is_dir() {
-            sockets(&path, found);
+            find_sockets(&path, found);
         }
     }
 }
 
-/// Sockets that the processes listen on, by `/proc`: path names, and local TCP ports.
-fn listening(processes: &[u32]) -> (Vec<PathBuf>, Vec<u16>) {
+/// The sockets that processes listen on, from `/proc`: paths, and TCP ports.
+fn listening_sockets(processes: &[u32]) -> (Vec<PathBuf>, Vec<u16>) {
     let mut inodes = Vec::new();
     for process in processes {
         for entry in fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten() {
@@ -53,12 +54,12 @@ fn listening(processes: &[u32]) -> (Vec<PathBuf>, Vec<u16>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_has_no_tcp_port_and_a_socket_that_others_can_not_reach() {
+async fn postgres_listens_on_a_private_socket_only() {
     let installation = Installation::new();
     let server = installation.up(&[]);
-    let (mut paths, ports) = listening(&server.descendants());
+    let (mut paths, ports) = listening_sockets(&server.descendants());
     assert_eq!(ports, Vec::<u16>::new(), "Postgres listens on TCP");
-    sockets(&installation.data_dir(), &mut paths);
+    find_sockets(&installation.data_dir(), &mut paths);
     paths.retain(|path| path.to_string_lossy().contains(".s.PGSQL."));
     assert!(!paths.is_empty(), "the socket of Postgres was not found");
     for path in &paths {
@@ -67,7 +68,7 @@ async fn postgres_has_no_tcp_port_and_a_socket_that_others_can_not_reach() {
         assert_eq!(mode & 0o777, 0o700, "{}", path.display());
     }
 
-    // Another user is turned away by the directory; who gets past it needs the password.
+    // The directory of the socket rejects other users.
     if !Uid::effective().is_root() {
         return;
     }
@@ -82,16 +83,16 @@ async fn postgres_has_no_tcp_port_and_a_socket_that_others_can_not_reach() {
         probe.arg(path).uid(other.uid.as_raw()).gid(other.gid.as_raw()).current_dir("/");
         let Ok(output) = probe.output() else { continue };
         assert!(!output.status.success());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("PermissionError"), "{said}");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains("PermissionError"), "{error}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_wants_a_password_of_whoever_reaches_its_socket() {
+async fn postgres_requires_a_password_on_its_socket() {
     let installation = Installation::new();
     let server = installation.up(&[]);
-    let (paths, _) = listening(&server.descendants());
+    let (paths, _) = listening_sockets(&server.descendants());
     let directory = paths
         .iter()
         .filter(|path| path.to_string_lossy().contains(".s.PGSQL."))
@@ -100,8 +101,8 @@ async fn postgres_wants_a_password_of_whoever_reaches_its_socket() {
     for user in ["postgres", "tempmail", "nobody", "root"] {
         for database in ["postgres", "template1", "tempmail"] {
             let url = format!("postgres://{user}:guess@localhost/{database}?host={}", directory.display());
-            let refused = <sqlx::PgConnection as sqlx::Connection>::connect(&url).await;
-            let error = refused.expect_err("no password is guessed").to_string();
+            let connection = <sqlx::PgConnection as sqlx::Connection>::connect(&url).await;
+            let error = connection.expect_err("the password is wrong").to_string();
             assert!(error.contains("password authentication failed"), "{user}: {error}");
         }
     }

@@ -1,11 +1,12 @@
-//! Limits of connections, time, errors and memory, with small settings.
+//! Limits of connections, time and memory, with low settings.
 
 use std::time::Duration;
 
 use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, SmtpClient, smtp};
 
-async fn in_data(app: &App, recipient: &str) -> SmtpClient {
+/// A client after the reply to DATA.
+async fn client_in_data(app: &App, recipient: &str) -> SmtpClient {
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("MAIL FROM:<a@client.example>").await;
     client.expect_positive(&format!("RCPT TO:<{recipient}>")).await;
@@ -14,61 +15,44 @@ async fn in_data(app: &App, recipient: &str) -> SmtpClient {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_client_is_421_between_commands() {
-    let app = App::builder().config(|config| config.smtp.command_seconds = 1).start().await;
-    let mut fresh = SmtpClient::connect(app.smtp()).await;
-    let mut greeted = SmtpClient::connect_with_ehlo(app.smtp()).await;
-    let mut half = SmtpClient::connect_with_ehlo(app.smtp()).await;
-    half.send("MAIL FR").await;
-    for client in [&mut fresh, &mut greeted, &mut half] {
+async fn closes_with_421_after_silence_between_commands() {
+    let app = App::builder().config(|config| config.smtp.command_seconds = 5).start().await;
+    let mut greeted = SmtpClient::connect(app.smtp()).await;
+    let mut with_ehlo = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    let mut in_command = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    in_command.send("MAIL FR").await;
+    for client in [&mut greeted, &mut with_ehlo, &mut in_command] {
         assert_eq!(client.reply().await.status(), "421 4.4.2");
         assert_eq!(client.try_reply().await, None);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_drips_in_does_not_prolong_its_time() {
-    let app = App::builder().config(|config| config.smtp.command_seconds = 1).start().await;
+async fn closes_a_client_that_sends_a_command_byte_by_byte() {
+    let app = App::builder().config(|config| config.smtp.command_seconds = 5).start().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
-    let cut = within_deadline("a dripping command is cut", async {
+    let closed = within_deadline("the connection is closed", async {
         while client.try_send(b"x").await.is_ok() {
             if !smtp::stays_silent(&mut client, Duration::from_millis(100)).await {
                 return;
             }
         }
     });
-    cut.await;
+    closed.await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn silence_in_the_data_is_421_and_nothing_is_stored() {
+async fn closes_with_421_after_silence_in_the_data_and_stores_nothing() {
     let app = App::builder().config(|config| config.smtp.data_seconds = 1).start().await;
-    let mut client = in_data(&app, "half@inbox.localhost").await;
+    let mut client = client_in_data(&app, "half@inbox.localhost").await;
     client.send("Subject: half\r\n\r\nbody\r\n").await;
     assert_eq!(client.reply().await.status(), "421 4.4.2");
     assert_eq!(client.try_reply().await, None);
     app.assert_inbox_is_empty("half@inbox.localhost").await;
 }
 
-/// Takes the 30 s after which the average counts.
 #[tokio::test(flavor = "multi_thread")]
-async fn data_that_trickles_in_is_421() {
-    let app = App::start().await;
-    let mut client = in_data(&app, "slow@inbox.localhost").await;
-    let cut = within_deadline("a slow sender is cut", async {
-        loop {
-            client.send("x\r\n").await;
-            if !smtp::stays_silent(&mut client, Duration::from_millis(200)).await {
-                return;
-            }
-        }
-    });
-    cut.await;
-    app.assert_inbox_is_empty("slow@inbox.localhost").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn connections_of_one_peer_are_bounded() {
+async fn limits_connections_per_peer() {
     let app = App::builder()
         .config(|config| {
             config.smtp.connections_per_peer = 2;
@@ -82,7 +66,7 @@ async fn connections_of_one_peer_are_bounded() {
     assert_eq!(third.reply().await.code, 421);
     assert_eq!(third.try_reply().await, None);
     drop(first);
-    eventually("a place is free again", || async {
+    eventually("a connection is accepted again", || async {
         let mut again = SmtpClient::connect_without_greeting(app.smtp()).await.ok()?;
         (again.try_reply().await?.code == 220).then_some(())
     })
@@ -90,19 +74,19 @@ async fn connections_of_one_peer_are_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_in_all_are_bounded() {
+async fn limits_connections_in_all() {
     let app = App::builder().config(|config| config.smtp.connections = 3).start().await;
-    let mut held = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..3 {
-        held.push(SmtpClient::connect(app.smtp()).await);
+        clients.push(SmtpClient::connect(app.smtp()).await);
     }
     let mut fourth = SmtpClient::connect_without_greeting(app.smtp()).await.unwrap();
     assert_eq!(fourth.reply().await.code, 421);
-    for client in &mut held {
+    for client in &mut clients {
         client.expect_positive("EHLO client.example").await;
     }
-    held.clear();
-    eventually("a place is free again", || async {
+    clients.clear();
+    eventually("a connection is accepted again", || async {
         let mut again = SmtpClient::connect_without_greeting(app.smtp()).await.ok()?;
         (again.try_reply().await?.code == 220).then_some(())
     })
@@ -110,18 +94,7 @@ async fn connections_in_all_are_bounded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_errors_are_enough() {
-    let app = App::start().await;
-    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
-    for _ in 0..20 {
-        assert_eq!(client.command("NONSENSE").await.code, 500);
-    }
-    assert_eq!(client.reply().await.status(), "421 4.7.0");
-    assert_eq!(client.try_reply().await, None);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn message_octets_in_memory_are_bounded_and_given_back() {
+async fn defers_mail_while_message_memory_is_exhausted() {
     let app = App::builder()
         .config(|config| {
             config.smtp.memory_bytes = 1 << 20;
@@ -129,16 +102,16 @@ async fn message_octets_in_memory_are_bounded_and_given_back() {
         })
         .start()
         .await;
-    // Two who hold most of it without end, so that a third finds no room.
+    // Two incomplete messages use most of the memory, so that a third does not fit.
     let block = "x".repeat(998) + "\r\n";
     let mut held = Vec::new();
     for i in 0..2 {
-        let mut client = in_data(&app, &format!("h{i}@inbox.localhost")).await;
+        let mut client = client_in_data(&app, &format!("h{i}@inbox.localhost")).await;
         client.send(format!("Subject: held\r\n\r\n{}", block.repeat(520))).await;
         held.push(client);
     }
     let message = format!("Subject: third\r\n\r\n{}", block.repeat(600));
-    let refused = eventually("memory is found to be taken", || async {
+    let rejected = eventually("memory is exhausted", || async {
         let reply = tempmail_tests::send_mail(
             app.smtp(),
             "a@client.example",
@@ -149,9 +122,9 @@ async fn message_octets_in_memory_are_bounded_and_given_back() {
         (reply.code != 250).then_some(reply)
     })
     .await;
-    assert_eq!(refused.status(), "452 4.3.1");
+    assert_eq!(rejected.status(), "452 4.3.1");
     drop(held);
-    eventually("memory is given back", || async {
+    eventually("memory is released", || async {
         let reply = tempmail_tests::send_mail(
             app.smtp(),
             "a@client.example",
@@ -162,4 +135,25 @@ async fn message_octets_in_memory_are_bounded_and_given_back() {
         (reply.code == 250).then_some(())
     })
     .await;
+}
+
+mod chaos {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    #[ignore = "chaos: the rate is enforced after 30 s"]
+    async fn closes_with_421_if_data_arrives_too_slowly() {
+        let app = App::start().await;
+        let mut client = client_in_data(&app, "slow@inbox.localhost").await;
+        let closed = within_deadline("the connection is closed", async {
+            loop {
+                client.send("x\r\n").await;
+                if !smtp::stays_silent(&mut client, Duration::from_millis(200)).await {
+                    return;
+                }
+            }
+        });
+        closed.await;
+        app.assert_inbox_is_empty("slow@inbox.localhost").await;
+    }
 }
