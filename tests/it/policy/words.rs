@@ -156,8 +156,8 @@ fn finds_names_and_phrases_as_whole_words() {
     assert!(Scope::Module.has(Path::new("lib.rs"), "pub mod desk;", "desk"));
     assert!(Scope::Column.has(Path::new("a.sql"), "UPDATE x SET thing = 1", "thing"));
     assert!(!Scope::Column.has(Path::new("a.sql"), "everything", "thing"));
-    let broken = "/// a row was let\n/// go of";
-    assert!(Scope::Message.has(path, broken, "let go of"));
-    assert!(Scope::Message.has(path, "\"it was Let \\\n    go of\"", "let go of"));
-    assert!(!Scope::Message.has(path, "outlet go of", "let go of"));
+    let broken = "/// a row was put\n/// out of";
+    assert!(Scope::Message.has(path, broken, "put out of"));
+    assert!(Scope::Message.has(path, "\"it was Put \\\n    out of\"", "put out of"));
+    assert!(!Scope::Message.has(path, "output out of", "put out of"));
 }
