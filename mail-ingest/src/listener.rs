@@ -1,4 +1,6 @@
-//! The listening socket: accepts, limits, and drains.
+//! The listening socket: accepts connections within the limits, and drains.
+
+mod connection_limits;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -11,24 +13,24 @@ use tempmail_runtime::shutdown::Shutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+pub(crate) use self::connection_limits::ConnectionLimits;
 use crate::connection::Server;
-use crate::limits::ConnectionLimits;
 use crate::smtp::{Reply, reply};
 
-/// Connections that the kernel keeps until they are accepted.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 4_096;
-/// Pause when the process is out of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Pause after an error, usually that the process has too many open files.
+const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
 /// Binds the socket that clients connect to.
 ///
 /// # Errors
-/// The address is taken or not ours.
-pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+/// The address is in use, or not one of this host.
+pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let open = || -> std::io::Result<TcpListener> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
-        // Inherited by the connections: saves a call for each.
+        // Connections inherit it, which saves a system call for each.
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
@@ -38,16 +40,15 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     open().with_context(|| format!("smtp.listen: {address}"))
 }
 
-/// Accepts until the drain begins, then waits until every session has ended, and cuts at the
-/// stop.
-pub async fn accept(
+/// Accepts connections until the drain, then waits for the sessions to end; aborts them at the stop.
+pub(crate) async fn accept(
     listener: TcpListener,
     server: Arc<Server>,
     limits: ConnectionLimits,
     shutdown: Shutdown,
 ) {
     let mut sessions = JoinSet::new();
-    let mut short_of_files = false;
+    let mut failing = false;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -57,10 +58,10 @@ pub async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                short_of_files = false;
-                let Some(place) = limits.admit(peer.ip()) else {
-                    server.metrics.refused.increment(1);
-                    turn_away(stream, reply::TOO_MANY_CONNECTIONS);
+                failing = false;
+                let Some(permit) = limits.acquire(peer.ip()) else {
+                    server.metrics.rejected.increment(1);
+                    reject(stream, reply::TOO_MANY_CONNECTIONS);
                     continue;
                 };
                 server.metrics.accepted.increment(1);
@@ -69,37 +70,37 @@ pub async fn accept(
                 sessions.spawn(async move {
                     server.serve(stream, peer.ip()).await;
                     server.metrics.connections.decrement(1);
-                    drop(place);
+                    drop(permit);
                 });
             }
-            // The client gave up before it was accepted.
+            // The client disconnected before it was accepted.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                if !short_of_files {
+                if !failing {
                     tracing::warn!(%error, "connections can't be accepted");
                 }
-                short_of_files = true;
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                failing = true;
+                tokio::time::sleep(ERROR_PAUSE).await;
             }
         }
     }
     drop(listener);
     tokio::select! {
         () = shutdown.stop.cancelled() => {
-            tracing::warn!(sessions = sessions.len(), "sessions are cut");
+            tracing::warn!(sessions = sessions.len(), "open sessions are aborted");
             sessions.shutdown().await;
         }
         () = async { while sessions.join_next().await.is_some() {} } => {}
     }
 }
 
-/// Says one line to a client that gets no session. It fits into the socket's buffer, or is not
-/// said.
-fn turn_away(stream: TcpStream, reply: Reply) {
+/// Sends one reply to a client that gets no session. It fits into the buffer of the socket, or is not
+/// sent.
+fn reject(stream: TcpStream, reply: Reply) {
     if let Ok(mut stream) = stream.into_std() {
         let mut line = Vec::new();
         reply.write(&mut line);
-        // Nobody is there to hear of a failure.
+        // A client that has disconnected needs no reply.
         stream.write_all(&line).ok();
     }
 }

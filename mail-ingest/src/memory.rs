@@ -1,67 +1,62 @@
-//! The octets of message data that a pod may hold in memory at once. Beyond it, mail is
-//! deferred with `452 4.3.1`, so that many half-sent messages can't take the process down.
+//! The memory for message data. Beyond the budget mail is deferred with `452 4.3.1`, so that many
+//! incomplete messages can't exhaust the memory of the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all sessions of a pod share. Cheap to clone.
+/// The memory that all sessions of a process share. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct MemoryBudget(Arc<Shared>);
+pub(crate) struct MemoryBudget(Arc<BudgetState>);
 
 #[derive(Debug)]
-struct Shared {
+struct BudgetState {
     limit: usize,
     used: AtomicUsize,
 }
 
 impl MemoryBudget {
-    /// A budget of `limit` octets.
-    pub fn new(limit: usize) -> Self {
-        Self(Arc::new(Shared { limit, used: AtomicUsize::new(0) }))
+    /// A budget of `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Arc::new(BudgetState { limit, used: AtomicUsize::new(0) }))
     }
 
-    /// A permit for nothing yet, to be grown with the buffer it stands for.
-    pub fn permit(&self) -> MemoryPermit {
-        MemoryPermit { budget: self.clone(), octets: 0 }
+    /// An empty permit, which grows with the buffer that it is for.
+    pub(crate) fn permit(&self) -> MemoryPermit {
+        MemoryPermit { budget: self.clone(), bytes: 0 }
     }
 
-    /// Octets that permits stand for now.
-    pub fn used(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
 }
 
-/// The right to hold some octets of message data; given back when dropped.
+/// A permit for the memory of one message; released on drop.
 #[derive(Debug)]
-pub struct MemoryPermit {
+pub(crate) struct MemoryPermit {
     budget: MemoryBudget,
-    octets: usize,
+    bytes: usize,
 }
 
 impl MemoryPermit {
-    /// Octets it stands for.
-    pub fn octets(&self) -> usize {
-        self.octets
-    }
-
-    /// Makes it stand for `octets` if it stood for fewer; `false` where the budget has no room,
+    /// Grows the permit to `bytes`, unless it is larger already. `false` if the budget is exhausted,
     /// and then nothing changes.
-    pub fn grow_to(&mut self, octets: usize) -> bool {
-        let Some(more) = octets.checked_sub(self.octets) else { return true };
-        let Shared { limit, used } = &*self.budget.0;
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> bool {
+        let Some(additional) = bytes.checked_sub(self.bytes) else { return true };
+        let BudgetState { limit, used } = &*self.budget.0;
         let grown = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(more).filter(|used| used <= limit)
+            used.checked_add(additional).filter(|used| used <= limit)
         });
         if grown.is_ok() {
-            self.octets = octets;
+            self.bytes = bytes;
         }
         grown.is_ok()
     }
 
-    /// Gives all of it back; the permit can grow again.
-    pub fn release(&mut self) {
-        self.budget.0.used.fetch_sub(self.octets, Ordering::Relaxed);
-        self.octets = 0;
+    /// Releases all memory; the permit can grow again.
+    pub(crate) fn release(&mut self) {
+        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = 0;
     }
 }
 
@@ -76,14 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_share_the_budget_and_give_back() {
+    fn permits_share_the_budget_and_release_it() {
         let budget = MemoryBudget::new(100);
         let (mut first, mut second) = (budget.permit(), budget.permit());
         assert!(first.grow_to(60));
         assert!(!second.grow_to(41));
         assert!(second.grow_to(40));
         assert!(second.grow_to(10), "a permit never shrinks");
-        assert_eq!((budget.used(), second.octets()), (100, 40));
+        assert_eq!((budget.used(), second.bytes), (100, 40));
         drop(first);
         assert!(second.grow_to(100));
         drop(second);

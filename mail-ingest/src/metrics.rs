@@ -1,67 +1,59 @@
-//! Counters of inbound SMTP, made once. Labels are reply codes and verdicts, never anything a
-//! client sent.
+//! Metrics of inbound SMTP. Labels are reply codes and reasons, never what a client sent.
 
 use ::metrics::{Counter, Gauge, counter, gauge};
 
-use crate::delivery::Verdict;
-use crate::smtp::{RecipientRefusal, Reply};
+use crate::smtp::{DeliveryOutcome, RecipientRejection, Reply};
 
-/// The counters.
+/// The metrics.
 #[derive(Debug)]
-pub struct Metrics {
-    /// Connections that are open.
-    pub connections: Gauge,
-    /// Connections accepted.
-    pub accepted: Counter,
-    /// Connections refused for a limit.
-    pub refused: Counter,
-    /// TLS handshakes that failed.
-    pub tls_failed: Counter,
+pub(crate) struct Metrics {
+    /// Open connections.
+    pub(crate) connections: Gauge,
+    /// Accepted connections.
+    pub(crate) accepted: Counter,
+    /// Connections rejected because of a limit.
+    pub(crate) rejected: Counter,
+    /// Failed TLS handshakes.
+    pub(crate) tls_failures: Counter,
     stored: Counter,
-    octets: Counter,
+    bytes: Counter,
 }
 
 impl Metrics {
-    /// Names them to the recorder that is installed.
-    pub fn new() -> Self {
+    /// Registers the metrics with the installed recorder.
+    pub(crate) fn new() -> Self {
         Self {
             connections: gauge!("tempmail_smtp_connections"),
             accepted: counter!("tempmail_smtp_connections_total", "result" => "accepted"),
-            refused: counter!("tempmail_smtp_connections_total", "result" => "refused"),
-            tls_failed: counter!("tempmail_smtp_tls_failures_total"),
-            stored: counter!("tempmail_smtp_mails_total", "code" => Reply::from(Verdict::Stored).code()),
-            octets: counter!("tempmail_smtp_octets_total"),
+            rejected: counter!("tempmail_smtp_connections_total", "result" => "rejected"),
+            tls_failures: counter!("tempmail_smtp_tls_failures_total"),
+            stored: counter!("tempmail_smtp_mails_total", "code" => Reply::from(DeliveryOutcome::Stored).code()),
+            bytes: counter!("tempmail_smtp_bytes_total"),
         }
     }
 
-    /// A recipient was refused.
-    pub fn recipient_refused(&self, refusal: RecipientRefusal) {
-        let reason = match refusal {
-            RecipientRefusal::NotOurs => "not_ours",
-            RecipientRefusal::Unknown => "unknown",
-            RecipientRefusal::Suspended => "suspended",
-            RecipientRefusal::NonAscii => "non_ascii",
-            RecipientRefusal::MailboxFull => "mailbox_full",
-            RecipientRefusal::StoreFull => "store_full",
-            RecipientRefusal::Unavailable => "unavailable",
+    /// Counts a rejected recipient.
+    pub(crate) fn recipient_rejected(&self, rejection: RecipientRejection) {
+        let reason = match rejection {
+            RecipientRejection::NotServed => "not_served",
+            RecipientRejection::Unknown => "unknown",
+            RecipientRejection::Suspended => "suspended",
+            RecipientRejection::NonAscii => "non_ascii",
+            RecipientRejection::MailboxFull => "mailbox_full",
+            RecipientRejection::StoreFull => "store_full",
+            RecipientRejection::Unavailable => "unavailable",
         };
-        let code = Reply::from(refusal).code();
-        counter!("tempmail_smtp_recipients_refused_total", "code" => code, "reason" => reason).increment(1);
+        let code = Reply::from(rejection).code();
+        counter!("tempmail_smtp_recipients_rejected_total", "code" => code, "reason" => reason).increment(1);
     }
 
-    /// A mail of `octets` has its verdict.
-    pub fn delivered(&self, verdict: Verdict, octets: u64) {
-        if verdict == Verdict::Stored {
+    /// Counts a mail with `bytes` of data.
+    pub(crate) fn delivered(&self, outcome: DeliveryOutcome, bytes: u64) {
+        if outcome == DeliveryOutcome::Stored {
             self.stored.increment(1);
-            self.octets.increment(octets);
+            self.bytes.increment(bytes);
         } else {
-            counter!("tempmail_smtp_mails_total", "code" => Reply::from(verdict).code()).increment(1);
+            counter!("tempmail_smtp_mails_total", "code" => Reply::from(outcome).code()).increment(1);
         }
-    }
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
     }
 }

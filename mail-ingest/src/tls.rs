@@ -1,4 +1,4 @@
-//! STARTTLS: certificate and key from PEM files.
+//! The certificate of STARTTLS, from PEM files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tempmail_runtime::config::SmtpTls;
 use tokio_rustls::TlsAcceptor;
 
-/// The acceptor for handshakes; `None` where no certificate is configured.
+/// The acceptor of TLS handshakes; `None` if no certificate is configured.
 ///
 /// # Errors
-/// One file is given without the other, can't be read, or the two don't fit.
-pub fn acceptor(files: &SmtpTls) -> anyhow::Result<Option<TlsAcceptor>> {
+/// Only one file is configured, one can't be read, or certificate and key do not match.
+pub(crate) fn acceptor(files: &SmtpTls) -> anyhow::Result<Option<TlsAcceptor>> {
     let (cert, key) = match (&files.cert, &files.key) {
         (None, None) => return Ok(None),
         (Some(cert), Some(key)) => (cert, key),
@@ -28,14 +28,14 @@ pub fn acceptor(files: &SmtpTls) -> anyhow::Result<Option<TlsAcceptor>> {
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)
-        .context("smtp.tls: certificate and key do not fit")?;
-    // Senders come back with a session at most a few times: a small cache is enough.
+        .context("smtp.tls: certificate and key do not match")?;
+    // Few senders resume a session, so a small cache is enough.
     config.session_storage = rustls::server::ServerSessionMemoryCache::new(256);
     Ok(Some(TlsAcceptor::from(Arc::new(config))))
 }
 
 fn read_chain(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let chain = CertificateDer::pem_file_iter(file)?.collect::<Result<Vec<_>, _>>()?;
-    anyhow::ensure!(!chain.is_empty(), "no certificate in the file");
+    anyhow::ensure!(!chain.is_empty(), "the file has no certificate");
     Ok(chain)
 }

@@ -14,10 +14,10 @@ use serde_json::Value;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::retention::RetentionClass;
 
+use crate::environment::work_directory;
 use crate::http::HttpClient;
 use crate::load::{Connections, LoadReport, Recipients, SmtpLoad};
 use crate::measure::{Latencies, Rounds, millis, print_table};
-use crate::smtp::work_directory;
 use crate::stack::{BenchPostgres, DOMAIN, Stack};
 
 /// `./tests/bench growth` options.

@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
 
+mod environment;
 mod growth;
 mod http;
 mod load;

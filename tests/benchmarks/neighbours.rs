@@ -17,10 +17,10 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use crate::measure::{Rounds, millis, print_table};
-use crate::process;
 use crate::server::{RunningServer, Server, Tempmail};
-use crate::smtp::{describe_machine, work_directory};
 use large_mail::LargeMailSender;
 use probe::{ProbeReport, ProbeSender};
 use tag_tenant::TagTenant;
@@ -113,8 +113,8 @@ impl Neighbours {
     /// # Errors
     /// The program does not start, or the mailbox can't be filled.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::raise_open_file_limit()?;
-        let program = process::tempmail_program(self.program.as_deref())?;
+        environment::raise_open_file_limit()?;
+        let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let neighbours = [Neighbour::Tags, Neighbour::Large].into_iter().filter(|it| self.only.contains(it));
         let mut all: Vec<NeighbourFigures> =

@@ -24,9 +24,10 @@ use tempmail_tests::{TestDns, http};
 use tokio::process::Command;
 use tokio::time::sleep;
 
+use crate::environment::tempmail_program;
+use crate::environment::{describe_machine, work_directory};
 use crate::measure::print_table;
-use crate::process::{ServerProcess, tempmail, tempmail_program};
-use crate::smtp::{describe_machine, work_directory};
+use crate::process::{ServerProcess, tempmail};
 use crate::stack::{BenchPostgres, config};
 
 /// Objects that are created concurrently.

@@ -19,8 +19,8 @@ use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMail, NewMessage, RawData
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use crate::environment::work_directory;
 use crate::measure::print_table;
-use crate::smtp::work_directory;
 use crate::stack::{BenchPostgres, DOMAIN};
 
 /// `./tests/bench postgres` options.

@@ -1,13 +1,11 @@
 //! A server process, stopped when dropped.
 
-use std::env;
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -36,23 +34,6 @@ pub struct Memory {
     pub now: u64,
     /// Peak.
     pub peak: u64,
-}
-
-/// Raises the limit on open files of this process, and of the servers that inherit it, to the maximum.
-///
-/// # Errors
-/// The system does not say how many.
-pub fn raise_open_file_limit() -> anyhow::Result<()> {
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
-}
-
-/// The path of tempmail: the one given, or beside this program.
-///
-/// # Errors
-/// The system does not say where this program is.
-pub fn tempmail_program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    given.map_or_else(|| Ok(env::current_exe()?.with_file_name("tempmail")), |given| Ok(given.to_owned()))
 }
 
 impl ServerProcess {

@@ -13,10 +13,10 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use clap::Args;
 
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use crate::http::HttpClient;
 use crate::measure::{Rounds, millis, print_table};
-use crate::process;
-use crate::smtp::{describe_machine, work_directory};
 use crate::stack::BenchPostgres;
 use filled_database::FilledDatabase;
 use read_server::ReadServer;
@@ -156,7 +156,7 @@ impl Reads {
     }
 
     async fn start(&self, directory: &Path) -> anyhow::Result<(Servers, Vec<ReadResults>)> {
-        let program = process::tempmail_program(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         let cluster = BenchPostgres::start(directory).await?;
         let mut filled = Vec::new();
         for (name, mails) in [("few", self.few), ("many", self.stored)] {

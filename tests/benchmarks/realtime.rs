@@ -19,8 +19,8 @@ use clap::{Args, ValueEnum};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::process;
-use crate::smtp::{describe_machine, work_directory};
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use delivery_log::DeliveryLog;
 use peer::Peer;
 use platform::{Platform, Redis};
@@ -120,10 +120,10 @@ impl Realtime {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::raise_open_file_limit()?;
+        environment::raise_open_file_limit()?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}", describe_machine(directory.path())?);
-        let program = process::tempmail_program(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         for (peer, variable) in [(&self.centrifugo, "CENTRIFUGO"), (&self.mercure, "MERCURE")] {
             if peer.is_none() {
                 println!("{variable} names no program: left out");

@@ -13,9 +13,9 @@ use tempmail_model::id::{id_time, new_id};
 use tempmail_tests::{send_mail, smtp};
 use uuid::Uuid;
 
+use crate::environment::work_directory;
 use crate::http::{HttpClient, Response};
 use crate::measure::{Latencies, millis, print_table};
-use crate::smtp::work_directory;
 use crate::stack::{BenchPostgres, DOMAIN, Stack};
 
 /// `./tests/bench sign-in` options.

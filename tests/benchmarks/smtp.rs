@@ -1,22 +1,19 @@
 //! `./tests/bench smtp`: every server in turn gets the same mail, round after round, and is
 //! compared with `smtp-sink` of the same round. What tempmail accepted is read back.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use nix::sys::statfs::{TMPFS_MAGIC, statfs};
-use tempfile::TempDir;
 use tokio::process::Command;
 
+use crate::environment::{self, describe_machine, work_directory};
 use crate::load::{Connections, Recipients, SmtpLoad};
 use crate::mail::Mails;
 use crate::measure::{Rounds, millis, print_table};
 use crate::postgres;
-use crate::process;
 use crate::server::{RunningServer, Server, Tempmail};
 
 /// `./tests/bench smtp` options.
@@ -145,7 +142,7 @@ impl Comparison {
     }
 
     fn servers(&self) -> anyhow::Result<Vec<Server>> {
-        let program = process::tempmail_program(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         let mut servers = vec![Server::SmtpSink, Server::Tempmail(Tempmail { program })];
         if nix::unistd::geteuid().is_root() {
             servers.push(Server::Postfix);
@@ -353,32 +350,6 @@ impl ServerFigures {
         });
         Self { workloads: workloads.collect(), server }
     }
-}
-
-/// A fresh directory that every user may enter (servers change users), not in memory.
-///
-/// # Errors
-/// It would be on a tmpfs, where `fsync` costs nothing.
-pub fn work_directory(parent: &Path) -> anyhow::Result<TempDir> {
-    let directory = tempfile::Builder::new().prefix("tempmail-bench-").tempdir_in(parent)?;
-    fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
-    ensure!(
-        statfs(directory.path())?.filesystem_type() != TMPFS_MAGIC,
-        "{} is in memory: name a directory on a disk with --work-dir",
-        parent.display()
-    );
-    Ok(directory)
-}
-
-/// What the figures depend on: cores, and how busy the machine was before.
-///
-/// # Errors
-/// The operating system does not say.
-pub fn describe_machine(directory: &Path) -> anyhow::Result<String> {
-    let cores = std::thread::available_parallelism()?;
-    let load = fs::read_to_string("/proc/loadavg")?;
-    let load = load.split(' ').next().unwrap_or_default();
-    Ok(format!("{cores} cores, load average {load}, files in {}", directory.display()))
 }
 
 /// One mail as `smtp-source -F` wants it: lines end with LF, no end of data.

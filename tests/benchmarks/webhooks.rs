@@ -15,9 +15,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::process;
+use crate::environment;
+use crate::environment::{describe_machine, work_directory};
 use crate::realtime::pool::LoadThread;
-use crate::smtp::{describe_machine, work_directory};
 use crate::stack::BenchPostgres;
 use receivers::Receivers;
 use setup::WebhookBench;
@@ -82,10 +82,10 @@ impl Webhooks {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        process::raise_open_file_limit()?;
+        environment::raise_open_file_limit()?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}", describe_machine(directory.path())?);
-        let program = process::tempmail_program(self.tempmail.as_deref())?;
+        let program = environment::tempmail_program(self.tempmail.as_deref())?;
         let bench = WebhookBench {
             program,
             redis_server: self.redis_server.clone(),

@@ -28,9 +28,9 @@ use uuid::Uuid;
 pub use self::domain::Domain;
 pub use self::settings::random_key;
 pub(crate) use self::settings::{allow_receivers, test_config};
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::dns::TestDns;
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
 use crate::postgres::Database;
@@ -137,7 +137,7 @@ struct RunningRoles {
     store: Store,
     secrets: Vec<MasterKey>,
     shutdown: Shutdown,
-    _checked: Checked,
+    _validated: ValidatedServer,
     _task: AbortOnDropHandle<anyhow::Result<()>>,
 }
 
@@ -165,8 +165,8 @@ impl RunningRoles {
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
         let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
-        let (config, _checked) = (Arc::new(config), Checked::new(http));
-        Self { smtp, http, config, store, secrets, shutdown, _checked, _task: task }
+        let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
+        Self { smtp, http, config, store, secrets, shutdown, _validated, _task: task }
     }
 }
 
@@ -266,17 +266,17 @@ impl App {
     }
 
     /// A `GET` with the tenant's live token.
-    pub async fn get(&self, path: &str) -> Answer {
+    pub async fn get(&self, path: &str) -> Response {
         self.get_as(&self.tenant.live, path).await
     }
 
     /// A `GET` with a live token.
-    pub async fn get_as(&self, live: &str, path: &str) -> Answer {
+    pub async fn get_as(&self, live: &str, path: &str) -> Response {
         self.request(Method::GET, path).live(live).send().await
     }
 
     /// A `DELETE` with the tenant's live token.
-    pub async fn delete(&self, path: &str) -> Answer {
+    pub async fn delete(&self, path: &str) -> Response {
         self.request(Method::DELETE, path).live(&self.tenant.live).send().await
     }
 
@@ -317,7 +317,7 @@ impl App {
     }
 
     /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
         mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 
@@ -326,11 +326,11 @@ impl App {
     /// # Panics
     /// The request is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
-        Mailbox::of(&self.create_mailbox(pro, address, PASSWORD).await)
+        Mailbox::from_response(&self.create_mailbox(pro, address, PASSWORD).await)
     }
 
     /// A `GET` with a mailbox JWT.
-    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Answer {
+    pub async fn get_mailbox(&self, mailbox: &Mailbox, path: &str) -> Response {
         self.request(Method::GET, path).bearer(&mailbox.jwt).send().await
     }
 

@@ -1,6 +1,6 @@
-//! Holds every answer that a test receives against the OpenAPI document: its status, its code,
-//! the headers that are promised, and each field of its body. What was seen is recorded, so that
-//! a whole run can tell what was promised and never seen.
+//! Validates every response that a test receives against the OpenAPI document: status, error code, required
+//! headers, and each field of the body. What was seen is recorded, so that a whole run can report documented
+//! responses that no test has seen.
 
 mod operation;
 mod schema;
@@ -13,17 +13,17 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, Url};
 
-pub use operation::{Body, Operation, Parameter, Place};
-pub use seen::{NOTHING, Seen, recorded};
+pub use operation::{Operation, Parameter, ParameterLocation, RequestBody};
+pub use seen::{NO_CODE, SeenResponse, recorded};
 
-use crate::http::Answer;
-use operation::Described;
+use crate::http::Response;
+use operation::DocumentedResponse;
 
-/// The codes that are answered before anybody looks for a route.
-const BEFORE_ROUTES: [(u16, &str); 3] =
+/// Errors that are returned before a request is routed.
+const BEFORE_ROUTING: [(u16, &str); 3] =
     [(413, "payload_too_large"), (415, "unsupported_media_type"), (429, "rate_limit_exceeded")];
 
-/// Every operation of the document, by path and method.
+/// Every operation of the document.
 pub fn operations() -> &'static [Operation] {
     static OPERATIONS: LazyLock<Vec<Operation>> =
         LazyLock::new(|| operation::read(&tempmail_api_server::openapi_document()));
@@ -39,93 +39,94 @@ pub fn operation(id: &str) -> &'static Operation {
     found.unwrap_or_else(|| panic!("the document has no operation {id}"))
 }
 
-/// The methods that a path has, `HEAD` among them where it has `GET`; none where the document
-/// does not have the path.
+/// The methods of a path, including `HEAD` if it has `GET`; empty for an undocumented path.
 pub fn methods(path: &str) -> BTreeSet<String> {
-    let here = operations().iter().filter(|operation| operation.is_at(path));
-    let mut methods: BTreeSet<String> = here.map(|operation| operation.method.to_string()).collect();
+    let of_path = operations().iter().filter(|operation| operation.matches_path(path));
+    let mut methods: BTreeSet<String> = of_path.map(|operation| operation.method.to_string()).collect();
     if methods.contains("GET") {
         methods.insert("HEAD".to_owned());
     }
     methods
 }
 
-/// Servers whose answers are checked.
+/// Servers whose responses are validated.
 static SERVERS: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
 
-/// Checks the answers of the HTTP interface at `address` from now on, until this is dropped.
+/// While this lives, responses of the HTTP listener at its address are validated.
 #[derive(Debug)]
-pub struct Checked(SocketAddr);
+pub struct ValidatedServer(SocketAddr);
 
-impl Checked {
-    /// From now on.
+impl ValidatedServer {
+    /// Starts the validation.
     pub fn new(address: SocketAddr) -> Self {
         SERVERS.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
         Self(address)
     }
 }
 
-impl Drop for Checked {
+impl Drop for ValidatedServer {
     fn drop(&mut self) {
         SERVERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
     }
 }
 
-/// Checks an answer, if it came from a server of ours.
+/// Validates a response if it is of a [`ValidatedServer`].
 ///
 /// # Panics
-/// It is not what the document says.
-pub(crate) fn check(method: &Method, url: &Url, request: &HeaderMap, answer: &Answer) {
+/// It is not as documented.
+pub(crate) fn check(method: &Method, url: &Url, request: &HeaderMap, response: &Response) {
     let from = url.host_str().zip(url.port_or_known_default()).map(|(host, port)| format!("{host}:{port}"));
     let Some(from) = from.and_then(|from| from.parse().ok()) else { return };
     if !SERVERS.lock().unwrap_or_else(PoisonError::into_inner).contains(&from) {
         return;
     }
-    if let Err(why) = judge(method, url.path(), request, answer) {
-        panic!("{method} {} is not as documented: {why}\n{answer:?}\n{}", url.path(), answer.text());
+    if let Err(why) = validate(method, url.path(), request, response) {
+        panic!("{method} {} is not as documented: {why}\n{response:?}\n{}", url.path(), response.text());
     }
 }
 
-/// Whether an answer to such a request is what the document says.
+/// Validates a response to a request of this method, path and header fields.
 ///
 /// # Errors
-/// What is not.
-pub fn judge(method: &Method, path: &str, request: &HeaderMap, answer: &Answer) -> Result<(), String> {
+/// What is not as documented.
+pub fn validate(method: &Method, path: &str, request: &HeaderMap, response: &Response) -> Result<(), String> {
     let is_head = method == Method::HEAD;
-    let asked = if is_head { &Method::GET } else { method };
-    let found = operations().iter().find(|operation| operation.method == *asked && operation.is_at(path));
+    let documented_method = if is_head { &Method::GET } else { method };
+    let found = operations()
+        .iter()
+        .find(|operation| operation.method == *documented_method && operation.matches_path(path));
     match found {
-        Some(operation) if is_head => operation.judge_head(answer),
+        Some(operation) if is_head => operation.validate_head(response),
         Some(operation) => {
-            let code = operation.judge(answer)?;
-            seen::record(operation.id.as_str(), answer.status, &code);
+            let code = operation.validate(response)?;
+            seen::record(operation.id.as_str(), response.status, &code);
             Ok(())
         }
-        None if is_preflight(method, request) && answer.status == 204 => Ok(()),
-        None => judge_elsewhere(path, answer, is_head),
+        None if is_preflight(method, request) && response.status == 204 => Ok(()),
+        None => validate_unrouted(path, response, is_head),
     }
 }
 
-/// What is no operation is 404 or 405, in the form of its surface.
-fn judge_elsewhere(path: &str, answer: &Answer, is_head: bool) -> Result<(), String> {
+/// A request that no operation matches is answered with 404 or 405, in the error format of the surface.
+fn validate_unrouted(path: &str, response: &Response, is_head: bool) -> Result<(), String> {
     let methods = methods(path);
     let expected = if methods.is_empty() { (404, "not_found") } else { (405, "method_not_allowed") };
     let mut allowed = vec![expected];
-    allowed.extend(BEFORE_ROUTES);
-    let Some((status, code)) = allowed.into_iter().find(|(status, _)| *status == answer.status) else {
-        return Err(format!("no operation is here, so {} {} is expected", expected.0, expected.1));
+    allowed.extend(BEFORE_ROUTING);
+    let Some((status, code)) = allowed.into_iter().find(|(status, _)| *status == response.status) else {
+        return Err(format!("there is no operation, so {} {} is expected", expected.0, expected.1));
     };
     if status == 405 {
         let allow: BTreeSet<String> =
-            answer.header("allow").split(',').map(|method| method.trim().to_owned()).collect();
+            response.header("allow").split(',').map(|method| method.trim().to_owned()).collect();
         if allow != methods {
-            return Err(format!("Allow is to list {methods:?}"));
+            return Err(format!("Allow must list {methods:?}"));
         }
     }
     if is_head {
         return Ok(());
     }
-    Described::of_error(path, code).judge(answer).map(drop)
+    DocumentedResponse::of_error(path, code).validate(response).map(drop)
 }
 
 fn is_preflight(method: &Method, request: &HeaderMap) -> bool {

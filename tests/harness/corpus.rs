@@ -1,12 +1,12 @@
-//! Mail of the real world, and of people who mean no good. The small ones are files in
-//! `tests/fixtures`, each named for its oddity; the large ones are made here.
+//! Unusual and hostile mails. Small ones are files in `tests/fixtures`, named for what is unusual; large ones are
+//! generated here.
 
 use std::path::Path;
 
-/// A mail of `tests/fixtures` by its name, as it goes over the wire.
+/// A mail of `tests/fixtures` as it is sent.
 ///
 /// # Panics
-/// There is none of that name.
+/// There is no such fixture.
 pub fn fixture(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(format!("{name}.eml"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -15,11 +15,11 @@ pub fn fixture(name: &str) -> Vec<u8> {
 /// The names of all mails in `tests/fixtures`.
 ///
 /// # Panics
-/// The folder is not there.
+/// The folder does not exist.
 pub fn fixture_names() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut names: Vec<String> = std::fs::read_dir(folder)
-        .expect("tests/fixtures is there")
+        .expect("tests/fixtures exists")
         .filter_map(|entry| {
             entry.ok()?.file_name().into_string().ok()?.strip_suffix(".eml").map(str::to_owned)
         })
@@ -28,28 +28,28 @@ pub fn fixture_names() -> Vec<String> {
     names
 }
 
-/// The header fields that every generated mail begins with.
+/// The first header fields of every generated mail.
 fn start(subject: &str) -> String {
     format!("From: Ada <ada@sender.test>\r\nTo: someone@inbox.localhost\r\nSubject: {subject}\r\n")
 }
 
-/// A mail of exactly so many octets, in lines of 76.
+/// A mail of exactly so many bytes, in lines of 76.
 ///
 /// # Panics
 /// Fewer than 200.
-pub fn of_size(octets: usize) -> Vec<u8> {
+pub fn of_size(bytes: usize) -> Vec<u8> {
     let mut mail = format!("{}\r\n", start("As large as asked for")).into_bytes();
-    assert!(octets >= 200 && mail.len() < 200, "no room for the header section");
-    while octets - mail.len() > 78 + 2 {
+    assert!(bytes >= 200 && mail.len() < 200, "too small for the header section");
+    while bytes - mail.len() > 78 + 2 {
         mail.extend_from_slice(&[b'0'; 76]);
         mail.extend_from_slice(b"\r\n");
     }
-    mail.resize(octets - 2, b'1');
+    mail.resize(bytes - 2, b'1');
     mail.extend_from_slice(b"\r\n");
     mail
 }
 
-/// A multipart in a multipart in a multipart …, so many levels deep, with a text at the bottom.
+/// Nested multiparts, so many levels deep, around a text.
 pub fn deep(levels: usize) -> Vec<u8> {
     let mut mail = start("Very deep");
     for level in 0..levels {
@@ -62,7 +62,7 @@ pub fn deep(levels: usize) -> Vec<u8> {
     mail.into_bytes()
 }
 
-/// A message in a message in a message …, so many levels deep.
+/// Nested messages, so many levels deep.
 pub fn deep_messages(levels: usize) -> Vec<u8> {
     let mut mail = String::new();
     for _ in 0..levels {
@@ -74,7 +74,7 @@ pub fn deep_messages(levels: usize) -> Vec<u8> {
     mail.into_bytes()
 }
 
-/// A text and then so many small parts.
+/// A text and so many small parts.
 pub fn many_parts(parts: usize) -> Vec<u8> {
     let mut mail = start("Very wide");
     mail.push_str("Content-Type: multipart/mixed; boundary=b\r\n\r\n");
@@ -86,18 +86,18 @@ pub fn many_parts(parts: usize) -> Vec<u8> {
     mail.into_bytes()
 }
 
-/// A mail whose Subject has so many octets, folded into lines of 76.
-pub fn long_subject(octets: usize) -> Vec<u8> {
-    let lines = vec!["s".repeat(74); octets / 77 + 1];
+/// A mail with a Subject of so many bytes, folded into lines of 76.
+pub fn long_subject(bytes: usize) -> Vec<u8> {
+    let lines = vec!["s".repeat(74); bytes / 77 + 1];
     let mut mail = start(&lines.join("\r\n  "));
     mail.push_str("\r\nx\r\n");
     mail.into_bytes()
 }
 
-/// A Subject of encoded words, each of one character, as many as fit in so many octets.
-pub fn encoded_word_flood(octets: usize) -> Vec<u8> {
+/// A Subject of so many bytes, of encoded words of one character each.
+pub fn encoded_word_flood(bytes: usize) -> Vec<u8> {
     let word = "=?utf-8?Q?=C3=A9?=";
-    let words = vec![word; octets / (word.len() + 3)];
+    let words = vec![word; bytes / (word.len() + 3)];
     let mut mail = start(&words.join("\r\n "));
     mail.push_str("\r\nx\r\n");
     mail.into_bytes()
@@ -120,24 +120,24 @@ pub fn header_fields(fields: usize) -> Vec<u8> {
     mail.into_bytes()
 }
 
-/// A mail whose header section, its empty line not counted, has exactly so many octets.
+/// A mail whose header section has exactly so many bytes, without the empty line.
 ///
 /// # Panics
 /// Too few.
-pub fn header_section(octets: usize) -> Vec<u8> {
+pub fn header_section(bytes: usize) -> Vec<u8> {
     let mut mail = start("A long header section");
     let line = format!("X-Filler: {}\r\n", "f".repeat(900));
-    while mail.len() + 2 * line.len() < octets {
+    while mail.len() + 2 * line.len() < bytes {
         mail.push_str(&line);
     }
-    let left = octets - mail.len() - "X-Last: \r\n".len();
+    let left = bytes - mail.len() - "X-Last: \r\n".len();
     mail.push_str(&format!("X-Last: {}\r\n", "l".repeat(left)));
-    assert_eq!(mail.len(), octets);
+    assert_eq!(mail.len(), bytes);
     mail.push_str("\r\nx\r\n");
     mail.into_bytes()
 }
 
-/// HTML of so many elements, each inside the one before.
+/// HTML of so many nested elements.
 pub fn deep_html(elements: usize) -> Vec<u8> {
     let mut mail = start("Deep markup");
     mail.push_str("Content-Type: text/html; charset=utf-8\r\n\r\n");

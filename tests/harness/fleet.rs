@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use self::role_process::{Role, RoleProcess, Termination};
 use crate::app::{allow_receivers, test_config};
-use crate::follower::{Follower, Way};
+use crate::follower::{Feed, Follower};
 use crate::http::{self, Request};
 use crate::load::LoadGenerator;
 use crate::mailbox::{self, Mailbox, PASSWORD};
@@ -228,8 +228,8 @@ impl Fleet {
     }
 
     /// A follower that starts at an `api` process.
-    pub fn follow(&self, index: usize, credential: &str, way: Way) -> Follower {
-        Follower::start(self.http(index), credential, way)
+    pub fn follow(&self, index: usize, credential: &str, feed: Feed) -> Follower {
+        Follower::start(self.http(index), credential, feed)
     }
 
     /// Another tenant with its own tokens.
@@ -266,7 +266,7 @@ impl Fleet {
     /// The request is refused.
     pub async fn mailbox(&self, pro: Option<&str>, address: &str) -> Mailbox {
         let request = self.request(0, Method::POST, "/api/accounts");
-        Mailbox::of(&mailbox::create(request, pro, address, PASSWORD).await)
+        Mailbox::from_response(&mailbox::create(request, pro, address, PASSWORD).await)
     }
 
     /// Sends a mail to an `ingest` process.

@@ -1,4 +1,5 @@
-//! Clients that miss nothing: each goes on where it stopped, whatever dies, until it is refused.
+//! Clients that receive every mail of a feed: each resumes where it stopped when its server dies, until it is
+//! rejected.
 
 mod long_poll;
 mod sse;
@@ -16,18 +17,18 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use self::long_poll::LongPoll;
-use self::sse::Sse;
-use self::web_socket::Socket;
-use crate::http::{self, Answer, Request, percent};
+use self::long_poll::LongPollClient;
+use self::sse::SseClient;
+use self::web_socket::WebSocketClient;
+use crate::http::{self, Request, Response, percent};
 use crate::wait::{DEADLINE, eventually};
 
-/// Time before a connection that broke or was put off is made again.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Time before a client reconnects.
+const RECONNECT_DELAY: Duration = Duration::from_millis(50);
 
-/// The ways to be told of mail.
+/// What a follower reads, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum Feed {
     /// Long-polls of `/v1/inbox/<address>`.
     Inbox(String),
     /// Long-polls of `/v1/domain/<domain>`.
@@ -42,142 +43,135 @@ pub enum Way {
     WebSocket,
 }
 
-/// A message, as its follower met it first.
+/// The first receipt of a message.
 #[derive(Debug, Clone)]
 pub struct Receipt {
-    /// Its id.
+    /// Message id.
     pub id: Uuid,
-    /// Its subject.
+    /// Subject.
     pub subject: String,
-    /// When.
+    /// When it was received.
     pub at: Instant,
 }
 
-/// A client that follows.
+/// A client that follows a feed.
 #[derive(Debug)]
 pub struct Follower {
-    state: Arc<State>,
+    state: Arc<FollowerState>,
     task: JoinHandle<()>,
 }
 
 impl Follower {
-    /// Follows by `way` from now on: what is committed after [`Self::ready`] is met, and over the
-    /// WebSocket also what is there. `credential` is a live token, or for the WebSocket a mailbox
-    /// JWT. A long-poll has no place in the stream before its first answer, so it takes that of a
-    /// stream of events.
-    pub fn start(server: SocketAddr, credential: &str, way: Way) -> Self {
-        Self::start_at(server, credential, way, None)
+    /// Follows a feed: receives what is committed after [`Self::ready`], and over the WebSocket also what is
+    /// stored already. `credential` is a live token, or for the WebSocket a mailbox JWT. A long-poll has no
+    /// cursor before its first response, so it takes the first cursor of an event stream.
+    pub fn start(server: SocketAddr, credential: &str, feed: Feed) -> Self {
+        Self::start_at(server, credential, feed, None)
     }
 
-    /// As [`Self::start`], from a cursor; the WebSocket has none.
-    pub fn start_at(server: SocketAddr, credential: &str, way: Way, since: Option<&str>) -> Self {
-        let caller = Caller { client: http::client(), credential: credential.to_owned() };
+    /// As [`Self::start`], from a cursor, which the WebSocket ignores.
+    pub fn start_at(server: SocketAddr, credential: &str, feed: Feed, since: Option<&str>) -> Self {
+        let api = ApiClient { http: http::client(), credential: credential.to_owned() };
         let since = since.unwrap_or_default().to_owned();
         let server = watch::Sender::new(server);
-        let state = Arc::new(State { way: way.clone(), server, seen: Mutex::default() });
-        let shared = Arc::clone(&state);
-        let task = match way {
-            Way::Inbox(address) => {
-                let listener = LongPoll::new(caller, format!("/v1/inbox/{}", percent(&address)), since);
-                tokio::spawn(follow(listener, shared))
-            }
-            Way::Domain(domain) => {
-                let listener = LongPoll::new(caller, format!("/v1/domain/{}", percent(&domain)), since);
-                tokio::spawn(follow(listener, shared))
-            }
-            Way::Me => tokio::spawn(follow(LongPoll::new(caller, "/v1/me".to_owned(), since), shared)),
-            Way::SseAddress(address) => {
-                let path = format!("/v1/sse/addr?address={}&", percent(&address));
-                tokio::spawn(follow(Sse::new(caller, path, since), shared))
-            }
-            Way::SseUser => tokio::spawn(follow(Sse::new(caller, "/v1/sse/user?".to_owned(), since), shared)),
-            Way::WebSocket => tokio::spawn(follow(Socket::new(caller), shared)),
+        let state = Arc::new(FollowerState { feed: feed.clone(), server, progress: Mutex::default() });
+        let for_task = Arc::clone(&state);
+        let long_poll =
+            |api, path| tokio::spawn(follow(LongPollClient::new(api, path, since.clone()), for_task.clone()));
+        let sse =
+            |api, path| tokio::spawn(follow(SseClient::new(api, path, since.clone()), for_task.clone()));
+        let task = match feed {
+            Feed::Inbox(address) => long_poll(api, format!("/v1/inbox/{}", percent(&address))),
+            Feed::Domain(domain) => long_poll(api, format!("/v1/domain/{}", percent(&domain))),
+            Feed::Me => long_poll(api, "/v1/me".to_owned()),
+            Feed::SseAddress(address) => sse(api, format!("/v1/sse/addr?address={}&", percent(&address))),
+            Feed::SseUser => sse(api, "/v1/sse/user?".to_owned()),
+            Feed::WebSocket => tokio::spawn(follow(WebSocketClient::new(api), for_task.clone())),
         };
         Self { state, task }
     }
 
-    /// Returns once nothing that is committed later can be missed.
+    /// Waits until the follower receives everything that is committed from now on.
     ///
     /// # Panics
-    /// It never can, or is refused.
+    /// It is rejected, or not ready in time.
     pub async fn ready(&self) {
-        eventually("a follower has its place", || async {
-            self.is_well();
-            self.state.seen().is_ready.then_some(())
+        eventually("a follower is ready", || async {
+            self.assert_running();
+            self.state.progress().is_ready.then_some(())
         })
         .await;
     }
 
-    /// Ids in the order in which they were met first.
+    /// Message ids in the order of their first receipt.
     pub fn received(&self) -> Vec<Uuid> {
-        self.state.seen().receipts.iter().map(|receipt| receipt.id).collect()
+        self.state.progress().receipts.iter().map(|receipt| receipt.id).collect()
     }
 
-    /// What was met, in order.
+    /// First receipts, in order.
     pub fn receipts(&self) -> Vec<Receipt> {
-        self.state.seen().receipts.clone()
+        self.state.progress().receipts.clone()
     }
 
-    /// How often a message was given that had been given before. What a list shows is not given,
-    /// so one that the WebSocket also pushed does not count.
+    /// Number of messages that the server sent again as new ones. Lists do not count.
     pub fn duplicates(&self) -> usize {
-        self.state.seen().duplicates
+        self.state.progress().duplicates
     }
 
-    /// How many connections were opened so far, or requests that a long-poll sent.
+    /// Number of connections opened so far, or of long-poll requests.
     pub fn attempts(&self) -> usize {
-        self.state.seen().attempts
+        self.state.progress().attempts
     }
 
-    /// Waits until it has met so many messages.
+    /// Waits until so many messages are received.
     ///
     /// # Panics
-    /// They do not come, or it is refused.
+    /// They are not received in time, or the follower is rejected.
     pub async fn wait_for(&self, count: usize) {
-        self.wait_until(&format!("meets {count} messages"), |seen| seen.receipts.len() >= count).await;
+        self.wait_until(&format!("received {count} messages"), |seen| seen.receipts.len() >= count).await;
     }
 
-    /// Waits until it has met this message.
+    /// Waits until this message is received.
     ///
     /// # Panics
-    /// It does not come, or the follower is refused.
+    /// It is not received in time, or the follower is rejected.
     pub async fn wait_for_message(&self, id: Uuid) {
-        self.wait_until(&format!("meets message {id}"), |seen| seen.met.contains(&id)).await;
+        self.wait_until(&format!("received message {id}"), |seen| seen.ids.contains(&id)).await;
     }
 
-    async fn wait_until(&self, what: &str, is_so: impl Fn(&Seen) -> bool) {
+    async fn wait_until(&self, what: &str, is_reached: impl Fn(&Progress) -> bool) {
         let give_up = Instant::now() + DEADLINE;
-        while !is_so(&self.state.seen()) {
-            self.is_well();
-            assert!(Instant::now() < give_up, "{:?} never {what}: {}", self.state.way, self.standing());
+        while !is_reached(&self.state.progress()) {
+            self.assert_running();
+            assert!(Instant::now() < give_up, "{:?} never {what}: {}", self.state.feed, self.summary());
             sleep(Duration::from_millis(20)).await;
         }
     }
 
-    /// Drops its connection and goes on at another server.
+    /// Drops the connection and continues at another server.
     pub fn switch_to(&self, server: SocketAddr) {
         self.state.server.send_replace(server);
     }
 
-    /// Waits until it is refused, and gives the error's code.
+    /// Waits until the follower is rejected, and returns the error code.
     ///
     /// # Panics
-    /// It is not.
+    /// It is not rejected in time.
     pub async fn refused(&self) -> String {
-        let refused = eventually("a follower is refused", || async {
-            let refused = self.state.seen().refused.clone();
+        let refused = eventually("a follower is rejected", || async {
+            let refused = self.state.progress().refused.clone();
             if refused.is_none() {
-                self.is_well();
+                self.assert_running();
             }
             refused
         });
         refused.await
     }
 
-    /// Ends it; what it met can still be asked for.
+    /// Stops the follower. What it received stays available.
     ///
     /// # Panics
-    /// It failed before: an answer was not as documented.
+    /// It failed before: a response was not as documented.
     pub async fn stop(&mut self) {
         self.task.abort();
         if let Err(error) = (&mut self.task).await
@@ -187,19 +181,20 @@ impl Follower {
         }
     }
 
-    /// What a failed test should say of it.
-    fn standing(&self) -> String {
-        let seen = self.state.seen();
-        let Seen { attempts, put_off, put_off_last, .. } = &*seen;
-        let met = seen.receipts.len();
-        format!("met {met} messages, {attempts} attempts, put off {put_off} times, last by {put_off_last:?}")
+    /// For the message of a failed test.
+    fn summary(&self) -> String {
+        let progress = self.state.progress();
+        let Progress { attempts, deferrals, last_deferral, .. } = &*progress;
+        let received = progress.receipts.len();
+        format!(
+            "{received} messages, {attempts} attempts, {deferrals} deferrals, the last with {last_deferral:?}"
+        )
     }
 
-    /// Whether it still follows.
-    fn is_well(&self) {
-        let refused = self.state.seen().refused.clone();
-        assert!(refused.is_none(), "the follower was refused: {refused:?}");
-        assert!(!self.task.is_finished(), "the follower failed: what it says is above");
+    fn assert_running(&self) {
+        let refused = self.state.progress().refused.clone();
+        assert!(refused.is_none(), "the follower was rejected: {refused:?}");
+        assert!(!self.task.is_finished(), "the follower failed, see above");
     }
 }
 
@@ -209,52 +204,54 @@ impl Drop for Follower {
     }
 }
 
-/// What a follower and its task share.
+/// Shared by a follower and its task.
 #[derive(Debug)]
-struct State {
-    way: Way,
+struct FollowerState {
+    feed: Feed,
     server: watch::Sender<SocketAddr>,
-    seen: Mutex<Seen>,
+    progress: Mutex<Progress>,
 }
 
-impl State {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+impl FollowerState {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Progress {
     receipts: Vec<Receipt>,
-    met: HashSet<Uuid>,
-    given: HashSet<Uuid>,
+    /// All messages received.
+    ids: HashSet<Uuid>,
+    /// Those that the server sent as new ones, not in a list.
+    pushed: HashSet<Uuid>,
     duplicates: usize,
     attempts: usize,
     is_ready: bool,
-    put_off: usize,
-    put_off_last: Option<String>,
+    deferrals: usize,
+    last_deferral: Option<String>,
     refused: Option<String>,
 }
 
-impl Seen {
-    fn put_off(&mut self, code: String) {
-        self.put_off += 1;
-        self.put_off_last = Some(code);
+impl Progress {
+    fn record_deferral(&mut self, code: String) {
+        self.deferrals += 1;
+        self.last_deferral = Some(code);
     }
 
-    /// A message that the server gave as a new one.
-    fn give(&mut self, message: &Value) {
-        let id = self.meet(message);
-        if !self.given.insert(id) {
+    /// Records a message that the server sent as a new one.
+    fn record_new(&mut self, message: &Value) {
+        let id = self.record_listed(message);
+        if !self.pushed.insert(id) {
             self.duplicates += 1;
         }
     }
 
-    /// A message that a list showed, or that was given.
-    fn meet(&mut self, message: &Value) -> Uuid {
+    /// Records a message of a list.
+    fn record_listed(&mut self, message: &Value) -> Uuid {
         let text = |key: &str| message[key].as_str().unwrap_or_else(|| panic!("{message} has no {key}"));
         let id = text("id").parse().expect("an id is a UUID");
-        if self.met.insert(id) {
+        if self.ids.insert(id) {
             let subject = text("subject").to_owned();
             self.receipts.push(Receipt { id, subject, at: Instant::now() });
         }
@@ -262,64 +259,62 @@ impl Seen {
     }
 }
 
-/// Who asks.
+/// An HTTP client and its credential.
 #[derive(Debug)]
-struct Caller {
-    client: reqwest::Client,
+struct ApiClient {
+    http: reqwest::Client,
     credential: String,
 }
 
-impl Caller {
+impl ApiClient {
     fn get(&self, server: SocketAddr, path: &str) -> Request {
-        Request::new(&self.client, Method::GET, &format!("http://{server}{path}"))
+        Request::new(&self.http, Method::GET, &format!("http://{server}{path}"))
     }
 }
 
-/// Why a listener has stopped.
+/// Why a connection ended.
 #[derive(Debug)]
-enum Over {
-    /// The connection broke, or the server ended it.
+enum Disconnect {
+    /// It broke, or the server closed it.
     Broken,
-    /// The server cannot answer now, for this reason.
-    PutOff(String),
-    /// With this code, which the same credential will get again.
+    /// The server cannot answer now, with this code.
+    Deferred(String),
+    /// The server rejects the credential with this code.
     Refused(String),
 }
 
-impl Over {
-    /// What an answer means that is no success: 429 and 503 pass, as a place that a dead server
-    /// still holds.
-    fn of(answer: &Answer) -> Self {
-        match answer.status {
-            status @ (429 | 503) => Self::PutOff(answer.error(status)),
-            status => Self::Refused(answer.error(status)),
+impl Disconnect {
+    /// Of an error response: 429 and 503 are temporary, such as the permit that a dead server still holds.
+    fn from_error(response: &Response) -> Self {
+        match response.status {
+            status @ (429 | 503) => Self::Deferred(response.error(status)),
+            status => Self::Refused(response.error(status)),
         }
     }
 }
 
-/// A client of one way. It may be dropped at any point and asked again, and goes on from the
-/// last message that it noted.
-trait Listen {
-    /// Notes what a server gives over one connection.
-    fn listen(&mut self, server: SocketAddr, state: &State) -> impl Future<Output = Over> + Send;
+/// A client of one kind of feed. Cancel safe: a further call resumes after the last recorded message.
+trait FeedClient {
+    /// Records what the server sends over one connection, and returns why it ended.
+    fn run(&mut self, server: SocketAddr, state: &FollowerState) -> impl Future<Output = Disconnect> + Send;
 }
 
-async fn follow(mut listener: impl Listen, state: Arc<State>) {
+async fn follow(mut client: impl FeedClient, state: Arc<FollowerState>) {
     let mut server = state.server.subscribe();
     loop {
-        let at = *server.borrow_and_update();
-        let over = tokio::select! {
-            over = listener.listen(at, &state) => over,
+        let address = *server.borrow_and_update();
+        let disconnect = tokio::select! {
+            disconnect = client.run(address, &state) => disconnect,
             _ = server.changed() => continue,
         };
-        match over {
-            Over::Broken => sleep(PAUSE).await,
-            Over::PutOff(code) => {
-                state.seen().put_off(code);
-                sleep(PAUSE).await;
+        match disconnect {
+            Disconnect::Broken => sleep(RECONNECT_DELAY).await,
+            Disconnect::Deferred(code) => {
+                state.progress().record_deferral(code);
+                sleep(RECONNECT_DELAY).await;
             }
-            Over::Refused(code) => {
-                state.seen().refused = Some(code);
+            Disconnect::Refused(code) => {
+                state.progress().refused = Some(code);
                 return;
             }
         }

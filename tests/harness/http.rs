@@ -1,4 +1,4 @@
-//! HTTP as a client sees it.
+//! An HTTP client. Every response of tempmail is validated against the OpenAPI document.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::contract;
 
-/// A whole answer.
+/// A response with its body.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct Response {
     /// Status code.
     pub status: u16,
     /// Header fields.
@@ -22,14 +22,14 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// The body as JSON.
     ///
     /// # Panics
-    /// It is none, or is not said to be.
+    /// The media type is another, or the body is not JSON.
     pub fn json(&self) -> Value {
         assert_eq!(self.media_type(), "application/json", "{self:?}");
-        serde_json::from_slice(&self.body).expect("a JSON answer parses")
+        serde_json::from_slice(&self.body).expect("a JSON body parses")
     }
 
     /// The body as text.
@@ -42,17 +42,16 @@ impl Answer {
         self.header("content-type").split(';').next().unwrap_or_default().trim()
     }
 
-    /// One header field, empty where it is absent.
+    /// A header field; empty if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// All that a client could tell two answers apart by: not the time, what is left of a limit,
-    /// or the request's own id.
+    /// Everything by which a client could distinguish two responses: all but time, rate limit and request id.
     pub fn appearance(&self) -> (u16, HeaderMap, String) {
         let mut headers = self.headers.clone();
-        for of_the_moment in ["date", "ratelimit", "x-request-id"] {
-            headers.remove(of_the_moment);
+        for varying in ["date", "ratelimit", "x-request-id"] {
+            headers.remove(varying);
         }
         (self.status, headers, self.text())
     }
@@ -69,25 +68,25 @@ impl Answer {
     /// The error code of the expected status.
     ///
     /// # Panics
-    /// The status is another, or there is no code.
+    /// The status is another, or there is no error code.
     pub fn error(&self, status: u16) -> String {
         let body = self.expect(status);
-        body["error"].as_str().expect("an error answer has a code").to_owned()
+        body["error"].as_str().expect("an error has a code").to_owned()
     }
 
-    /// Asserts `{"error": "<code>"}` and nothing else, as `/v1` answers.
+    /// Asserts an error of `/v1`: `{"error": "<code>"}` and no other field.
     ///
     /// # Panics
-    /// It is something else.
-    pub fn is_v1_error(&self, status: u16, code: &str) {
+    /// The response is another.
+    pub fn assert_v1_error(&self, status: u16, code: &str) {
         assert_eq!(self.expect(status), serde_json::json!({ "error": code }));
     }
 
-    /// Asserts `{"error": "<code>", "message": "<a sentence>"}` and nothing else, as `/api` answers.
+    /// Asserts an error of `/api` and `/pro/api`: `{"error": "<code>", "message": "<a sentence>"}`.
     ///
     /// # Panics
-    /// It is something else.
-    pub fn is_api_error(&self, status: u16, code: &str) {
+    /// The response is another.
+    pub fn assert_api_error(&self, status: u16, code: &str) {
         let body = self.expect(status);
         let message = body["message"].as_str().unwrap_or_default();
         assert_eq!(body, serde_json::json!({ "error": code, "message": message }));
@@ -95,61 +94,87 @@ impl Answer {
     }
 }
 
-/// A client that keeps connections and knows no proxy.
+/// Splits the responses to concurrent requests into those that were served and those above a rate limit. Those of a
+/// busy server (503) are left out.
 ///
 /// # Panics
-/// None can be made.
-pub fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be made")
+/// None is served, none is above the limit, or one does not report the limit in its header fields.
+pub fn split_by_rate_limit(responses: &[Response]) -> (Vec<&Response>, Vec<&Response>) {
+    let answered = responses.iter().filter(|response| response.status != 503);
+    let (limited, served): (Vec<_>, Vec<_>) = answered.partition(|response| response.status == 429);
+    assert!(
+        !served.is_empty() && !limited.is_empty(),
+        "{} served, {} above the limit",
+        served.len(),
+        limited.len()
+    );
+    for response in &limited {
+        assert_eq!(response.error(429), "rate_limit_exceeded");
+        let seconds = response.header("retry-after").parse::<u64>().expect("Retry-After is a number");
+        assert!(seconds >= 1, "{seconds}");
+    }
+    for response in served.iter().chain(&limited) {
+        assert!(!response.header("ratelimit").is_empty(), "{response:?}");
+        assert!(!response.header("ratelimit-policy").is_empty(), "{response:?}");
+    }
+    (served, limited)
 }
 
-/// An answer whose head is there, and whose body is not read yet.
+/// A client with a connection pool and without a proxy.
+///
+/// # Panics
+/// It cannot be built.
+pub fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be built")
+}
+
+/// A response whose body is not read yet.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenResponse {
     /// Status and header fields; no body.
-    pub head: Answer,
+    pub head: Response,
     response: reqwest::Response,
     method: Method,
     url: reqwest::Url,
     sent: HeaderMap,
 }
 
-impl Opened {
-    /// Whether it is a stream of events, which ends when the server pleases.
-    pub fn is_stream(&self) -> bool {
+impl OpenResponse {
+    /// Whether it is an event stream, whose body has no end.
+    pub fn is_event_stream(&self) -> bool {
         self.head.media_type() == "text/event-stream"
     }
 
-    /// The next octets of the body; `None` at its end.
+    /// The next chunk of the body; `None` at its end.
     ///
     /// # Errors
     /// The connection broke.
-    pub async fn octets(&mut self) -> reqwest::Result<Option<Vec<u8>>> {
+    pub async fn next_chunk(&mut self) -> reqwest::Result<Option<Vec<u8>>> {
         Ok(self.response.chunk().await?.map(Into::into))
     }
 
-    /// The whole answer; of a stream of events its head.
+    /// Reads the body; that of an event stream stays empty.
     ///
     /// # Errors
     /// The connection broke.
     ///
     /// # Panics
-    /// The answer is not as the OpenAPI document says.
-    pub async fn whole(self) -> reqwest::Result<Answer> {
-        if self.is_stream() {
+    /// The response is not as the OpenAPI document says.
+    pub async fn read_body(self) -> reqwest::Result<Response> {
+        if self.is_event_stream() {
             return Ok(self.head);
         }
         let body = self.response.bytes().await?.to_vec();
         if self.head.status == StatusCode::NO_CONTENT.as_u16() {
             assert!(body.is_empty(), "204 has no body");
         }
-        let answer = Answer { body, ..self.head };
-        contract::check(&self.method, &self.url, &self.sent, &answer);
-        Ok(answer)
+        let response = Response { body, ..self.head };
+        contract::check(&self.method, &self.url, &self.sent, &response);
+        Ok(response)
     }
 }
 
-/// A request to one server.
+/// A request.
 #[derive(Debug)]
 pub struct Request {
     builder: reqwest::RequestBuilder,
@@ -173,13 +198,13 @@ impl Request {
         Self { builder: self.builder.bearer_auth(token) }
     }
 
-    /// With a header field, of any octets that one can have.
+    /// With a header field, of any bytes that are allowed in one.
     #[must_use]
     pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         Self { builder: self.builder.header(name, value.as_ref()) }
     }
 
-    /// Gives up after so long.
+    /// With a timeout for the whole response.
     #[must_use]
     pub fn timeout(self, after: Duration) -> Self {
         Self { builder: self.builder.timeout(after) }
@@ -191,13 +216,13 @@ impl Request {
         Self { builder: self.builder.json(body) }
     }
 
-    /// With a body as it is.
+    /// With a raw body.
     #[must_use]
     pub fn body(self, media_type: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { builder: self.builder.header("content-type", media_type).body(body.into()) }
     }
 
-    /// With a body that begins with `start` and never ends, of a length that nobody knows.
+    /// With a body that begins with `start` and never ends, without a `Content-Length`.
     #[must_use]
     pub fn endless_body(self, media_type: &str, start: impl Into<Vec<u8>>) -> Self {
         let start = stream::once(ready(Ok::<_, Infallible>(start.into())));
@@ -205,59 +230,58 @@ impl Request {
         Self { builder: self.builder.header("content-type", media_type).body(body) }
     }
 
-    /// Sends it and reads the head of the answer.
+    /// Sends the request and reads the head of the response.
     ///
     /// # Errors
     /// The connection broke.
     ///
     /// # Panics
-    /// The answer is a stream of events that is not as the OpenAPI document says.
-    pub async fn open(self) -> reqwest::Result<Opened> {
+    /// The response is an event stream that is not as the OpenAPI document says.
+    pub async fn open(self) -> reqwest::Result<OpenResponse> {
         let (client, request) = self.builder.build_split();
         let request = request?;
         let (method, url) = (request.method().clone(), request.url().clone());
         let sent = request.headers().clone();
         let response = client.execute(request).await?;
-        let head = Answer {
+        let head = Response {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: Vec::new(),
         };
-        let opened = Opened { head, response, method, url, sent };
-        if opened.is_stream() {
+        let opened = OpenResponse { head, response, method, url, sent };
+        if opened.is_event_stream() {
             contract::check(&opened.method, &opened.url, &opened.sent, &opened.head);
         }
         Ok(opened)
     }
 
-    /// Sends it and reads the whole answer, which is to be as the document says. A stream of
-    /// events is left after its head.
+    /// Sends the request and reads the response; of an event stream its head.
     ///
     /// # Errors
     /// The connection broke.
     ///
     /// # Panics
-    /// The answer is not as the OpenAPI document says.
-    pub async fn try_send(self) -> reqwest::Result<Answer> {
-        self.open().await?.whole().await
+    /// The response is not as the OpenAPI document says.
+    pub async fn try_send(self) -> reqwest::Result<Response> {
+        self.open().await?.read_body().await
     }
 
-    /// Sends it and reads the whole answer.
+    /// As [`Self::try_send`].
     ///
     /// # Panics
-    /// The connection broke.
-    pub async fn send(self) -> Answer {
+    /// The connection broke, or the response is not as the OpenAPI document says.
+    pub async fn send(self) -> Response {
         self.try_send().await.expect("the server answers")
     }
 }
 
-/// Encodes one path segment or query value.
+/// Percent-encodes a path segment or query value.
 pub fn percent(text: &str) -> String {
     let mut encoded = String::new();
-    for octet in text.bytes() {
-        match octet {
+    for byte in text.bytes() {
+        match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'@' => {
-                encoded.push(char::from(octet));
+                encoded.push(char::from(byte));
             }
             other => encoded.push_str(&format!("%{other:02X}")),
         }

@@ -1,14 +1,14 @@
-//! Mailboxes, made as their owners make them.
+//! Mailboxes, created over HTTP.
 
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::http::{Answer, Request};
+use crate::http::{Request, Response};
 
-/// The password of the mailboxes that tests make.
+/// The password of all mailboxes of the tests.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A mailbox as its creation answered it.
+/// A mailbox as its creation returned it.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     /// Its id.
@@ -22,21 +22,20 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// What a creation with the tests' password made.
+    /// From the response to a creation with [`PASSWORD`].
     ///
     /// # Panics
-    /// It was refused.
-    pub(crate) fn of(answer: &Answer) -> Self {
-        let created = answer.expect(201);
-        let text = |key: &str| created[key].as_str().expect("the creation answers a text").to_owned();
+    /// The creation was rejected.
+    pub(crate) fn from_response(response: &Response) -> Self {
+        let created = response.expect(201);
+        let text = |key: &str| created[key].as_str().expect("the creation returns a text").to_owned();
         let id = text("id").parse().expect("an id is a UUID");
         Self { id, address: text("address"), password: PASSWORD.to_owned(), jwt: text("token") }
     }
 }
 
-/// Sends the creation of a mailbox, with a Pro token or without; `request` is `POST` of
-/// `/api/accounts`.
-pub(crate) async fn create(request: Request, pro: Option<&str>, address: &str, password: &str) -> Answer {
+/// Creates a mailbox, with or without a Pro token; `request` is `POST /api/accounts`.
+pub(crate) async fn create(request: Request, pro: Option<&str>, address: &str, password: &str) -> Response {
     let request = match pro {
         Some(token) => request.bearer(token),
         None => request,

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 
 /// What the proxy does with data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ enum LinkState {
 pub struct FaultyNetwork {
     address: SocketAddr,
     state: Arc<watch::Sender<LinkState>>,
-    _checked: Checked,
+    _validated: ValidatedServer,
 }
 
 impl FaultyNetwork {
@@ -47,7 +47,7 @@ impl FaultyNetwork {
                 }
             }
         });
-        Self { address, state, _checked: Checked::new(address) }
+        Self { address, state, _validated: ValidatedServer::new(address) }
     }
 
     /// Where clients connect to.

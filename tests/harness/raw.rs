@@ -1,5 +1,4 @@
-//! A TCP connection to an HTTP server that sends exactly the octets it is given, and reads only
-//! when it is told to.
+//! A TCP connection to an HTTP server that sends exactly the given bytes and reads only on request.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -10,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::contract;
-use crate::http::Answer;
+use crate::http::Response;
 use crate::wait::within_deadline;
 
 /// A connection.
@@ -22,38 +21,37 @@ pub struct RawConnection {
 }
 
 impl RawConnection {
-    /// Connects; with a receive buffer of about so many octets, or as the system has it. What a
-    /// server can send to somebody who reads nothing is this and its own buffers.
+    /// Connects. `receive_buffer` is its size in bytes (approximate; `None`: the system's default): what a
+    /// server can send to a client that reads nothing is this and its own buffers.
     ///
     /// # Errors
-    /// There is no listener.
-    pub async fn dial(server: SocketAddr, receive_buffer: Option<u32>) -> io::Result<Self> {
+    /// The connection failed.
+    pub async fn connect(server: SocketAddr, receive_buffer: Option<u32>) -> io::Result<Self> {
         let socket = if server.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        if let Some(octets) = receive_buffer {
-            socket.set_recv_buffer_size(octets)?;
+        if let Some(bytes) = receive_buffer {
+            socket.set_recv_buffer_size(bytes)?;
         }
         let stream = socket.connect(server).await?;
         stream.set_nodelay(true)?;
         Ok(Self { server, stream, received: Vec::new() })
     }
 
-    /// Sends octets as they are.
+    /// Sends bytes unchanged.
     ///
     /// # Errors
     /// The server closed.
-    pub async fn send(&mut self, octets: impl AsRef<[u8]>) -> io::Result<()> {
-        within_deadline("the server takes what it is sent", self.stream.write_all(octets.as_ref())).await
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        within_deadline("the server reads", self.stream.write_all(bytes.as_ref())).await
     }
 
-    /// Sends a `GET` and reads the answer: of a stream of events and of an upgrade the head, and
-    /// what follows stays unread.
+    /// Sends a `GET` and reads the response. Of an event stream or an upgrade it reads the head only.
     ///
     /// # Errors
-    /// The server closed instead.
+    /// The server closed the connection.
     ///
     /// # Panics
-    /// The answer is not HTTP, or not as the OpenAPI document says.
-    pub async fn get(&mut self, path: &str, headers: &[(String, String)]) -> io::Result<Answer> {
+    /// The response is not HTTP, or not as the OpenAPI document says.
+    pub async fn get(&mut self, path: &str, headers: &[(String, String)]) -> io::Result<Response> {
         let mut request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n", self.server);
         let mut sent = HeaderMap::new();
         for (name, value) in headers {
@@ -61,33 +59,33 @@ impl RawConnection {
             sent.append(header_name(name), HeaderValue::from_str(value).expect("a value of a header"));
         }
         self.send(format!("{request}\r\n")).await?;
-        let mut answer = within_deadline("the head of an answer", self.head()).await?;
-        if answer.status != 101 && answer.media_type() != "text/event-stream" {
-            let length = answer.header("content-length").parse().unwrap_or(0);
-            answer.body = within_deadline("the body of an answer", self.take(length)).await?;
+        let mut response = within_deadline("the head of a response", self.head()).await?;
+        if response.status != 101 && response.media_type() != "text/event-stream" {
+            let length = response.header("content-length").parse().unwrap_or(0);
+            response.body = within_deadline("the body of a response", self.take(length)).await?;
         }
         let url: Url = format!("http://{}{path}", self.server).parse().expect("a path of a URL");
-        contract::check(&Method::GET, &url, &sent, &answer);
-        Ok(answer)
+        contract::check(&Method::GET, &url, &sent, &response);
+        Ok(response)
     }
 
-    /// Everything that the server sent and was not read, and sends until it closes.
+    /// All unread bytes until the server closes.
     ///
     /// # Panics
-    /// It does not close.
-    pub async fn rest(&mut self) -> Vec<u8> {
+    /// It does not close in time.
+    pub async fn read_to_end(&mut self) -> Vec<u8> {
         let mut rest = std::mem::take(&mut self.received);
-        // A reset is an end too.
+        // A reset is an end, too.
         let _ = within_deadline("the server closes", self.stream.read_to_end(&mut rest)).await;
         rest
     }
 
-    /// The stream, and what was received of it and not used.
+    /// The stream, and bytes received but not used yet.
     pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.received)
     }
 
-    async fn head(&mut self) -> io::Result<Answer> {
+    async fn head(&mut self) -> io::Result<Response> {
         let end = loop {
             if let Some(end) = self.received.windows(4).position(|four| four == b"\r\n\r\n") {
                 break end;
@@ -105,7 +103,7 @@ impl RawConnection {
             let value = HeaderValue::from_str(value.trim()).expect("a value of a header");
             headers.append(header_name(name), value);
         }
-        Ok(Answer { status: status.expect("a status line"), headers, body: Vec::new() })
+        Ok(Response { status: status.expect("a status line"), headers, body: Vec::new() })
     }
 
     async fn take(&mut self, length: usize) -> io::Result<Vec<u8>> {

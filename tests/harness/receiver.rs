@@ -1,4 +1,4 @@
-//! A receiver of webhooks on loopback, over TLS, which does what a test tells it.
+//! A webhook receiver on loopback, over TLS, whose reactions a test sets.
 
 mod authority;
 mod listener;
@@ -22,6 +22,7 @@ use futures_util::{StreamExt as _, stream};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
@@ -29,54 +30,56 @@ pub use self::authority::{Identity, ca_file};
 use self::listener::TlsListener;
 use crate::wait::eventually;
 
-/// Octets of each piece of an answer without an end.
-const PIECE: usize = 64 << 10;
+/// Bytes of each chunk of an endless body.
+const CHUNK: usize = 64 << 10;
 
-/// What a receiver does.
+/// How a receiver reacts to a connection or a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaction {
-    /// Answers with a status.
+    /// Responds with a status.
     Status(u16),
-    /// Answers with a status and one header field.
+    /// Responds with a status and one header field.
     StatusWithHeader(u16, &'static str, String),
-    /// Answers with a status after so long.
+    /// Responds with a status after a delay.
     DelayedStatus(Duration, u16),
-    /// Takes the request and never answers.
+    /// Responds with a status once the test calls [`Receiver::release_held`].
+    HeldStatus(u16),
+    /// Reads the request and never responds.
     Hang,
-    /// Answers 200, and then an octet a second.
+    /// Responds with 200, and then one byte a second.
     DrippingBody,
-    /// Answers 200 with a body without an end.
+    /// Responds with 200 and a body that never ends.
     EndlessBody,
-    /// Answers 200 with so many octets of a body, and then nothing more.
+    /// Responds with 200 and this many bytes of a body, and then stalls.
     StalledBody(usize),
-    /// Answers 200 with part of a body, and breaks the connection.
+    /// Responds with 200 and part of a body, and closes the connection.
     TruncatedBody,
-    /// Resets each connection as soon as it is there.
+    /// Resets each connection when it is accepted.
     ResetConnection,
-    /// Takes connections and says nothing.
+    /// Accepts connections and sends nothing.
     SilentConnection,
-    /// Takes connections and speaks HTTP without TLS.
+    /// Accepts connections and speaks HTTP without TLS.
     PlainHttp,
-    /// Answers what comes over each connection with these octets, whatever they are.
+    /// Responds to the first bytes of each connection with these bytes.
     RawBytes(String),
 }
 
-/// A request, as it came.
+/// A request that was received.
 #[derive(Debug, Clone)]
 pub struct ReceivedRequest {
-    /// When all of it was there.
+    /// When it was complete.
     pub at: Instant,
     /// Path and query.
     pub uri: Uri,
     /// Its header fields.
     pub headers: HeaderMap,
-    /// Its body, as it came.
+    /// Its body.
     pub body: Bytes,
-    /// What was done.
+    /// How the receiver reacted.
     pub reaction: Reaction,
 }
 
-/// A receiver. It ends when it is dropped.
+/// A webhook receiver, until it is dropped.
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
@@ -86,49 +89,52 @@ pub struct Receiver {
 
 #[derive(Debug)]
 struct Shared {
-    behaviour: Mutex<Behaviour>,
-    received: Mutex<Vec<ReceivedRequest>>,
+    reactions: Mutex<Reactions>,
+    requests: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
-    taken: Arc<AtomicUsize>,
-    piece: Bytes,
+    body_bytes_sent: Arc<AtomicUsize>,
+    chunk: Bytes,
+    /// How often held requests were released.
+    released: watch::Sender<usize>,
 }
 
 #[derive(Debug)]
-struct Behaviour {
-    /// For the next requests, in turn.
-    next: VecDeque<Reaction>,
-    /// For all others.
-    usual: Reaction,
+struct Reactions {
+    /// To the next requests, in turn.
+    queued: VecDeque<Reaction>,
+    /// To all others.
+    default: Reaction,
 }
 
 impl Receiver {
-    /// One at `https://localhost`, which answers 204.
+    /// A receiver at `https://localhost`, which responds with 204.
     pub async fn start() -> Self {
         Self::start_at(([127, 0, 0, 1], 0).into(), &Identity::issued_for(&["localhost"])).await
     }
 
-    /// One at an address, with a certificate.
+    /// A receiver at an address, with a certificate.
     ///
     /// # Panics
-    /// The address can't be listened to.
+    /// The address is in use.
     pub async fn start_at(address: SocketAddr, identity: &Identity) -> Self {
-        let behaviour = Behaviour { next: VecDeque::new(), usual: Reaction::Status(204) };
+        let reactions = Reactions { queued: VecDeque::new(), default: Reaction::Status(204) };
         let state = Arc::new(Shared {
-            behaviour: Mutex::new(behaviour),
-            received: Mutex::default(),
+            reactions: Mutex::new(reactions),
+            requests: Mutex::default(),
             connections: AtomicUsize::new(0),
-            taken: Arc::default(),
-            piece: vec![b'x'; PIECE].into(),
+            body_bytes_sent: Arc::default(),
+            released: watch::Sender::default(),
+            chunk: vec![b'x'; CHUNK].into(),
         });
         let shared = Arc::clone(&state);
         let on_connection = move || {
             shared.connections.fetch_add(1, Ordering::Relaxed);
-            let behaviour = lock(&shared.behaviour);
-            behaviour.next.front().unwrap_or(&behaviour.usual).clone()
+            let reactions = lock(&shared.reactions);
+            reactions.queued.front().unwrap_or(&reactions.default).clone()
         };
         let listener = TlsListener::bind(address, identity, on_connection).await;
         let address = listener.address();
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
+        let router = Router::new().fallback(respond).with_state(Arc::clone(&state));
         let task = tokio::spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
@@ -140,50 +146,55 @@ impl Receiver {
         self.address
     }
 
-    /// Its URL by the name `localhost`.
+    /// Its URL with the host name `localhost`.
     pub fn url(&self) -> String {
         self.url_for_host("localhost")
     }
 
-    /// Its URL by a name.
+    /// Its URL with another host name.
     pub fn url_for_host(&self, name: &str) -> String {
         format!("https://{name}:{}/in", self.address.port())
     }
 
-    /// What it does from now on, after what was told for the next requests.
+    /// Sets how it reacts to requests for which no reaction is queued.
     pub fn react_with(&self, reaction: Reaction) {
-        lock(&self.state.behaviour).usual = reaction;
+        lock(&self.state.reactions).default = reaction;
     }
 
-    /// What it does with the next requests, in turn.
+    /// Queues how it reacts to the next requests, in turn.
     pub fn react_next_with(&self, reactions: impl IntoIterator<Item = Reaction>) {
-        lock(&self.state.behaviour).next.extend(reactions);
+        lock(&self.state.reactions).queued.extend(reactions);
     }
 
-    /// Everything that came, in order.
+    /// Lets it respond to the requests that it holds now ([`Reaction::HeldStatus`]).
+    pub fn release_held(&self) {
+        self.state.released.send_modify(|released| *released += 1);
+    }
+
+    /// The requests so far, in order.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
-        lock(&self.state.received).clone()
+        lock(&self.state.requests).clone()
     }
 
-    /// How many requests came.
+    /// The number of requests so far.
     pub fn request_count(&self) -> usize {
-        lock(&self.state.received).len()
+        lock(&self.state.requests).len()
     }
 
-    /// How many connections were made.
+    /// The number of connections so far.
     pub fn connection_count(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
     }
 
-    /// How many octets of bodies without an end were taken from it.
+    /// Bytes of endless bodies that clients have read, or that are on their way.
     pub fn body_bytes_sent(&self) -> usize {
-        self.state.taken.load(Ordering::Relaxed)
+        self.state.body_bytes_sent.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many requests have come, and gives all.
+    /// Waits for this number of requests, and returns all of them.
     ///
     /// # Panics
-    /// They do not.
+    /// They do not come.
     pub async fn wait_for_requests(&self, count: usize) -> Vec<ReceivedRequest> {
         eventually(&format!("{count} requests come"), || async {
             (self.request_count() >= count).then_some(())
@@ -203,7 +214,7 @@ impl ReceivedRequest {
     /// Its body.
     ///
     /// # Panics
-    /// It is no JSON.
+    /// It is not JSON.
     pub fn event(&self) -> Value {
         serde_json::from_slice(&self.body).expect("the body is JSON")
     }
@@ -211,19 +222,19 @@ impl ReceivedRequest {
     /// A header field.
     ///
     /// # Panics
-    /// It is not there, or no text.
+    /// It is missing, or not text.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers));
-        value.to_str().expect("the field is a text")
+        value.to_str().expect("the field is text")
     }
 
-    /// Whether its signatures, ours and that of Standard Webhooks, are those of a secret.
+    /// Whether both of its signatures, our own and that of Standard Webhooks, were made with a secret.
     pub fn is_signed_by(&self, secret: &str) -> bool {
         let (id, at) = (self.header("x-webhook-id"), self.header("x-webhook-timestamp"));
-        let ours = mac(secret.as_bytes(), &[at.as_bytes(), b".", &self.body]);
-        let hex: String = ours.iter().map(|octet| format!("{octet:02x}")).collect();
+        let own = mac(secret.as_bytes(), &[at.as_bytes(), b".", &self.body]);
+        let hex: String = own.iter().map(|byte| format!("{byte:02x}")).collect();
         let key = secret.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
-        let key = key.expect("a secret is whsec_ and Base64");
+        let key = key.expect("a secret is `whsec_` and Base64");
         let standard = mac(&key, &[id.as_bytes(), b".", at.as_bytes(), b".", &self.body]);
         self.header("x-webhook-signature") == format!("sha256={hex}")
             && self.header("webhook-signature") == format!("v1,{}", STANDARD.encode(standard))
@@ -237,19 +248,25 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn respond(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    // Before the reaction is chosen: a release that follows then includes this request.
+    let mut released = shared.released.subscribe();
     let reaction = {
-        let mut behaviour = lock(&shared.behaviour);
-        behaviour.next.pop_front().unwrap_or_else(|| behaviour.usual.clone())
+        let mut reactions = lock(&shared.reactions);
+        reactions.queued.pop_front().unwrap_or_else(|| reactions.default.clone())
     };
-    let received = ReceivedRequest { at: Instant::now(), uri, headers, body, reaction: reaction.clone() };
-    lock(&shared.received).push(received);
+    let request = ReceivedRequest { at: Instant::now(), uri, headers, body, reaction: reaction.clone() };
+    lock(&shared.requests).push(request);
     let status = |code: u16| StatusCode::from_u16(code).expect("a status");
     match reaction {
         Reaction::Status(code) => status(code).into_response(),
         Reaction::StatusWithHeader(code, name, value) => (status(code), [(name, value)]).into_response(),
-        Reaction::DelayedStatus(time, code) => {
-            sleep(time).await;
+        Reaction::DelayedStatus(delay, code) => {
+            sleep(delay).await;
+            status(code).into_response()
+        }
+        Reaction::HeldStatus(code) => {
+            released.changed().await.expect("the receiver runs");
             status(code).into_response()
         }
         Reaction::Hang
@@ -257,36 +274,37 @@ async fn answer(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap,
         | Reaction::SilentConnection
         | Reaction::PlainHttp
         | Reaction::RawBytes(_) => std::future::pending().await,
-        Reaction::DrippingBody => of_pieces(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX),
-        Reaction::EndlessBody => {
-            let taken = Arc::clone(&shared.taken);
-            let pieces = stream::repeat(shared.piece.clone()).map(move |piece| {
-                taken.fetch_add(piece.len(), Ordering::Relaxed);
-                Ok::<_, Infallible>(piece)
-            });
-            Response::new(Body::from_stream(pieces))
+        Reaction::DrippingBody => {
+            chunked_response(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX)
         }
-        Reaction::StalledBody(octets) => {
-            let body = stream::iter([Ok::<_, Infallible>(vec![b'x'; octets])]).chain(stream::pending());
+        Reaction::EndlessBody => {
+            let sent = Arc::clone(&shared.body_bytes_sent);
+            let chunks = stream::repeat(shared.chunk.clone()).map(move |chunk| {
+                sent.fetch_add(chunk.len(), Ordering::Relaxed);
+                Ok::<_, Infallible>(chunk)
+            });
+            Response::new(Body::from_stream(chunks))
+        }
+        Reaction::StalledBody(length) => {
+            let body = stream::iter([Ok::<_, Infallible>(vec![b'x'; length])]).chain(stream::pending());
             Response::new(Body::from_stream(body))
         }
-        Reaction::TruncatedBody => of_pieces(shared.piece.slice(..100), Duration::ZERO, 1),
+        Reaction::TruncatedBody => chunked_response(shared.chunk.slice(..100), Duration::ZERO, 1),
     }
 }
 
-/// A body of pieces, one after each `pause`; it breaks after `most` of them.
-fn of_pieces(piece: Bytes, pause: Duration, most: usize) -> Response {
-    type Piece = Result<Bytes, std::io::Error>;
-    let pieces: Pin<Box<dyn stream::Stream<Item = Piece> + Send>> =
-        Box::pin(stream::unfold(0, move |sent| {
-            let piece = piece.clone();
-            async move {
-                sleep(pause).await;
-                let piece = if sent < most { Ok(piece) } else { Err(std::io::Error::other("broken")) };
-                Some((piece, sent + 1))
-            }
-        }));
-    Response::new(Body::from_stream(pieces))
+/// A response whose body sends a chunk after each `pause`, and fails after `max` of them.
+fn chunked_response(chunk: Bytes, pause: Duration, max: usize) -> Response {
+    type ChunkStream = dyn stream::Stream<Item = Result<Bytes, std::io::Error>> + Send;
+    let chunks: Pin<Box<ChunkStream>> = Box::pin(stream::unfold(0, move |sent| {
+        let chunk = chunk.clone();
+        async move {
+            sleep(pause).await;
+            let chunk = if sent < max { Ok(chunk) } else { Err(std::io::Error::other("broken")) };
+            Some((chunk, sent + 1))
+        }
+    }));
+    Response::new(Body::from_stream(chunks))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

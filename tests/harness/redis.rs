@@ -1,4 +1,4 @@
-//! A real Redis of one test, which keeps nothing, and which can be taken away in every way.
+//! A Redis server of one test, without persistence, that the test may stop, kill, pause and flush.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use redis::{Client, Connection, FromRedisValue};
 use crate::port::free_port;
 use crate::wait::DEADLINE;
 
-/// Waits for the test process, which holds the other end of standard input, to end.
+/// Waits until the test process, which holds the other end of standard input, ends.
 const CLEAN_UP: &str = "read -r _; kill -KILL $1";
 
 /// `redis-server` on a port of loopback.
@@ -31,19 +31,19 @@ struct Running {
 }
 
 impl RedisServer {
-    /// Starts a server on a free port, and returns when it answers.
+    /// Starts a server on a free port, and returns when it responds.
     ///
     /// # Panics
     /// There is no `redis-server`: install Debian's `redis-server`.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("tempmail-redis-").tempdir();
-        let directory = directory.expect("a directory can be made");
+        let directory = directory.expect("a directory can be created");
         let mut server = Self { directory, port: free_port().port(), running: None };
         server.start();
         server
     }
 
-    /// Its port on loopback, the same over all starts.
+    /// Its port on loopback, the same after a restart.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -53,12 +53,12 @@ impl RedisServer {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Starts it again, empty, and returns when it answers.
+    /// Starts it again, empty, and returns when it responds.
     ///
     /// # Panics
-    /// It runs, or does not start.
+    /// It is running, or does not start.
     pub fn start(&mut self) {
-        assert!(self.running.is_none(), "Redis runs");
+        assert!(self.running.is_none(), "Redis is running");
         let mut server = Command::new("redis-server");
         server.args(["--bind", "127.0.0.1", "--port", &self.port.to_string()]);
         server.args(["--save", "", "--appendonly", "no", "--loglevel", "warning", "--dir"]);
@@ -72,76 +72,77 @@ impl RedisServer {
         let alive = clean_up.stdin.take().expect("standard input is a pipe");
         self.running = Some(Running { server, clean_up, _alive: alive });
         let give_up = Instant::now() + DEADLINE;
-        while !self.answers() {
+        while !self.is_responding() {
             assert!(Instant::now() < give_up, "Redis does not start");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// Lets it end by itself, and waits for that.
+    /// Shuts it down (`SIGTERM`), and waits until it has exited.
     pub fn stop(&mut self) {
         self.end(Signal::SIGTERM);
     }
 
-    /// `kill -9`.
+    /// Kills it (`SIGKILL`).
     pub fn kill(&mut self) {
         self.end(Signal::SIGKILL);
     }
 
-    /// Stops it in its tracks: connections stay, and nothing is answered.
+    /// Suspends it (`SIGSTOP`): connections stay open, and nothing is answered.
     pub fn pause(&self) {
         self.signal(Signal::SIGSTOP);
     }
 
-    /// Lets it go on.
+    /// Resumes it (`SIGCONT`).
     pub fn resume(&self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Forgets everything it holds.
+    /// Deletes all keys.
     pub fn flush(&self) {
         let _: String = self.query(&["FLUSHALL"]);
     }
 
-    /// What it answers to a command of the test's own.
+    /// The reply to a command.
     ///
     /// # Panics
-    /// It is away, or refuses.
+    /// It is unavailable, or replies with an error.
     pub fn query<T: FromRedisValue>(&self, command: &[&str]) -> T {
         let (name, arguments) = command.split_first().expect("a command has a name");
-        let answer = redis::cmd(name).arg(arguments).query(&mut self.connection());
-        answer.expect("Redis answers")
+        let reply = redis::cmd(name).arg(arguments).query(&mut self.connection());
+        reply.expect("Redis replies")
     }
 
-    /// A connection of the test's own.
+    /// A connection.
     ///
     /// # Panics
-    /// It is away.
+    /// It is unavailable.
     pub fn connection(&self) -> Connection {
-        let client = Client::open(self.url()).expect("our own URL is one");
-        client.get_connection().expect("Redis takes connections")
+        let client = Client::open(self.url()).expect("the URL is valid");
+        client.get_connection().expect("Redis accepts connections")
     }
 
-    fn answers(&self) -> bool {
+    fn is_responding(&self) -> bool {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let Ok(mut connection) = TcpStream::connect(address) else { return false };
-        let mut answer = [0; 5];
+        let mut reply = [0; 5];
         connection.write_all(b"PING\r\n").is_ok()
-            && connection.read_exact(&mut answer).is_ok()
-            && &answer == b"+PONG"
+            && connection.read_exact(&mut reply).is_ok()
+            && &reply == b"+PONG"
     }
 
     fn signal(&self, signal: Signal) {
-        let running = self.running.as_ref().expect("Redis runs");
+        let running = self.running.as_ref().expect("Redis is running");
         let pid = i32::try_from(running.server.id()).expect("a process id fits");
-        kill(Pid::from_raw(pid), signal).expect("Redis runs");
+        kill(Pid::from_raw(pid), signal).expect("Redis is running");
     }
 
     fn end(&mut self, signal: Signal) {
         self.signal(signal);
-        let Running { mut server, mut clean_up, _alive: alive } = self.running.take().expect("Redis runs");
+        let Running { mut server, mut clean_up, _alive: alive } =
+            self.running.take().expect("Redis is running");
         server.wait().expect("our own child can be waited for");
-        // Before its pipe closes: it would kill whoever has the number then.
+        // Before its pipe closes: another process may have the id by then.
         clean_up.kill().expect("our own child can be killed");
         drop(alive);
         clean_up.wait().expect("our own child can be waited for");

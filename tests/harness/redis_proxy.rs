@@ -1,4 +1,4 @@
-//! A proxy before Redis that spoils what a network and a server can spoil.
+//! A proxy in front of Redis that injects the faults of a network and of a server.
 
 mod command;
 
@@ -12,115 +12,120 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Passes commands and answers on, unless it was told otherwise.
+/// Passes commands and replies on, but for the faults that a test sets.
 #[derive(Debug)]
 pub struct RedisProxy {
     port: u16,
-    mood: watch::Sender<Mood>,
-    counts: Arc<Counts>,
+    faults: watch::Sender<InjectedFaults>,
+    counts: Arc<FaultCounts>,
 }
 
-/// What a proxy was told.
+/// The faults that a test has set.
 #[derive(Debug, Clone, Copy, Default)]
-struct Mood {
-    away: bool,
-    keeps: bool,
-    /// Each n-th PUBLISH of as many octets is lost.
-    loses: Option<(usize, usize)>,
-    /// How often subscriptions were to be forgotten.
-    forgot: usize,
-    /// How often an answer was to be lost.
-    unanswered: usize,
+struct InjectedFaults {
+    disconnected: bool,
+    keep_clients: bool,
+    /// Drop each n-th PUBLISH of at least so many bytes.
+    drop_publishes: Option<(usize, usize)>,
+    /// How often subscriptions were to be dropped.
+    drop_subscriptions: usize,
+    /// How often a reply was to be dropped.
+    drop_replies: usize,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
-    seen: AtomicUsize,
-    lost: AtomicUsize,
+struct FaultCounts {
+    matching_publishes: AtomicUsize,
+    dropped_publishes: AtomicUsize,
     dropped_replies: AtomicUsize,
 }
 
 impl RedisProxy {
-    /// A proxy on a free port of loopback, before the server on port `server`.
+    /// A proxy on a free port of loopback, in front of the server on port `server`.
     ///
     /// # Panics
     /// Loopback has no free port.
     pub async fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let port = listener.local_addr().expect("a listener has an address").port();
-        let mood = watch::Sender::new(Mood::default());
-        let counts = Arc::<Counts>::default();
-        let (told, of_all) = (mood.clone(), counts.clone());
+        let faults = watch::Sender::new(InjectedFaults::default());
+        let counts = Arc::<FaultCounts>::default();
+        let (faults_of_all, counts_of_all) = (faults.clone(), counts.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let mood = told.subscribe();
-                if !mood.borrow().away {
-                    tokio::spawn(pass(client, server, mood, of_all.clone()));
+                let faults = faults_of_all.subscribe();
+                if !faults.borrow().disconnected {
+                    tokio::spawn(pass(client, server, faults, counts_of_all.clone()));
                 }
             }
         });
-        Self { port, mood, counts }
+        Self { port, faults, counts }
     }
 
-    /// Redis' URL through it.
+    /// The URL of Redis through the proxy.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Cuts every connection and takes no new one.
+    /// Closes every connection and accepts no new one.
     pub fn cut(&self) {
-        self.mood.send_modify(|mood| mood.away = true);
+        self.faults.send_modify(|faults| faults.disconnected = true);
     }
 
-    /// Passes connections on again.
+    /// Accepts connections again.
     pub fn restore(&self) {
-        self.mood.send_modify(|mood| mood.away = false);
+        self.faults.send_modify(|faults| faults.disconnected = false);
     }
 
-    /// Whether clients keep their connection while the server restarts: then they are connected
-    /// to the new one without a word, and it knows of no subscription.
-    pub fn keep_clients_on_restart(&self, keeps: bool) {
-        self.mood.send_modify(|mood| mood.keeps = keeps);
+    /// Whether clients stay connected while the server restarts: they are connected to the new one without
+    /// notice, and it has no subscriptions.
+    pub fn keep_clients_on_restart(&self, keep: bool) {
+        self.faults.send_modify(|faults| faults.keep_clients = keep);
     }
 
-    /// Loses what the server answers next on each connection for commands: a client that goes on
-    /// with it takes each answer for that to an earlier command.
+    /// Drops the next reply on each connection for commands: a client that keeps the connection takes each
+    /// reply for that to an earlier command.
     pub fn drop_replies(&self) {
-        self.mood.send_modify(|mood| mood.unanswered += 1);
+        self.faults.send_modify(|faults| faults.drop_replies += 1);
     }
 
-    /// How many answers were lost.
+    /// The number of replies that were dropped.
     pub fn dropped_replies(&self) -> usize {
         self.counts.dropped_replies.load(Ordering::Relaxed)
     }
 
-    /// Lets the server forget every subscription made so far; all connections live on.
+    /// Drops every subscription at the server; connections stay open.
     pub fn drop_subscriptions(&self) {
-        self.mood.send_modify(|mood| mood.forgot += 1);
+        self.faults.send_modify(|faults| faults.drop_subscriptions += 1);
     }
 
-    /// Loses each `nth` PUBLISH of at least `octets`, which is answered as if nobody had heard it.
-    pub fn drop_publishes(&self, nth: usize, octets: usize) {
-        self.mood.send_modify(|mood| mood.loses = Some((nth, octets)));
+    /// Drops each `nth` PUBLISH of at least `bytes`, and replies as if there were no subscriber.
+    pub fn drop_publishes(&self, nth: usize, bytes: usize) {
+        self.faults.send_modify(|faults| faults.drop_publishes = Some((nth, bytes)));
     }
 
-    /// Loses none any more.
+    /// Drops no more PUBLISHes.
     pub fn drop_no_publishes(&self) {
-        self.mood.send_modify(|mood| mood.loses = None);
+        self.faults.send_modify(|faults| faults.drop_publishes = None);
     }
 
-    /// How many PUBLISHes were lost.
+    /// The number of PUBLISHes that were dropped.
     pub fn dropped_publishes(&self) -> usize {
-        self.counts.lost.load(Ordering::Relaxed)
+        self.counts.dropped_publishes.load(Ordering::Relaxed)
     }
 }
 
-/// One client, until it or the server ends.
-async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood>, counts: Arc<Counts>) {
+/// Serves a client, until it or the server ends.
+async fn pass(
+    mut client: TcpStream,
+    server: u16,
+    mut faults: watch::Receiver<InjectedFaults>,
+    counts: Arc<FaultCounts>,
+) {
     let Some(mut to) = dial(server, false).await else { return };
-    let (mut commands, mut answers) = (Vec::new(), vec![0; 64 * 1024]);
+    let (mut commands, mut replies) = (Vec::new(), vec![0; 64 * 1024]);
     let mut subscribed = false;
-    let Mood { mut forgot, mut unanswered, .. } = *mood.borrow();
+    let InjectedFaults { mut drop_subscriptions, mut drop_replies, .. } = *faults.borrow();
     loop {
         tokio::select! {
             read = client.read_buf(&mut commands) => {
@@ -128,35 +133,35 @@ async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood
                 while let Some(end) = command::end(&commands) {
                     let mut command: Vec<u8> = commands.drain(..end).collect();
                     subscribed |= command::is(&command, "SUBSCRIBE");
-                    if command::is(&command, "PUBLISH") && counts.loses(&command, *mood.borrow()) {
-                        command = command::PUBLISH_TO_NOBODY.to_vec();
+                    if command::is(&command, "PUBLISH") && counts.drops(&command, *faults.borrow()) {
+                        command = command::PUBLISH_WITHOUT_SUBSCRIBERS.to_vec();
                     }
-                    // One that fails is met again where answers are read.
+                    // The next read fails too.
                     let _ = to.write_all(&command).await;
                 }
             }
-            read = to.read(&mut answers) => {
+            read = to.read(&mut replies) => {
                 let count = read.unwrap_or(0);
                 if count == 0 {
-                    if !mood.borrow().keeps {
+                    if !faults.borrow().keep_clients {
                         return;
                     }
                     let Some(again) = dial(server, true).await else { return };
                     to = again;
-                } else if mood.borrow().unanswered > unanswered && !subscribed {
-                    unanswered = mood.borrow().unanswered;
+                } else if faults.borrow().drop_replies > drop_replies && !subscribed {
+                    drop_replies = faults.borrow().drop_replies;
                     counts.dropped_replies.fetch_add(1, Ordering::Relaxed);
-                } else if client.write_all(&answers[..count]).await.is_err() {
+                } else if client.write_all(&replies[..count]).await.is_err() {
                     return;
                 }
             }
-            changed = mood.changed() => {
-                let Mood { away, forgot: told, .. } = *mood.borrow_and_update();
-                if changed.is_err() || away {
+            changed = faults.changed() => {
+                let now = *faults.borrow_and_update();
+                if changed.is_err() || now.disconnected {
                     return;
                 }
-                if told != forgot {
-                    forgot = told;
+                if now.drop_subscriptions != drop_subscriptions {
+                    drop_subscriptions = now.drop_subscriptions;
                     if subscribed {
                         let Some(again) = dial(server, true).await else { return };
                         to = again;
@@ -167,25 +172,25 @@ async fn pass(mut client: TcpStream, server: u16, mut mood: watch::Receiver<Mood
     }
 }
 
-/// A connection to the server; `patiently` also where it is away now.
-async fn dial(server: u16, patiently: bool) -> Option<TcpStream> {
+/// A connection to the server; `retry` until it is available.
+async fn dial(server: u16, retry: bool) -> Option<TcpStream> {
     loop {
         match TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await {
             Ok(connection) => return Some(connection),
-            Err(_) if patiently => sleep(Duration::from_millis(10)).await,
+            Err(_) if retry => sleep(Duration::from_millis(10)).await,
             Err(_) => return None,
         }
     }
 }
 
-impl Counts {
-    fn loses(&self, command: &[u8], mood: Mood) -> bool {
-        let Some((nth, octets)) = mood.loses else { return false };
-        if command.len() < octets {
+impl FaultCounts {
+    fn drops(&self, command: &[u8], faults: InjectedFaults) -> bool {
+        let Some((nth, bytes)) = faults.drop_publishes else { return false };
+        if command.len() < bytes {
             return false;
         }
-        let lost = (self.seen.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(nth);
-        self.lost.fetch_add(usize::from(lost), Ordering::Relaxed);
-        lost
+        let dropped = (self.matching_publishes.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(nth);
+        self.dropped_publishes.fetch_add(usize::from(dropped), Ordering::Relaxed);
+        dropped
     }
 }

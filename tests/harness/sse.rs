@@ -1,63 +1,63 @@
-//! A client of server-sent events that reads as EventSource does.
+//! A client of server-sent events that parses as EventSource does.
 
 mod parser;
 
-use crate::http::{Answer, Opened, Request};
+use crate::http::{OpenResponse, Request, Response};
 use crate::wait::within_deadline;
 
 pub use self::parser::{Block, Parser};
 
-/// What EventSource gives to its listeners.
+/// An event as EventSource dispatches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its name; `message` where the server gave none.
+    /// Event type; `message` if the server sent none.
     pub name: String,
-    /// What was the last event id then.
+    /// Last event id at that time.
     pub id: String,
-    /// Its data, lines joined by line feeds.
+    /// Data lines, joined by line feeds.
     pub data: String,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Debug)]
-pub struct End {
-    /// Events that still came.
+pub struct StreamEnd {
+    /// Events before the end.
     pub events: Vec<Event>,
-    /// Whether the server ended the answer; else the connection broke.
-    pub is_whole: bool,
+    /// Whether the response body is complete; otherwise the connection broke.
+    pub is_complete: bool,
 }
 
 /// An open stream.
 #[derive(Debug)]
 pub struct EventStream {
-    opened: Opened,
+    response: OpenResponse,
     parser: Parser,
     last_event_id: String,
     retry: Option<u64>,
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl EventStream {
-    /// Sends a request for a stream; what is answered in its place, where something is.
+    /// Requests a stream; returns the response if it is another one.
     ///
     /// # Errors
     /// The connection broke.
     ///
     /// # Panics
-    /// The answer is not as the OpenAPI document says.
-    pub async fn try_open(request: Request) -> reqwest::Result<Result<Self, Answer>> {
-        let opened = request.header("accept", "text/event-stream").open().await?;
-        if opened.head.status != 200 || !opened.is_stream() {
-            return Ok(Err(opened.whole().await?));
+    /// The response is not as the OpenAPI document says.
+    pub async fn try_open(request: Request) -> reqwest::Result<Result<Self, Response>> {
+        let response = request.header("accept", "text/event-stream").open().await?;
+        if response.head.status != 200 || !response.is_event_stream() {
+            return Ok(Err(response.read_body().await?));
         }
         let (parser, last_event_id) = (Parser::default(), String::new());
-        Ok(Ok(Self { opened, parser, last_event_id, retry: None, is_whole: true }))
+        Ok(Ok(Self { response, parser, last_event_id, retry: None, is_complete: true }))
     }
 
     /// Opens a stream.
     ///
     /// # Panics
-    /// It is refused.
+    /// The request is rejected.
     pub async fn open(request: Request) -> Self {
         let opened = within_deadline("the head of a stream", Self::try_open(request)).await;
         match opened.expect("the server answers") {
@@ -66,44 +66,44 @@ impl EventStream {
         }
     }
 
-    /// What is answered to a request for a stream that is refused.
+    /// The response to a request for a stream that is rejected.
     ///
     /// # Panics
-    /// It is not.
-    pub async fn refused(request: Request) -> Answer {
+    /// The stream is opened.
+    pub async fn refused(request: Request) -> Response {
         let opened = within_deadline("the head of a stream", Self::try_open(request)).await;
         match opened.expect("the server answers") {
-            Ok(stream) => panic!("a stream was opened: {:?}", stream.opened.head),
+            Ok(stream) => panic!("a stream was opened: {:?}", stream.response.head),
             Err(answer) => answer,
         }
     }
 
     /// Status and header fields.
-    pub fn head(&self) -> &Answer {
-        &self.opened.head
+    pub fn head(&self) -> &Response {
+        &self.response.head
     }
 
-    /// What EventSource would send as `Last-Event-ID` now; empty before there is any.
+    /// What EventSource would send as `Last-Event-ID`; empty before the first id.
     pub fn last_event_id(&self) -> &str {
         &self.last_event_id
     }
 
-    /// Milliseconds that the server asked to wait before a reconnection.
+    /// Reconnection delay in milliseconds, if the server sent one.
     pub fn retry(&self) -> Option<u64> {
         self.retry
     }
 
-    /// All that the server sent up to the next empty line; `None` at the end of the stream.
+    /// The next block, up to an empty line; `None` at the end of the stream.
     pub async fn try_block(&mut self) -> Option<Block> {
         let block = loop {
             if let Some(block) = self.parser.block() {
                 break block;
             }
-            match self.opened.octets().await {
-                Ok(Some(octets)) => self.parser.push(&octets),
+            match self.response.next_chunk().await {
+                Ok(Some(bytes)) => self.parser.push(&bytes),
                 Ok(None) => return None,
                 Err(_) => {
-                    self.is_whole = false;
+                    self.is_complete = false;
                     return None;
                 }
             }
@@ -118,16 +118,16 @@ impl EventStream {
     /// As [`Self::try_block`].
     ///
     /// # Panics
-    /// Nothing comes, or the stream ends.
+    /// None comes in time, or the stream ends.
     pub async fn block(&mut self) -> Block {
-        within_deadline("a block of a stream", self.try_block()).await.expect("the stream goes on")
+        within_deadline("a block of a stream", self.try_block()).await.expect("the stream stays open")
     }
 
     /// The next event; `None` at the end of the stream.
     pub async fn try_next(&mut self) -> Option<Event> {
         loop {
             let block = self.try_block().await?;
-            // Without data there is no event, whatever else the block says.
+            // A block without data dispatches no event.
             let Some(data) = block.data else { continue };
             let name = block.event.filter(|name| !name.is_empty()).unwrap_or_else(|| "message".to_owned());
             return Some(Event { name, id: self.last_event_id.clone(), data });
@@ -137,16 +137,16 @@ impl EventStream {
     /// The next event.
     ///
     /// # Panics
-    /// None comes, or the stream ends.
+    /// None comes in time, or the stream ends.
     pub async fn next(&mut self) -> Event {
-        within_deadline("an event", self.try_next()).await.expect("the stream goes on")
+        within_deadline("an event", self.try_next()).await.expect("the stream stays open")
     }
 
     /// Waits for the end.
     ///
     /// # Panics
-    /// The stream goes on.
-    pub async fn ended(mut self) -> End {
+    /// The stream stays open.
+    pub async fn ended(mut self) -> StreamEnd {
         let mut events = Vec::new();
         within_deadline("the end of a stream", async {
             while let Some(event) = self.try_next().await {
@@ -154,6 +154,6 @@ impl EventStream {
             }
         })
         .await;
-        End { events, is_whole: self.is_whole }
+        StreamEnd { events, is_complete: self.is_complete }
     }
 }

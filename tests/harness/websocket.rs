@@ -1,6 +1,6 @@
-//! A WebSocket client (RFC 6455), for what a browser does and for what none would.
+//! A WebSocket client (RFC 6455) that can also break the protocol.
 
-mod line;
+mod muting_stream;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,68 +14,68 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use self::line::Line;
-use crate::http::Answer;
+use self::muting_stream::MutingStream;
+use crate::http::Response;
 use crate::raw::RawConnection;
 use crate::wait::within_deadline;
 
-/// Small, so that thousands of clients fit into a test.
+/// Small, since a test may have thousands of clients.
 const BUFFER: usize = 4096;
 
-/// What the other side sent.
+/// A frame or message of the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     /// A text message.
     Text(String),
     /// A binary message.
     Binary(Vec<u8>),
-    /// A ping, which is answered.
+    /// A ping; the client answers it.
     Ping,
     /// A pong.
     Pong,
-    /// A close, with its code and reason (1005 where it has none).
+    /// A close with its code (1005 if it has none) and reason.
     Close(u16, String),
-    /// The connection is gone.
+    /// The connection ended.
     End,
 }
 
-/// A connection to be made.
+/// Options of a connection.
 #[derive(Debug)]
-pub struct Dial {
+pub struct WebSocketBuilder {
     server: SocketAddr,
     headers: Vec<(String, String)>,
     receive_buffer: Option<u32>,
 }
 
-impl Dial {
-    /// With a header field more.
+impl WebSocketBuilder {
+    /// Adds a header field.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// As a browser would that shows a page of this origin.
+    /// Sets the origin, as a browser does.
     #[must_use]
     pub fn origin(self, origin: &str) -> Self {
         self.header("origin", origin)
     }
 
-    /// With a receive buffer of about so many octets.
+    /// Sets the size of the receive buffer, in bytes (approximate).
     #[must_use]
-    pub fn receive_buffer(mut self, octets: u32) -> Self {
-        self.receive_buffer = Some(octets);
+    pub fn receive_buffer(mut self, bytes: u32) -> Self {
+        self.receive_buffer = Some(bytes);
         self
     }
 
-    /// Connects; the answer where the upgrade is refused.
+    /// Connects; returns the response if the upgrade is rejected.
     ///
     /// # Errors
-    /// There is no listener, or it closed.
+    /// The connection failed.
     ///
     /// # Panics
-    /// The answer is not as the OpenAPI document says, or no right upgrade.
-    pub async fn try_connect(self) -> io::Result<Result<WebSocket, Answer>> {
+    /// The response is not as the OpenAPI document says, or not a valid upgrade.
+    pub async fn try_connect(self) -> io::Result<Result<WebSocket, Response>> {
         let key = generate_key();
         let upgrade = [
             ("connection", "Upgrade"),
@@ -85,7 +85,7 @@ impl Dial {
         ];
         let upgrade = upgrade.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let headers: Vec<_> = upgrade.into_iter().chain(self.headers).collect();
-        let mut connection = RawConnection::dial(self.server, self.receive_buffer).await?;
+        let mut connection = RawConnection::connect(self.server, self.receive_buffer).await?;
         let answer = connection.get("/api/ws", &headers).await?;
         if answer.status != 101 {
             return Ok(Err(answer));
@@ -95,15 +95,15 @@ impl Dial {
         assert_eq!(answer.header("sec-websocket-accept"), derive_accept_key(key.as_bytes()));
         let config = WebSocketConfig::default().read_buffer_size(BUFFER).write_buffer_size(0);
         let (stream, received) = connection.into_parts();
-        let line = Line::new(stream);
-        let stream = WebSocketStream::from_partially_read(line, received, Role::Client, Some(config)).await;
+        let stream = MutingStream::new(stream);
+        let stream = WebSocketStream::from_partially_read(stream, received, Role::Client, Some(config)).await;
         Ok(Ok(WebSocket { stream }))
     }
 
     /// Connects.
     ///
     /// # Panics
-    /// It is refused.
+    /// The upgrade is rejected.
     pub async fn connect(self) -> WebSocket {
         match self.try_connect().await.expect("the server answers") {
             Ok(socket) => socket,
@@ -111,35 +111,35 @@ impl Dial {
         }
     }
 
-    /// The answer to an upgrade that is refused.
+    /// The response to an upgrade that is rejected.
     ///
     /// # Panics
-    /// It is not.
-    pub async fn refused(self) -> Answer {
+    /// The upgrade succeeds.
+    pub async fn refused(self) -> Response {
         match self.try_connect().await.expect("the server answers") {
-            Ok(_) => panic!("the upgrade was not refused"),
+            Ok(_) => panic!("the upgrade was not rejected"),
             Err(answer) => answer,
         }
     }
 }
 
-/// An open connection. It reads, and answers pings, only while a method that waits for something
-/// is called; a client that reads nothing is one that is left alone.
+/// An open connection. It reads, and answers pings, only while a method waits for a frame: a client that
+/// reads nothing is one whose methods are not called.
 #[derive(Debug)]
 pub struct WebSocket {
-    stream: WebSocketStream<Line>,
+    stream: WebSocketStream<MutingStream>,
 }
 
 impl WebSocket {
-    /// A connection to `/api/ws` of a server.
-    pub fn to(server: SocketAddr) -> Dial {
-        Dial { server, headers: Vec::new(), receive_buffer: None }
+    /// Options for a connection to `/api/ws` of a server.
+    pub fn to(server: SocketAddr) -> WebSocketBuilder {
+        WebSocketBuilder { server, headers: Vec::new(), receive_buffer: None }
     }
 
-    /// A connection that is authenticated.
+    /// Connects and authenticates.
     ///
     /// # Panics
-    /// It is refused.
+    /// The upgrade or the token is rejected.
     pub async fn authenticated(server: SocketAddr, jwt: &str) -> Self {
         let mut socket = Self::to(server).connect().await;
         socket.auth(jwt).await;
@@ -147,19 +147,19 @@ impl WebSocket {
         socket
     }
 
-    /// Sends the message that authenticates.
+    /// Sends the `auth` message.
     pub async fn auth(&mut self, jwt: &str) {
         self.send_text(&json!({"type": "auth", "token": jwt}).to_string()).await;
     }
 
-    /// Sends a text message; that the server may have closed shows in what is read next.
+    /// Sends a text message. If the server has closed, the next read shows it.
     pub async fn send_text(&mut self, text: &str) {
         self.send(Message::text(text)).await;
     }
 
     /// Sends a binary message.
-    pub async fn send_binary(&mut self, octets: impl Into<Vec<u8>>) {
-        self.send(Message::binary(octets.into())).await;
+    pub async fn send_binary(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.send(Message::binary(bytes.into())).await;
     }
 
     /// Sends a ping.
@@ -172,25 +172,24 @@ impl WebSocket {
         self.send(Message::Close(None)).await;
     }
 
-    /// Sends octets in the place of frames.
-    pub async fn send_raw(&mut self, octets: &[u8]) {
-        let _ = within_deadline("the server takes what it is sent", self.stream.get_mut().write_all(octets))
-            .await;
+    /// Sends raw bytes.
+    pub async fn send_raw(&mut self, bytes: &[u8]) {
+        let _ = within_deadline("the server reads", self.stream.get_mut().write_all(bytes)).await;
     }
 
-    /// Sends nothing from now on, pongs included, and reads on: half a connection.
+    /// Stops sending, pongs included, and keeps reading: a half-open connection.
     pub fn mute(&mut self) {
         self.stream.get_mut().mute();
     }
 
-    /// The next frame, however long it takes.
+    /// The next frame, without a deadline.
     pub async fn frame(&mut self) -> Frame {
         let Some(Ok(message)) = self.stream.next().await else { return Frame::End };
         match message {
             Message::Text(text) => Frame::Text(text.to_string()),
-            Message::Binary(octets) => Frame::Binary(octets.into()),
+            Message::Binary(bytes) => Frame::Binary(bytes.into()),
             Message::Ping(_) => {
-                // The pong is queued, and would wait for the next read.
+                // The pong is queued and would wait for the next read.
                 let _ = self.stream.flush().await;
                 Frame::Ping
             }
@@ -204,35 +203,35 @@ impl WebSocket {
     /// The next frame.
     ///
     /// # Panics
-    /// None comes.
+    /// None comes in time.
     pub async fn next_frame(&mut self) -> Frame {
         within_deadline("a frame", self.frame()).await
     }
 
-    /// The next message, which is to be JSON; pings are passed over.
+    /// The next JSON message; skips pings.
     ///
     /// # Panics
-    /// None comes, or something else.
+    /// Anything else comes, or nothing in time.
     pub async fn next_json(&mut self) -> Value {
         loop {
             match self.next_frame().await {
                 Frame::Text(text) => return serde_json::from_str(&text).expect("a message is JSON"),
                 Frame::Ping | Frame::Pong => {}
-                other => panic!("in the place of a message: {other:?}"),
+                other => panic!("expected a message, got {other:?}"),
             }
         }
     }
 
-    /// The code with which the server closes next; pings are passed over.
+    /// The code of the close frame that comes next; skips pings.
     ///
     /// # Panics
-    /// It sends something else first, or is gone without a close.
+    /// Anything else comes, or nothing in time.
     pub async fn closed(&mut self) -> u16 {
         loop {
             match self.next_frame().await {
                 Frame::Close(code, _) => return code,
                 Frame::Ping | Frame::Pong => {}
-                other => panic!("in the place of a close: {other:?}"),
+                other => panic!("expected a close, got {other:?}"),
             }
         }
     }
@@ -242,13 +241,13 @@ impl WebSocket {
     ///
     /// # Panics
     /// It is something else.
-    pub async fn is_refused(&mut self, code: &str) {
+    pub async fn assert_refused(&mut self, code: &str) {
         assert_eq!(self.next_json().await, json!({ "error": code }));
         assert_eq!(self.closed().await, 1008);
         assert_eq!(self.next_frame().await, Frame::End);
     }
 
     async fn send(&mut self, message: Message) {
-        let _ = within_deadline("the server takes what it is sent", self.stream.send(message)).await;
+        let _ = within_deadline("the server reads", self.stream.send(message)).await;
     }
 }

@@ -1,36 +1,35 @@
-//! What ends by time alone. Only the clock of business time is moved; each rule that the
-//! interface and its decisions state in hours or days has its test here.
+//! Expiry: each rule that the interface states in hours or days. Tests move the clock of business time.
 
 use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, SmtpClient};
+use tempmail_tests::{App, Response, SmtpClient};
 
-/// Stays clear of the rule's moment on either side: the clock runs on while a test does.
+/// Distance from the expiry on either side, since the clock runs during the test.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
-/// Moves the clock to just before `after` has passed, and then to just behind it.
-async fn around<A: Future<Output = ()>, B: Future<Output = ()>>(
+/// Calls `before` shortly before `period` has passed, and `then` shortly after.
+async fn before_and_after<A: Future<Output = ()>, B: Future<Output = ()>>(
     app: &App,
-    after: SignedDuration,
+    period: SignedDuration,
     before: impl FnOnce() -> A,
     then: impl FnOnce() -> B,
 ) {
-    app.clock.advance(after - MARGIN);
+    app.clock.advance(period - MARGIN);
     before().await;
     app.clock.advance(MARGIN + MARGIN);
     then().await;
 }
 
-async fn sign_in(app: &App, mailbox: &Mailbox) -> Answer {
+async fn sign_in(app: &App, mailbox: &Mailbox) -> Response {
     let body = json!({ "address": mailbox.address, "password": mailbox.password });
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_without_a_tenant_is_served_for_1_hour() {
+async fn serves_mail_without_a_tenant_for_1_hour() {
     let app = App::start().await;
     let free = app.mailbox(None, "free@inbox.localhost").await;
     app.deliver(&free.address, "mine", "").await;
@@ -44,17 +43,17 @@ async fn mail_without_a_tenant_is_served_for_1_hour() {
         assert_eq!(app.emails("shared@inbox.localhost").await.len(), 1);
     };
     let then = async || {
-        app.get_mailbox(&free, &mine).await.is_api_error(410, "email_expired");
-        app.get(&shared).await.is_v1_error(410, "email_expired");
+        app.get_mailbox(&free, &mine).await.assert_api_error(410, "email_expired");
+        app.get(&shared).await.assert_v1_error(410, "email_expired");
         assert!(app.messages(&free).await.is_empty());
         assert_eq!(app.get_mailbox(&free, "/api/me").await.expect(200)["used"], 0);
         app.assert_inbox_is_empty("shared@inbox.localhost").await;
     };
-    around(&app, SignedDuration::from_hours(1), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(1), before, then).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_of_a_pro_tenant_is_served_for_72_hours() {
+async fn serves_mail_of_a_pro_tenant_for_72_hours() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let pro = app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
@@ -71,37 +70,37 @@ async fn mail_of_a_pro_tenant_is_served_for_72_hours() {
         app.assert_inbox_is_empty(&pro.address).await;
         app.assert_inbox_is_empty("any@ships.example").await;
     };
-    around(&app, SignedDuration::from_hours(72), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(72), before, then).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_jwt_lives_7_days() {
+async fn accepts_a_mailbox_jwt_for_7_days() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let before = async || assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200);
     let then = async || {
-        app.get_mailbox(&mailbox, "/api/me").await.is_api_error(401, "invalid_token");
+        app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(401, "invalid_token");
         let renewed = sign_in(&app, &mailbox).await.expect(200);
         let jwt = renewed["token"].as_str().unwrap();
         assert_eq!(app.request(Method::GET, "/api/me").bearer(jwt).send().await.status, 200);
     };
-    around(&app, SignedDuration::from_hours(7 * 24), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(7 * 24), before, then).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pro_session_lives_12_hours() {
+async fn accepts_a_pro_session_for_12_hours() {
     let app = App::start().await;
     let request = app.request(Method::POST, "/pro/api/session").json(&json!({ "token": app.tenant.pro }));
     let answer = request.send().await.expect(200);
     let session = answer["token"].as_str().unwrap();
     let list = || app.request(Method::GET, "/pro/api/accounts").bearer(session).send();
     let before = async || assert_eq!(list().await.status, 200);
-    let then = async || list().await.is_api_error(440, "session_expired");
-    around(&app, SignedDuration::from_hours(12), before, then).await;
+    let then = async || list().await.assert_api_error(440, "session_expired");
+    before_and_after(&app, SignedDuration::from_hours(12), before, then).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_api_token_ends_after_the_days_it_was_given() {
+async fn accepts_an_api_token_until_it_expires() {
     let app = App::start().await;
     let create = async |kind: &str| {
         let body = json!({ "name": "robot", "kind": kind, "expires_in_days": 3 });
@@ -109,42 +108,42 @@ async fn an_api_token_ends_after_the_days_it_was_given() {
         request.send().await.expect(201)["token"].as_str().unwrap().to_owned()
     };
     let (pro, live) = (create("pro").await, create("live").await);
-    let ask_pro = || app.request(Method::GET, "/pro/api/tokens").bearer(&pro).send();
-    let ask_live = || app.get_as(&live, "/v1/tokens");
+    let list_pro = || app.request(Method::GET, "/pro/api/tokens").bearer(&pro).send();
+    let list_live = || app.get_as(&live, "/v1/tokens");
     let before = async || {
-        assert_eq!(ask_pro().await.status, 200);
-        assert_eq!(ask_live().await.status, 200);
+        assert_eq!(list_pro().await.status, 200);
+        assert_eq!(list_live().await.status, 200);
     };
     let then = async || {
-        ask_pro().await.is_api_error(440, "session_expired");
-        ask_live().await.is_v1_error(440, "session_expired");
+        list_pro().await.assert_api_error(440, "session_expired");
+        list_live().await.assert_v1_error(440, "session_expired");
     };
-    around(&app, SignedDuration::from_hours(3 * 24), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(3 * 24), before, then).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_of_a_removed_mailbox_is_held_for_31_days() {
+async fn reserves_the_address_of_a_removed_mailbox_for_31_days() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "held@inbox.localhost").await;
     assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
     let before = async || {
         app.worker_pass().await;
         let again = app.create_mailbox(None, "held@inbox.localhost", "pass123").await;
-        again.is_api_error(409, "address_taken");
-        app.get("/v1/inbox/held@inbox.localhost").await.is_v1_error(404, "not_found");
-        is_refused(&app, "held@inbox.localhost").await;
+        again.assert_api_error(409, "address_taken");
+        app.get("/v1/inbox/held@inbox.localhost").await.assert_v1_error(404, "not_found");
+        wait_until_rejected(&app, "held@inbox.localhost").await;
     };
     let then = async || {
         app.deliver("held@inbox.localhost", "a shared inbox again", "").await;
         assert_eq!(app.emails("held@inbox.localhost").await.len(), 1);
         assert_eq!(app.create_mailbox(None, "held@inbox.localhost", "pass123").await.status, 201);
     };
-    around(&app, SignedDuration::from_hours(31 * 24), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(31 * 24), before, then).await;
 }
 
-/// RCPT may remember a yes for 5 s.
-async fn is_refused(app: &App, address: &str) {
-    eventually("the address is refused", || async {
+/// RCPT may use an acceptance that was cached for 5 s.
+async fn wait_until_rejected(app: &App, address: &str) {
+    eventually("the address is rejected", || async {
         (rcpt(app, address).await == "550 5.1.1").then_some(())
     })
     .await;
@@ -157,7 +156,7 @@ async fn rcpt(app: &App, address: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_mailbox_that_nobody_looks_at_is_removed_after_30_days() {
+async fn removes_a_free_mailbox_after_30_days_without_use() {
     let app = App::start().await;
     let idle = app.mailbox(None, "idle@inbox.localhost").await;
     let signed_in = app.mailbox(None, "signed-in@inbox.localhost").await;
@@ -166,9 +165,9 @@ async fn a_free_mailbox_that_nobody_looks_at_is_removed_after_30_days() {
     app.advance_hours(6 * 24);
     assert_eq!(sign_in(&app, &signed_in).await.status, 200);
     assert_eq!(app.get_mailbox(&read, "/api/messages").await.status, 200);
-    eventually("both uses are noted", || async {
-        let noted = app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at").await;
-        (noted == 2).then_some(())
+    eventually("both uses are recorded", || async {
+        let recorded = app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at").await;
+        (recorded == 2).then_some(())
     })
     .await;
     let before = async || {
@@ -177,13 +176,13 @@ async fn a_free_mailbox_that_nobody_looks_at_is_removed_after_30_days() {
     };
     let then = async || {
         app.worker_pass().await;
-        is_refused(&app, &idle.address).await;
-        sign_in(&app, &idle).await.is_api_error(401, "invalid_credentials");
+        wait_until_rejected(&app, &idle.address).await;
+        sign_in(&app, &idle).await.assert_api_error(401, "invalid_credentials");
         let again = app.create_mailbox(None, &idle.address, "pass123").await;
-        again.is_api_error(409, "address_taken");
+        again.assert_api_error(409, "address_taken");
         for kept in [&signed_in, &read, &pro] {
             assert_eq!(sign_in(&app, kept).await.status, 200, "{}", kept.address);
         }
     };
-    around(&app, SignedDuration::from_hours(24 * 24), before, then).await;
+    before_and_after(&app, SignedDuration::from_hours(24 * 24), before, then).await;
 }

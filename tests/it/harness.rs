@@ -1,4 +1,4 @@
-//! What the other tests drive tempmail with: that it sees what is there.
+//! Tests of the harness itself.
 
 mod fleet;
 mod follower;

@@ -1,86 +1,92 @@
-//! Every route with every credential: each cell has one right answer, which follows from the
-//! rules in [`credential`] and the table in [`route`]. A route of the OpenAPI document that is
-//! not in the table fails the test.
+//! Every route with every credential. The expected response of each pair follows from the rules in [`credential`] and
+//! the table in [`route`], which must list every route of the OpenAPI document.
 
-#![expect(clippy::print_stdout, reason = "how much was asked is worth a line")]
+#![expect(clippy::print_stdout, reason = "the number of requests is for the reader of the log")]
 
 mod credential;
+mod fixture;
 mod ids;
+mod presentation;
 mod route;
-mod world;
 
 use std::collections::BTreeSet;
 
-use tempmail_tests::Answer;
+use tempmail_tests::Response;
 
-use self::credential::{Presented, Verdict, Who};
+use self::credential::{Decision, Identity, PresentedCredentials};
+use self::fixture::MatrixFixture;
+use self::presentation::presentations;
 use self::route::{ROUTES, Route};
-use self::world::World;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_answers_every_credential_as_decided() {
-    let world = World::build().await;
-    let presented = world.presentations();
-    let mut cells = 0;
+async fn every_route_answers_every_credential_by_the_rules() {
+    let fixture = MatrixFixture::create().await;
+    let presented = presentations(&fixture);
+    let mut requests = 0;
     for route in ROUTES {
-        let standing = world.make(route.names).await;
+        let target = fixture.create_target(route.target).await;
         for presented in &presented {
-            // What A may do is done last, and first of all to the thing that stood all of this.
-            if presented.verdict(route.door) != Verdict::Admitted(Who::A) {
-                cells += cell(&world, route, presented, &standing).await;
+            // Requests of A change the target, so they come last, the first of them to this target.
+            if presented.decide(route.access) != Decision::Admitted(Identity::A) {
+                requests += request(&fixture, route, presented, &target).await;
             }
         }
-        let mut thing = Some(standing);
+        let mut unchanged = Some(target);
         for presented in &presented {
-            if presented.verdict(route.door) == Verdict::Admitted(Who::A) {
-                let thing = match thing.take() {
-                    Some(standing) => standing,
-                    None => world.make(route.names).await,
+            if presented.decide(route.access) == Decision::Admitted(Identity::A) {
+                let target = match unchanged.take() {
+                    Some(target) => target,
+                    None => fixture.create_target(route.target).await,
                 };
-                cells += cell(&world, route, presented, &thing).await;
+                requests += request(&fixture, route, presented, &target).await;
             }
         }
     }
-    println!("{cells} cells: {} routes, {} credentials", ROUTES.len(), presented.len());
+    println!("{requests} requests: {} routes, {} credentials", ROUTES.len(), presented.len());
 }
 
-/// Asks a route about a thing of A and asserts the one right answer; returns 1.
-async fn cell(world: &World, route: &Route, presented: &Presented, thing: &str) -> usize {
+/// Sends a request about a target of A and asserts the response; returns 1.
+async fn request(
+    fixture: &MatrixFixture,
+    route: &Route,
+    presented: &PresentedCredentials,
+    id: &str,
+) -> usize {
     let name = format!("{} {} with {}", route.method, route.path, presented.name);
-    let answer = world.ask(route, presented, thing).await;
-    match presented.verdict(route.door) {
-        Verdict::Refused(status, code) => {
-            is_error(&name, route, &answer, status, code);
-            let challenge = answer.header("www-authenticate");
+    let response = fixture.send_to(route, presented, id).await;
+    match presented.decide(route.access) {
+        Decision::Rejected(status, code) => {
+            assert_error(&name, route, &response, status, code);
+            let challenge = response.header("www-authenticate");
             assert_eq!(challenge.is_empty(), status != 401, "{name}: {challenge}");
         }
-        Verdict::Admitted(Who::B) if route.names.a_thing_of_a() => {
-            is_error(&name, route, &answer, 404, "not_found");
-            let made_up = world.ask(route, presented, &route.names.made_up(thing)).await;
-            assert_eq!(answer.appearance(), made_up.appearance(), "{name}: it tells that A has it");
+        Decision::Admitted(Identity::B) if route.target.is_named() => {
+            assert_error(&name, route, &response, 404, "not_found");
+            let unknown = fixture.send_to(route, presented, &route.target.unknown_like(id)).await;
+            assert_eq!(response.appearance(), unknown.appearance(), "{name}: discloses that A has it");
         }
-        Verdict::Admitted(who) => {
-            assert_eq!(answer.status, route.done, "{name}: {}", answer.text());
-            for secret in world.known_to_a_alone(who) {
-                assert!(!answer.text().contains(&secret), "{name} tells {secret}: {}", answer.text());
+        Decision::Admitted(identity) => {
+            assert_eq!(response.status, route.success, "{name}: {}", response.text());
+            for secret in fixture.secrets_from(identity) {
+                assert!(!response.text().contains(&secret), "{name} discloses {secret}: {}", response.text());
             }
         }
     }
     1
 }
 
-fn is_error(name: &str, route: &Route, answer: &Answer, status: u16, code: &str) {
-    assert_eq!(answer.status, status, "{name}: {}", answer.text());
-    assert_eq!(answer.json()["error"], code, "{name}");
+fn assert_error(name: &str, route: &Route, response: &Response, status: u16, code: &str) {
+    assert_eq!(response.status, status, "{name}: {}", response.text());
+    assert_eq!(response.json()["error"], code, "{name}");
     if route.path.starts_with("/v1") {
-        answer.is_v1_error(status, code);
+        response.assert_v1_error(status, code);
     } else {
-        answer.is_api_error(status, code);
+        response.assert_api_error(status, code);
     }
 }
 
 #[test]
-fn the_table_has_every_route_of_the_document() {
+fn table_lists_every_documented_route() {
     let document = tempmail_api_server::openapi_document();
     let documented: BTreeSet<(String, String)> = document["paths"]
         .as_object()
@@ -94,6 +100,6 @@ fn the_table_has_every_route_of_the_document() {
     let expected: BTreeSet<(String, String)> =
         ROUTES.iter().map(|route| (route.path.to_owned(), route.method.to_owned())).collect();
     let missing: Vec<_> = documented.symmetric_difference(&expected).collect();
-    assert!(missing.is_empty(), "in the document or in the table alone: {missing:?}");
+    assert!(missing.is_empty(), "only in the document or only in the table: {missing:?}");
     assert_eq!(expected.len(), ROUTES.len(), "no route is in the table twice");
 }

@@ -1,9 +1,9 @@
-//! Mail of the real world: what arrives by SMTP is shown over HTTP as an RFC-conform mail
-//! client would show it, and `/raw` gives every octet back.
+//! Real-world mail: what arrives by SMTP is shown over HTTP as a conforming mail client would show it, and `/raw` returns
+//! every byte.
 
 mod attachment;
 mod body;
 mod bounds;
 mod header;
-mod shown;
+mod reader;
 mod structure;

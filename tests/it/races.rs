@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
 /// Attempts at once.
 const ATTEMPTS: usize = 200;
 
 /// How often each status and code came.
-fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
+fn outcomes(answers: &[Response]) -> BTreeMap<(u16, String), usize> {
     let mut outcomes = BTreeMap::new();
     for answer in answers {
         let code = answer.json()["error"].as_str().unwrap_or_default().to_owned();
@@ -19,7 +19,7 @@ fn outcomes(answers: &[Answer]) -> BTreeMap<(u16, String), usize> {
 }
 
 /// Tries to create a mailbox until the server has room to hash its password.
-async fn create(app: &App, pro: &str, address: &str) -> Answer {
+async fn create(app: &App, pro: &str, address: &str) -> Response {
     loop {
         let answer = app.create_mailbox(Some(pro), address, "pass123").await;
         if answer.status != 503 {

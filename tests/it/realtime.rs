@@ -1,12 +1,12 @@
-//! Real time over several processes, one Postgres and one Redis: whoever listens meets every mail
-//! once, whatever dies.
+//! Real-time delivery over several processes, one Postgres and one Redis: every subscriber receives every mail once,
+//! whatever fails.
 
-mod complete;
+mod chaos;
+mod delivery;
 mod drain;
 mod faults;
+mod fixture;
 mod flood;
-mod places;
-mod rights;
-mod seeded;
+mod permits;
+mod revocation;
 pub mod senders;
-mod stage;

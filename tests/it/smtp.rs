@@ -1,11 +1,11 @@
 //! Inbound SMTP.
 
-mod bounds;
 mod chunking;
 mod commands;
 mod data;
-mod postgres_away;
+mod limits;
+mod many_clients;
+mod postgres_outage;
 mod quota;
 mod recipients;
 mod starttls;
-mod thousands;

@@ -1,5 +1,5 @@
-//! The real program: everything on one machine with one command.
+//! `tempmail up`: the real program with all roles and its own Postgres.
 
 mod durability;
 mod lifecycle;
-mod privacy;
+mod postgres_isolation;

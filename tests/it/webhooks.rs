@@ -1,116 +1,112 @@
-//! What webhooks are sent: at least once, signed, and nowhere inside.
+//! Delivery to webhooks: at least once, signed, and never into private networks.
 
+mod attempts;
 mod deletion;
+mod destinations;
 mod disabled;
-mod document;
-mod event;
-mod guard;
-mod ledger;
 mod metrics;
+mod openapi;
+mod pending;
+mod processes;
 mod receivers;
-mod records;
+mod recipients;
+mod request;
+mod retries;
 mod rotation;
 mod samples;
-mod schedule;
 mod secrets;
-mod waiting;
-mod which;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_tests::rows::{count_pending_events, set_webhook_limit, set_webhook_url};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, Receiver};
+use tempmail_tests::{App, Receiver, Response};
 use uuid::Uuid;
 
 use crate::pro_api::id_of;
 
-/// A webhook of the tenant, as its creation answered it.
-struct Webhook {
+/// A webhook, as the response to its creation shows it.
+struct CreatedWebhook {
     id: Uuid,
     secret: String,
 }
 
-/// A webhook of the tenant that goes to a URL.
-async fn webhook_to(app: &App, url: &str) -> Webhook {
-    webhook_of(app, &app.tenant.pro, url).await
+/// Creates a webhook of the default tenant.
+async fn create_webhook(app: &App, url: &str) -> CreatedWebhook {
+    create_webhook_as(app, &app.tenant.pro, url).await
 }
 
-/// A webhook of the tenant that has this Pro token.
-async fn webhook_of(app: &App, pro: &str, url: &str) -> Webhook {
+/// Creates a webhook with this Pro token.
+async fn create_webhook_as(app: &App, pro: &str, url: &str) -> CreatedWebhook {
     let body = json!({ "url": url, "events": ["email.received"] });
-    let made =
+    let created =
         app.request(Method::POST, "/pro/api/webhooks").bearer(pro).json(&body).send().await.expect(201);
-    Webhook { id: id_of(&made), secret: made["secret"].as_str().expect("a secret").to_owned() }
+    CreatedWebhook { id: id_of(&created), secret: created["secret"].as_str().expect("a secret").to_owned() }
 }
 
-/// A running tempmail whose webhooks reach receivers of the test, and one of these.
-async fn with_receiver() -> (App, Receiver) {
+/// A running tempmail whose webhooks may reach receivers of tests, and one receiver.
+async fn app_and_receiver() -> (App, Receiver) {
     (App::builder().receivers().start().await, Receiver::start().await)
 }
 
-/// The attempts that are listed, newest first.
-async fn deliveries(app: &App, webhook: &Webhook) -> Vec<Value> {
+/// The listed attempts, newest first.
+async fn list_attempts(app: &App, webhook: &CreatedWebhook) -> Vec<Value> {
     let path = format!("/pro/api/webhooks/{}/deliveries", webhook.id);
-    let listed: Answer = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
+    let listed: Response = app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await;
     listed.expect(200)["deliveries"].as_array().expect("a list").clone()
 }
 
 /// The webhook, as it is listed.
-async fn listed(app: &App, webhook: &Webhook) -> Value {
+async fn get_webhook(app: &App, webhook: &CreatedWebhook) -> Value {
     let listed =
         app.request(Method::GET, "/pro/api/webhooks").bearer(&app.tenant.pro).send().await.expect(200);
     let all = listed["webhooks"].as_array().expect("a list");
     all.iter().find(|one| id_of(one) == webhook.id).expect("the webhook is listed").clone()
 }
 
-/// Waits until the webhook has failed so often in a row.
-async fn has_failed(app: &App, webhook: &Webhook, failures: u32) {
+/// Waits until the webhook has failed this many times in a row.
+async fn wait_for_failures(app: &App, webhook: &CreatedWebhook, failures: u32) {
     eventually(&format!("{failures} failures in a row"), || async {
-        (listed(app, webhook).await["failure_count"] == failures).then_some(())
+        (get_webhook(app, webhook).await["failure_count"] == failures).then_some(())
     })
     .await;
 }
 
-/// Waits until no event waits.
-async fn nothing_waits(app: &App) {
-    eventually("no event waits", || async {
-        (app.count("SELECT count(*) FROM webhook_event").await == 0).then_some(())
+/// Waits until no event is pending.
+async fn wait_until_delivered(app: &App) {
+    eventually("no event is pending", || async {
+        (count_pending_events(&app.pool).await == 0).then_some(())
     })
     .await;
 }
 
-/// The first attempt at each of these URLs, told of one mail. Some are of the kind that can't be created
-/// any more: they are rows of an older version.
+/// Creates a webhook for each of these URLs, delivers one mail, and returns the first attempt at each. Some URLs can't be
+/// created over HTTP any more: they are rows of an older version.
 async fn first_attempts(app: &App, urls: &[String]) -> Vec<Value> {
-    sqlx::query("UPDATE tenant SET webhook_limit = 1000").execute(&app.pool).await.unwrap();
+    set_webhook_limit(&app.pool, 1000).await;
     let mut webhooks = Vec::new();
     for url in urls {
-        let webhook = webhook_to(app, "https://hooks.example/").await;
-        sqlx::query("UPDATE webhook SET url = $1 WHERE id = $2")
-            .bind(url)
-            .bind(webhook.id)
-            .execute(&app.pool)
-            .await
-            .unwrap();
+        let webhook = create_webhook(app, "https://hooks.example/").await;
+        set_webhook_url(&app.pool, webhook.id, url).await;
         webhooks.push(webhook);
     }
-    app.mailbox(Some(&app.tenant.pro), "told@inbox.localhost").await;
-    app.deliver("told@inbox.localhost", "Told", "").await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    app.deliver("box@inbox.localhost", "Hello", "").await;
     let mut attempts = Vec::new();
     for (webhook, url) in webhooks.iter().zip(urls) {
-        let first = eventually(url, || async { deliveries(app, webhook).await.pop() }).await;
+        let first = eventually(url, || async { list_attempts(app, webhook).await.pop() }).await;
         assert_eq!(first["attempt"], 1, "{url}");
         attempts.push(first);
     }
     attempts
 }
 
-/// What a record tells of an attempt's end.
+/// Status and error of an attempt.
 fn outcome(attempt: &Value) -> (i64, Option<&str>) {
     (attempt["status_code"].as_i64().expect("a number"), attempt["error"].as_str())
 }
 
-/// Whether it was blocked, as every other one is that was.
+/// Whether an attempt was blocked, and shows nothing else.
 fn is_blocked(attempt: &Value) -> bool {
     outcome(attempt) == (0, Some("blocked_address")) && attempt["duration_ms"] == 0
 }

@@ -1,26 +1,29 @@
-//! What the worker leaves in the database: partitions, expiry, deletions, things that end.
+//! Maintenance by the worker: partitions, expiry, purges, cleanup.
 
 use jiff::SignedDuration;
 use jiff_sqlx::ToSqlx as _;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_model::clock::Clock as _;
+use tempmail_tests::rows::revoke_pro_tokens;
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient};
 use tokio::join;
 
 /// Tables that hold messages or raw data, attached or not.
 const PARTITIONS: &str =
     "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '^(message|raw)_[0-9]'";
-const ORPHANS: &str = "SELECT count(*) FROM pg_class
+const DETACHED: &str = "SELECT count(*) FROM pg_class
     WHERE relkind = 'r' AND NOT relispartition AND relname ~ '^(message|raw)_[0-9]'";
 const MESSAGES: &str = "SELECT count(*) FROM message";
 const RAWS: &str = "SELECT count(*) FROM raw";
-const OCTETS: &str = "SELECT (SELECT coalesce(sum(bytes), 0) FROM usage)::bigint
+const TOKENS: &str = "SELECT count(*) FROM api_token";
+const BYTES: &str = "SELECT (SELECT coalesce(sum(bytes), 0) FROM usage)::bigint
     + (SELECT coalesce(sum(bytes), 0) FROM message_partition)::bigint";
 const PURGES: &str = "SELECT count(*) FROM purge";
 
 #[tokio::test]
-async fn slots_are_there_before_mail_needs_them() {
+async fn creates_partitions_before_mail_needs_them() {
     let app = App::start().await;
     app.worker_pass().await;
     for minutes in [0, 5, 10, 15] {
@@ -36,11 +39,11 @@ async fn slots_are_there_before_mail_needs_them() {
     }
     let before = app.count(PARTITIONS).await;
     app.worker_pass().await;
-    assert_eq!(app.count(PARTITIONS).await, before, "a second pass has nothing to make");
+    assert_eq!(app.count(PARTITIONS).await, before, "a second pass creates none");
 }
 
 #[tokio::test]
-async fn expired_mail_is_physically_gone() {
+async fn deletes_expired_mail_physically() {
     let app = App::start().await;
     app.deliver("short@inbox.localhost", "kept for an hour", "x").await;
     let domain = app.custom_domain(&app.tenant, "kept.test").await;
@@ -48,47 +51,47 @@ async fn expired_mail_is_physically_gone() {
     assert!(!domain.is_nil());
     assert_eq!(app.count(MESSAGES).await, 2);
 
-    // One partition's width after the hour, whenever in its partition the mail came.
+    // One partition's width after the hour, wherever in its partition the mail is.
     app.clock.advance(SignedDuration::from_mins(65));
     app.worker_pass().await;
-    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1), "the hour is over");
+    assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1), "the hour has passed");
     assert_eq!(app.count("SELECT count(*) FROM message WHERE class = 72").await, 1);
-    assert_eq!(app.count(ORPHANS).await, 0, "its tables are dropped");
+    assert_eq!(app.count(DETACHED).await, 0, "its tables are dropped");
     assert_eq!(app.count("SELECT count(*) FROM usage WHERE class = 1").await, 0);
-    app.deliver("short@inbox.localhost", "mail still flows", "x").await;
+    app.deliver("short@inbox.localhost", "new mail is accepted", "x").await;
 
     app.advance_hours(75);
     app.worker_pass().await;
     assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (0, 0));
-    assert_eq!(app.count(OCTETS).await, 0);
+    assert_eq!(app.count(BYTES).await, 0);
 }
 
-/// A reader that sits in a transaction delays expiry, not mail.
+/// A transaction that reads delays expiry; new mail does not wait for it.
 #[tokio::test]
-async fn a_long_reader_delays_expiry_and_nothing_else() {
+async fn accepts_mail_while_a_reader_delays_expiry() {
     let app = App::start().await;
     app.deliver("short@inbox.localhost", "to expire", "x").await;
     app.worker_pass().await;
     app.clock.advance(SignedDuration::from_mins(65));
 
     let mut reader = app.pool.begin().await.expect("a transaction begins");
-    sqlx::query("SELECT count(*) FROM message").execute(&mut *reader).await.expect("it reads");
-    let mail = async {
+    sqlx::query(MESSAGES).execute(&mut *reader).await.expect("the transaction reads");
+    let mail_while_reading = async {
         for _ in 0..20 {
             app.deliver("other@inbox.localhost", "while the worker tries", "x").await;
         }
+        assert_eq!(app.count(MESSAGES).await, 21, "nothing is expired yet, nothing new is lost");
+        reader.rollback().await.expect("the transaction ends");
     };
-    join!(app.worker_pass(), mail);
-    assert_eq!(app.count(MESSAGES).await, 21, "nothing expired is gone yet, nothing new is lost");
-
-    reader.rollback().await.expect("it ends");
+    join!(app.worker_pass(), mail_while_reading);
+    // The pass may have given up before: then the next one succeeds.
     app.worker_pass().await;
     assert_eq!(app.count("SELECT count(*) FROM message WHERE subject = 'to expire'").await, 0);
     assert_eq!(app.count(MESSAGES).await, 20);
 }
 
 #[tokio::test]
-async fn a_large_deletion_is_carried_out_in_batches() {
+async fn purges_a_large_mailbox_in_batches() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "many@inbox.localhost").await;
     app.deliver("neighbour@inbox.localhost", "stays", "x").await;
@@ -104,12 +107,9 @@ async fn a_large_deletion_is_carried_out_in_batches() {
 
     let deleted = app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await;
     assert_eq!(deleted.status, 204, "{}", deleted.text());
-    // The loop of the running worker may be at it too: both at once are harmless.
+    // Two passes at once, and that of the running worker, do not harm each other.
     join!(app.worker_pass(), app.worker_pass());
-    tempmail_tests::wait::eventually("the purge is carried out", || async {
-        (app.count(PURGES).await == 0).then_some(())
-    })
-    .await;
+    eventually("the purge is complete", || async { (app.count(PURGES).await == 0).then_some(()) }).await;
     assert_eq!((app.count(MESSAGES).await, app.count(RAWS).await), (1, 1));
     let kept = app.count("SELECT size::bigint FROM message").await;
     assert_eq!(app.count("SELECT sum(bytes)::bigint FROM message_partition WHERE class = 1").await, kept);
@@ -117,7 +117,7 @@ async fn a_large_deletion_is_carried_out_in_batches() {
 }
 
 #[tokio::test]
-async fn an_idle_free_mailbox_is_removed_and_its_address_held() {
+async fn removes_an_idle_free_mailbox_and_holds_its_address() {
     let app = App::start().await;
     let (idle, used, pro) = (
         app.mailbox(None, "idle@inbox.localhost").await,
@@ -134,8 +134,8 @@ async fn an_idle_free_mailbox_is_removed_and_its_address_held() {
     app.worker_pass().await;
     assert_eq!(sign_in(&idle.address).await, 401, "30 days without a sign-in or a read");
     assert_eq!(sign_in(&used.address).await, 200, "11 days");
-    assert_eq!(sign_in(&pro.address).await, 200, "only free mailboxes end");
-    app.create_mailbox(None, &idle.address, "correct horse").await.is_api_error(409, "address_taken");
+    assert_eq!(sign_in(&pro.address).await, 200, "only free mailboxes are removed");
+    app.create_mailbox(None, &idle.address, "correct horse").await.assert_api_error(409, "address_taken");
 
     app.advance_hours(31 * 24 + 1);
     app.worker_pass().await;
@@ -143,19 +143,34 @@ async fn an_idle_free_mailbox_is_removed_and_its_address_held() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_kept_for_a_week() {
+async fn deletes_a_revoked_token_after_a_week() {
     let app = App::start().await;
-    let tokens = app.count("SELECT count(*) FROM api_token").await;
-    sqlx::query("UPDATE api_token SET revoked_at = $1 WHERE kind = 'pro' AND tenant = $2")
-        .bind(app.clock.now().to_sqlx())
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .expect("it is revoked");
+    let tokens = app.count(TOKENS).await;
+    revoke_pro_tokens(&app.pool, &app.clock, app.tenant.id).await;
     app.advance_hours(7 * 24 - 1);
     app.worker_pass().await;
-    assert_eq!(app.count("SELECT count(*) FROM api_token").await, tokens);
+    assert_eq!(app.count(TOKENS).await, tokens);
     app.advance_hours(2);
     app.worker_pass().await;
-    assert_eq!(app.count("SELECT count(*) FROM api_token").await, tokens - 1);
+    assert_eq!(app.count(TOKENS).await, tokens - 1);
+}
+
+mod chaos {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "chaos: a pass of the worker tries for some 20 seconds"]
+    async fn leaves_a_partition_in_use_to_the_next_pass() {
+        let app = App::start().await;
+        app.deliver("short@inbox.localhost", "to expire", "x").await;
+        app.worker_pass().await;
+        app.clock.advance(SignedDuration::from_mins(65));
+        let mut reader = app.pool.begin().await.expect("a transaction begins");
+        sqlx::query(MESSAGES).execute(&mut *reader).await.expect("the transaction reads");
+        app.worker_pass().await;
+        assert_eq!(app.count(MESSAGES).await, 1, "the pass gave up");
+        reader.rollback().await.expect("the transaction ends");
+        app.worker_pass().await;
+        assert_eq!(app.count(MESSAGES).await, 0);
+    }
 }

@@ -1,17 +1,16 @@
-//! Webhooks: what waits in the store is sent, signed, and recorded, at least once.
+//! Webhooks: pending events are signed, sent and recorded, at least once.
 //!
-//! A webhook with waiting events is a lane. A process takes lanes in hand for some seconds and
-//! works on each by itself, so that a receiver that hangs keeps nobody waiting but its own events.
-//! Whatever happens to the process, its lanes are free again when their time is over, and what was
-//! not recorded is sent again.
+//! The pending events of a webhook are a lane. A process claims lanes for some seconds with a lease, and
+//! works on each by itself, so that a receiver that hangs delays its own events only. Whatever happens to the
+//! process, its leases expire, and what was not recorded is sent again.
 
-mod address_guard;
 mod destination;
 mod dispatcher;
-mod event;
+mod file_descriptors;
 mod lane;
-mod open_files;
-mod schedule;
+mod payload;
+mod resolver;
+mod retry;
 mod sender;
 mod signature;
 

@@ -81,7 +81,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PageNumber {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let page = integer_parameter(parts, "page")?;
+        let page = integer_parameter(&parts.uri, "page");
+        let page = page.map_err(|invalid| invalid.respond(parts.uri.path()))?;
         Ok(Self(page.unwrap_or(1)))
     }
 }
@@ -90,7 +91,8 @@ impl<S: Send + Sync> FromRequestParts<S> for PageLimit {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        integer_parameter(parts, "limit").map(Self)
+        let limit = integer_parameter(&parts.uri, "limit");
+        limit.map(Self).map_err(|invalid| invalid.respond(parts.uri.path()))
     }
 }
 
@@ -112,12 +114,10 @@ pub(crate) fn unique_query_parameters<const N: usize>(
     Some(texts)
 }
 
-fn integer_parameter(parts: &Parts, name: &'static str) -> Result<Option<i64>, Response> {
-    let parsed = match Query::<Vec<(String, String)>>::try_from_uri(&parts.uri) {
-        Ok(Query(pairs)) => parse_integer(&pairs, name),
-        Err(_malformed) => Err(InvalidParameter::Integer(name)),
-    };
-    parsed.map_err(|invalid| invalid.respond(parts.uri.path()))
+fn integer_parameter(uri: &Uri, name: &'static str) -> Result<Option<i64>, InvalidParameter> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
+        .map_err(|_malformed| InvalidParameter::Integer(name))?;
+    parse_integer(&pairs, name)
 }
 
 /// A query parameter that must be an integer from 1, given once or not at all. Integers that do not

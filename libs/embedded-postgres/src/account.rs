@@ -1,4 +1,4 @@
-//! The user that Postgres runs as: ourselves, or as root an unprivileged one.
+//! The user that Postgres runs as: that of this process, or an unprivileged one if that is root.
 
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
@@ -7,7 +7,7 @@ use std::path::Path;
 use nix::unistd::{Uid, User, geteuid};
 use tokio::process::Command;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The user that Postgres runs as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,23 +15,33 @@ pub(crate) struct Account {
     name: String,
     uid: u32,
     gid: u32,
-    /// Whether it is another than this process'.
-    other: bool,
+    /// Whether this process runs as another user, that is as root.
+    differs: bool,
 }
 
 impl Account {
-    /// This process' user, or as root `postgres`, else `nobody`.
+    /// This process' user; for root `postgres`, else `nobody`.
     pub fn choose() -> Result<Self, Error> {
         let euid = geteuid();
         if !euid.is_root() {
             let name = User::from_uid(euid).ok().flatten().map_or_else(|| euid.to_string(), |user| user.name);
-            return Ok(Self { name, uid: euid.as_raw(), gid: nix::unistd::getegid().as_raw(), other: false });
+            return Ok(Self {
+                name,
+                uid: euid.as_raw(),
+                gid: nix::unistd::getegid().as_raw(),
+                differs: false,
+            });
         }
         ["postgres", "nobody"]
             .into_iter()
             .filter_map(|name| User::from_name(name).ok().flatten())
             .find(|user| user.uid != Uid::from_raw(0))
-            .map(|user| Self { name: user.name, uid: user.uid.as_raw(), gid: user.gid.as_raw(), other: true })
+            .map(|user| Self {
+                name: user.name,
+                uid: user.uid.as_raw(),
+                gid: user.gid.as_raw(),
+                differs: true,
+            })
             .ok_or(Error::NoUser)
     }
 
@@ -40,47 +50,54 @@ impl Account {
         self.uid
     }
 
-    /// A command that runs as this user, in a process group of its own (so that Ctrl-C at the
-    /// terminal reaches this process only) and away from directories it may not enter.
+    /// A command that runs as this user, in `/`, which every user can enter, and in a process group
+    /// of its own, so that Ctrl-C at the terminal does not reach it.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir("/").stdin(std::process::Stdio::null()).process_group(0);
-        // Settings of other servers must not reach this one.
+        // Settings for other servers must not affect this one.
         for name in ["PGDATA", "PGPORT", "PGOPTIONS", "PGHOST", "PGUSER", "PGDATABASE"] {
             command.env_remove(name);
         }
         command.env("LC_ALL", "C");
-        if self.other {
+        if self.differs {
             // The standard library drops root's supplementary groups along with its uid.
             command.uid(self.uid).gid(self.gid);
         }
         command
     }
 
-    /// Makes a directory that only this user can enter, or takes over one that is there.
-    pub fn own_directory(&self, path: &Path) -> Result<(), Error> {
+    /// Creates a directory that only this user can enter, or takes ownership of an existing one.
+    pub fn create_private_directory(&self, path: &Path) -> Result<(), Error> {
         if !path.is_dir() {
-            DirBuilder::new().mode(0o700).create(path).map_err(Error::file("can't make", path))?;
+            DirBuilder::new().mode(0o700).create(path).map_err(Error::file("can't create", path))?;
         }
-        self.give(path)?;
+        self.change_owner(path)?;
         std::fs::set_permissions(path, Permissions::from_mode(0o700))
-            .map_err(Error::file("can't close", path))
+            .map_err(Error::file("can't set the mode of", path))
     }
 
-    /// Gives a file or directory to this user.
-    pub fn give(&self, path: &Path) -> Result<(), Error> {
-        if self.other {
+    /// Makes this user the owner of a file or directory.
+    pub fn change_owner(&self, path: &Path) -> Result<(), Error> {
+        if self.differs {
             lchown(path, Some(self.uid), Some(self.gid))
                 .map_err(Error::file("can't change the owner of", path))?;
         }
         Ok(())
     }
 
-    /// Refuses a path that this user can't reach, naming the directory that is closed to it.
-    pub fn check_reaches(&self, path: &Path) -> Result<(), Error> {
-        let closed =
-            path.ancestors().collect::<Vec<_>>().into_iter().rev().find(|directory| !self.enters(directory));
-        match closed {
+    /// Checks that this user can enter every directory on the way to `path`.
+    ///
+    /// # Errors
+    /// [`Error::DirectoryNotAccessible`] with the first one that it can't enter.
+    pub fn check_access(&self, path: &Path) -> Result<(), Error> {
+        let inaccessible = path
+            .ancestors()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .find(|directory| !self.can_enter(directory));
+        match inaccessible {
             Some(directory) => Err(Error::DirectoryNotAccessible {
                 user: self.name.clone(),
                 directory: directory.to_owned(),
@@ -89,9 +106,9 @@ impl Account {
         }
     }
 
-    /// Whether the mode of a directory lets this user in; what can't be read counts as open.
-    fn enters(&self, directory: &Path) -> bool {
-        if !self.other || directory.as_os_str().is_empty() {
+    /// Whether the mode of a directory lets this user enter; one whose mode can't be read counts as open.
+    fn can_enter(&self, directory: &Path) -> bool {
+        if !self.differs || directory.as_os_str().is_empty() {
             return true;
         }
         let Ok(metadata) = directory.metadata() else { return true };
@@ -106,12 +123,13 @@ impl Account {
     }
 }
 
-/// Makes the outer directory: closed to others, except that as root the account must get
-/// through it to its own parts.
-pub(crate) fn make_outer_directory(account: &Account, path: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(path).map_err(Error::file("can't make", path))?;
-    let mode = if account.other { 0o711 } else { 0o700 };
-    std::fs::set_permissions(path, Permissions::from_mode(mode)).map_err(Error::file("can't open", path))
+/// Creates the outer directory, closed to other users. For root it is passable, so that the account
+/// reaches the directories in it.
+pub(crate) fn create_outer_directory(account: &Account, path: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(path).map_err(Error::file("can't create", path))?;
+    let mode = if account.differs { 0o711 } else { 0o700 };
+    std::fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(Error::file("can't set the mode of", path))
 }
 
 #[cfg(test)]
@@ -119,20 +137,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_that_is_closed_is_named() {
+    fn names_the_directory_that_the_user_cannot_enter() {
         let outer = tempfile::tempdir().unwrap();
         let inner = outer.path().join("a/b");
         std::fs::create_dir_all(&inner).unwrap();
-        let stranger = Account { name: "stranger".into(), uid: 54_321, gid: 54_321, other: true };
+        let stranger = Account { name: "stranger".into(), uid: 54_321, gid: 54_321, differs: true };
         std::fs::set_permissions(outer.path(), Permissions::from_mode(0o711)).unwrap();
         std::fs::set_permissions(outer.path().join("a"), Permissions::from_mode(0o700)).unwrap();
-        match stranger.check_reaches(&inner) {
+        match stranger.check_access(&inner) {
             Err(Error::DirectoryNotAccessible { directory, .. }) => {
-                assert_eq!(directory, outer.path().join("a"))
+                assert_eq!(directory, outer.path().join("a"));
             }
             other => panic!("{other:?}"),
         }
         std::fs::set_permissions(outer.path().join("a"), Permissions::from_mode(0o711)).unwrap();
-        stranger.check_reaches(&inner).unwrap();
+        stranger.check_access(&inner).unwrap();
     }
 }

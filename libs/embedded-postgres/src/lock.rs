@@ -1,23 +1,23 @@
-//! One process a directory, by a lock that the kernel frees when its holder dies.
+//! One process per directory, by a lock that the kernel releases when its holder dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use crate::Error;
+use crate::error::Error;
 
-/// A held lock on a directory; freed on drop, and by the kernel when the process is killed.
+/// A lock on a directory; released on drop, and by the kernel when the process is killed.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
 }
 
 impl DirectoryLock {
-    /// Takes the lock `file` in `directory`, which exists, and leaves this process' number in it.
+    /// Acquires the lock `file` in `directory`, which exists, and writes this process' id into it.
     ///
     /// # Errors
-    /// [`Error::InUse`] where another process holds it, [`Error::File`].
+    /// [`Error::InUse`] if another process holds it, [`Error::File`].
     pub fn acquire(directory: &Path, file: &str) -> Result<Self, Error> {
         let path = directory.join(file);
         let failed = |action| Error::file(action, &path);
@@ -47,8 +47,8 @@ impl DirectoryLock {
 }
 
 impl Drop for DirectoryLock {
-    /// Closing the file alone would leave the lock to a child that another thread is starting: it holds
-    /// all open files until it runs its program.
+    /// Closing the file is not enough: a child that another thread is starting has all open files
+    /// until it executes its program, and would keep the lock.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_of_the_first() {
+    fn reports_the_pid_of_the_holder() {
         let directory = tempfile::tempdir().unwrap();
         let lock = DirectoryLock::acquire(directory.path(), "lock").unwrap();
         match DirectoryLock::acquire(directory.path(), "lock") {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_is_free_though_a_child_has_the_file_open() {
+    fn releases_on_drop_although_a_child_has_the_file_open() {
         let directory = tempfile::tempdir().unwrap();
         let lock = DirectoryLock::acquire(directory.path(), "lock").unwrap();
         let in_child = lock.file.try_clone().unwrap();

@@ -1,50 +1,51 @@
-//! The first words of a text.
+//! The beginning of a text, for previews.
 
 use crate::text::printable;
 
-/// The first characters of what is pushed, as one line: white space folded, control
-/// characters left out.
+/// The first characters of the pushed text as one line: white space is folded, control characters
+/// are removed.
 #[derive(Debug, Clone)]
 pub struct Excerpt {
     text: String,
-    /// Characters that may follow.
-    room: usize,
-    gap: bool,
+    /// Characters that may be added.
+    remaining: usize,
+    /// Whether white space precedes the next character.
+    pending_space: bool,
 }
 
 impl Excerpt {
-    /// One of at most `max` characters.
+    /// An empty excerpt of at most `max` characters.
     pub fn new(max: usize) -> Self {
-        Self { text: String::new(), room: max, gap: false }
+        Self { text: String::new(), remaining: max, pending_space: false }
     }
 
-    /// Takes what there is room for of the next piece of text.
+    /// Adds the next piece of text, as far as it fits.
     pub fn push(&mut self, piece: &str) {
         for c in piece.chars() {
-            if self.room == 0 {
+            if self.remaining == 0 {
                 return;
             }
             if c.is_whitespace() {
-                self.gap = !self.text.is_empty();
+                self.pending_space = !self.text.is_empty();
             } else if let Some(c) = printable(c) {
-                if std::mem::take(&mut self.gap) {
+                if std::mem::take(&mut self.pending_space) {
                     self.text.push(' ');
-                    self.room -= 1;
+                    self.remaining -= 1;
                 }
-                if self.room > 0 {
+                if self.remaining > 0 {
                     self.text.push(c);
-                    self.room -= 1;
+                    self.remaining -= 1;
                 }
             }
         }
     }
 
-    /// Whether nothing more fits.
+    /// Whether the excerpt has `max` characters.
     pub fn is_full(&self) -> bool {
-        self.room == 0
+        self.remaining == 0
     }
 
-    /// Whether there is nothing to see so far.
+    /// Whether nothing visible was added.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_is_folded_and_the_rest_cut() {
+    fn folds_white_space_and_stops_at_the_limit() {
         let excerpt = |pieces: &[&str], max| {
             let mut excerpt = Excerpt::new(max);
             pieces.iter().for_each(|piece| excerpt.push(piece));

@@ -1,4 +1,4 @@
-//! Header fields: split, unfolded, decoded (RFC 2047).
+//! Header fields: splitting, unfolding, and decoding (RFC 2047).
 
 mod address;
 mod encoded_word;
@@ -12,16 +12,16 @@ pub(crate) use parameter::Parameters;
 
 use crate::text;
 
-/// A header field as it stands.
+/// A raw header field.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<'a> {
-    /// Its name in the case that was sent.
+    /// The name, in its original case.
     pub name: &'a str,
-    /// With its folding.
+    /// The value with its folding.
     pub value: &'a [u8],
 }
 
-/// The fields of a header section, in order; what is no field is left out.
+/// The fields of a header section, in order; lines that are not fields are skipped.
 pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
     let mut rest = section;
     std::iter::from_fn(move || {
@@ -41,19 +41,19 @@ pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
     })
 }
 
-/// Where the name of a field ends, at its colon; `None` where a line begins no field.
+/// The length of the field name that a line starts with, up to its colon; `None` if there is none.
 pub(crate) fn field_name_end(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|&b| !(b.is_ascii_graphic() && b != b':'))?;
     let after_space = line[colon..].iter().position(|b| !matches!(b, b' ' | b'\t'))? + colon;
     (colon > 0 && line[after_space] == b':').then_some(after_space)
 }
 
-/// Offset behind the line that begins at `from`.
+/// The offset after the line that begins at `from`.
 pub(crate) fn line_end(octets: &[u8], from: usize) -> usize {
     memchr::memchr(b'\n', &octets[from..]).map_or(octets.len(), |i| from + i + 1)
 }
 
-/// A field's value on one line, octets as text.
+/// A field's value as text, unfolded and trimmed.
 pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, str> {
     let mut value = match text::utf8_or_latin(value) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -65,7 +65,7 @@ pub(crate) fn unfolded(value: &[u8]) -> Cow<'_, str> {
     value
 }
 
-/// A field's value to show: unfolded, encoded words decoded, no control characters.
+/// A field's value for display: unfolded, encoded words decoded, without control characters.
 pub fn decode_header(value: &[u8]) -> String {
     text::single_line(&decode_words(&unfolded(value)))
 }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_split_and_unfolded() {
+    fn splits_and_unfolds_fields() {
         let section = b"From x\r\nA: 1\r\n 2\r\nno field\r\nB :3\r\n: 4\r\nC:\xe9\n";
         let all: Vec<(String, String)> =
             header_fields(section).map(|field| (field.name.to_owned(), decode_header(field.value))).collect();

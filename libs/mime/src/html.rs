@@ -1,4 +1,4 @@
-//! The text of HTML, as an excerpt needs it: no layout, no links.
+//! The text of HTML for previews, without layout and links.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use mail_parser::decoders::html::add_html_token;
 
 use crate::excerpt::Excerpt;
 
-/// Octets within which a character reference ends.
+/// Maximum octets of a character reference.
 const REFERENCE_MAX: usize = 40;
 
-/// Elements whose content is not shown.
+/// Elements whose content is hidden.
 const HIDDEN: &[&str] = &["script", "style", "template", "title"];
 
-/// Elements that don't part the words around them.
+/// Elements that do not separate words.
 const INLINE: &[&str] = &[
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "em", "font", "i", "img", "ins",
     "kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time",
     "tt", "u", "var", "wbr",
 ];
 
-/// Adds the text of an HTML document to an excerpt until that is full. One pass; what is not
-/// closed hides the rest.
+/// Adds the text of an HTML document to an excerpt until it is full. It is a single pass; an element
+/// or comment that is not closed hides the rest.
 pub fn html_to_text(html: &str, excerpt: &mut Excerpt) {
     let mut rest = html;
     while !excerpt.is_full()
@@ -35,7 +35,7 @@ pub fn html_to_text(html: &str, excerpt: &mut Excerpt) {
     excerpt.push(rest);
 }
 
-/// What the character reference that a text begins with stands for, and its length.
+/// The text of the character reference at the start of `html`, and its length.
 fn reference(html: &str) -> (Cow<'_, str>, usize) {
     let len = html.bytes().take(REFERENCE_MAX).position(|b| b == b';').map_or(0, |end| end + 1);
     let name = html.get(1..len.saturating_sub(1)).unwrap_or("");
@@ -47,8 +47,8 @@ fn reference(html: &str) -> (Cow<'_, str>, usize) {
     (Cow::Owned(shown), len)
 }
 
-/// What is shown for the markup that a text begins with, and its length, which includes the
-/// content of elements that are not shown.
+/// The text for the markup at the start of `html`, and its length, which includes the content of
+/// hidden elements.
 fn markup(html: &str) -> (Cow<'_, str>, usize) {
     let (nothing, space) = (Cow::Borrowed(""), Cow::Borrowed(" "));
     if html.starts_with("<!--") {
@@ -72,7 +72,7 @@ fn markup(html: &str) -> (Cow<'_, str>, usize) {
     (if is_in(INLINE) { nothing } else { space }, len)
 }
 
-/// Length of a tag; `>` within a quoted attribute value is not its end.
+/// The length of a tag; `>` in a quoted attribute value does not end it.
 fn tag_len(html: &str) -> usize {
     let mut quote = None;
     let mut before = b' ';
@@ -90,7 +90,7 @@ fn tag_len(html: &str) -> usize {
     html.len()
 }
 
-/// Length up to the closing tag of an element whose content is no markup.
+/// The length of the content of a hidden element, up to its closing tag.
 fn hidden_len(html: &str, name: &str) -> usize {
     let closes = |at: usize| {
         let rest = &html.as_bytes()[at..];
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_what_a_reader_sees() {
+    fn extracts_the_visible_text() {
         for (html, text) in [
             ("<html><head><title>no</title><style>p{}</style></head><body><p>a <b>b</b>!</p>", "a b!"),
             ("<td>one</td><td>two</td><br>three<a href='x>y'>!</a>", "one two three!"),

@@ -1,8 +1,7 @@
-//! Messages of the real world (RFC 5322, RFC 2045 to 2047, RFC 2231) taken apart.
+//! A lenient parser of messages (RFC 5322, RFC 2045 to 2047, RFC 2231).
 //!
-//! Whatever the octets are: nothing recurses, nothing panics, and the work is linear in their
-//! number, within the bounds that the modules name. Damage is never an error; as much as can be
-//! read is shown.
+//! It accepts any octets without recursion or panics, and its work is linear in their number, within
+//! the bounds that the modules state. Damage is never an error: the parser returns what it can read.
 
 mod excerpt;
 mod header;

@@ -1,8 +1,8 @@
 //! The parts of a message (RFC 2045, RFC 2046), found in one pass over its lines.
 //!
-//! The work is linear in the message's length whatever it contains: a line is compared with at
-//! most 50 boundaries, and only if it begins with `--`. Messages within a message
-//! (`message/rfc822`) are attachments as they stand and not looked into.
+//! The work is linear in the length of the message: a line is compared with at most 50 boundaries,
+//! and only if it starts with `--`. Messages within a message (`message/rfc822`) are attachments and
+//! are not parsed.
 
 mod leaves;
 mod part;
@@ -15,51 +15,51 @@ pub use leaves::{Leaves, TooComplex};
 use crate::text;
 use crate::transfer::TransferEncoding;
 
-/// What a leaf part is for.
+/// The role of a leaf part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Part of the message's plain text.
     Text,
     /// Part of the message's HTML.
     Html,
-    /// All else.
+    /// Anything else.
     Attachment,
 }
 
-/// A part that is no multipart.
+/// A part that is not a multipart.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// What it is for.
+    /// Its role.
     pub role: Role,
     /// `type/subtype` in lower case.
     pub media_type: String,
-    /// As it was declared.
+    /// The declared charset.
     pub charset: Option<String>,
-    /// How its body is encoded.
+    /// The encoding of its body.
     pub encoding: TransferEncoding,
-    /// Where its encoded body stands.
+    /// The range of its encoded body in the message.
     pub body: Range<usize>,
-    /// Decoded, without folders, at most 255 characters.
+    /// The file name, decoded, without directories, at most 255 characters.
     pub file_name: Option<String>,
-    /// Without its angle brackets.
+    /// The content id without angle brackets.
     pub content_id: Option<String>,
-    /// Meant to be shown within the text.
+    /// Whether it is displayed within the text.
     pub inline: bool,
 }
 
-/// An attachment with its place in the list and its decoded length.
+/// An attachment with its index and its decoded length.
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// From 0.
+    /// Its index among the attachments, from 0.
     pub index: usize,
     /// Octets of the decoded body.
     pub size: usize,
-    /// The part that it is.
+    /// The part.
     pub leaf: Leaf,
 }
 
 impl Attachment {
-    /// The media type with its charset: the octets are as they were sent.
+    /// The media type with its charset, since the octets are not converted.
     pub fn content_type_with_charset(&self) -> String {
         match &self.leaf.charset {
             Some(charset) if charset.bytes().all(part::is_token) => {
@@ -69,7 +69,7 @@ impl Attachment {
         }
     }
 
-    /// The name that it is saved under.
+    /// The file name for a download.
     pub fn download_name(&self) -> String {
         self.leaf.file_name.clone().unwrap_or_else(|| format!("attachment-{}", self.index))
     }
@@ -78,14 +78,14 @@ impl Attachment {
 /// The parts of a message.
 #[derive(Debug)]
 pub struct Structure {
-    /// In their order, at least one.
+    /// The leaf parts in their order, at least one.
     pub leaves: Vec<Leaf>,
-    /// The message's own header section.
+    /// The range of the header section of the message.
     pub header: Range<usize>,
 }
 
 impl Structure {
-    /// Finds the parts of a message. One that has too many becomes one opaque attachment.
+    /// Parses a message. One with too many parts becomes a single attachment.
     pub fn parse(raw: &[u8]) -> Self {
         let leaves = Leaves::new(raw);
         let header = leaves.header();
@@ -108,16 +108,16 @@ impl Structure {
 }
 
 impl Leaf {
-    /// The text of a part of `raw`, decoded. No byte order mark; U+FFFD for U+0000.
+    /// The decoded text of the part, without byte order mark, and with U+FFFD for U+0000.
     pub fn text<'a>(&self, raw: &'a [u8]) -> Cow<'a, str> {
         self.text_of(&raw[self.body.clone()])
     }
 
-    /// The text that the first octets of the encoded body give, at most `max` of them.
+    /// The decoded text of the first `max` octets of the encoded body.
     pub fn text_prefix<'a>(&self, raw: &'a [u8], max: usize) -> Cow<'a, str> {
         let body = &raw[self.body.clone()];
         match body.get(..max).filter(|_| max < body.len()) {
-            // Half a character at the end would make valid UTF-8 look like something else.
+            // With an incomplete character at its end, UTF-8 would not be recognized.
             Some(cut) if self.encoding == TransferEncoding::Identity => {
                 self.text_of(text::whole_characters(cut))
             }
@@ -138,7 +138,7 @@ impl Leaf {
         })
     }
 
-    /// A multipart in which no part was found is shown as text.
+    /// The body of a multipart without any part, as text.
     fn whole_body(body: Range<usize>) -> Self {
         Self {
             role: Role::Text,

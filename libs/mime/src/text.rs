@@ -1,4 +1,4 @@
-//! Octets to text: charsets, and what text must not contain.
+//! Charsets, and the removal of characters that text must not contain.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use mail_parser::decoders::charsets::map::charset_decoder;
 
 use crate::transfer::TransferEncoding;
 
-/// The text of octets in a declared charset. Without one that is known, UTF-8 if it is, else
-/// windows-1252: so a byte that means nothing never hides the rest.
+/// Decodes octets of a declared charset. If the charset is unknown, valid UTF-8 is decoded as such, and
+/// all else as windows-1252, so that an invalid byte never hides the rest.
 pub(crate) fn decoded<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, str> {
     let declared = charset.map(str::trim).filter(|name| {
-        // Software that names ASCII and sends something else means the usual.
+        // Software often declares these and sends something else.
         !["us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit"]
             .iter()
             .any(|usual| name.eq_ignore_ascii_case(usual))
@@ -27,16 +27,16 @@ pub(crate) fn decoded<'a>(octets: &'a [u8], charset: Option<&str>) -> Cow<'a, st
     utf8_or_latin(octets)
 }
 
-/// The same, without a copy where the octets are UTF-8.
+/// The same without a copy if the octets are UTF-8.
 pub(crate) fn decoded_owned(octets: Vec<u8>, charset: Option<&str>) -> String {
     if let Cow::Owned(text) = decoded(&octets, charset) {
         return text;
     }
-    // What is borrowed is all of the octets, as they are.
+    // A borrowed text consists of all octets, unchanged.
     String::from_utf8(octets).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// UTF-8 where it is valid, else windows-1252.
+/// Decodes valid UTF-8 as such, and all else as windows-1252.
 pub(crate) fn utf8_or_latin(octets: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(octets) {
         Ok(text) => Cow::Borrowed(text),
@@ -47,7 +47,7 @@ pub(crate) fn utf8_or_latin(octets: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Octets without the beginning of a UTF-8 character at their end.
+/// The octets without an incomplete UTF-8 character at their end.
 pub(crate) fn whole_characters(octets: &[u8]) -> &[u8] {
     match std::str::from_utf8(octets) {
         Err(error) if error.error_len().is_none() => &octets[..error.valid_up_to()],
@@ -55,7 +55,8 @@ pub(crate) fn whole_characters(octets: &[u8]) -> &[u8] {
     }
 }
 
-/// RFC 2152. The parser's own decoder loses the character behind a shifted sequence.
+/// Decodes UTF-7 (RFC 2152). The decoder of `mail_parser` loses the character after a shifted
+/// sequence.
 fn utf_7(octets: &[u8]) -> String {
     let mut text = String::with_capacity(octets.len());
     let mut rest = octets;
@@ -76,8 +77,8 @@ fn utf_7(octets: &[u8]) -> String {
     text
 }
 
-/// A body's text: no byte order mark, and U+FFFD for U+0000, which databases and C programs
-/// behind a client refuse.
+/// The text of a body without byte order mark, and with U+FFFD for U+0000, which databases and C
+/// programs reject.
 pub(crate) fn body(text: Cow<'_, str>) -> Cow<'_, str> {
     let mut text = match text {
         Cow::Borrowed(text) => Cow::Borrowed(text.strip_prefix('\u{feff}').unwrap_or(text)),
@@ -94,14 +95,13 @@ pub(crate) fn body(text: Cow<'_, str>) -> Cow<'_, str> {
     text
 }
 
-/// A line of text to show: no control characters, nothing that turns text around, U+FFFD for
-/// U+0000.
+/// A line of text for display: see [`printable`]; tabs become spaces.
 pub fn single_line(text: &str) -> String {
     text.chars().filter_map(|c| if c == '\t' { Some(' ') } else { printable(c) }).collect()
 }
 
-/// A character as it is shown: U+FFFD for U+0000; `None` for other control characters and for
-/// what turns text around.
+/// A character for display: U+FFFD for U+0000; `None` for other control characters and for those that
+/// change the direction of text.
 pub fn printable(c: char) -> Option<char> {
     match c {
         '\0' => Some(char::REPLACEMENT_CHARACTER),
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn charsets_are_decoded() {
+    fn decodes_charsets() {
         assert_eq!(decoded(b"\x1b$B%O%m!<\x1b(B", Some("ISO-2022-JP")), "ハロー");
         assert_eq!(decoded(b"\x80 caf\xe9", Some("windows-1252")), "€ café");
         assert_eq!(decoded(b"\xd0\xcf", Some("koi8-r")), "по");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_go_and_nul_shows() {
+    fn removes_control_characters_and_replaces_nul() {
         assert_eq!(single_line("a\0b\x07c\u{202e}d\te\r\n"), "a\u{fffd}bcd e");
         assert_eq!(body("\u{feff}a\0\x07".into()), "a\u{fffd}\x07");
     }

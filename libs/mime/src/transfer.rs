@@ -1,15 +1,15 @@
-//! Content transfer encodings (RFC 2045 6), decoded piece by piece. Damage never stops a
-//! decoder: what is no encoding is left out (base64) or kept as it stands (quoted-printable).
+//! Streaming decoders of content transfer encodings (RFC 2045 6). Damage never stops a decoder: invalid
+//! input is skipped (base64) or kept (quoted-printable).
 
 use std::borrow::Cow;
 
-/// White space that may be at a line's end before it counts as content.
+/// Maximum white space at the end of a line; more counts as content.
 const LINE_END_SPACE_MAX: usize = 1024;
 
-/// How a body is encoded.
+/// The encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferEncoding {
-    /// 7bit, 8bit, binary, and all that is unknown.
+    /// 7bit, 8bit, binary, and unknown encodings.
     Identity,
     /// RFC 2045 6.8.
     Base64,
@@ -18,7 +18,7 @@ pub enum TransferEncoding {
 }
 
 impl TransferEncoding {
-    /// The encoding that a `Content-Transfer-Encoding` field names.
+    /// Parses the value of a `Content-Transfer-Encoding` field.
     pub fn parse(value: &str) -> Self {
         let token =
             value.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(')).find(|t| !t.is_empty());
@@ -41,7 +41,7 @@ impl TransferEncoding {
         Cow::Owned(decoded)
     }
 
-    /// Octets that a body decodes to.
+    /// The length of the decoded body.
     pub fn decoded_len(self, body: &[u8]) -> usize {
         if self == Self::Identity {
             return body.len();
@@ -59,41 +59,41 @@ impl TransferEncoding {
     }
 }
 
-/// A decoder under way: what it is given piece by piece decodes to the same as the whole.
+/// A streaming decoder: a body that is pushed in pieces decodes to the same as the whole.
 #[derive(Debug)]
-pub struct TransferDecoder(State);
+pub struct TransferDecoder(DecoderState);
 
 #[derive(Debug)]
-enum State {
+enum DecoderState {
     Identity,
     Base64 { bits: u32, sextets: u8 },
     QuotedPrintable(QuotedPrintable),
 }
 
-/// What of a body is read but may still turn out to be encoding.
+/// Input that may still be part of an escape or of the end of a line.
 #[derive(Debug, Default)]
 struct QuotedPrintable {
-    /// `=` and what follows it so far.
+    /// `=` and what follows it.
     escape: Vec<u8>,
-    /// White space that goes if the line ends after it.
+    /// White space, which is removed if the line ends after it.
     space: Vec<u8>,
 }
 
 impl TransferDecoder {
-    /// At the beginning of a body.
+    /// A decoder at the start of a body.
     pub fn new(encoding: TransferEncoding) -> Self {
         Self(match encoding {
-            TransferEncoding::Identity => State::Identity,
-            TransferEncoding::Base64 => State::Base64 { bits: 0, sextets: 0 },
-            TransferEncoding::QuotedPrintable => State::QuotedPrintable(QuotedPrintable::default()),
+            TransferEncoding::Identity => DecoderState::Identity,
+            TransferEncoding::Base64 => DecoderState::Base64 { bits: 0, sextets: 0 },
+            TransferEncoding::QuotedPrintable => DecoderState::QuotedPrintable(QuotedPrintable::default()),
         })
     }
 
-    /// Decodes the next piece of a body onto `out`.
+    /// Decodes the next piece of a body, and appends to `out`.
     pub fn push(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         match &mut self.0 {
-            State::Identity => out.extend_from_slice(piece),
-            State::Base64 { bits, sextets } => {
+            DecoderState::Identity => out.extend_from_slice(piece),
+            DecoderState::Base64 { bits, sextets } => {
                 for &byte in piece {
                     match sextet(byte) {
                         Some(value) => {
@@ -104,23 +104,23 @@ impl TransferDecoder {
                                 (*bits, *sextets) = (0, 0);
                             }
                         }
-                        // Padding ends a run; some software strings several together.
+                        // Padding ends a run; some software concatenates several.
                         None if byte == b'=' => flush_base64(bits, sextets, out),
                         None => {}
                     }
                 }
             }
-            State::QuotedPrintable(state) => state.push(piece, out),
+            DecoderState::QuotedPrintable(state) => state.push(piece, out),
         }
     }
 
-    /// What the end of the body makes clear.
+    /// Appends what remains at the end of the body.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         match &mut self.0 {
-            State::Identity => {}
-            State::Base64 { bits, sextets } => flush_base64(bits, sextets, out),
-            State::QuotedPrintable(state) => {
-                // A last `=` joins the last line to nothing.
+            DecoderState::Identity => {}
+            DecoderState::Base64 { bits, sextets } => flush_base64(bits, sextets, out),
+            DecoderState::QuotedPrintable(state) => {
+                // A soft line break at the end of the body has no next line.
                 if state.escape.len() > 1 && !state.escape[1].is_ascii_whitespace() {
                     out.append(&mut state.escape);
                 }
@@ -138,7 +138,7 @@ impl QuotedPrintable {
                 rest = after;
                 continue;
             }
-            // Most of a line stands for itself, up to the white space at its end.
+            // Most of a line is copied, up to the white space at its end.
             let (line, after) = rest.split_at(memchr::memchr2(b'=', b'\n', rest).unwrap_or(rest.len()));
             let is_content = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\r');
             let (content, space) =
@@ -153,10 +153,10 @@ impl QuotedPrintable {
         }
     }
 
-    /// The next octet behind a `=`.
+    /// Handles the next octet after a `=`.
     fn escaped(&mut self, byte: u8, out: &mut Vec<u8>) {
         match (&self.escape[1..], byte) {
-            // A soft line break, perhaps with white space that transport added.
+            // A soft line break, maybe with white space that was added in transport.
             (_, b'\n') if self.escape[1..].iter().all(u8::is_ascii_whitespace) => self.escape.clear(),
             ([], b' ' | b'\t' | b'\r') => self.escape.push(byte),
             ([], _) if hex(byte).is_some() => self.escape.push(byte),
@@ -170,7 +170,7 @@ impl QuotedPrintable {
             {
                 self.escape.push(byte);
             }
-            // No escape after all: it stands for itself.
+            // It is not an escape, so it is kept.
             _ => {
                 out.append(&mut self.escape);
                 self.plain(byte, out);
@@ -232,7 +232,7 @@ pub(crate) fn hex(byte: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// Decodes whole and in every split, which must agree.
+    /// Decodes the body as a whole and in pieces, and asserts equal results.
     fn decoded(encoding: TransferEncoding, body: &str) -> String {
         let whole = encoding.decode(body.as_bytes()).into_owned();
         for step in 1..=body.len() {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_survives_damage() {
+    fn decodes_damaged_base64() {
         let base64 = |body| decoded(TransferEncoding::Base64, body);
         assert_eq!(base64("aGVs\r\nbG8=\r\n"), "hello");
         assert_eq!(base64("aGVsbG8"), "hello");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_printable_survives_damage() {
+    fn decodes_damaged_quoted_printable() {
         let qp = |body| decoded(TransferEncoding::QuotedPrintable, body);
         assert_eq!(qp("caf=C3=A9=\r\n!\r\n"), "café!\r\n");
         assert_eq!(qp("a  \r\nb \t\nc=  \r\nd"), "a\r\nb\ncd");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn encodings_are_named_loosely() {
+    fn parses_encoding_names_leniently() {
         assert_eq!(TransferEncoding::parse(" BASE64 "), TransferEncoding::Base64);
         assert_eq!(TransferEncoding::parse("Quoted-Printable (as ever)"), TransferEncoding::QuotedPrintable);
         assert_eq!(TransferEncoding::parse("8bit"), TransferEncoding::Identity);

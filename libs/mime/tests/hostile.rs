@@ -1,4 +1,4 @@
-//! No octets panic, hang or overflow the stack.
+//! The parser never panics, hangs or overflows the stack.
 
 use proptest::prelude::*;
 use tempmail_mime::{
@@ -6,7 +6,7 @@ use tempmail_mime::{
     html_to_text, parse_addresses, text,
 };
 
-/// All that readers of a message do with it.
+/// Does all that readers of a message do.
 fn read(raw: &[u8]) {
     let structure = Structure::parse(raw);
     for field in header_fields(&raw[structure.header.clone()]) {
@@ -31,7 +31,7 @@ fn read(raw: &[u8]) {
     });
 }
 
-/// Pieces that messages are made of, so that something is found in what is made of them.
+/// Pieces of messages, so that generated messages have structure.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![
         "\r\n",
@@ -106,17 +106,17 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn no_octets_panic(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn accepts_any_octets(raw in prop::collection::vec(any::<u8>(), 0..2_000)) {
         read(&raw);
     }
 
     #[test]
-    fn no_message_panics(pieces in prop::collection::vec(piece(), 0..120)) {
+    fn accepts_any_message(pieces in prop::collection::vec(piece(), 0..120)) {
         read(&pieces.concat());
     }
 
     #[test]
-    fn pieces_decode_as_the_whole(pieces in prop::collection::vec(piece(), 0..40)) {
+    fn decodes_pieces_like_the_whole(pieces in prop::collection::vec(piece(), 0..40)) {
         for encoding in [TransferEncoding::Identity, TransferEncoding::Base64, TransferEncoding::QuotedPrintable] {
             let mut decoder = TransferDecoder::new(encoding);
             let mut decoded = Vec::new();
@@ -128,7 +128,7 @@ proptest! {
 }
 
 #[test]
-fn floods_come_to_an_end() {
+fn terminates_on_floods() {
     let head = "Content-Type: multipart/mixed; boundary=b\r\n\r\n";
     let unclosed = "--b\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n";
     for raw in [

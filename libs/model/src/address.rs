@@ -1,6 +1,6 @@
-//! The two address types. A [`RecipientAddress`] is what SMTP and `/v1` paths name: any
-//! RFC 5321/6531 mailbox in one normal form. A [`MailboxAddress`] is what can be created: a
-//! narrow, unmistakable part of those.
+//! The two address types. A [`RecipientAddress`] is any mailbox of RFC 5321 and 6531 in its normal
+//! form, as SMTP and paths of `/v1` have it. A [`MailboxAddress`] is one of the few that can be created,
+//! which are not easily confused.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,29 +10,28 @@ use sha2::{Digest as _, Sha256};
 use unicode_normalization::UnicodeNormalization as _;
 use uuid::Uuid;
 
-/// Most octets of a local part (RFC 5321 4.5.3.1.1).
+/// Maximum octets of a local part (RFC 5321 4.5.3.1.1).
 pub const LOCAL_PART_MAX: usize = 64;
 
-/// The pattern of a mailbox's local part, as published in `/v1/config`.
+/// The pattern of a mailbox's local part, published in `/v1/config`.
 pub const MAILBOX_LOCAL_PART_PATTERN: &str = "^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$";
 
-/// Why a text is no address that mail can go to.
+/// Why a text is not an address that can receive mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not of the form `local-part@domain` (RFC 5321 4.1.2), or too long.
     #[error("the address must have the form local-part@domain")]
     Malformed,
-    /// The local part only exists in quotes, which no address here has.
-    #[error("local parts that need quotes are not used here")]
+    /// The local part needs quotes, which are not supported.
+    #[error("local parts that need quotes are not supported")]
     NeedsQuotes,
     /// The domain is an address literal such as `[192.0.2.1]`.
-    #[error("address literals are not served here")]
+    #[error("address literals are not supported")]
     AddressLiteral,
 }
 
-/// An address in normal form: quotes that are not needed, source route and trailing dot
-/// dropped; ASCII of the local part in lower case, the rest in NFC; the domain as A-labels in
-/// lower case.
+/// An address in normal form: without unnecessary quotes, source route and trailing dot; the local
+/// part in NFC with ASCII in lower case; the domain as A-labels in lower case.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecipientAddress {
     text: String,
@@ -41,10 +40,10 @@ pub struct RecipientAddress {
 }
 
 impl RecipientAddress {
-    /// Reads an address as an SMTP path (without angle brackets) or URL path has it.
+    /// Parses an address of an SMTP path (without angle brackets) or a URL path.
     ///
     /// # Errors
-    /// [`AddressError`]; nothing is repaired that RFC 5321 calls wrong.
+    /// [`AddressError`] for all that RFC 5321 forbids.
     pub fn parse(input: &str) -> Result<Self, AddressError> {
         let mailbox = drop_source_route(input)?;
         let (local, domain) = split(mailbox)?;
@@ -73,7 +72,7 @@ impl RecipientAddress {
         &self.text[..self.at]
     }
 
-    /// The local part up to the first `+`: the mailbox that tagged mail goes to.
+    /// The local part up to the first `+`: that of the mailbox which receives tagged mail.
     pub fn base_local_part(&self) -> &str {
         let local = self.local_part();
         local.split_once('+').map_or(local, |(base, _)| base)
@@ -84,14 +83,13 @@ impl RecipientAddress {
         &self.text[self.at + 1..]
     }
 
-    /// Whether the local part was given with characters outside ASCII, which system domains
-    /// refuse (so that nothing that merely looks like a reserved name is served).
+    /// Whether the local part was given with characters outside ASCII. System domains reject it, so
+    /// that no address looks like a reserved one.
     pub fn has_non_ascii_local_part(&self) -> bool {
         self.non_ascii
     }
 
-    /// The key under which the store finds mail to this exact address where it has no
-    /// mailbox: the first 16 octets of its SHA-256.
+    /// The inbox of this exact address if it has no mailbox: the first 16 octets of its SHA-256.
     pub fn inbox_key(&self) -> Uuid {
         let digest = Sha256::digest(self.text.as_bytes());
         let mut key = [0; 16];
@@ -106,16 +104,15 @@ impl fmt::Debug for RecipientAddress {
     }
 }
 
-/// An address that a mailbox can have: 1 to 64 of `a-z 0-9 . _ -`, first and last
-/// alphanumeric, no `..`.
+/// An address of a mailbox: 1 to 64 of `a-z 0-9 . _ -`, first and last alphanumeric, no `..`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct MailboxAddress(RecipientAddress);
 
 impl MailboxAddress {
-    /// Reads the address of a mailbox to create or to sign in to.
+    /// Parses the address of a mailbox to create or to sign in to.
     ///
     /// # Errors
-    /// [`AddressError::Malformed`] also for addresses that can receive mail but have no mailbox.
+    /// [`AddressError`], also for addresses that can receive mail but can't be created.
     pub fn parse(input: &str) -> Result<Self, AddressError> {
         let address = RecipientAddress::parse(input)?;
         let local = address.local_part();
@@ -143,23 +140,23 @@ impl MailboxAddress {
     }
 }
 
-/// What a reserved local part of a system domain is for.
+/// Whether a local part of a system domain is reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
-    /// An ordinary local part.
+    /// Not reserved.
     None,
-    /// Nobody may have it: mail is refused.
+    /// Reserved: mail is rejected.
     Refused,
-    /// `postmaster` and `abuse`: mail is kept for the tenant `platform`.
+    /// `postmaster` and `abuse`: mail is stored for the tenant `platform`.
     Platform,
 }
 
-/// The local parts that nobody may have on a system domain.
+/// The reserved local parts of system domains.
 #[derive(Debug, Clone)]
 pub struct ReservedLocalParts(HashSet<String>);
 
 impl ReservedLocalParts {
-    /// RFC 2142's names, those that certificate authorities write to, and usual senders.
+    /// The names of RFC 2142, those that certificate authorities write to, and usual senders.
     pub const DEFAULT: [&str; 30] = [
         "abuse",
         "admin",
@@ -193,7 +190,7 @@ impl ReservedLocalParts {
         "system",
     ];
 
-    /// The given names; `postmaster` and `abuse` are always among them.
+    /// Reserves the given names; `postmaster` and `abuse` are always reserved.
     pub fn new<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Self {
         let mut set: HashSet<String> =
             names.into_iter().map(|name| name.as_ref().to_ascii_lowercase()).collect();
@@ -202,7 +199,7 @@ impl ReservedLocalParts {
         Self(set)
     }
 
-    /// What the local part of an address is, by its part before the first `+`.
+    /// The reservation of a [base local part](RecipientAddress::base_local_part).
     pub fn reservation_of(&self, base_local_part: &str) -> Reservation {
         match base_local_part {
             "postmaster" | "abuse" => Reservation::Platform,
@@ -211,7 +208,7 @@ impl ReservedLocalParts {
         }
     }
 
-    /// The names, sorted, as published in `/v1/config`.
+    /// The names in order, as published in `/v1/config`.
     pub fn sorted(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.0.iter().map(String::as_str).collect();
         names.sort_unstable();
@@ -222,8 +219,7 @@ impl ReservedLocalParts {
 /// A domain name as A-labels in lower case, without a trailing dot.
 ///
 /// # Errors
-/// [`AddressError::Malformed`] where it is no host name (RFC 1123, RFC 5891) of at most 253
-/// octets.
+/// [`AddressError::Malformed`] unless it is a host name (RFC 1123, RFC 5891) of at most 253 octets.
 pub fn normalize_domain(domain: &str) -> Result<String, AddressError> {
     let domain = domain.strip_suffix('.').unwrap_or(domain);
     let ascii = Uts46::new()
@@ -232,7 +228,7 @@ pub fn normalize_domain(domain: &str) -> Result<String, AddressError> {
     Ok(ascii.into_owned())
 }
 
-/// `@a,@b:user@c` names `user@c` (RFC 5321 appendix C: the route is to be ignored).
+/// Removes a source route, which is to be ignored (RFC 5321 appendix C): `@a,@b:user@c` is `user@c`.
 fn drop_source_route(path: &str) -> Result<&str, AddressError> {
     if !path.starts_with('@') {
         return Ok(path);
@@ -244,7 +240,7 @@ fn drop_source_route(path: &str) -> Result<&str, AddressError> {
     if well_formed { Ok(mailbox) } else { Err(AddressError::Malformed) }
 }
 
-/// Splits into local part, its quotes dropped, and domain.
+/// Splits into local part, without quotes, and domain.
 fn split(mailbox: &str) -> Result<(String, &str), AddressError> {
     let Some(quoted) = mailbox.strip_prefix('"') else {
         let (local, domain) = mailbox.split_once('@').ok_or(AddressError::Malformed)?;
@@ -273,7 +269,7 @@ fn split(mailbox: &str) -> Result<(String, &str), AddressError> {
     Err(AddressError::Malformed)
 }
 
-/// Dot-string of RFC 5321 4.1.2 with the UTF-8 of RFC 6531 3.3.
+/// Whether it is a Dot-string (RFC 5321 4.1.2, with the UTF-8 of RFC 6531 3.3).
 fn is_dot_string(local: &str) -> bool {
     let atext = |c: char| {
         c.is_ascii_alphanumeric()
@@ -294,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_address_are_one() {
+    fn normalizes_spellings_of_one_address() {
         for spelling in [
             "User.Name+tag@Inbox.Example",
             "user.name+tag@inbox.example.",
@@ -307,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_addresses_are_refused() {
+    fn rejects_invalid_addresses() {
         let long = format!("{}@a.example", "x".repeat(65));
         let long_label = format!("a@{}.example", "x".repeat(64));
         for wrong in [
@@ -342,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn domains_become_a_labels() {
+    fn converts_domains_to_a_labels() {
         assert_eq!(normal("a@Bücher.example"), Ok("a@xn--bcher-kva.example".into()));
         assert_eq!(normal("a@XN--BCHER-KVA.example"), Ok("a@xn--bcher-kva.example".into()));
         // The Kelvin sign is a letter K in disguise.
@@ -350,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_part_outside_ascii_is_marked_even_if_its_normal_form_is_ascii() {
+    fn detects_a_local_part_outside_ascii_whose_normal_form_is_ascii() {
         let kelvin = RecipientAddress::parse("\u{212a}im@b.example").unwrap();
         assert_eq!(kelvin.as_str(), "kim@b.example");
         assert!(kelvin.has_non_ascii_local_part());
@@ -359,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn mailbox_addresses_are_narrow() {
+    fn accepts_few_addresses_of_mailboxes() {
         for good in ["a@b.example", "A.b_c-9@b.example"] {
             assert!(MailboxAddress::parse(good).is_ok(), "{good}");
         }
@@ -370,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_names_are_found_before_the_tag() {
+    fn ignores_the_tag_of_reserved_names() {
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
         let of =
             |text: &str| reserved.reservation_of(RecipientAddress::parse(text).unwrap().base_local_part());
@@ -381,7 +377,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn normal_form_is_stable(input in "\\PC{0,40}@\\PC{0,40}") {
+        fn normalizes_to_the_same_address_again(input in "\\PC{0,40}@\\PC{0,40}") {
             if let Ok(address) = RecipientAddress::parse(&input) {
                 let again = RecipientAddress::parse(address.as_str()).unwrap();
                 prop_assert_eq!(again.as_str(), address.as_str());
@@ -389,7 +385,7 @@ mod tests {
         }
 
         #[test]
-        fn no_input_panics(input in "\\PC*") {
+        fn never_panics(input in "\\PC*") {
             let _ = RecipientAddress::parse(&input);
             let _ = MailboxAddress::parse(&input);
         }

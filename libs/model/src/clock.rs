@@ -1,17 +1,17 @@
-//! Business time. Whoever needs it is given a [`Clock`]; tests give one they can move.
+//! Business time. Code that needs it has a [`Clock`] as an argument; tests pass one that they can move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time that expiry, tokens and limits go by.
+/// The time for expiry, tokens and limits.
 pub trait Clock: Send + Sync + 'static {
     /// The time now, UTC.
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of this machine, moved by what Postgres' clock is ahead of it, so that all pods
+/// The clock of this machine, corrected by its offset from the clock of Postgres, so that all processes
 /// agree on the time.
 #[derive(Debug, Default)]
 pub struct SystemClock {
@@ -25,7 +25,7 @@ impl SystemClock {
         self.offset_micros.store(micros, Ordering::Relaxed);
     }
 
-    /// The time of this machine alone, to measure the offset against.
+    /// The uncorrected time of this machine, to measure the offset.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn local_now(&self) -> Timestamp {
         Timestamp::now()
@@ -38,7 +38,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that runs with the system's and can be moved: for tests.
+/// A clock for tests, which runs like the system clock and can be moved.
 #[derive(Debug, Clone, Default)]
 pub struct TestClock {
     system: Arc<SystemClock>,

@@ -1,5 +1,5 @@
-//! The cursor that clients carry (`next_since`): a position in the one stream of all mail,
-//! sealed (AES-256-GCM) for one tenant, so that it tells nothing and cannot be made up.
+//! The cursor of clients (`next_since`): a position in the stream of all mail, sealed (AES-256-GCM) for
+//! a tenant, so that it discloses nothing and can't be forged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,24 +8,24 @@ use uuid::Uuid;
 use crate::key::MasterKey;
 use crate::sealer::Sealer;
 
-/// The one stream there is so far; part of the cursor so that more can follow.
+/// The only stream so far; the cursor has its number so that there can be more.
 const STREAM: u16 = 0;
 
-/// A cursor that was altered, made up, or sealed for another tenant or by an unknown key.
+/// A cursor that was altered or forged, or sealed for another tenant or with an unknown key.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the cursor is not one that was given to this tenant")]
+#[error("the cursor is not a valid cursor of this tenant")]
 pub struct InvalidCursor;
 
-/// Seals and opens cursors. The first key seals; all of them open.
+/// Seals and opens cursors. The first key seals, all keys open.
 pub struct CursorSealer(Sealer);
 
 impl CursorSealer {
-    /// A sealer with keys derived from `ring`, which has at least one.
+    /// A sealer with keys derived from `ring`, which is not empty.
     pub fn new(ring: &[MasterKey]) -> Self {
         Self(Sealer::new(ring, "cursor"))
     }
 
-    /// The cursor text for position `seq`, for `tenant` alone.
+    /// The cursor of `tenant` for the position `seq`.
     pub fn seal(&self, tenant: Uuid, seq: i64) -> String {
         let mut position = [0; 10];
         position[..2].copy_from_slice(&STREAM.to_be_bytes());
@@ -33,10 +33,10 @@ impl CursorSealer {
         URL_SAFE_NO_PAD.encode(self.0.seal(tenant, &position))
     }
 
-    /// The position a cursor stands at.
+    /// The position of a cursor.
     ///
     /// # Errors
-    /// [`InvalidCursor`] for everything this installation did not seal for `tenant`.
+    /// [`InvalidCursor`] unless this installation sealed it for `tenant`.
     pub fn open(&self, tenant: Uuid, text: &str) -> Result<i64, InvalidCursor> {
         let sealed = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidCursor)?;
         let position = self.0.open(tenant, &sealed).ok_or(InvalidCursor)?;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_opens_for_its_tenant_only() {
+    fn opens_for_its_tenant_only() {
         let sealer = CursorSealer::new(&ring(&[("a", 1)]));
         let (tenant, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let cursor = sealer.seal(tenant, 42);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_altered_character_is_refused() {
+    fn rejects_an_altered_cursor() {
         let sealer = CursorSealer::new(&ring(&[("a", 1)]));
         let tenant = Uuid::from_u128(1);
         let cursor = sealer.seal(tenant, 7);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_of_the_former_key_open_after_a_rotation() {
+    fn opens_cursors_of_the_previous_key_after_a_rotation() {
         let tenant = Uuid::from_u128(1);
         let cursor = CursorSealer::new(&ring(&[("a", 1)])).seal(tenant, 9);
         assert_eq!(CursorSealer::new(&ring(&[("b", 2), ("a", 1)])).open(tenant, &cursor), Ok(9));

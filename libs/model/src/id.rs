@@ -1,16 +1,16 @@
-//! Ids are UUIDv7: an id tells its own time, to the millisecond. Expiry goes by it.
+//! Ids: UUIDv7, which have the time of their creation in milliseconds. Expiry depends on it.
 
 use jiff::Timestamp;
 use rand::Rng as _;
 use uuid::{Builder, Uuid};
 
-/// Owner of mail in shared inboxes.
+/// The owner of mail in shared inboxes.
 pub const SHARED_OWNER: Uuid = Uuid::nil();
 
-/// The built-in tenant `platform`, which mail to `postmaster` and `abuse` is kept for.
+/// The built-in tenant `platform`, which owns mail to `postmaster` and `abuse` of system domains.
 pub const PLATFORM_TENANT: Uuid = Uuid::from_u128(0x0000_0000_0000_7000_8000_0000_0000_0001);
 
-/// A new id of the moment `at`. Ids of one millisecond are in no order.
+/// A new id with the time `at`. Ids of the same millisecond have no order.
 pub fn new_id(at: Timestamp) -> Uuid {
     let millis = u64::try_from(at.as_millisecond()).unwrap_or(0);
     let mut random = [0; 10];
@@ -18,7 +18,7 @@ pub fn new_id(at: Timestamp) -> Uuid {
     Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
 }
 
-/// The moment an id was made; `None` where it is not a UUIDv7.
+/// The time of an id; `None` if it is not a UUIDv7.
 pub fn id_time(id: Uuid) -> Option<Timestamp> {
     if id.get_version_num() != 7 {
         return None;
@@ -27,7 +27,7 @@ pub fn id_time(id: Uuid) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis).ok()
 }
 
-/// The lowest id of a moment: the bound to compare ids with.
+/// The lowest id with the time `at`, as a bound for comparisons.
 pub fn lowest_id(at: Timestamp) -> Uuid {
     let millis = u128::try_from(at.as_millisecond()).unwrap_or(0);
     Uuid::from_u128(millis << 80)
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_tells_its_time() {
+    fn an_id_has_its_time() {
         let at: Timestamp = "2026-11-21T10:00:00.123Z".parse().unwrap();
         let id = new_id(at);
         assert_eq!(id_time(id), Some(at));
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_of_another_version_has_no_time() {
+    fn returns_no_time_for_another_version() {
         assert_eq!(id_time(Uuid::from_u128(0x1234)), None);
         assert_eq!(id_time(PLATFORM_TENANT), Some(Timestamp::UNIX_EPOCH));
     }

@@ -1,5 +1,5 @@
-//! Keys of the installation. Each purpose has a key of its own, derived by HKDF-SHA-256 from
-//! a configured secret, so that no key serves two purposes.
+//! Keys of the installation. Each purpose has its own key, derived by HKDF-SHA-256 from a configured
+//! secret, so that no key is used for two purposes.
 
 use std::fmt;
 
@@ -12,25 +12,25 @@ pub struct MasterKey {
     secret: Vec<u8>,
 }
 
-/// Why configured keys were refused.
+/// Why configured keys are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// A secret of fewer than 32 octets.
-    #[error("key \"{0}\" is shorter than 32 octets")]
+    /// A secret has fewer than 32 bytes.
+    #[error("the secret of key \"{0}\" is shorter than 32 bytes")]
     TooShort(String),
-    /// Two secrets are the same.
-    #[error("keys \"{0}\" and \"{1}\" are equal")]
+    /// Two keys have the same secret.
+    #[error("keys \"{0}\" and \"{1}\" have the same secret")]
     DuplicateSecret(String, String),
-    /// Two keys of one ring have the same name.
+    /// Two keys of a ring have the same name.
     #[error("two keys are named \"{0}\"")]
     DuplicateName(String),
-    /// A ring needs at least one key.
+    /// A ring has no key.
     #[error("no key is configured")]
     Empty,
 }
 
 impl MasterKey {
-    /// A secret of at least 32 octets under the name `kid`.
+    /// A key named `kid`, with a secret of at least 32 bytes.
     ///
     /// # Errors
     /// [`KeyError::TooShort`].
@@ -47,14 +47,14 @@ impl MasterKey {
         &self.kid
     }
 
-    /// A 32-octet key for one purpose.
+    /// A 32-byte key for a purpose.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let mut key = [0; 32];
         hkdf::Salt::new(hkdf::HKDF_SHA256, b"tempmail")
             .extract(&self.secret)
             .expand(&[purpose.as_bytes()], hkdf::HKDF_SHA256)
             .and_then(|okm| okm.fill(&mut key))
-            .expect("32 octets are within what HKDF-SHA-256 can give");
+            .expect("32 bytes are within the limit of HKDF-SHA-256");
         key
     }
 }
@@ -65,11 +65,10 @@ impl fmt::Debug for MasterKey {
     }
 }
 
-/// Checks what the decisions ask of keys: at least one a ring, names distinct within a ring,
-/// and no two secrets equal over all rings.
+/// Checks that every ring has a key, that names are unique within a ring, and secrets over all rings.
 ///
 /// # Errors
-/// The first rule that is broken.
+/// The first violation.
 pub fn validate_rings(rings: &[&[MasterKey]]) -> Result<(), KeyError> {
     for ring in rings {
         if ring.is_empty() {

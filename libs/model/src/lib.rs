@@ -1,5 +1,5 @@
-//! Pure types and rules of tempmail: addresses, ids, tokens, passwords, the sealed cursor, webhooks,
-//! retention, limits, keys and the clock. Nothing here does I/O or reads the time by itself.
+//! Pure types and rules: addresses, ids, tokens, passwords, cursors, webhooks, retention, limits, keys
+//! and the clock. Nothing here does I/O, and only the clock reads the time.
 
 pub mod address;
 pub mod clock;

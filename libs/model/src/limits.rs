@@ -2,57 +2,57 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Long-poll hold in seconds. Fixed by the interface: not a setting.
+/// Seconds that a long-poll waits. Fixed by the interface, so not a setting.
 pub const LONG_POLL_SECONDS: u64 = 25;
-/// Highest `count` and `limit` of a long-poll; above it counts as this.
+/// Maximum `count` and `limit` of a long-poll; higher values are lowered to it.
 pub const LONG_POLL_MAX: u32 = 50;
 /// Default `limit` of a long-poll.
 pub const LONG_POLL_LIMIT: u32 = 20;
-/// Most rows one long-poll request scans for its filters.
+/// Maximum rows that a long-poll scans for its filters.
 pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
-/// Messages and accounts a page.
+/// Messages or accounts per page.
 pub const PAGE_SIZE: i64 = 30;
-/// Open long-polls a token may have.
+/// Maximum open long-polls of a token.
 pub const LONG_POLLS_PER_TOKEN: usize = 1;
-/// Open long-polls one tenant may have on one address.
+/// Maximum open long-polls of a tenant on an address.
 pub const LONG_POLLS_PER_ADDRESS: usize = 10;
-/// Authenticated WebSockets a mailbox may have. Fixed by the interface: not a setting.
+/// Maximum authenticated WebSockets of a mailbox. Fixed by the interface, so not a setting.
 pub const SOCKETS_PER_MAILBOX: usize = 3;
 
-/// Open streams of server-sent events a token may have.
+/// Maximum open streams of server-sent events of a token.
 pub const STREAMS_PER_TOKEN: usize = 10;
 
-/// Settable bounds (configuration `limits.*`).
+/// The configurable limits (`limits.*`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Octets a free mailbox may hold.
+    /// Maximum bytes of a free mailbox.
     pub mailbox_bytes: u64,
-    /// Octets an address without a mailbox may hold.
+    /// Maximum bytes of an address without a mailbox.
     pub inbox_bytes: u64,
-    /// Octets all shared inboxes may hold together.
+    /// Maximum bytes of all shared inboxes together.
     pub shared_bytes: u64,
-    /// Octets the installation may hold.
+    /// Maximum bytes of the installation.
     pub store_bytes: u64,
-    /// Days that the address of a removed mailbox is held on a system domain.
+    /// Days that the address of a removed mailbox stays reserved on a system domain.
     pub address_hold_days: u16,
     /// Days without sign-in or read after which a free mailbox is removed.
     pub idle_mailbox_days: u16,
-    /// Fewest characters of a mailbox password.
+    /// Minimum characters of a mailbox password.
     pub password_min: u16,
-    /// Most characters of a mailbox password.
+    /// Maximum characters of a mailbox password.
     pub password_max: u16,
-    /// Requests a second on `/v1`, a token; also the burst.
+    /// Requests per second and token on `/v1`; also the burst.
     pub v1_per_second: u32,
-    /// Requests a second on `/pro/api`, a token; also the burst.
+    /// Requests per second and token on `/pro/api`; also the burst.
     pub pro_per_second: u32,
-    /// Requests a second on `/api`, a client.
+    /// Requests per second and client on `/api`.
     pub api_per_second: u32,
-    /// Mailboxes a client may create in an hour without a Pro token.
+    /// Mailboxes that a client may create per hour without a Pro token.
     pub free_mailboxes_per_hour: u32,
-    /// Failed sign-ins in 15 minutes, an address and client.
+    /// Failed sign-ins in 15 minutes per address and client.
     pub sign_in_failures: u32,
-    /// Failed sign-ins in 15 minutes, a client over all addresses.
+    /// Failed sign-ins in 15 minutes per client, over all addresses.
     pub sign_in_failures_per_client: u32,
 }
 

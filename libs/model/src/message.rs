@@ -1,24 +1,24 @@
-//! What the stream carries of a message.
+//! Messages in the stream of all mail.
 
 use uuid::Uuid;
 
 use crate::retention::RetentionClass;
 
-/// Whose mail it is; decided when the mail is stored and never changed.
+/// The kind of owner of a message, which is decided when it is stored and never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OwnerKind {
-    /// A shared inbox of a system domain: any live token reads it.
+    /// A shared inbox of a system domain, which any live token can read.
     Shared,
     /// A mailbox.
     Mailbox,
-    /// An address without a mailbox under a custom domain.
+    /// A custom domain, for an address without a mailbox.
     Domain,
-    /// `postmaster` and `abuse` of system domains, for the tenant `platform`.
+    /// The tenant `platform`, for `postmaster` and `abuse` of system domains.
     Platform,
 }
 
 impl OwnerKind {
-    /// The number the store keeps for it.
+    /// Its number in the store.
     pub const fn code(self) -> i16 {
         match self {
             Self::Shared => 0,
@@ -28,7 +28,7 @@ impl OwnerKind {
         }
     }
 
-    /// The kind of a stored number.
+    /// The kind with a number of the store.
     pub const fn from_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Self::Shared),
@@ -40,20 +40,19 @@ impl OwnerKind {
     }
 }
 
-/// A message that was committed: what wakes its waiters. A hint only; what they then read is
-/// in the store.
+/// The hint that a message was committed, which wakes its readers. They read it from the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Place in the one stream.
+    /// Position in the stream.
     pub seq: i64,
     /// The message.
     pub id: Uuid,
-    /// How long it is kept; with its id, where it is stored.
+    /// Its retention class; together with the id it determines the partition.
     pub class: RetentionClass,
     /// The tenant that owns it; `None` for a free mailbox or a shared inbox.
     pub tenant: Option<Uuid>,
     /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
     pub owner: Uuid,
-    /// Mailbox, or the key of the exact address.
+    /// Mailbox, or [the key of the exact address](crate::address::RecipientAddress::inbox_key).
     pub inbox: Uuid,
 }

@@ -1,13 +1,12 @@
-//! Which addresses are public. Tenants name servers for us to talk to, and must not choose whom we
-//! talk to inside our own network.
+//! Public IP addresses. Tenants choose servers that we connect to, and must not reach our own network.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
 use ipnet::IpNet;
 
-/// Nothing of IPv4 that is public is in these.
-const REFUSED_V4: [&str; 15] = [
+/// The networks of IPv4 that are not public.
+const PRIVATE_V4: [&str; 15] = [
     "0.0.0.0/8",       // this host
     "10.0.0.0/8",      // private
     "100.64.0.0/10",   // carrier-grade NAT
@@ -25,38 +24,38 @@ const REFUSED_V4: [&str; 15] = [
     "240.0.0.0/4",     // reserved, broadcast
 ];
 
-/// All of IPv6 that is given out for use between networks.
+/// The unicast addresses of IPv6 that are assigned for the Internet.
 const GLOBAL_V6: &str = "2000::/3";
 
-/// Nothing of [`GLOBAL_V6`] that is public is in these.
-const REFUSED_V6: [&str; 4] = [
-    "2001::/23",     // protocol assignments, Teredo among them, which has IPv4 inside
+/// The networks in [`GLOBAL_V6`] that are not public.
+const PRIVATE_V6: [&str; 4] = [
+    "2001::/23",     // protocol assignments, including Teredo, which embeds IPv4
     "2001:db8::/32", // documentation
-    "2002::/16",     // 6to4, which has IPv4 inside
+    "2002::/16",     // 6to4, which embeds IPv4
     "3fff::/20",     // documentation
 ];
 
 struct Networks {
-    refused: Vec<IpNet>,
+    private: Vec<IpNet>,
     global_v6: IpNet,
 }
 
 static NETWORKS: LazyLock<Networks> = LazyLock::new(|| {
-    let network = |text: &str| text.parse().expect("the network is one");
+    let network = |text: &str| text.parse().expect("the constants are networks");
     Networks {
-        refused: REFUSED_V4.iter().chain(&REFUSED_V6).map(|text| network(text)).collect(),
+        private: PRIVATE_V4.iter().chain(&PRIVATE_V6).map(|text| network(text)).collect(),
         global_v6: network(GLOBAL_V6),
     }
 });
 
-/// Whether the address is one that anybody on the Internet may have.
+/// Whether the address is public.
 pub fn is_public(address: IpAddr) -> bool {
     let assigned = address.is_ipv4() || NETWORKS.global_v6.contains(&address);
-    assigned && !NETWORKS.refused.iter().any(|network| network.contains(&address))
+    assigned && !NETWORKS.private.iter().any(|network| network.contains(&address))
 }
 
-/// The address of IPv4 that an address of IPv6 leads to: of `::ffff:0:0/96`, of the well-known prefix
-/// of NAT64, and of 6to4.
+/// The IPv4 address that is embedded in an IPv6 address: of `::ffff:0:0/96`, of the well-known prefix of
+/// NAT64, and of 6to4.
 pub fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let ipv4 = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
@@ -73,15 +72,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn public_addresses_are_public() {
+    fn accepts_public_addresses() {
         for address in ["1.1.1.1", "8.8.8.8", "100.63.0.1", "172.32.0.1", "2606:4700:4700::1111", "2a00::1"] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
     }
 
     #[test]
-    fn addresses_of_our_own_network_are_not() {
-        let refused = [
+    fn rejects_private_addresses() {
+        let private = [
             "0.0.0.0",
             "0.1.2.3",
             "10.1.2.3",
@@ -113,13 +112,13 @@ mod tests {
             "3fff::1",
             "100::1",
         ];
-        for address in refused {
+        for address in private {
             assert!(!is_public(address.parse().unwrap()), "{address}");
         }
     }
 
     #[test]
-    fn forms_that_have_ipv4_inside_are_not() {
+    fn rejects_addresses_that_embed_ipv4() {
         let inside = [
             "::ffff:10.0.0.1",
             "::ffff:1.1.1.1",
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inside_is_known() {
+    fn extracts_embedded_ipv4_addresses() {
         let inside = |address: &str| embedded_ipv4(address.parse().unwrap());
         for address in ["::ffff:10.1.2.3", "64:ff9b::a01:203", "2002:a01:203::1"] {
             assert_eq!(inside(address), Some([10, 1, 2, 3].into()), "{address}");

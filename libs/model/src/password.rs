@@ -1,5 +1,5 @@
-//! Passwords: argon2id over memory that is kept. Allocated anew for each hash, it leaves holes in the
-//! heap that the next one does not fit into: 40 passwords made a process grow to 400 MB.
+//! Password hashes: argon2id with memory that is reused. Allocating it for each hash fragments the heap:
+//! after 40 passwords a process had grown to 400 MB.
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -9,7 +9,7 @@ use subtle::ConstantTimeEq as _;
 /// 19 MiB, two passes, one lane: the first choice of OWASP's password storage cheat sheet.
 const MEMORY_KIB: u32 = 19 << 10;
 const PASSES: u32 = 2;
-/// Octets of a salt and of a hash (RFC 9106, 4).
+/// Bytes of a salt and of a hash (RFC 9106, 4).
 const SALT: usize = 16;
 const HASH: usize = 32;
 
@@ -18,47 +18,48 @@ const HASH: usize = 32;
 #[error("a password can't be hashed: {0}")]
 pub struct PasswordHashError(String);
 
-/// Hashes one password at a time, over 19 MiB that it keeps.
+/// Hashes one password at a time, with 19 MiB of memory that it keeps.
 #[derive(Default)]
 pub struct PasswordHasher {
     memory: Vec<Block>,
 }
 
 impl PasswordHasher {
-    /// One that has hashed nothing yet, and has no memory.
+    /// A hasher, which allocates its memory for the first hash.
     pub const fn new() -> Self {
         Self { memory: Vec::new() }
     }
 
-    /// The PHC string of a new password.
+    /// The PHC string of a password, with a random salt.
     ///
     /// # Errors
-    /// The operating system gives no randomness.
+    /// The operating system provides no randomness.
     pub fn hash(&mut self, password: &[u8]) -> Result<String, PasswordHashError> {
         let mut salt = [0; SALT];
         rand::rngs::SysRng.try_fill_bytes(&mut salt).map_err(|error| PasswordHashError(error.to_string()))?;
         self.hash_with_salt(password, &salt)
     }
 
-    /// The same with the salt given.
+    /// The same with a given salt.
     ///
     /// # Errors
     /// The salt is too short or too long.
     pub fn hash_with_salt(&mut self, password: &[u8], salt: &[u8]) -> Result<String, PasswordHashError> {
-        let wrong = |error: &dyn std::fmt::Display| PasswordHashError(error.to_string());
-        let params = Params::new(MEMORY_KIB, PASSES, 1, Some(HASH)).map_err(|error| wrong(&error))?;
-        let output = self.output(&params, Version::V0x13, password, salt).map_err(|error| wrong(&error))?;
+        let hash_error = |error: &dyn std::fmt::Display| PasswordHashError(error.to_string());
+        let params = Params::new(MEMORY_KIB, PASSES, 1, Some(HASH)).map_err(|error| hash_error(&error))?;
+        let output =
+            self.output(&params, Version::V0x13, password, salt).map_err(|error| hash_error(&error))?;
         let hash = PasswordHash {
             algorithm: Algorithm::Argon2id.ident(),
             version: Some(Version::V0x13.into()),
-            params: ParamsString::try_from(&params).map_err(|error| wrong(&error))?,
-            salt: Some(Salt::new(salt).map_err(|error| wrong(&error))?),
-            hash: Some(Output::new(&output).map_err(|error| wrong(&error))?),
+            params: ParamsString::try_from(&params).map_err(|error| hash_error(&error))?,
+            salt: Some(Salt::new(salt).map_err(|error| hash_error(&error))?),
+            hash: Some(Output::new(&output).map_err(|error| hash_error(&error))?),
         };
         Ok(hash.to_string())
     }
 
-    /// Whether a password has this PHC string; no for one of another algorithm.
+    /// Whether a password matches a PHC string; `false` for another algorithm.
     pub fn verify(&mut self, password: &[u8], hash: &str) -> bool {
         let Ok(hash) = PasswordHash::new(hash) else { return false };
         let (Ok(params), Some(salt), Some(expected)) = (Params::try_from(&hash), hash.salt, hash.hash) else {
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_the_algorithm() {
+    fn hashes_with_argon2id_and_a_random_salt() {
         let mut hasher = PasswordHasher::default();
         let hash = hasher.hash(b"pass123").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_of_other_parameters_match_and_of_other_algorithms_do_not() {
+    fn verifies_other_parameters_but_no_other_algorithm() {
         use argon2::PasswordHasher as _;
         let mut hasher = PasswordHasher::default();
         let other = |algorithm| {

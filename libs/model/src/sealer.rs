@@ -1,5 +1,5 @@
-//! Sealing with keys of the installation (AES-256-GCM): what is sealed can neither be read nor
-//! altered without them, and opens only for what it was sealed for.
+//! Authenticated encryption with keys of the installation (AES-256-GCM), bound to a purpose and an
+//! owner.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use rand::TryRng as _;
@@ -10,13 +10,13 @@ use crate::key::MasterKey;
 
 const KEY_ID_LEN: usize = 4;
 
-/// Seals and opens for one purpose. The first key seals; all of them open.
+/// Seals and opens data for a purpose. The first key seals, all keys open.
 pub(crate) struct Sealer {
     keys: Vec<([u8; KEY_ID_LEN], LessSafeKey)>,
 }
 
 impl Sealer {
-    /// A sealer with keys derived for `purpose` from `ring`, which has at least one.
+    /// A sealer with keys derived for `purpose` from `ring`, which is not empty.
     pub(crate) fn new(ring: &[MasterKey], purpose: &str) -> Self {
         let keys = ring
             .iter()
@@ -32,11 +32,11 @@ impl Sealer {
         Self { keys }
     }
 
-    /// `plain` sealed for `whom`: key id, nonce, ciphertext and tag.
-    pub(crate) fn seal(&self, whom: Uuid, plain: &[u8]) -> Vec<u8> {
+    /// Seals `plain` for `owner`: key id, nonce, ciphertext and tag.
+    pub(crate) fn seal(&self, owner: Uuid, plain: &[u8]) -> Vec<u8> {
         let (id, key) = &self.keys[0];
         let mut nonce = [0; NONCE_LEN];
-        rand::rngs::SysRng.try_fill_bytes(&mut nonce).expect("the operating system gives randomness");
+        rand::rngs::SysRng.try_fill_bytes(&mut nonce).expect("the operating system provides randomness");
         let mut sealed = Vec::with_capacity(KEY_ID_LEN + NONCE_LEN + plain.len() + AES_256_GCM.tag_len());
         sealed.extend_from_slice(id);
         sealed.extend_from_slice(&nonce);
@@ -44,23 +44,23 @@ impl Sealer {
         let tag = key
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(whom.as_bytes()),
+                Aad::from(owner.as_bytes()),
                 &mut sealed[KEY_ID_LEN + NONCE_LEN..],
             )
-            .expect("what is sealed here is short");
+            .expect("the data is short");
         sealed.extend_from_slice(tag.as_ref());
         sealed
     }
 
-    /// What was sealed for `whom`; `None` for everything that was altered, sealed for another, or
-    /// by a key that is not in the ring.
-    pub(crate) fn open(&self, whom: Uuid, sealed: &[u8]) -> Option<Vec<u8>> {
+    /// The data that was sealed for `owner`; `None` if it was altered, or sealed for another owner or
+    /// with a key that is not in the ring.
+    pub(crate) fn open(&self, owner: Uuid, sealed: &[u8]) -> Option<Vec<u8>> {
         let (id, rest) = sealed.split_at_checked(KEY_ID_LEN)?;
         let (nonce, ciphertext) = rest.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let (_, key) = self.keys.iter().find(|(known, _)| known == id)?;
         let mut plain = ciphertext.to_vec();
-        let length = key.open_in_place(nonce, Aad::from(whom.as_bytes()), &mut plain).ok()?.len();
+        let length = key.open_in_place(nonce, Aad::from(owner.as_bytes()), &mut plain).ok()?.len();
         plain.truncate(length);
         Some(plain)
     }

@@ -1,22 +1,22 @@
-//! API tokens: `tm_live_` or `tm_pro_` and 64 lower-case hex digits of OS randomness. The
-//! store keeps their SHA-256 only.
+//! API tokens: `tm_live_` or `tm_pro_` and 64 lower-case hex digits of random data. The store has only
+//! their SHA-256.
 
 use std::fmt;
 
 use rand::TryRng as _;
 use sha2::{Digest as _, Sha256};
 
-/// Characters of a token's name at most.
+/// Maximum characters of a token's name.
 pub const TOKEN_NAME_MAX: usize = 100;
-/// Days after which a token that expires does so at the latest.
+/// Maximum days until a token expires.
 pub const TOKEN_DAYS_MAX: i64 = 3650;
 
-/// Whether a token may be called that: 1 to 100 characters, none of them a control character.
+/// Whether a text is a valid name of a token: 1 to 100 characters without control characters.
 pub fn is_token_name(text: &str) -> bool {
     (1..=TOKEN_NAME_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)
 }
 
-/// Which surface a token is for.
+/// The interface that a token is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
     /// `tm_pro_`: `/pro/api` and `POST /api/accounts`.
@@ -34,7 +34,7 @@ impl TokenKind {
         }
     }
 
-    /// The word for it in the interface and in the store.
+    /// Its name in the interface and in the store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pro => "pro",
@@ -43,15 +43,15 @@ impl TokenKind {
     }
 }
 
-/// A token as its holder has it. `Debug` does not show it.
+/// A token in plain text. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PlainToken(String);
 
 impl PlainToken {
-    /// A new token from the operating system's randomness.
+    /// A new random token.
     ///
     /// # Errors
-    /// The operating system gives no randomness.
+    /// The operating system provides no randomness.
     pub fn generate(kind: TokenKind) -> Result<Self, rand::rngs::SysError> {
         let mut random = [0; 32];
         rand::rngs::SysRng.try_fill_bytes(&mut random)?;
@@ -62,17 +62,17 @@ impl PlainToken {
         Ok(Self(text))
     }
 
-    /// The token, to be shown once.
+    /// The text of the token, which is shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What the store keeps of it.
+    /// The hash that the store keeps.
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.0.as_bytes()).into())
     }
 
-    /// Its last four digits, to tell tokens apart in a list.
+    /// Its last four digits, which identify it in a list.
     pub fn hint(&self) -> &str {
         &self.0[self.0.len() - 4..]
     }
@@ -84,13 +84,13 @@ impl fmt::Debug for PlainToken {
     }
 }
 
-/// SHA-256 of a presented token of a known form.
+/// SHA-256 of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Hashes what a client presented; `None` where it has not the form of a token of `kind`
-    /// (right prefix, 64 lower-case hex digits).
+    /// Hashes the token of a client; `None` unless it has the form of a token of `kind` (prefix and 64
+    /// lower-case hex digits).
     pub fn from_presented(kind: TokenKind, presented: &str) -> Option<Self> {
         let digits = presented.strip_prefix(kind.prefix())?;
         let well_formed =
@@ -98,7 +98,7 @@ impl TokenHash {
         well_formed.then(|| Self(Sha256::digest(presented.as_bytes()).into()))
     }
 
-    /// The 32 octets.
+    /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_presented_token_hashes_as_stored() {
+    fn hashes_a_presented_token_as_stored() {
         let token = PlainToken::generate(TokenKind::Live).unwrap();
         assert_eq!(token.expose().len(), 72);
         assert_eq!(TokenHash::from_presented(TokenKind::Live, token.expose()), Some(token.hash()));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn upper_case_or_short_is_no_token() {
+    fn rejects_upper_case_and_short_tokens() {
         let upper = format!("tm_live_{}", "A".repeat(64));
         assert_eq!(TokenHash::from_presented(TokenKind::Live, &upper), None);
         assert_eq!(TokenHash::from_presented(TokenKind::Live, "tm_live_00"), None);

@@ -1,5 +1,5 @@
-//! Trace information that final delivery adds (RFC 5321 4.4): what is stored with the mail,
-//! and what is added when a recipient reads it, so that no recipient learns of another.
+//! Trace fields of the final delivery (RFC 5321 4.4): one that is stored with the mail, and what is
+//! added when a recipient reads it, so that recipients are not disclosed to each other.
 
 use std::net::IpAddr;
 
@@ -7,18 +7,18 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
-/// How a mail came in: the `with` clause of `Received:` (RFC 3848, RFC 6531 4.3).
+/// The protocol of the `with` clause of `Received:` (RFC 3848, RFC 6531 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// After HELO.
     Smtp,
     /// After EHLO.
     Esmtp,
-    /// After EHLO, behind STARTTLS.
+    /// After EHLO, within TLS.
     Esmtps,
     /// With SMTPUTF8.
     Utf8Smtp,
-    /// With SMTPUTF8, behind STARTTLS.
+    /// With SMTPUTF8, within TLS.
     Utf8Smtps,
 }
 
@@ -35,7 +35,7 @@ impl Protocol {
     }
 }
 
-/// The `Received:` field that is stored in front of a mail, without a `for` clause.
+/// The `Received:` field that is stored before a mail, without a `for` clause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedField {
     /// The field with its CRLF.
@@ -45,9 +45,9 @@ pub struct ReceivedField {
 }
 
 impl ReceivedField {
-    /// The field for a mail that `hello` at `peer` handed to `host` at the moment `at`.
+    /// The field for a mail that `host` received from `peer` at `at`.
     ///
-    /// `hello` is what the client called itself, already cut and of visible ASCII only.
+    /// `hello` is the client's name, sanitized already.
     pub fn new(hello: &str, peer: IpAddr, host: &str, protocol: Protocol, mail: Uuid, at: Timestamp) -> Self {
         let address = match peer.to_canonical() {
             IpAddr::V4(v4) => format!("[{v4}]"),
@@ -64,7 +64,7 @@ impl ReceivedField {
     }
 }
 
-/// The clause that names the recipient, for a mail that had only this one.
+/// The `for` clause, for a mail with a single recipient.
 pub fn for_clause(address: &str) -> String {
     format!("\r\n\tfor <{address}>")
 }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_for_clause_fits_in_its_place() {
+    fn a_for_clause_can_be_inserted_at_its_offset() {
         let at = "2026-11-21T10:00:00.123Z".parse().unwrap();
         let peer = "::ffff:192.0.2.1".parse().unwrap();
         let field =

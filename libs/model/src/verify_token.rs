@@ -1,5 +1,5 @@
-//! What the TXT record of a custom domain carries: a MAC of tenant and domain, so that it is the
-//! same when the tenant makes the domain again, and of no use to another tenant.
+//! The token in the TXT record of a custom domain: a MAC of tenant and domain. It is the same when the
+//! tenant creates the domain again, and useless to other tenants.
 
 use std::fmt;
 
@@ -8,31 +8,31 @@ use uuid::Uuid;
 
 use crate::key::MasterKey;
 
-/// What a TXT record has before the token.
+/// What precedes the token in the TXT record.
 const TXT_PREFIX: &str = "tempmail-verify=";
 
-/// Octets of the MAC that are shown: 128 bit.
-const TOKEN_OCTETS: usize = 16;
+/// Bytes of the MAC in the token: 128 bits.
+const TOKEN_BYTES: usize = 16;
 
-/// Makes verify tokens. `Debug` shows no key.
+/// The key of verify tokens. `Debug` does not show it.
 #[derive(Clone)]
 pub struct VerifyTokenKey {
     key: hmac::Key,
 }
 
 impl VerifyTokenKey {
-    /// Under a key derived from the first of `secrets.keys`.
+    /// Derives the key from the first of `secrets.keys`.
     pub fn new(master: &MasterKey) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, &master.derive("domain-verify")) }
     }
 
-    /// The token of a tenant's domain (A-labels): 32 lower-case hex digits.
+    /// The token for a domain (A-labels) of a tenant: 32 lower-case hex digits.
     pub fn token_for(&self, tenant: Uuid, domain: &str) -> String {
         let mut context = hmac::Context::with_key(&self.key);
         context.update(tenant.as_bytes());
         context.update(domain.as_bytes());
         let mac = context.sign();
-        mac.as_ref()[..TOKEN_OCTETS].iter().map(|octet| format!("{octet:02x}")).collect()
+        mac.as_ref()[..TOKEN_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
@@ -42,12 +42,12 @@ impl fmt::Debug for VerifyTokenKey {
     }
 }
 
-/// Where the TXT record of a domain goes.
+/// The name of the TXT record of a domain.
 pub fn txt_host(domain: &str) -> String {
     format!("_tempmail.{domain}")
 }
 
-/// What the TXT record with this token says.
+/// The value of the TXT record with this token.
 pub fn txt_value(token: &str) -> String {
     format!("{TXT_PREFIX}{token}")
 }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_of_one_tenant_and_one_domain() {
+    fn tokens_differ_by_tenant_and_domain() {
         let master = MasterKey::new("a", &[7; 32]).unwrap();
         let key = VerifyTokenKey::new(&master);
         let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(
             token,
             VerifyTokenKey::new(&master).token_for(one, "ships.example"),
-            "made again, it is the same"
+            "it is deterministic"
         );
         assert_ne!(token, key.token_for(two, "ships.example"));
         assert_ne!(token, key.token_for(one, "boats.example"));

@@ -1,4 +1,4 @@
-//! `/livez`, `/readyz` and `/metrics` on a port of their own.
+//! The admin server: `/livez`, `/readyz` and `/metrics` on a port of its own.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::readiness::Readiness;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
-/// The admin server, bound and not yet answering.
+/// The admin server, bound but not serving yet.
 #[derive(Debug)]
 pub struct AdminServer {
     listener: TcpListener,
@@ -24,10 +24,10 @@ pub struct AdminServer {
 }
 
 impl AdminServer {
-    /// Listens on `admin.listen`.
+    /// Binds `admin.listen`.
     ///
     /// # Errors
-    /// The address can't be listened on.
+    /// The address can't be bound.
     pub async fn bind(
         settings: &config::Admin,
         readiness: Readiness,
@@ -39,15 +39,15 @@ impl AdminServer {
         Ok(Self { listener, readiness, metrics })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     ///
     /// # Errors
-    /// The operating system does not tell.
+    /// The operating system does not return it.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until `shutdown.stop`; while draining it is alive but not ready.
+    /// Serves until `shutdown.stop`; while draining the process is alive but not ready.
     ///
     /// # Errors
     /// The listener failed.
@@ -56,8 +56,8 @@ impl AdminServer {
         let upkeep = telemetry::run_upkeep(metrics.clone(), shutdown.stop.clone());
         let drain = shutdown.drain.clone();
         let ready = move || {
-            let answer = readyz(&readiness, drain.is_cancelled());
-            async move { answer }
+            let response = readyz(&readiness, drain.is_cancelled());
+            async move { response }
         };
         let router = Router::new()
             .route("/livez", get(|| async { "ok\n" }))
@@ -70,14 +70,14 @@ impl AdminServer {
     }
 }
 
-/// One line for each thing that is missing, else `ok`.
+/// A line for each component that is not ready, else `ok`.
 fn readyz(readiness: &Readiness, draining: bool) -> (StatusCode, String) {
     let mut lines = String::new();
     if draining {
         lines.push_str("shutdown: draining\n");
     }
-    for (component, why) in readiness.report() {
-        let _ = writeln!(lines, "{component}: {why}");
+    for (component, reason) in readiness.report() {
+        let _ = writeln!(lines, "{component}: {reason}");
     }
     if lines.is_empty() { (StatusCode::OK, "ok\n".into()) } else { (StatusCode::SERVICE_UNAVAILABLE, lines) }
 }
@@ -92,13 +92,13 @@ mod tests {
         let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         connection.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut response = String::new();
+        connection.read_to_string(&mut response).await.unwrap();
+        response
     }
 
     #[tokio::test]
-    async fn tells_what_is_missing_and_stops() {
+    async fn reports_components_that_are_not_ready_until_it_stops() {
         let readiness = Readiness::default();
         let settings = config::Admin { listen: ([127, 0, 0, 1], 0).into() };
         let admin = AdminServer::bind(&settings, readiness.clone(), telemetry::metrics_handle().unwrap())
@@ -111,8 +111,11 @@ mod tests {
         assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
         assert!(get(address, "/readyz").await.ends_with("ok\n"));
         readiness.set_not_ready("postgres", "no answer");
-        let answer = get(address, "/readyz").await;
-        assert!(answer.starts_with("HTTP/1.1 503") && answer.ends_with("postgres: no answer\n"), "{answer}");
+        let response = get(address, "/readyz").await;
+        assert!(
+            response.starts_with("HTTP/1.1 503") && response.ends_with("postgres: no answer\n"),
+            "{response}"
+        );
         readiness.set_ready("postgres");
         metrics::counter!("admin_test_total").increment(1);
         assert!(get(address, "/metrics").await.contains("admin_test_total 1"));

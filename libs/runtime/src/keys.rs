@@ -1,4 +1,4 @@
-//! The installation's keys, checked. None has a default.
+//! The keys of the installation, validated. None has a default.
 
 use tempmail_model::key::{MasterKey, validate_rings};
 
@@ -6,7 +6,7 @@ use crate::config::{Config, KeyRing};
 
 pub use tempmail_model::key::KeyError;
 
-/// The two rings; the first key of each signs or encrypts.
+/// The two key rings; the first key of each signs or encrypts.
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// Signs mailbox JWTs.
@@ -19,14 +19,14 @@ impl Keys {
     /// The keys of `jwt.keys` and `secrets.keys`.
     ///
     /// # Errors
-    /// A ring is empty, a secret is shorter than 32 octets, or two of them are equal.
+    /// A ring is empty, a secret is shorter than 32 bytes, or two of them are equal.
     pub fn from_config(config: &Config) -> Result<Self, KeyError> {
         let keys = Self { jwt: ring(&config.jwt)?, secrets: ring(&config.secrets)? };
         validate_rings(&[&keys.jwt, &keys.secrets])?;
         Ok(keys)
     }
 
-    /// The keys of `secrets.keys` alone.
+    /// The keys of `secrets.keys` only.
     ///
     /// # Errors
     /// As [`from_config`](Self::from_config).
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_short_or_equal_keys_are_refused() {
+    fn rejects_missing_short_and_equal_keys() {
         let (one, two) = ("1".repeat(32), "2".repeat(32));
         assert!(Keys::from_config(&config(&one, &two)).is_ok());
         assert!(matches!(Keys::from_config(&Config::default()), Err(KeyError::Empty)));

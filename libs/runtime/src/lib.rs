@@ -1,5 +1,5 @@
-//! Process scaffolding that every role starts with: configuration, keys, logs and metrics,
-//! probes, and the two-stage shutdown.
+//! What every process needs: configuration, keys, logs and metrics, probes, and the two-stage
+//! shutdown.
 
 pub mod admin;
 pub mod config;

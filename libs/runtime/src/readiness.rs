@@ -1,33 +1,34 @@
-//! What a process still lacks to do its work.
+//! Whether a process is ready, and what it still waits for.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is missing, by component. Clones share it. Nothing missing means ready.
+/// The components that are not ready, with reasons; without any the process is ready. Clones share
+/// their state.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
-    missing: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    not_ready: Arc<Mutex<BTreeMap<&'static str, String>>>,
 }
 
 impl Readiness {
-    /// Says that `component` is not there, and why, in words without personal data.
-    pub fn set_not_ready(&self, component: &'static str, why: impl Into<String>) {
-        self.lock().insert(component, why.into());
+    /// Marks `component` as not ready. The reason is published: no personal data.
+    pub fn set_not_ready(&self, component: &'static str, reason: impl Into<String>) {
+        self.lock().insert(component, reason.into());
     }
 
-    /// Says that `component` is there.
+    /// Marks `component` as ready.
     pub fn set_ready(&self, component: &'static str) {
         self.lock().remove(component);
     }
 
-    /// What is missing and why, by the name of the component; empty when ready.
+    /// The components that are not ready, by name, with their reasons; empty if the process is ready.
     pub fn report(&self) -> Vec<(&'static str, String)> {
-        self.lock().iter().map(|(component, why)| (*component, why.clone())).collect()
+        self.lock().iter().map(|(component, reason)| (*component, reason.clone())).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {
-        // Every change is a single insert or remove: a panic elsewhere leaves it whole.
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+        // Each change is a single insert or remove, so the map is valid after a panic too.
+        self.not_ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_what_is_missing_until_it_is_there() {
+    fn reports_components_until_they_are_ready() {
         let readiness = Readiness::default();
         let other = readiness.clone();
         other.set_not_ready("postgres", "no connection yet");

@@ -1,34 +1,34 @@
-//! Two-stage shutdown: the first signal drains, the second one or the end of the drain time
-//! cuts.
+//! Two-stage shutdown: the first signal starts the drain; a second one, or the end of the drain
+//! time, stops the process.
 
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Time between the first signal and the cut.
+/// Time between the first signal and the stop.
 pub const DRAIN_TIME: Duration = Duration::from_secs(25);
 
-/// What every loop of a role listens to. Clones share both stages.
+/// The two stages, which every task of a role watches. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
-    /// Cancelled first: accept nothing new, finish what is in hand.
+    /// Cancelled first: accept no new work, finish what is in flight.
     pub drain: CancellationToken,
-    /// Cancelled last: let go of what is not finished.
+    /// Cancelled last: abort what is not finished.
     pub stop: CancellationToken,
 }
 
 impl Shutdown {
-    /// Both stages open.
+    /// Neither stage has begun.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Listens to SIGTERM and SIGINT: the first begins to drain, a second one or
-    /// [`DRAIN_TIME`] stops.
+    /// Handles SIGTERM and SIGINT: the first starts the drain, and a second one or the end of
+    /// [`DRAIN_TIME`] the stop.
     ///
     /// # Errors
-    /// The operating system takes no signal handler.
+    /// The operating system installs no signal handler.
     pub fn on_signals() -> std::io::Result<Self> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_signal_drains_and_the_drain_time_ends_in_a_stop() {
+    async fn drains_at_the_first_signal_and_stops_after_the_drain_time() {
         let shutdown = Shutdown::on_signals().unwrap();
         assert!(!shutdown.drain.is_cancelled());
         let kill = std::process::Command::new("kill")

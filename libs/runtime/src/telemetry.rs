@@ -14,22 +14,22 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{LogFormat, Telemetry};
 
-/// Bounds of histograms whose name ends in `_seconds`.
+/// Buckets of histograms whose name ends in `_seconds`.
 const SECONDS: [f64; 16] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0];
-/// Bounds of all other histograms: numbers of things.
+/// Buckets of all other histograms, which count.
 const COUNTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 
-/// Starts to log to standard error.
+/// Starts logging to standard error.
 ///
-/// Other libraries log warnings and errors only, whatever the filter says: below that they may
-/// write headers, statements and notices of Postgres, and logs carry ids only.
+/// Libraries log warnings and errors only, whatever the filter says: at lower levels they may log
+/// headers, statements and notices of Postgres, while our logs have ids only.
 ///
 /// # Errors
-/// The filter can't be read, or the process logs already.
+/// The filter is invalid, or logging was started before.
 pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&telemetry.log).context("`telemetry.log` is not a log filter")?;
+    let filter = EnvFilter::try_new(&telemetry.log).context("`telemetry.log` is not a valid log filter")?;
     let ours_or_warning =
         filter_fn(|event| event.target().starts_with("tempmail") || *event.level() <= Level::WARN);
     let default = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Json };
@@ -42,7 +42,7 @@ pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The process' metrics. The first call starts to record them.
+/// A handle to the metrics of the process. The first call installs their recorder.
 ///
 /// # Errors
 /// Another recorder is installed.
@@ -60,7 +60,7 @@ pub fn metrics_handle() -> anyhow::Result<PrometheusHandle> {
     Ok(handle)
 }
 
-/// Keeps the memory of histograms bounded until `stop`.
+/// Bounds the memory of histograms until `stop`.
 pub async fn run_upkeep(handle: PrometheusHandle, stop: CancellationToken) {
     let mut period = tokio::time::interval(UPKEEP_PERIOD);
     while stop.run_until_cancelled(period.tick()).await.is_some() {

@@ -1,10 +1,9 @@
-//! The batcher: one task, one connection, one statement at a time.
+//! The batcher commits mail in batches: one task, one connection, one statement at a time.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
@@ -12,36 +11,40 @@ use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, RawData
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::Verdict;
-use super::under_way::UnderWay;
+use super::in_flight::InFlight;
+use super::partition::create_partitions;
+use crate::smtp::DeliveryOutcome;
 
-/// Mails a batch at most.
-const BATCH_MAILS: usize = 256;
-/// Compressed octets from which on a batch is complete.
-const BATCH_OCTETS: usize = 4 << 20;
-/// Recipients from which on a batch is complete.
+/// Maximum mails of a batch.
+const BATCH_MAILS_MAX: usize = 256;
+/// Compressed bytes that complete a batch.
+const BATCH_BYTES: usize = 4 << 20;
+/// Recipients that complete a batch.
 const BATCH_RECIPIENTS: usize = 1_000;
 
-/// A restart of Postgres is not to cost the first mail after it: an idle connection is tried.
+/// A connection that was idle for longer is tested first, so that a restart of Postgres does not defer
+/// the first mail after it.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// Longest wait for mails that are on their way, when a batch could begin.
-const GATHER: Duration = Duration::from_millis(1);
+/// How long a batch waits for mail that is in flight.
+const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// A mail whose session waits for the verdict.
+/// A mail whose session waits for the outcome.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedMail {
     pub(super) mail: NewMail,
-    pub(super) reply: oneshot::Sender<Verdict>,
+    pub(super) reply: oneshot::Sender<DeliveryOutcome>,
 }
 
+/// The state of the task.
 pub(super) struct Batcher {
     store: Store,
     bus: SharedBus,
     clock: Arc<dyn Clock>,
-    rules: DeliveryLimits,
-    under_way: UnderWay,
+    limits: DeliveryLimits,
+    in_flight: InFlight,
     writer: Option<MailWriter>,
+    /// When the connection was last used.
     used_at: Instant,
 }
 
@@ -50,97 +53,96 @@ impl Batcher {
         store: Store,
         bus: SharedBus,
         clock: Arc<dyn Clock>,
-        rules: DeliveryLimits,
-        under_way: UnderWay,
+        limits: DeliveryLimits,
+        in_flight: InFlight,
     ) -> Self {
-        Self { store, bus, clock, rules, under_way, writer: None, used_at: Instant::now() }
+        Self { store, bus, clock, limits, in_flight, writer: None, used_at: Instant::now() }
     }
 
-    /// Runs until every [`Delivery`](super::Delivery) handle is gone and all that waited has
-    /// its verdict.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Waiting>) {
-        let mut waiting = Vec::with_capacity(BATCH_MAILS);
-        while queue.recv_many(&mut waiting, BATCH_MAILS).await > 0 {
-            self.gather(&mut queue, &mut waiting).await;
-            while !waiting.is_empty() {
-                let batch = take_batch(&mut waiting);
+    /// Runs until all senders are dropped and every queued mail has its outcome.
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<QueuedMail>) {
+        let mut queued = Vec::with_capacity(BATCH_MAILS_MAX);
+        while queue.recv_many(&mut queued, BATCH_MAILS_MAX).await > 0 {
+            self.gather(&mut queue, &mut queued).await;
+            while !queued.is_empty() {
+                let batch = take_batch(&mut queued);
                 self.commit(batch).await;
             }
         }
     }
 
-    /// Lets the mails that are on their way come in, until half of them wait or [`GATHER`] has
-    /// passed: a statement costs as much for itself as for ten mails. Half, so that the others
-    /// go on while this batch commits. A mail that is alone waits for nobody.
-    async fn gather(&self, queue: &mut mpsc::Receiver<Waiting>, waiting: &mut Vec<Waiting>) {
-        let mut patience = pin!(tokio::time::sleep(GATHER));
-        while waiting.len() < BATCH_MAILS && waiting.len() * 2 < self.under_way.count() {
-            let room = BATCH_MAILS - waiting.len();
+    /// Waits until half of the mails in flight are queued, for at most [`GATHER_TIME`]: the fixed cost
+    /// of a statement is that of ten mails. It is half, so that the other sessions can proceed while
+    /// this batch commits. A single mail does not wait.
+    async fn gather(&self, queue: &mut mpsc::Receiver<QueuedMail>, queued: &mut Vec<QueuedMail>) {
+        let mut timeout = pin!(tokio::time::sleep(GATHER_TIME));
+        while queued.len() < BATCH_MAILS_MAX && queued.len() * 2 < self.in_flight.count() {
+            let max = BATCH_MAILS_MAX - queued.len();
             tokio::select! {
                 biased;
-                taken = queue.recv_many(waiting, room) => if taken == 0 { return },
-                () = &mut patience => return,
+                received = queue.recv_many(queued, max) => if received == 0 { return },
+                () = &mut timeout => return,
             }
         }
     }
 
-    /// Commits a batch and answers every session in it.
-    async fn commit(&mut self, batch: Vec<Waiting>) {
+    /// Commits a batch and sends every session its outcome.
+    async fn commit(&mut self, batch: Vec<QueuedMail>) {
         let (mails, replies): (Vec<NewMail>, Vec<_>) =
-            batch.into_iter().map(|waiting| (waiting.mail, waiting.reply)).unzip();
+            batch.into_iter().map(|queued| (queued.mail, queued.reply)).unzip();
         metrics::histogram!("tempmail_ingest_batch_mails")
             .record(u32::try_from(mails.len()).unwrap_or(u32::MAX));
         match self.accept(&mails).await {
             Ok(outcomes) => {
-                self.announce(&outcomes);
+                self.publish_arrivals(&outcomes);
                 for ((mail, outcome), reply) in mails.into_iter().zip(outcomes).zip(replies) {
-                    let verdict = match outcome {
-                        AcceptOutcome::OverQuota(inboxes) => self.commit_exactly(mail, &inboxes).await,
-                        outcome => verdict(&outcome),
+                    let outcome = match outcome {
+                        AcceptOutcome::OverQuota(inboxes) => self.retry_after_expiry(mail, &inboxes).await,
+                        outcome => delivery_outcome(&outcome),
                     };
-                    answer(reply, verdict);
+                    send_outcome(reply, outcome);
                 }
             }
-            // Postgres does not say which mail is at fault: each on its own.
-            Err(error) if is_fault_of_one(&error) && mails.len() > 1 => {
+            // Postgres does not report which mail is invalid: each is committed by itself.
+            Err(error) if concerns_one_mail(&error) && mails.len() > 1 => {
                 for (mail, reply) in mails.into_iter().zip(replies) {
-                    let verdict = self.commit_alone(mail).await;
-                    answer(reply, verdict);
+                    let outcome = self.commit_single(mail).await;
+                    send_outcome(reply, outcome);
                 }
             }
             Err(error) => {
-                let verdict = verdict_of_error(&error);
+                let outcome = outcome_of_error(&error);
                 for reply in replies {
-                    answer(reply, verdict);
+                    send_outcome(reply, outcome);
                 }
             }
         }
     }
 
-    async fn commit_alone(&mut self, mail: NewMail) -> Verdict {
+    async fn commit_single(&mut self, mail: NewMail) -> DeliveryOutcome {
         match self.accept(&[mail]).await {
             Ok(outcomes) => {
-                self.announce(&outcomes);
-                outcomes.first().map_or(Verdict::TryAgain, verdict)
+                self.publish_arrivals(&outcomes);
+                outcomes.first().map_or(DeliveryOutcome::Unavailable, delivery_outcome)
             }
-            Err(error) => verdict_of_error(&error),
+            Err(error) => outcome_of_error(&error),
         }
     }
 
-    /// The last word on a mail that does not fit by the sums that are kept: what has expired is taken out of
-    /// them, and the mail is alone.
-    async fn commit_exactly(&mut self, mail: NewMail, inboxes: &[Uuid]) -> Verdict {
+    /// Tries a mail again that does not fit by the stored sums, by itself and after expired messages
+    /// are subtracted from them.
+    async fn retry_after_expiry(&mut self, mail: NewMail, inboxes: &[Uuid]) -> DeliveryOutcome {
         let expired = match &mut self.writer {
             Some(writer) => writer.expire_usage(inboxes, self.clock.now()).await,
             None => Ok(()),
         };
         match expired {
-            Ok(()) => self.commit_alone(mail).await,
-            Err(error) => self.failed(&error, 1),
+            Ok(()) => self.commit_single(mail).await,
+            Err(error) => self.handle_failure(&error, 1),
         }
     }
 
-    /// One statement; once more where only the partition was missing.
+    /// Executes the statement, and once more if a partition was missing.
     async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
         match self.try_accept(mails).await {
             Err(error) if error.is_missing_partition() => {
@@ -163,26 +165,26 @@ impl Batcher {
             Some(writer) => writer,
             none => none.insert(self.store.mail_writer().await?),
         };
-        let result = writer.accept_mail(self.rules, self.clock.now(), mails).await;
+        let result = writer.accept_mail(self.limits, self.clock.now(), mails).await;
         if let Err(error) = &result {
-            self.failed(error, mails.len());
+            self.handle_failure(error, mails.len());
         }
         result
     }
 
-    /// Logs a statement that failed, and gives up a connection that may be broken.
-    fn failed(&mut self, error: &StoreError, mails: usize) -> Verdict {
-        tracing::warn!(%error, mails, "a batch was not stored");
+    /// Logs a failed statement, and closes the connection if it may be broken.
+    fn handle_failure(&mut self, error: &StoreError, mails: usize) -> DeliveryOutcome {
+        tracing::warn!(%error, mails, "a batch of mails was not stored");
         if error.is_unavailable()
             && let Some(writer) = self.writer.take()
         {
             writer.discard();
         }
-        verdict_of_error(error)
+        outcome_of_error(error)
     }
 
-    /// One hint for the whole batch, after its commit.
-    fn announce(&self, outcomes: &[AcceptOutcome]) {
+    /// Publishes the arrivals of a committed batch as one hint.
+    fn publish_arrivals(&self, outcomes: &[AcceptOutcome]) {
         let arrivals: Vec<Arrival> = outcomes
             .iter()
             .flat_map(|outcome| match outcome {
@@ -197,57 +199,47 @@ impl Batcher {
     }
 }
 
-/// Creates the partitions of every live class for now; the worker creates them ahead, and this is for when it
-/// is away.
-pub(super) async fn create_partitions(store: &Store, now: Timestamp) -> Result<(), StoreError> {
-    for class in store.list_active_classes().await? {
-        store.ensure_message_partition(class, now).await?;
-        store.ensure_message_partition(class, now + class.partition_width()).await?;
-    }
-    Ok(())
-}
-
-/// The first mails of `waiting`, up to the bounds of a batch; at least one.
-fn take_batch(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
-    let (mut octets, mut recipients) = (0, 0);
-    let fits = waiting
+/// Removes the first mails, up to the bounds of a batch; at least one.
+fn take_batch(queued: &mut Vec<QueuedMail>) -> Vec<QueuedMail> {
+    let (mut bytes, mut recipients) = (0, 0);
+    let count = queued
         .iter()
-        .take_while(|one| {
-            let fits = octets < BATCH_OCTETS && recipients < BATCH_RECIPIENTS;
-            octets += match &one.mail.raw {
-                RawData::Inline(octets) => octets.len(),
+        .take_while(|next| {
+            let fits = bytes < BATCH_BYTES && recipients < BATCH_RECIPIENTS;
+            bytes += match &next.mail.raw {
+                RawData::Inline(data) => data.len(),
                 RawData::StoredSeparately => 0,
             };
-            recipients += one.mail.recipients.len();
+            recipients += next.mail.recipients.len();
             fits
         })
         .count();
-    waiting.drain(..fits).collect()
+    queued.drain(..count).collect()
 }
 
-fn answer(reply: oneshot::Sender<Verdict>, verdict: Verdict) {
-    // A session that went away needs no answer.
-    let _ = reply.send(verdict);
+fn send_outcome(reply: oneshot::Sender<DeliveryOutcome>, outcome: DeliveryOutcome) {
+    // The session may have ended.
+    let _ = reply.send(outcome);
 }
 
-fn verdict(outcome: &AcceptOutcome) -> Verdict {
+fn delivery_outcome(outcome: &AcceptOutcome) -> DeliveryOutcome {
     match outcome {
-        AcceptOutcome::Stored(_) => Verdict::Stored,
-        AcceptOutcome::RecipientGone => Verdict::RecipientsChanged,
-        AcceptOutcome::OverQuota(_) => Verdict::Full,
+        AcceptOutcome::Stored(_) => DeliveryOutcome::Stored,
+        AcceptOutcome::RecipientGone => DeliveryOutcome::RecipientsChanged,
+        AcceptOutcome::OverQuota(_) => DeliveryOutcome::OverQuota,
     }
 }
 
-fn verdict_of_error(error: &StoreError) -> Verdict {
-    if is_fault_of_data(error) { Verdict::Refused } else { Verdict::TryAgain }
+fn outcome_of_error(error: &StoreError) -> DeliveryOutcome {
+    if is_data_error(error) { DeliveryOutcome::Rejected } else { DeliveryOutcome::Unavailable }
 }
 
-/// What concerns a single mail of a batch.
-fn is_fault_of_one(error: &StoreError) -> bool {
-    is_fault_of_data(error) || error.is_retention_changed()
+/// Whether the error may concern a single mail of the batch.
+fn concerns_one_mail(error: &StoreError) -> bool {
+    is_data_error(error) || error.is_retention_changed()
 }
 
-/// Only what Postgres says of the data itself condemns a mail; every other fault may pass.
-fn is_fault_of_data(error: &StoreError) -> bool {
+/// Whether Postgres rejects the data, and so the mail for good; all other errors may be temporary.
+fn is_data_error(error: &StoreError) -> bool {
     error.is_data_refused() && !error.is_missing_partition()
 }

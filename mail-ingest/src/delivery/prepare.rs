@@ -1,59 +1,49 @@
-//! A received mail becomes what is stored: trace field, summary, compressed data, ids. This
-//! runs in the session's task, so that all cores share it; the batcher only collects.
+//! Prepares a received mail for the store: trace field, summary, compressed data, ids. It runs in
+//! the session's task, so that all cores share the work and the batcher only collects.
 
 use std::cell::RefCell;
-use std::net::IpAddr;
 
 use jiff::Timestamp;
-use tempmail_model::address::{RecipientAddress, ReservedLocalParts};
+use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::id::new_id;
-use tempmail_model::trace::{Protocol, ReceivedField, for_clause, return_path};
+use tempmail_model::trace::{ReceivedField, for_clause, return_path};
 use tempmail_store::{NewMail, NewMessage, RawData};
 
-use crate::summary::Summary;
+use super::summary::Summary;
+use crate::smtp::ReceivedMail;
 
-/// Data from this size on is parsed and compressed off the async threads.
+/// Data of this many bytes or more is parsed and compressed outside the async threads.
 const BLOCKING_FROM: usize = 128 << 10;
 
-/// zstd's fastest level that still halves ordinary mail: octets written are what bounds ingest.
+/// zstd's fastest level that halves ordinary mail: written bytes limit the throughput.
 const ZSTD_LEVEL: i32 = 1;
 
-pub(super) struct Parts {
-    pub(super) peer: IpAddr,
-    pub(super) hello: String,
-    pub(super) protocol: Protocol,
-    pub(super) sender: String,
-    pub(super) recipients: Vec<RecipientAddress>,
-    pub(super) data: Vec<u8>,
-}
-
-/// `None` where the data can't be compressed or its size can't be counted: never for a mail
-/// within the bounds of SMTP.
+/// Prepares a mail; takes its data, sender and recipients, and leaves its memory permit. `None` if the
+/// data can't be compressed or its size exceeds the column: never for a mail within the limits of SMTP.
 pub(super) async fn prepare(
-    mut parts: Parts,
+    mail: &mut ReceivedMail,
     hostname: &str,
     reserved: &ReservedLocalParts,
     now: Timestamp,
 ) -> Option<NewMail> {
     let id = new_id(now);
-    let received = ReceivedField::new(&parts.hello, parts.peer, hostname, parts.protocol, id, now);
-    let data = std::mem::take(&mut parts.data);
+    let received = ReceivedField::new(&mail.hello, mail.peer, hostname, mail.protocol, id, now);
+    let data = std::mem::take(&mut mail.data);
     let data_len = data.len();
     let field = received.text.clone();
     let (summary, raw) = if data_len < BLOCKING_FROM {
-        (Summary::of(&data), compress(&field, &data)?)
+        (Summary::extract(&data), compress(&field, &data)?)
     } else {
-        tokio::task::spawn_blocking(move || Some((Summary::of(&data), compress(&field, &data)?)))
+        tokio::task::spawn_blocking(move || Some((Summary::extract(&data), compress(&field, &data)?)))
             .await
             .ok()??
     };
-    let shared_size = return_path(&parts.sender).len() + received.text.len() + data_len;
-    let single_recipient = parts.recipients.len() == 1;
-    let recipients = parts
-        .recipients
+    let common_size = return_path(&mail.sender).len() + received.text.len() + data_len;
+    let single_recipient = mail.recipients.len() == 1;
+    let recipients = std::mem::take(&mut mail.recipients)
         .into_iter()
         .map(|address| {
-            let size = shared_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
+            let size = common_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
             Some(NewMessage {
                 id: new_id(now),
                 reserved: reserved.reservation_of(address.base_local_part()),
@@ -66,7 +56,7 @@ pub(super) async fn prepare(
         id,
         raw: RawData::Inline(raw),
         for_clause_offset: i32::try_from(received.for_clause_offset).ok()?,
-        sender: parts.sender.replace('\0', "\u{fffd}"),
+        sender: mail.sender.replace('\0', "\u{fffd}"),
         from_text: summary.from_text,
         from_email: summary.from_email,
         subject: summary.subject,
@@ -89,7 +79,7 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
         whole.extend_from_slice(field.as_bytes());
         whole.extend_from_slice(data);
         let compressed = compressor.as_mut()?.compress(whole).ok();
-        // A large mail must not leave its size behind in every thread.
+        // Threads do not keep the buffers of large mails.
         if whole.capacity() > BLOCKING_FROM * 2 {
             *whole = Vec::new();
         }
@@ -99,35 +89,41 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tempmail_model::address::RecipientAddress;
+    use tempmail_model::trace::Protocol;
 
-    fn plain(mail: &NewMail) -> Vec<u8> {
-        let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing ahead") };
+    use super::*;
+    use crate::memory::MemoryBudget;
+
+    fn decompressed(mail: &NewMail) -> Vec<u8> {
+        let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing") };
         zstd::decode_all(raw.as_slice()).unwrap()
     }
 
     #[tokio::test]
-    async fn sizes_are_what_each_recipient_reads() {
+    async fn counts_the_bytes_that_each_recipient_reads() {
         let now = "2026-11-21T10:00:00Z".parse().unwrap();
-        let parts = |recipients: &[&str]| Parts {
+        let received = |recipients: &[&str]| ReceivedMail {
             peer: "192.0.2.1".parse().unwrap(),
             hello: "client.example".into(),
             protocol: Protocol::Esmtp,
             sender: "s@example.org".into(),
             recipients: recipients.iter().map(|to| RecipientAddress::parse(to).unwrap()).collect(),
             data: b"Subject: x\r\n\r\nbody\r\n".to_vec(),
+            memory: MemoryBudget::new(0).permit(),
         };
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
-        let single = prepare(parts(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
-        let text = plain(&single);
+        let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
+        let text = decompressed(&single);
         let expected =
             "Return-Path: <s@example.org>\r\n".len() + text.len() + "\r\n\tfor <a@b.example>".len();
         assert_eq!(usize::try_from(single.recipients[0].size).unwrap(), expected);
         assert_eq!(&text[usize::try_from(single.for_clause_offset).unwrap()..][..1], b";");
 
-        let two =
-            prepare(parts(&["a@b.example", "c@b.example"]), "mx.example", &reserved, now).await.unwrap();
-        let text = plain(&two);
+        let two = prepare(&mut received(&["a@b.example", "c@b.example"]), "mx.example", &reserved, now)
+            .await
+            .unwrap();
+        let text = decompressed(&two);
         let expected = "Return-Path: <s@example.org>\r\n".len() + text.len();
         assert!(two.recipients.iter().all(|to| usize::try_from(to.size).unwrap() == expected));
     }

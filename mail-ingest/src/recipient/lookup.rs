@@ -1,4 +1,4 @@
-//! The task that asks Postgres: one connection, one statement at a time, for all that waits.
+//! The task that queries Postgres: one connection, and one statement at a time for all that waits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +8,29 @@ use tempmail_model::clock::Clock;
 use tempmail_store::{RecipientQuery, RecipientReader, RecipientStatus, Store};
 use tokio::sync::{mpsc, oneshot};
 
-use super::judge::{Accepting, judge};
-use crate::smtp::RecipientRefusal;
+use super::acceptance::{Acceptance, decide};
+use crate::smtp::RecipientRejection;
 
-/// Questions taken at once.
-const QUESTIONS: usize = 256;
-/// Recipients of one statement.
-const RECIPIENTS: usize = 1_000;
-/// Longest wait for an answer: then mail is deferred.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum requests that are handled together.
+const REQUESTS_MAX: usize = 256;
+/// Maximum recipients of a statement.
+const STATEMENT_RECIPIENTS_MAX: usize = 1_000;
+/// A statement that takes longer counts as failed, and the recipients are deferred.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Recipients with what was found.
-pub(super) type Judged = Vec<(RecipientAddress, Result<Accepting, RecipientRefusal>)>;
+/// The recipients of a request with the decision on each.
+pub(super) type LookupReply = Vec<(RecipientAddress, Result<Acceptance, RecipientRejection>)>;
 
-/// What a session asks.
+/// The recipients of a session that need a lookup.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct LookupRequest {
     pub(super) addresses: Vec<RecipientAddress>,
-    /// What MAIL declared; 0 if nothing.
+    /// The size that MAIL declared, or 0.
     pub(super) size: u64,
-    pub(super) reply: oneshot::Sender<Judged>,
+    pub(super) reply: oneshot::Sender<LookupReply>,
 }
 
+/// The state of the task.
 pub(super) struct Lookup {
     reader: RecipientReader,
     clock: Arc<dyn Clock>,
@@ -41,62 +42,63 @@ impl Lookup {
         Self { reader: RecipientReader::new(store), clock, reserved }
     }
 
-    /// Runs until every [`Recipients`](super::Recipients) handle is gone.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<Question>) {
-        let mut questions = Vec::with_capacity(QUESTIONS);
-        while queue.recv_many(&mut questions, QUESTIONS).await > 0 {
-            self.answer(std::mem::take(&mut questions)).await;
+    /// Runs until all senders are dropped.
+    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<LookupRequest>) {
+        let mut requests = Vec::with_capacity(REQUESTS_MAX);
+        while queue.recv_many(&mut requests, REQUESTS_MAX).await > 0 {
+            self.handle(std::mem::take(&mut requests)).await;
         }
     }
 
-    async fn answer(&mut self, questions: Vec<Question>) {
-        let reserved: Vec<Reservation> = questions
+    async fn handle(&mut self, requests: Vec<LookupRequest>) {
+        let reservations: Vec<Reservation> = requests
             .iter()
-            .flat_map(|question| &question.addresses)
+            .flat_map(|request| &request.addresses)
             .map(|address| self.reserved.reservation_of(address.base_local_part()))
             .collect();
-        let queries: Vec<RecipientQuery<'_>> = questions
+        let queries: Vec<RecipientQuery<'_>> = requests
             .iter()
-            .flat_map(|question| question.addresses.iter().map(|address| (address, question.size > 0)))
-            .zip(&reserved)
+            .flat_map(|request| request.addresses.iter().map(|address| (address, request.size > 0)))
+            .zip(&reservations)
             .map(|((address, with_quota_left), reserved)| RecipientQuery {
                 address,
                 with_quota_left,
                 reserved: *reserved,
             })
             .collect();
-        let mut facts = Vec::with_capacity(queries.len());
-        for some in queries.chunks(RECIPIENTS) {
-            match self.find(some).await {
-                Some(found) => facts.extend(found.into_iter().map(Some)),
-                None => facts.extend(some.iter().map(|_| None)),
+        let mut statuses = Vec::with_capacity(queries.len());
+        for chunk in queries.chunks(STATEMENT_RECIPIENTS_MAX) {
+            match self.find(chunk).await {
+                Some(found) => statuses.extend(found.into_iter().map(Some)),
+                None => statuses.extend(chunk.iter().map(|_| None)),
             }
         }
-        let mut facts = facts.into_iter().zip(reserved);
-        for Question { addresses, size, reply } in questions {
-            let judged = addresses
+        let mut statuses = statuses.into_iter().zip(reservations);
+        for LookupRequest { addresses, size, reply } in requests {
+            let decided = addresses
                 .into_iter()
-                .zip(&mut facts)
-                .map(|(address, (facts, reserved))| {
-                    let verdict = facts
-                        .ok_or(RecipientRefusal::Unavailable)
-                        .and_then(|facts| judge(&address, reserved, facts, size));
-                    (address, verdict)
+                .zip(&mut statuses)
+                .map(|(address, (status, reserved))| {
+                    let decision = status
+                        .ok_or(RecipientRejection::Unavailable)
+                        .and_then(|status| decide(&address, reserved, status, size));
+                    (address, decision)
                 })
                 .collect();
-            // A session that went away needs no answer.
-            let _ = reply.send(judged);
+            // The session may have ended.
+            let _ = reply.send(decided);
         }
     }
 
-    /// `None`: Postgres is away, or does not answer as it should.
+    /// The statuses of the recipients; `None` if Postgres does not return them.
     async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientStatus>> {
-        let found = tokio::time::timeout(PATIENCE, self.reader.find(queries, self.clock.now())).await;
+        let found =
+            tokio::time::timeout(STATEMENT_TIMEOUT, self.reader.find(queries, self.clock.now())).await;
         let problem = match found {
-            Ok(Ok(facts)) if facts.len() == queries.len() => return Some(facts),
-            Ok(Ok(_)) => "an answer is missing".to_owned(),
+            Ok(Ok(statuses)) if statuses.len() == queries.len() => return Some(statuses),
+            Ok(Ok(_)) => "a recipient is missing in the result".to_owned(),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => "no answer in time".to_owned(),
+            Err(_) => "Postgres does not answer in time".to_owned(),
         };
         tracing::warn!(%problem, recipients = queries.len(), "recipients could not be looked up");
         None

@@ -1,35 +1,35 @@
-//! Command lines, read.
+//! Parsing of command lines.
 
 use memchr::memchr;
 
 use super::path;
 use super::reply::{self, Reply};
 
-/// Most octets of a command line with its CRLF. RFC 5321 asks for 512, and its extensions for
-/// some more.
-pub const LINE_MAX: usize = 2048;
+/// Maximum octets of a command line with its CRLF. RFC 5321 requires 512, and its extensions some
+/// more.
+pub(super) const LINE_MAX: usize = 2048;
 
-/// Most octets of a client's name that are kept for the trace.
+/// Maximum characters of a client's name in the trace field.
 const HELLO_MAX: usize = 255;
 
-/// A command, its arguments checked as far as one line tells.
+/// A command with valid arguments, as far as they can be validated without the session.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Command<'a> {
+pub(super) enum Command<'a> {
     /// EHLO with the client's name.
     Ehlo(&'a str),
     /// HELO with the client's name.
     Helo(&'a str),
     /// MAIL.
-    Mail(Mail<'a>),
+    Mail(MailCommand<'a>),
     /// RCPT with its forward-path.
     Rcpt(&'a str),
     /// DATA.
     Data,
-    /// BDAT: octets that follow, and whether they are the last.
+    /// BDAT.
     Bdat {
-        /// Octets of the chunk.
+        /// Octets of the chunk that follows.
         octets: u64,
-        /// Whether it ends the message.
+        /// Whether the chunk is the last of the message.
         last: bool,
     },
     /// RSET.
@@ -46,27 +46,27 @@ pub enum Command<'a> {
     StartTls,
 }
 
-/// MAIL's arguments.
+/// The arguments of MAIL.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mail<'a> {
+pub(super) struct MailCommand<'a> {
     /// Reverse-path; empty for the null one.
-    pub sender: &'a str,
-    /// SIZE: octets that the client means to send.
-    pub size: Option<u64>,
+    pub(super) sender: &'a str,
+    /// SIZE: octets that the client declares.
+    pub(super) size: Option<u64>,
     /// SMTPUTF8.
-    pub utf8: bool,
+    pub(super) utf8: bool,
 }
 
-/// Whether a line is a RCPT command, to gather those of one flight.
-pub fn is_rcpt(line: &[u8]) -> bool {
+/// Whether a line is a RCPT command.
+pub(super) fn is_rcpt(line: &[u8]) -> bool {
     line.get(..5).is_some_and(|verb| verb.eq_ignore_ascii_case(b"RCPT "))
 }
 
-/// Reads a command line without its CRLF.
+/// Parses a command line without its CRLF.
 ///
 /// # Errors
-/// The reply to refuse it with. [`reply::BDAT_SYNTAX`] has to end the session.
-pub fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
+/// The reply that rejects it; [`reply::BDAT_SYNTAX`] has to close the session.
+pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
     let line = std::str::from_utf8(line).map_err(|_| reply::BAD_LINE)?;
     if line.bytes().any(|b| b.is_ascii_control()) {
         return Err(reply::BAD_LINE);
@@ -74,44 +74,45 @@ pub fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
     let line = line.trim_end_matches(' ');
     let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
     let is = |name: &str| verb.eq_ignore_ascii_case(name);
-    let alone = |command| if argument.is_empty() { Ok(command) } else { Err(reply::NO_ARGUMENT) };
+    let without_argument = |command| if argument.is_empty() { Ok(command) } else { Err(reply::NO_ARGUMENT) };
     match verb.len() {
         4 if is("MAIL") => mail(argument).map(Command::Mail),
         4 if is("RCPT") => rcpt(argument).map(Command::Rcpt),
-        4 if is("DATA") => alone(Command::Data),
+        4 if is("DATA") => without_argument(Command::Data),
         4 if is("BDAT") => bdat(argument),
         4 if is("EHLO") => hello(argument).map(Command::Ehlo),
         4 if is("HELO") => hello(argument).map(Command::Helo),
-        4 if is("RSET") => alone(Command::Rset),
-        4 if is("QUIT") => alone(Command::Quit),
+        4 if is("RSET") => without_argument(Command::Rset),
+        4 if is("QUIT") => without_argument(Command::Quit),
         4 if is("NOOP") => Ok(Command::Noop),
         4 if is("HELP") => Ok(Command::Help),
         4 if is("VRFY") && argument.is_empty() => Err(reply::ARGUMENT_NEEDED),
         4 if is("VRFY") => Ok(Command::Vrfy),
         4 if is("EXPN") || is("AUTH") || is("ETRN") || is("TURN") => Err(reply::NOT_IMPLEMENTED),
-        8 if is("STARTTLS") => alone(Command::StartTls),
+        8 if is("STARTTLS") => without_argument(Command::StartTls),
         _ => Err(reply::UNKNOWN_COMMAND),
     }
 }
 
-/// Skips a line that is too long, to behind its CRLF. Returns the octets skipped and whether it
-/// was there.
-pub fn skip_line(input: &[u8], behind_cr: &mut bool) -> (usize, bool) {
+/// Skips a line that is too long, including its CRLF. Returns the octets skipped, and whether the
+/// CRLF was among them.
+pub(super) fn skip_line(input: &[u8], previous_was_cr: &mut bool) -> (usize, bool) {
     let mut at = 0;
     while let Some(end) = memchr(b'\n', &input[at..]) {
-        let after_cr = if end == 0 && at == 0 { *behind_cr } else { end > 0 && input[at + end - 1] == b'\r' };
+        let after_cr =
+            if end == 0 && at == 0 { *previous_was_cr } else { end > 0 && input[at + end - 1] == b'\r' };
         at += end + 1;
         if after_cr {
             return (at, true);
         }
     }
-    *behind_cr = input.last().map_or(*behind_cr, |&last| last == b'\r');
+    *previous_was_cr = input.last().map_or(*previous_was_cr, |&last| last == b'\r');
     (input.len(), false)
 }
 
-/// A client's name as the trace may show it: at most 255 characters, none that could end the
-/// clause it stands in.
-pub fn hello_for_trace(name: &str) -> String {
+/// A client's name for the trace field: at most 255 characters, with `?` for all that could end
+/// its clause.
+pub(super) fn sanitize_hello(name: &str) -> String {
     name.chars()
         .take(HELLO_MAX)
         .map(|c| if c.is_ascii_alphanumeric() || "-._:[]".contains(c) { c } else { '?' })
@@ -122,15 +123,15 @@ fn hello(argument: &str) -> Result<&str, Reply> {
     if argument.is_empty() { Err(reply::HELLO_SYNTAX) } else { Ok(argument) }
 }
 
-/// What follows a fixed beginning, whatever its case.
-fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+/// What follows a prefix, which is compared without regard to case.
+fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let head = text.get(..prefix.len())?;
     head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
-fn mail(argument: &str) -> Result<Mail<'_>, Reply> {
-    let path = after(argument, "FROM:").ok_or(reply::MAIL_SYNTAX)?;
-    let (path, parameters) = path::cut(path).ok_or(reply::MAIL_SYNTAX)?;
+fn mail(argument: &str) -> Result<MailCommand<'_>, Reply> {
+    let path = strip_prefix_ignore_case(argument, "FROM:").ok_or(reply::MAIL_SYNTAX)?;
+    let (path, parameters) = path::split_path(path).ok_or(reply::MAIL_SYNTAX)?;
     let (mut size, mut utf8, mut body) = (None, false, false);
     for parameter in parameters.split(' ').filter(|parameter| !parameter.is_empty()) {
         let (keyword, value) = match parameter.split_once('=') {
@@ -138,7 +139,7 @@ fn mail(argument: &str) -> Result<Mail<'_>, Reply> {
             None => (parameter, None),
         };
         if keyword.eq_ignore_ascii_case("SIZE") {
-            let value = value.and_then(number).ok_or(reply::BAD_PARAMETER)?;
+            let value = value.and_then(parse_number).ok_or(reply::BAD_PARAMETER)?;
             if size.replace(value).is_some() {
                 return Err(reply::BAD_PARAMETER);
             }
@@ -160,12 +161,12 @@ fn mail(argument: &str) -> Result<Mail<'_>, Reply> {
             return Err(reply::UNKNOWN_PARAMETER);
         }
     }
-    Ok(Mail { sender: path::reverse(path, utf8)?, size, utf8 })
+    Ok(MailCommand { sender: path::parse_reverse_path(path, utf8)?, size, utf8 })
 }
 
 fn rcpt(argument: &str) -> Result<&str, Reply> {
-    let path = after(argument, "TO:").ok_or(reply::RCPT_SYNTAX)?;
-    let (path, parameters) = path::cut(path).ok_or(reply::RCPT_SYNTAX)?;
+    let path = strip_prefix_ignore_case(argument, "TO:").ok_or(reply::RCPT_SYNTAX)?;
+    let (path, parameters) = path::split_path(path).ok_or(reply::RCPT_SYNTAX)?;
     if parameters.trim_matches(' ').is_empty() { Ok(path) } else { Err(reply::UNKNOWN_PARAMETER) }
 }
 
@@ -175,13 +176,13 @@ fn bdat(argument: &str) -> Result<Command<'_>, Reply> {
         Some(_) => return Err(reply::BDAT_SYNTAX),
         None => (argument, false),
     };
-    let octets = number(octets).ok_or(reply::BDAT_SYNTAX)?;
+    let octets = parse_number(octets).ok_or(reply::BDAT_SYNTAX)?;
     Ok(Command::Bdat { octets, last })
 }
 
-/// Digits only (`u64::from_str` also takes a plus sign), at most 20 of them as in RFC 1870.
-/// What does not fit is more than any limit.
-fn number(text: &str) -> Option<u64> {
+/// Parses at most 20 digits (RFC 1870) and nothing else; `u64::from_str` would accept a plus sign.
+/// A number that does not fit exceeds any limit.
+fn parse_number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mail_parameters() {
+    fn parses_parameters_of_mail() {
         let mail = |line: &'static str| match parse(line.as_bytes()) {
             Ok(Command::Mail(mail)) => Ok(mail),
             Ok(other) => panic!("{other:?}"),
@@ -199,10 +200,13 @@ mod tests {
         };
         assert_eq!(
             mail("mail from:<a@b> size=10 body=8bitmime smtputf8"),
-            Ok(Mail { sender: "a@b", size: Some(10), utf8: true })
+            Ok(MailCommand { sender: "a@b", size: Some(10), utf8: true })
         );
-        assert_eq!(mail("MAIL FROM: <>  "), Ok(Mail { sender: "", size: None, utf8: false }));
-        assert_eq!(mail("MAIL FROM:a@b SIZE=0"), Ok(Mail { sender: "a@b", size: Some(0), utf8: false }));
+        assert_eq!(mail("MAIL FROM: <>  "), Ok(MailCommand { sender: "", size: None, utf8: false }));
+        assert_eq!(
+            mail("MAIL FROM:a@b SIZE=0"),
+            Ok(MailCommand { sender: "a@b", size: Some(0), utf8: false })
+        );
         for (line, reply) in [
             ("MAIL", reply::MAIL_SYNTAX),
             ("MAIL FROM", reply::MAIL_SYNTAX),
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn other_commands() {
+    fn parses_commands() {
         assert_eq!(parse(b"ehlo [192.0.2.1]"), Ok(Command::Ehlo("[192.0.2.1]")));
         assert_eq!(parse(b"RCPT to:<a@b> "), Ok(Command::Rcpt("a@b")));
         assert_eq!(parse(b"bdat 12 last"), Ok(Command::Bdat { octets: 12, last: true }));
@@ -250,9 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_is_made_safe_for_the_trace() {
-        assert_eq!(hello_for_trace("a.b-c_d:[1]"), "a.b-c_d:[1]");
-        assert_eq!(hello_for_trace("a (b)\r\nc;\u{fc}"), "a??b???c??");
-        assert_eq!(hello_for_trace(&"x".repeat(999)).len(), HELLO_MAX);
+    fn sanitizes_the_name_of_a_client() {
+        assert_eq!(sanitize_hello("a.b-c_d:[1]"), "a.b-c_d:[1]");
+        assert_eq!(sanitize_hello("a (b)\r\nc;\u{fc}"), "a??b???c??");
+        assert_eq!(sanitize_hello(&"x".repeat(999)).len(), HELLO_MAX);
     }
 }

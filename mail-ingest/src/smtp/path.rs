@@ -1,15 +1,15 @@
-//! Reverse-path and forward-path of MAIL and RCPT, cut out of a command line.
+//! The paths of MAIL and RCPT.
 
 use super::reply::{self, Reply};
 
-/// Most octets of a reverse-path: a local part of 64 and a domain of 255.
+/// Maximum octets of a reverse-path: a local part of 64 and a domain of 255.
 const REVERSE_PATH_MAX: usize = 320;
 
-/// Cuts the path off the front of `text`: what stands between the angle brackets, and what
-/// follows. A path without brackets, which some clients send, ends at a space.
+/// Splits `text` into the path at its beginning, without angle brackets, and what follows. A path
+/// without brackets, which some clients send, ends at a space.
 ///
-/// `None` where a bracket is not closed or something sticks to it.
-pub fn cut(text: &str) -> Option<(&str, &str)> {
+/// `None` if a bracket is not closed or not followed by a space.
+pub(super) fn split_path(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(' ');
     let Some(inner) = text.strip_prefix('<') else {
         let (path, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -34,13 +34,13 @@ pub fn cut(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The reverse-path as text: empty for the null one, else without its source route. It is
-/// shown, never sent to, so it need not be an address that exists; but it is one line without
-/// brackets, of bounded length.
+/// Parses a reverse-path: empty for the null one, else without its source route. It is only shown,
+/// never sent to, so it need not be a valid address; but it is one line without brackets, of
+/// bounded length.
 ///
 /// # Errors
-/// The reply to refuse it with.
-pub fn reverse(path: &str, utf8: bool) -> Result<&str, Reply> {
+/// The reply that rejects it.
+pub(super) fn parse_reverse_path(path: &str, utf8: bool) -> Result<&str, Reply> {
     if !utf8 && !path.is_ascii() {
         return Err(reply::NON_ASCII);
     }
@@ -59,27 +59,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_cut_at_their_bracket() {
-        assert_eq!(cut("<>"), Some(("", "")));
-        assert_eq!(cut(" <a@b> SIZE=1"), Some(("a@b", " SIZE=1")));
-        assert_eq!(cut("<\"a>b\\\"c\"@d> X"), Some(("\"a>b\\\"c\"@d", " X")));
-        assert_eq!(cut("a@b SIZE=1"), Some(("a@b", "SIZE=1")));
-        for wrong in ["", "<a@b", "<a@b>X", "a@b>", "<\"a@b>", "\"a b\"@c"] {
-            assert_eq!(cut(wrong), None, "{wrong}");
+    fn splits_paths_at_the_closing_bracket() {
+        assert_eq!(split_path("<>"), Some(("", "")));
+        assert_eq!(split_path(" <a@b> SIZE=1"), Some(("a@b", " SIZE=1")));
+        assert_eq!(split_path("<\"a>b\\\"c\"@d> X"), Some(("\"a>b\\\"c\"@d", " X")));
+        assert_eq!(split_path("a@b SIZE=1"), Some(("a@b", "SIZE=1")));
+        for invalid in ["", "<a@b", "<a@b>X", "a@b>", "<\"a@b>", "\"a b\"@c"] {
+            assert_eq!(split_path(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn reverse_paths_are_lenient_but_one_safe_line() {
-        assert_eq!(reverse("", false), Ok(""));
-        assert_eq!(reverse("root", false), Ok("root"));
-        assert_eq!(reverse("@a,@b:c@d", false), Ok("c@d"));
-        assert_eq!(reverse("\"a b\"@c", false), Ok("\"a b\"@c"));
-        assert_eq!(reverse("ü@b", true), Ok("ü@b"));
-        assert_eq!(reverse("ü@b", false), Err(reply::NON_ASCII));
+    fn accepts_any_reverse_path_that_is_one_safe_line() {
+        assert_eq!(parse_reverse_path("", false), Ok(""));
+        assert_eq!(parse_reverse_path("root", false), Ok("root"));
+        assert_eq!(parse_reverse_path("@a,@b:c@d", false), Ok("c@d"));
+        assert_eq!(parse_reverse_path("\"a b\"@c", false), Ok("\"a b\"@c"));
+        assert_eq!(parse_reverse_path("ü@b", true), Ok("ü@b"));
+        assert_eq!(parse_reverse_path("ü@b", false), Err(reply::NON_ASCII));
         let long = format!("{}@b", "x".repeat(REVERSE_PATH_MAX));
-        for wrong in ["a b@c", "a<b@c", "\"a>b\"@c", "@a", "a\u{85}b@c", &long] {
-            assert_eq!(reverse(wrong, true), Err(reply::BAD_SENDER), "{wrong}");
+        for invalid in ["a b@c", "a<b@c", "\"a>b\"@c", "@a", "a\u{85}b@c", &long] {
+            assert_eq!(parse_reverse_path(invalid, true), Err(reply::BAD_SENDER), "{invalid}");
         }
     }
 }

@@ -1,30 +1,26 @@
-//! Replies. Each is a fixed text: nothing the client sent ever comes back to it.
+//! Replies. Each is a fixed text, so no reply repeats what the client sent.
 
-use crate::delivery::Verdict;
+use super::mail::DeliveryOutcome;
+use super::recipient::RecipientRejection;
 
-/// One line of reply, without its CRLF: code, enhanced code (RFC 2034; not in greeting and
-/// answers to EHLO and HELO), text.
+/// A reply of one line without its CRLF: code, enhanced code (RFC 2034; not in the greeting and
+/// in replies to EHLO and HELO), text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reply(&'static str);
+pub(crate) struct Reply(&'static str);
 
 impl Reply {
-    /// The reply as sent, without CRLF.
-    pub const fn text(self) -> &'static str {
-        self.0
-    }
-
     /// The three digits.
-    pub fn code(self) -> &'static str {
+    pub(crate) fn code(self) -> &'static str {
         &self.0[..3]
     }
 
-    /// Whether it refuses for good (5yz), which counts towards `smtp.max_errors`.
-    pub fn is_permanent(self) -> bool {
+    /// Whether it is a permanent rejection (5yz), which counts towards `smtp.max_errors`.
+    pub(crate) fn is_permanent(self) -> bool {
         self.0.starts_with('5')
     }
 
-    /// Appends it with its CRLF.
-    pub fn write(self, out: &mut Vec<u8>) {
+    /// Appends the reply with its CRLF.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.0.as_bytes());
         out.extend_from_slice(b"\r\n");
     }
@@ -32,7 +28,7 @@ impl Reply {
 
 macro_rules! replies {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
-        $($(#[$doc])* pub const $name: Reply = Reply($text);)*
+        $($(#[$doc])* pub(crate) const $name: Reply = Reply($text);)*
         #[cfg(test)]
         const ALL: &[Reply] = &[$($name),*];
     };
@@ -53,143 +49,124 @@ replies! {
     CHUNK_OK = "250 2.0.0 Chunk received";
     /// Committed to disk.
     STORED = "250 2.0.0 Stored";
-    /// VRFY: nothing is told about addresses before mail is sent to them.
+    /// VRFY: it discloses nothing about addresses.
     VRFY = "252 2.5.0 Send some mail to find out";
     /// HELP.
     HELP = "214 2.0.0 This server only receives mail: EHLO MAIL RCPT DATA BDAT RSET NOOP QUIT STARTTLS";
     /// DATA.
     START_DATA = "354 End data with <CR><LF>.<CR><LF>";
 
-    /// Twenty errors.
+    /// More errors than `smtp.max_errors`.
     TOO_MANY_ERRORS = "421 4.7.0 Too many errors, closing";
-    /// Silence for too long.
+    /// The client was silent for too long.
     TIMEOUT = "421 4.4.2 Timeout, closing";
-    /// Data that comes in too slowly.
-    TOO_SLOW = "421 4.4.2 Data comes too slowly, closing";
-    /// The pod is draining.
-    DRAINING = "421 4.3.2 Going down, connect again";
-    /// Connections of this peer, or of all.
+    /// Message data arrives too slowly.
+    TOO_SLOW = "421 4.4.2 Data arrives too slowly, closing";
+    /// The process is draining.
+    DRAINING = "421 4.3.2 Shutting down, connect again";
+    /// The limit of connections, of this peer or in all, is reached.
     TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections, try again later";
-    /// Plain text behind STARTTLS might have been injected (CVE-2011-0411).
-    BEHIND_STARTTLS = "421 4.7.0 Nothing may follow STARTTLS before the handshake, closing";
-    /// Postgres is away.
+    /// Plain text after STARTTLS may have been injected (CVE-2011-0411).
+    DATA_AFTER_STARTTLS = "421 4.7.0 Data sent after STARTTLS and before the TLS handshake, closing";
+    /// Postgres is unavailable.
     UNAVAILABLE = "451 4.3.0 Storage is not available, try again later";
-    /// A recipient's owner changed between RCPT and the end of data.
-    RECIPIENTS_CHANGED = "451 4.2.1 A recipient is no longer served, send again";
-    /// DATA, BDAT where no RCPT was accepted, but not every one refused for good.
-    RECIPIENTS_DEFERRED = "451 4.5.0 No recipient could be accepted now, try again later";
-    /// Over the quota of a recipient.
+    /// A recipient was removed between RCPT and the end of data.
+    RECIPIENTS_CHANGED = "451 4.2.1 A recipient is no longer served, try again";
+    /// DATA, BDAT if no RCPT was accepted, and one was rejected for now only.
+    RECIPIENTS_DEFERRED = "451 4.5.0 No recipient could be accepted at this time, try again later";
+    /// The quota of a recipient is exceeded.
     MAILBOX_FULL = "452 4.2.2 Mailbox is full";
-    /// Over the bounds of the installation.
+    /// The capacity of the installation is exceeded.
     STORE_FULL = "452 4.3.1 Storage is full, try again later";
-    /// No memory for message data.
-    NO_MEMORY = "452 4.3.1 Too much mail in hand, try again later";
-    /// RCPTMAX.
+    /// `smtp.memory_bytes` is exceeded.
+    NO_MEMORY = "452 4.3.1 Too many messages in progress, try again later";
+    /// More recipients than RCPTMAX.
     TOO_MANY_RECIPIENTS = "452 4.5.3 Too many recipients, send the rest in another transaction";
 
     /// No such command.
     UNKNOWN_COMMAND = "500 5.5.1 Command not recognized";
-    /// A line that is no command line.
+    /// A line that is not UTF-8 text.
     BAD_LINE = "500 5.5.2 Syntax error: a command is UTF-8 text without control characters";
-    /// Bare LF in a command line.
+    /// A command line that ends in a bare LF.
     BARE_LF_LINE = "500 5.5.2 Lines must end in <CR><LF>";
-    /// Longer than a command line may be.
+    /// A command line that is too long.
     LINE_TOO_LONG = "500 5.5.2 Line too long";
     /// EHLO, HELO without a name.
-    HELLO_SYNTAX = "501 Name yourself: EHLO host.example";
-    /// MAIL that can't be read.
+    HELLO_SYNTAX = "501 Syntax: EHLO hostname";
+    /// MAIL that can't be parsed.
     MAIL_SYNTAX = "501 5.5.4 Syntax: MAIL FROM:<address> [parameters]";
-    /// RCPT that can't be read.
+    /// RCPT that can't be parsed.
     RCPT_SYNTAX = "501 5.5.4 Syntax: RCPT TO:<address>";
-    /// Argument where none is.
+    /// An argument of a command that has none.
     NO_ARGUMENT = "501 5.5.4 This command takes no argument";
     /// VRFY without an argument.
     ARGUMENT_NEEDED = "501 5.5.4 This command needs an argument";
-    /// BDAT whose size is unknown, so that what follows can't be told from commands.
+    /// BDAT without a valid size, so that data can't be distinguished from commands.
     BDAT_SYNTAX = "501 5.5.4 Syntax: BDAT size [LAST], closing";
-    /// A parameter of MAIL with a bad or second value.
-    BAD_PARAMETER = "501 5.5.4 Bad value of a parameter, or given twice";
+    /// A parameter of MAIL with an invalid value, or given twice.
+    BAD_PARAMETER = "501 5.5.4 A parameter has an invalid value or is given twice";
     /// EXPN, AUTH, STARTTLS without a certificate.
     NOT_IMPLEMENTED = "502 5.5.1 Command not implemented";
     /// MAIL before EHLO.
     HELLO_FIRST = "503 5.5.1 Send EHLO first";
-    /// MAIL in a transaction.
+    /// MAIL within a transaction.
     NESTED_MAIL = "503 5.5.1 A mail transaction is open, send RSET first";
     /// RCPT, DATA, BDAT without MAIL.
     MAIL_FIRST = "503 5.5.1 Send MAIL first";
     /// DATA or RCPT after BDAT.
-    CHUNKS_BEGUN = "503 5.5.1 The message has begun with BDAT, send BDAT or RSET";
-    /// STARTTLS in TLS.
-    TLS_ACTIVE = "503 5.5.1 TLS is active";
-    /// DATA, BDAT where every RCPT was refused.
+    CHUNKING_STARTED = "503 5.5.1 The message was started with BDAT, send BDAT or RSET";
+    /// STARTTLS within TLS.
+    TLS_ACTIVE = "503 5.5.1 TLS is already active";
+    /// DATA, BDAT if there was no RCPT or all were rejected.
     NO_RECIPIENTS = "554 5.5.1 No valid recipients";
     /// A domain that is not served here.
-    NOT_OURS = "550 5.7.1 This domain is not served here";
-    /// No such mailbox, or a reserved name.
+    NOT_SERVED = "550 5.7.1 This domain is not served here";
+    /// No such mailbox, or a reserved address.
     NO_SUCH_MAILBOX = "550 5.1.1 No such mailbox";
     /// The tenant is suspended.
     SUSPENDED = "550 5.2.1 Mailbox is disabled";
-    /// SIZE, or the message itself.
+    /// The declared SIZE, or the message, is too big.
     TOO_BIG = "552 5.3.4 Message is too big";
-    /// Header section.
+    /// The header section is too big.
     HEADER_TOO_BIG = "552 5.3.4 Header section is too big or has too many fields";
-    /// A forward-path that mail can't go to.
+    /// An invalid forward-path.
     BAD_RECIPIENT = "553 5.1.3 Bad recipient address";
-    /// A reverse-path that can't be one.
+    /// An invalid reverse-path.
     BAD_SENDER = "553 5.1.7 Bad sender address";
-    /// Not ASCII: without SMTPUTF8, or on a system domain.
-    NON_ASCII = "553 5.6.7 An address outside ASCII needs SMTPUTF8, and is not served on this domain";
-    /// Bare CR or LF in the data.
+    /// An address that is not ASCII: without SMTPUTF8, or on a system domain.
+    NON_ASCII = "553 5.6.7 Addresses outside ASCII need SMTPUTF8 and a domain that accepts them";
+    /// The data has a bare CR or LF.
     BARE_LINE_END = "554 5.6.0 Message has a bare <CR> or <LF>: lines must end in <CR><LF>";
-    /// Line of message data.
+    /// The data has a line that is too long.
     DATA_LINE_TOO_LONG = "554 5.6.0 Message has a line that is too long";
-    /// The store can't take this mail.
-    REFUSED = "554 5.6.0 Message can't be stored";
-    /// Extension that is not offered.
+    /// Postgres rejects the content.
+    REJECTED = "554 5.6.0 Message can't be stored";
+    /// A parameter that is unknown or not offered.
     UNKNOWN_PARAMETER = "555 5.5.4 Parameter not recognized or not offered";
 }
 
-/// Why a forward-path is refused at RCPT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecipientRefusal {
-    /// Its domain is not served here.
-    NotOurs,
-    /// No mailbox, reserved, or held.
-    Unknown,
-    /// Its tenant is suspended.
-    Suspended,
-    /// A local part outside ASCII on a system domain.
-    NonAscii,
-    /// Usage and declared size pass the quota.
-    MailboxFull,
-    /// Shared inboxes, or the installation, are full.
-    StoreFull,
-    /// Postgres does not answer.
-    Unavailable,
-}
-
-impl From<RecipientRefusal> for Reply {
-    fn from(refusal: RecipientRefusal) -> Self {
-        match refusal {
-            RecipientRefusal::NotOurs => NOT_OURS,
-            RecipientRefusal::Unknown => NO_SUCH_MAILBOX,
-            RecipientRefusal::Suspended => SUSPENDED,
-            RecipientRefusal::NonAscii => NON_ASCII,
-            RecipientRefusal::MailboxFull => MAILBOX_FULL,
-            RecipientRefusal::StoreFull => STORE_FULL,
-            RecipientRefusal::Unavailable => UNAVAILABLE,
+impl From<RecipientRejection> for Reply {
+    fn from(rejection: RecipientRejection) -> Self {
+        match rejection {
+            RecipientRejection::NotServed => NOT_SERVED,
+            RecipientRejection::Unknown => NO_SUCH_MAILBOX,
+            RecipientRejection::Suspended => SUSPENDED,
+            RecipientRejection::NonAscii => NON_ASCII,
+            RecipientRejection::MailboxFull => MAILBOX_FULL,
+            RecipientRejection::StoreFull => STORE_FULL,
+            RecipientRejection::Unavailable => UNAVAILABLE,
         }
     }
 }
 
-impl From<Verdict> for Reply {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Stored => STORED,
-            Verdict::TryAgain => UNAVAILABLE,
-            Verdict::Full => MAILBOX_FULL,
-            Verdict::RecipientsChanged => RECIPIENTS_CHANGED,
-            Verdict::Refused => REFUSED,
+impl From<DeliveryOutcome> for Reply {
+    fn from(outcome: DeliveryOutcome) -> Self {
+        match outcome {
+            DeliveryOutcome::Stored => STORED,
+            DeliveryOutcome::Unavailable => UNAVAILABLE,
+            DeliveryOutcome::OverQuota => MAILBOX_FULL,
+            DeliveryOutcome::RecipientsChanged => RECIPIENTS_CHANGED,
+            DeliveryOutcome::Rejected => REJECTED,
         }
     }
 }
@@ -199,9 +176,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_are_well_formed() {
+    fn every_reply_is_well_formed() {
         for reply in ALL {
-            let text = reply.text();
+            let text = reply.0;
             assert!(text.len() <= 510 && text.bytes().all(|b| (b' '..=b'~').contains(&b)), "{text}");
             assert!(
                 text.as_bytes()[..3].iter().all(u8::is_ascii_digit) && text.as_bytes()[3] == b' ',

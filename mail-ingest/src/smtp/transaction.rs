@@ -5,18 +5,18 @@ use tempmail_model::address::RecipientAddress;
 use super::data::MessageData;
 use super::reply::{self, Reply};
 
-/// What MAIL and RCPT said.
+/// An open mail transaction.
 #[derive(Debug)]
 pub(super) struct Transaction {
     pub(super) sender: String,
     pub(super) utf8: bool,
-    /// Declared SIZE.
+    /// SIZE that MAIL declared.
     pub(super) size: Option<u64>,
-    /// Accepted, each once.
+    /// Accepted recipients, without duplicates.
     pub(super) recipients: Vec<RecipientAddress>,
-    /// A recipient was refused for now, not for good.
+    /// Whether a recipient was rejected for now only.
     pub(super) deferred: bool,
-    /// The message, once BDAT has begun it.
+    /// The message, once BDAT has started it.
     pub(super) chunks: Option<MessageData>,
 }
 
@@ -25,13 +25,13 @@ impl Transaction {
         Self { sender, utf8, size, recipients: Vec::new(), deferred: false, chunks: None }
     }
 
-    /// Answers data without a recipient. A client that sends it in the same flight must not take
-    /// "try again" for "never".
-    pub(super) fn no_recipients(&self) -> Reply {
+    /// The reply to DATA or BDAT without an accepted recipient: a temporary one if the client should
+    /// try a recipient again.
+    pub(super) fn no_recipients_reply(&self) -> Reply {
         if self.deferred { reply::RECIPIENTS_DEFERRED } else { reply::NO_RECIPIENTS }
     }
 
-    /// Adds a recipient; one that is there already is the same recipient.
+    /// Adds a recipient unless it is a duplicate.
     pub(super) fn add(&mut self, recipient: RecipientAddress) {
         if !self.recipients.contains(&recipient) {
             self.recipients.push(recipient);

@@ -46,15 +46,15 @@ impl Reconcile for ApiToken {
         issued: &Issued,
         context: &Context,
     ) -> Result<ObservedToken, ReconcileError> {
-        let grant = grant::find(self, context).await?;
         let token = context.store.find_managed_token(uid(self)).await?;
+        let secret = secret::find(self, &secret_name(self), context).await?;
+        let grant = grant::find(self, context).await?;
         let predecessor = match grant.tenant() {
             Ok(tenant) if token.as_ref().is_none_or(|token| token.tenant != tenant) => {
                 predecessor::find(self, Some(tenant), context).await?
             }
             _ => None,
         };
-        let secret = secret::find(self, &secret_name(self), context).await?;
         let requested = self.annotations().get(annotation::ROTATE);
         let handled = resource.rotate_handled;
         Ok(ObservedToken {

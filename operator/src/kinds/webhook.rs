@@ -47,15 +47,15 @@ impl Reconcile for Webhook {
         _issued: &Issued,
         context: &Context,
     ) -> Result<ObservedWebhook, ReconcileError> {
-        let grant = grant::find(self, context).await?;
         let webhook = context.store.find_managed_webhook(uid(self)).await?;
+        let secret = secret::find(self, &secret_name(self), context).await?;
+        let grant = grant::find(self, context).await?;
         let predecessor = match grant.tenant() {
             Ok(tenant) if webhook.as_ref().is_none_or(|webhook| webhook.tenant != tenant) => {
                 predecessor::find(self, Some(tenant), context).await?
             }
             _ => None,
         };
-        let secret = secret::find(self, &secret_name(self), context).await?;
         let opened =
             webhook.as_ref().and_then(|webhook| context.sealer.open(webhook.id, &webhook.secret).ok());
         let requested = |annotation: &str, handled: &Option<String>| {

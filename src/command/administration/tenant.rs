@@ -120,7 +120,9 @@ pub(crate) async fn run(args: AdminArgs<TenantCommand>) -> anyhow::Result<()> {
         }
         TenantCommand::Set { name, limits } => {
             let tenant = find_to_change(&database, &name).await?;
-            let change = limits.change().context("nothing to change: see `tempmail tenant set --help`")?;
+            let change = limits
+                .change()
+                .context("nothing to change: give at least one option of `tempmail tenant set --help`")?;
             let changed = database.store.change_tenant(tenant.id, change).await.map_err(explain)?;
             anyhow::ensure!(changed, "there is no tenant {name}");
             print_result("changed", &database, &name, json).await

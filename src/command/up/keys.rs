@@ -52,7 +52,7 @@ fn new_keys() -> anyhow::Result<String> {
     Ok(format!("{}\n", serde_json::to_string_pretty(&keys)?))
 }
 
-/// 32 octets of the operating system's randomness as hex digits.
+/// 32 random bytes of the operating system as hex digits.
 fn secret() -> anyhow::Result<String> {
     let mut random = [0_u8; 32];
     rand::rngs::SysRng.try_fill_bytes(&mut random).context("the operating system provides no randomness")?;

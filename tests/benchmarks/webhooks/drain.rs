@@ -8,10 +8,10 @@ use super::Webhooks;
 use super::receivers::ReceiverBehaviour;
 use super::setup::{WebhookBench, WebhookSetup};
 use super::usage::Usage;
+use crate::environment::describe_machine;
 use crate::measure::print_table;
 use crate::realtime::delivery_log::DeliveryLog;
 use crate::realtime::flow::{self, Destination};
-use crate::smtp::describe_machine;
 
 /// More mails a second than there can be.
 const AT_ONCE: u32 = 1_000_000;

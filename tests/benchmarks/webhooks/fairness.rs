@@ -12,9 +12,9 @@ use super::Webhooks;
 use super::receivers::ReceiverBehaviour;
 use super::setup::{WebhookBench, WebhookSetup, WorkerProcess};
 use super::steady::{HEAD, WARM_UP, delivery_log, send, times, wait_for_delivery};
+use crate::environment::describe_machine;
 use crate::measure::{Latencies, print_table};
 use crate::realtime::delivery_log::DeliveryLog;
-use crate::smtp::describe_machine;
 
 /// How long it may take until all dead ones are claimed.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(20);

@@ -8,8 +8,8 @@ use super::receivers::ReceiverBehaviour;
 use super::setup::{WebhookBench, WebhookSetup};
 use super::steady::{delivery_log, send};
 use super::usage::Usage;
+use crate::environment::describe_machine;
 use crate::measure::print_table;
-use crate::smtp::describe_machine;
 
 /// Pause until what a start needs is done, and Postgres counts what was done before: a session that
 /// is idle reports its transactions after 10 s.

@@ -11,10 +11,10 @@ use super::Webhooks;
 use super::receivers::ReceiverBehaviour;
 use super::setup::{WebhookBench, WebhookSetup};
 use super::usage::Usage;
+use crate::environment::describe_machine;
 use crate::measure::{Latencies, millis, print_table};
 use crate::realtime::delivery_log::DeliveryLog;
 use crate::realtime::flow::{self, Destination};
-use crate::smtp::describe_machine;
 
 /// Seconds of mail whose times are not counted.
 pub const WARM_UP: u32 = 2;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{App, Tenant};
 use crate::dns::TestDns;
-use crate::http::Answer;
+use crate::http::Response;
 
 /// A created custom domain.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct Domain {
 
 impl App {
     /// Tries to add a custom domain.
-    pub async fn create_domain(&self, tenant: &Tenant, name: &str) -> Answer {
+    pub async fn create_domain(&self, tenant: &Tenant, name: &str) -> Response {
         let request = self.request(Method::POST, "/pro/api/domains").bearer(&tenant.pro);
         request.json(&json!({ "domain": name })).send().await
     }
@@ -44,7 +44,7 @@ impl App {
     }
 
     /// Requests a check of a domain's records.
-    pub async fn check_domain(&self, tenant: &Tenant, id: &str) -> Answer {
+    pub async fn check_domain(&self, tenant: &Tenant, id: &str) -> Response {
         self.request(Method::POST, &format!("/pro/api/domains/{id}/verify")).bearer(&tenant.pro).send().await
     }
 
@@ -58,7 +58,7 @@ impl App {
     }
 
     /// Deletes a domain.
-    pub async fn delete_domain(&self, tenant: &Tenant, id: &str) -> Answer {
+    pub async fn delete_domain(&self, tenant: &Tenant, id: &str) -> Response {
         self.request(Method::DELETE, &format!("/pro/api/domains/{id}")).bearer(&tenant.pro).send().await
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::{App, SYSTEM_DOMAIN};
-use crate::http::{Answer, percent};
+use crate::http::{Response, percent};
 use crate::smtp::{Reply, message, send_mail};
 use crate::wait::eventually;
 
@@ -55,7 +55,7 @@ impl App {
     ///
     /// # Panics
     /// It returns at once.
-    pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Answer> {
+    pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Response> {
         // This inbox has mail, so a request for it returns at once and frees the wait slot.
         let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
         self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
@@ -64,7 +64,7 @@ impl App {
             loop {
                 let busy = self.get_as(live, &probe).await;
                 if busy.status == 429 {
-                    busy.is_v1_error(429, "token_busy");
+                    busy.assert_v1_error(429, "token_busy");
                     return blocked;
                 }
                 assert_eq!(busy.status, 200, "{}", busy.text());

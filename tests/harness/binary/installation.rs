@@ -9,14 +9,14 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{Binary, program};
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::port::free_port;
 
 /// The data directory and ports of one `tempmail up`, which a test may start several times.
 #[derive(Debug)]
 pub struct Installation {
     directory: tempfile::TempDir,
-    _checked: Checked,
+    _validated: ValidatedServer,
     /// SMTP listener.
     pub smtp: SocketAddr,
     /// HTTP listener.
@@ -38,7 +38,13 @@ impl Installation {
             .tempdir()
             .expect("a directory can be made");
         let http = free_port();
-        Self { directory, _checked: Checked::new(http), smtp: free_port(), http, admin: free_port() }
+        Self {
+            directory,
+            _validated: ValidatedServer::new(http),
+            smtp: free_port(),
+            http,
+            admin: free_port(),
+        }
     }
 
     /// The value of `--data-dir`.

@@ -1,4 +1,4 @@
-//! Operations as the document has them.
+//! Operations of the document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,31 +7,31 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::schema::{closed, resolve};
-use crate::http::Answer;
+use crate::http::Response;
 
 /// An operation.
 #[derive(Debug)]
 pub struct Operation {
-    /// Its unique name.
+    /// Operation id.
     pub id: String,
     /// Method.
     pub method: Method,
     /// Path, with `{name}` for each parameter.
     pub path: String,
-    /// Names of the credentials of which one is to be presented.
+    /// Names of the security schemes, of which a request presents one.
     pub credentials: Vec<String>,
-    /// Whether it may be called with no credential.
+    /// Whether it accepts requests without a credential.
     pub is_open: bool,
     /// Parameters in path and query.
     pub parameters: Vec<Parameter>,
-    /// What its body is to be.
-    pub body: Option<Body>,
-    answers: BTreeMap<u16, Described>,
+    /// Request body.
+    pub body: Option<RequestBody>,
+    responses: BTreeMap<u16, DocumentedResponse>,
 }
 
-/// Where a parameter is.
+/// Location of a parameter (`in`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterLocation {
     /// A segment of the path.
     Path,
     /// The query.
@@ -43,24 +43,24 @@ pub enum Place {
 pub struct Parameter {
     /// Name.
     pub name: String,
-    /// Where.
-    pub place: Place,
-    /// What it is to be.
+    /// Location.
+    pub location: ParameterLocation,
+    /// Schema.
     pub schema: Value,
 }
 
-/// A JSON body.
+/// A JSON request body.
 #[derive(Debug)]
-pub struct Body {
-    /// What it is to be.
+pub struct RequestBody {
+    /// Schema.
     pub schema: Value,
-    /// One that is.
+    /// The documented example.
     pub example: Value,
 }
 
 impl Operation {
-    /// Whether a path of a request, as it is sent, is one of this operation.
-    pub fn is_at(&self, path: &str) -> bool {
+    /// Whether the path of a request matches the template.
+    pub fn matches_path(&self, path: &str) -> bool {
         let (mut of_template, mut of_path) = (self.path.split('/'), path.split('/'));
         loop {
             match (of_template.next(), of_path.next()) {
@@ -76,21 +76,21 @@ impl Operation {
         }
     }
 
-    /// Every documented answer: status, and code where it is an error.
-    pub fn answers(&self) -> impl Iterator<Item = (u16, String)> {
-        self.answers.iter().flat_map(|(status, described)| {
+    /// Every documented response: status and error code ([`super::NO_CODE`] for a success).
+    pub fn responses(&self) -> impl Iterator<Item = (u16, String)> {
+        self.responses.iter().flat_map(|(status, described)| {
             let codes = described.codes.iter().flatten().cloned();
-            let none = described.codes.is_none().then(|| super::NOTHING.to_owned());
+            let none = described.codes.is_none().then(|| super::NO_CODE.to_owned());
             codes.chain(none).map(|code| (*status, code))
         })
     }
 
     /// Whether it may fail with this code.
     pub fn fails_with(&self, code: &str) -> bool {
-        self.answers().any(|(_, documented)| documented == code)
+        self.responses().any(|(_, documented)| documented == code)
     }
 
-    /// The path with values for its parameters, which are encoded already.
+    /// The path with (encoded) values for its parameters.
     pub fn path_with(&self, value: impl Fn(&str) -> String) -> String {
         let segments = self.path.split('/').map(|segment| {
             match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
@@ -101,35 +101,35 @@ impl Operation {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// The code of an answer, if it is as documented.
-    pub(super) fn judge(&self, answer: &Answer) -> Result<String, String> {
-        self.described(answer)?.judge(answer)
+    /// The error code of a response that is as documented.
+    pub(super) fn validate(&self, response: &Response) -> Result<String, String> {
+        self.described(response)?.validate(response)
     }
 
-    /// The same for an answer to `HEAD`, which has no body.
-    pub(super) fn judge_head(&self, answer: &Answer) -> Result<(), String> {
-        self.described(answer)?;
-        if answer.body.is_empty() { Ok(()) } else { Err("an answer to HEAD has no body".to_owned()) }
+    /// As [`Self::validate`], for a response to `HEAD`.
+    pub(super) fn validate_head(&self, response: &Response) -> Result<(), String> {
+        self.described(response)?;
+        if response.body.is_empty() { Ok(()) } else { Err("a response to HEAD has no body".to_owned()) }
     }
 
-    fn described(&self, answer: &Answer) -> Result<&Described, String> {
-        let described = self.answers.get(&answer.status);
-        described.ok_or_else(|| format!("{} has no answer {}", self.id, answer.status))
+    fn described(&self, response: &Response) -> Result<&DocumentedResponse, String> {
+        let described = self.responses.get(&response.status);
+        described.ok_or_else(|| format!("{} has no response {}", self.id, response.status))
     }
 }
 
-/// A documented answer.
+/// A documented response.
 #[derive(Debug)]
-pub(super) struct Described {
-    /// Media type and, for JSON, what the body is to be.
+pub(super) struct DocumentedResponse {
+    /// Media type, and for JSON the schema of the body.
     content: Option<(String, Option<Validator>)>,
-    /// Header fields: name, whether always, whether a number.
+    /// Header fields: name, whether required, whether a number.
     headers: Vec<(String, bool, bool)>,
     codes: Option<BTreeSet<String>>,
 }
 
-impl Described {
-    /// An error of a path that is no operation.
+impl DocumentedResponse {
+    /// An error of a path without an operation.
     pub(super) fn of_error(path: &str, code: &str) -> Self {
         let fields = if path == "/v1" || path.starts_with("/v1/") {
             json!({"error": {"const": code}})
@@ -146,40 +146,42 @@ impl Described {
         }
     }
 
-    fn read(document: &Value, answer: &Value) -> Self {
-        let answer = resolve(document, answer);
-        let content = entries(&answer["content"]).next().map(|(media_type, described)| {
+    fn read(document: &Value, response: &Value) -> Self {
+        let response = resolve(document, response);
+        let content = entries(&response["content"]).next().map(|(media_type, described)| {
             let is_json = media_type == "application/json";
             (media_type.clone(), is_json.then(|| validator(&closed(document, &described["schema"]))))
         });
-        let codes = answer["content"]["application/json"]["schema"]["properties"]["error"]["enum"].as_array();
+        let codes =
+            response["content"]["application/json"]["schema"]["properties"]["error"]["enum"].as_array();
         let codes = codes.map(|codes| codes.iter().map(|code| text(code).to_owned()).collect());
-        let headers = entries(&answer["headers"]).map(|(name, header)| {
+        let headers = entries(&response["headers"]).map(|(name, header)| {
             (name.clone(), header["required"] == true, header["schema"]["type"] == "integer")
         });
         Self { content, headers: headers.collect(), codes }
     }
 
-    /// The code of an answer that is as documented.
-    pub(super) fn judge(&self, answer: &Answer) -> Result<String, String> {
+    /// The error code of a response that is as documented.
+    pub(super) fn validate(&self, response: &Response) -> Result<String, String> {
         for (name, required, is_number) in &self.headers {
-            let value = answer.headers.get(name).map(|value| value.to_str().unwrap_or_default());
+            let value = response.headers.get(name).map(|value| value.to_str().unwrap_or_default());
             match value {
                 None if *required => return Err(format!("it has no {name}")),
                 Some(text) if *is_number && text.parse::<u64>().is_err() => {
-                    return Err(format!("{name} is no number"));
+                    return Err(format!("{name} is not a number"));
                 }
                 _ => {}
             }
         }
         match &self.content {
-            None if answer.body.is_empty() => {}
-            None => return Err("it is to have no body".to_owned()),
-            Some((media_type, _)) if media_type != "*/*" && answer.media_type() != media_type => {
-                return Err(format!("its media type is to be {media_type}"));
+            None if response.body.is_empty() => {}
+            None => return Err("it must have no body".to_owned()),
+            Some((media_type, _)) if media_type != "*/*" && response.media_type() != media_type => {
+                return Err(format!("its media type must be {media_type}"));
             }
             Some((_, Some(validator))) => {
-                let body: Value = serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+                let body: Value =
+                    serde_json::from_slice(&response.body).map_err(|error| error.to_string())?;
                 let errors: Vec<String> = validator
                     .iter_errors(&body)
                     .map(|error| format!("{} at {}", error, error.instance_path))
@@ -193,7 +195,7 @@ impl Described {
             }
             Some(_) => {}
         }
-        Ok(super::NOTHING.to_owned())
+        Ok(super::NO_CODE.to_owned())
     }
 }
 
@@ -203,24 +205,24 @@ pub(super) fn read(document: &Value) -> Vec<Operation> {
     for (path, item) in entries(&document["paths"]) {
         for (method, operation) in entries(item) {
             let security = list(&operation["security"]);
-            let answers = entries(&operation["responses"]).map(|(status, answer)| {
+            let responses = entries(&operation["responses"]).map(|(status, response)| {
                 let status = status.parse().expect("a documented status is a number");
-                (status, Described::read(document, answer))
+                (status, DocumentedResponse::read(document, response))
             });
             let body = operation.get("requestBody").map(|body| {
                 let schema = inlined(document, &body["content"]["application/json"]["schema"]);
-                Body { example: example(&schema), schema }
+                RequestBody { example: example(&schema), schema }
             });
             operations.push(Operation {
                 id: text(&operation["operationId"]).to_owned(),
-                method: method.to_uppercase().parse().expect("a documented method is one"),
+                method: method.to_uppercase().parse().expect("a documented method is valid"),
                 path: path.clone(),
                 credentials: security.clone().flat_map(entries).map(|(name, _)| name.clone()).collect(),
                 is_open: security.clone().count() == 0
                     || security.clone().any(|one| entries(one).next().is_none()),
                 parameters: list(&operation["parameters"]).map(parameter).collect(),
                 body,
-                answers: answers.collect(),
+                responses: responses.collect(),
             });
         }
     }
@@ -228,19 +230,19 @@ pub(super) fn read(document: &Value) -> Vec<Operation> {
 }
 
 fn parameter(described: &Value) -> Parameter {
-    let place = match text(&described["in"]) {
-        "path" => Place::Path,
-        "query" => Place::Query,
+    let location = match text(&described["in"]) {
+        "path" => ParameterLocation::Path,
+        "query" => ParameterLocation::Query,
         other => panic!("a parameter in {other}"),
     };
-    Parameter { name: text(&described["name"]).to_owned(), place, schema: described["schema"].clone() }
+    Parameter { name: text(&described["name"]).to_owned(), location, schema: described["schema"].clone() }
 }
 
 fn inlined(document: &Value, schema: &Value) -> Value {
     resolve(document, schema).clone()
 }
 
-/// A body of which every field is its first example.
+/// The body of the first example of each field.
 fn example(schema: &Value) -> Value {
     let fields = entries(&schema["properties"]).map(|(name, field)| {
         let example = list(&field["examples"]).next().cloned();
@@ -251,7 +253,7 @@ fn example(schema: &Value) -> Value {
 
 fn validator(schema: &Value) -> Validator {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
-    options.should_validate_formats(true).build(schema).expect("a documented schema is one")
+    options.should_validate_formats(true).build(schema).expect("a documented schema is valid")
 }
 
 fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> + Clone {

@@ -1,23 +1,21 @@
-//! Schemas of answers, with everything in them that they refer to.
+//! Schemas of responses with their references inlined.
 
 use serde_json::{Map, Value, json};
 
-/// What a value refers to; itself where that is nothing.
+/// The target of a reference, or the value itself.
 pub(super) fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let Some(reference) = value["$ref"].as_str() else { return value };
-    let pointer = reference.strip_prefix('#').expect("the document refers to itself only");
-    document.pointer(pointer).unwrap_or_else(|| panic!("{reference} is not there"))
+    let pointer = reference.strip_prefix('#').expect("references are within the document");
+    document.pointer(pointer).unwrap_or_else(|| panic!("{reference} does not exist"))
 }
 
-/// A schema that refuses the fields that it does not name.
-///
-/// The document leaves objects open, since a later version may add fields; what this version
-/// answers is no more than it says.
+/// A schema that rejects undocumented fields. The document leaves objects open, since a later version may add
+/// fields, but this version must return no others.
 pub(super) fn closed(document: &Value, schema: &Value) -> Value {
     close(document, schema, true)
 }
 
-/// `outer`: no other schema is laid over the same object.
+/// `outer`: no other schema applies to the same object.
 fn close(document: &Value, schema: &Value, outer: bool) -> Value {
     let target = resolve(document, schema);
     let Some(object) = target.as_object() else { return target.clone() };

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::Binary;
 use crate::binary::program;
-use crate::contract::Checked;
+use crate::contract::ValidatedServer;
 use crate::port::free_port;
 use crate::wait::eventually;
 
@@ -68,7 +68,7 @@ pub struct RoleProcess {
     admin: SocketAddr,
     environment: Vec<(String, String)>,
     http_client: reqwest::Client,
-    _checked: Checked,
+    _validated: ValidatedServer,
     starts: Mutex<Starts>,
 }
 
@@ -92,8 +92,8 @@ impl RoleProcess {
             environment.push((name.to_owned(), listen.to_string()));
         }
         let starts = Starts { binary: spawn(role, &environment), log: String::new() };
-        let (_checked, starts) = (Checked::new(listen), Mutex::new(starts));
-        Self { role, listen, admin, environment, http_client, _checked, starts }
+        let (_validated, starts) = (ValidatedServer::new(listen), Mutex::new(starts));
+        Self { role, listen, admin, environment, http_client, _validated, starts }
     }
 
     /// Its role.

@@ -1,42 +1,42 @@
-//! Follows a mailbox over the WebSocket: lists its messages once it is authenticated, while it
-//! notes what is pushed.
+//! Follows a mailbox over the WebSocket: lists its messages once it is authenticated, while it records what is
+//! pushed.
 
 use std::net::SocketAddr;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Caller, Listen, Over, State};
+use super::{ApiClient, Disconnect, FeedClient, FollowerState};
 use crate::websocket::{Frame, WebSocket};
 
-/// Messages on a page that is not the last.
+/// Messages on a full page.
 const PAGE: usize = 30;
 
 /// A client of the WebSocket.
 #[derive(Debug)]
-pub(super) struct Socket {
-    caller: Caller,
+pub(super) struct WebSocketClient {
+    api: ApiClient,
 }
 
-impl Socket {
-    pub(super) fn new(caller: Caller) -> Self {
-        Self { caller }
+impl WebSocketClient {
+    pub(super) fn new(api: ApiClient) -> Self {
+        Self { api }
     }
 
-    /// Notes all messages of the mailbox.
-    async fn list(&self, server: SocketAddr, state: &State) -> Result<(), Over> {
+    /// Records all messages of the mailbox.
+    async fn list(&self, server: SocketAddr, state: &FollowerState) -> Result<(), Disconnect> {
         for page in 1.. {
             let path = format!("/api/messages?page={page}");
-            let request = self.caller.get(server, &path).bearer(&self.caller.credential);
-            let answer = request.try_send().await.map_err(|_| Over::Broken)?;
-            if answer.status != 200 {
-                return Err(Over::of(&answer));
+            let request = self.api.get(server, &path).bearer(&self.api.credential);
+            let response = request.try_send().await.map_err(|_| Disconnect::Broken)?;
+            if response.status != 200 {
+                return Err(Disconnect::from_error(&response));
             }
-            let body = answer.json();
+            let body = response.json();
             let messages = body["messages"].as_array().expect("messages is a list");
-            let mut seen = state.seen();
+            let mut progress = state.progress();
             for message in messages.iter().rev() {
-                seen.meet(message);
+                progress.record_listed(message);
             }
             if messages.len() < PAGE {
                 break;
@@ -45,39 +45,44 @@ impl Socket {
         Ok(())
     }
 
-    /// Notes what is pushed until the connection ends; `authenticated` is told once it is.
-    async fn read(&self, socket: &mut WebSocket, state: &State, authenticated: oneshot::Sender<()>) -> Over {
+    /// Records what is pushed until the connection ends; sends to `authenticated` once it is authenticated.
+    async fn read(
+        &self,
+        socket: &mut WebSocket,
+        state: &FollowerState,
+        authenticated: oneshot::Sender<()>,
+    ) -> Disconnect {
         let mut authenticated = Some(authenticated);
         loop {
             let message: Value = match socket.frame().await {
                 Frame::Text(text) => serde_json::from_str(&text).expect("a message is JSON"),
                 Frame::Ping | Frame::Pong => continue,
-                Frame::Close(..) | Frame::End => return Over::Broken,
-                Frame::Binary(octets) => panic!("a binary message: {octets:?}"),
+                Frame::Close(..) | Frame::End => return Disconnect::Broken,
+                Frame::Binary(bytes) => panic!("a binary message: {bytes:?}"),
             };
             match (message["type"].as_str(), message["error"].as_str()) {
                 (Some("auth_ok"), None) => {
-                    let _ = authenticated.take().expect("auth_ok comes once").send(());
+                    let _ = authenticated.take().expect("auth_ok is sent once").send(());
                 }
-                (Some("new_email"), None) => state.seen().give(&message),
-                // The places of a server that died are free again soon, and Postgres is back.
-                (None, Some("too_many_connections" | "unavailable")) => return Over::Broken,
-                (None, Some(code)) => return Over::Refused(code.to_owned()),
-                _ => panic!("unknown: {message}"),
+                (Some("new_email"), None) => state.progress().record_new(&message),
+                // Temporary: the permits of a dead server expire, and Postgres returns.
+                (None, Some("too_many_connections" | "unavailable")) => return Disconnect::Broken,
+                (None, Some(code)) => return Disconnect::Refused(code.to_owned()),
+                _ => panic!("unknown message: {message}"),
             }
         }
     }
 }
 
-impl Listen for Socket {
-    async fn listen(&mut self, server: SocketAddr, state: &State) -> Over {
-        state.seen().attempts += 1;
+impl FeedClient for WebSocketClient {
+    async fn run(&mut self, server: SocketAddr, state: &FollowerState) -> Disconnect {
+        state.progress().attempts += 1;
         let mut socket = match WebSocket::to(server).try_connect().await {
             Ok(Ok(socket)) => socket,
-            Ok(Err(answer)) => return Over::of(&answer),
-            Err(_) => return Over::Broken,
+            Ok(Err(response)) => return Disconnect::from_error(&response),
+            Err(_) => return Disconnect::Broken,
         };
-        socket.auth(&self.caller.credential).await;
+        socket.auth(&self.api.credential).await;
         let (authenticated, is_authenticated) = oneshot::channel();
         let read = self.read(&mut socket, state, authenticated);
         let list = async {
@@ -85,14 +90,14 @@ impl Listen for Socket {
                 return std::future::pending().await;
             }
             match self.list(server, state).await {
-                Ok(()) => state.seen().is_ready = true,
-                Err(over) => return over,
+                Ok(()) => state.progress().is_ready = true,
+                Err(disconnect) => return disconnect,
             }
             std::future::pending().await
         };
         tokio::select! {
-            over = read => over,
-            over = list => over,
+            disconnect = read => disconnect,
+            disconnect = list => disconnect,
         }
     }
 }

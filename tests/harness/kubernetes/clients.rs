@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::installation::Installation;
-use crate::http::Answer;
+use crate::http::Response;
 use crate::mailbox;
 use crate::smtp::{message, send_mail};
 use crate::wait::eventually;
@@ -38,18 +38,18 @@ impl<C> Installation<C> {
     }
 
     /// The answer to a `GET` with a Pro token.
-    pub async fn get_as_pro(&self, pro: &str, path: &str) -> Answer {
+    pub async fn get_as_pro(&self, pro: &str, path: &str) -> Response {
         self.request(Method::GET, path).bearer(pro).send().await
     }
 
     /// The answer to a sign-in to a mailbox.
-    pub async fn sign_in(&self, address: &str, password: &str) -> Answer {
+    pub async fn sign_in(&self, address: &str, password: &str) -> Response {
         let credentials = json!({"address": address, "password": password});
         self.request(Method::POST, "/api/token").json(&credentials).send().await
     }
 
     /// Tries to create a mailbox, with a Pro token or without.
-    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Answer {
+    pub async fn create_mailbox(&self, pro: Option<&str>, address: &str, password: &str) -> Response {
         mailbox::create(self.request(Method::POST, "/api/accounts"), pro, address, password).await
     }
 

@@ -1,5 +1,5 @@
-//! The authority that receivers' certificates come from: one a test program, which `webhooks.ca_file`
-//! makes known.
+//! The authority that issues receivers' certificates: one for each test program, which `webhooks.ca_file`
+//! names.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -23,11 +23,11 @@ struct Authority {
 }
 
 static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| {
-    let mut params = CertificateParams::new(Vec::new()).expect("no names are names");
+    let mut params = CertificateParams::new(Vec::new()).expect("a certificate needs no name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let key = KeyPair::generate().expect("a key can be made");
-    let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate can be made");
-    let directory = tempfile::tempdir().expect("a directory can be made");
+    let key = KeyPair::generate().expect("a key can be created");
+    let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate can be created");
+    let directory = tempfile::tempdir().expect("a directory can be created");
     std::fs::write(directory.path().join("ca.pem"), issuer.pem()).expect("a file can be written");
     Authority { issuer, directory }
 });
@@ -43,30 +43,31 @@ impl Identity {
     /// # Panics
     /// One of them is neither.
     pub fn issued_for(names: &[&str]) -> Self {
-        Self::made(names, |_| {})
+        Self::issue(names, |_| {})
     }
 
-    /// One that was good long ago.
+    /// A certificate that expired long ago.
     ///
     /// # Panics
     /// As [`issued_for`](Self::issued_for).
     pub fn expired(names: &[&str]) -> Self {
-        Self::made(names, |params| {
+        Self::issue(names, |params| {
             params.not_before = date_time_ymd(2001, 1, 1);
             params.not_after = date_time_ymd(2002, 1, 1);
         })
     }
 
-    /// One that no authority has signed.
+    /// A certificate that no authority has issued.
     ///
     /// # Panics
     /// As [`issued_for`](Self::issued_for).
     pub fn self_signed(names: &[&str]) -> Self {
-        let made = rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be made");
-        Self { certificate: made.cert.der().clone(), key: key_of(&made.signing_key) }
+        let identity =
+            rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be created");
+        Self { certificate: identity.cert.der().clone(), key: key_of(&identity.signing_key) }
     }
 
-    /// Settings of a TLS server that shows it.
+    /// Settings of a TLS server with this certificate.
     ///
     /// # Panics
     /// Certificate and key do not fit.
@@ -74,14 +75,14 @@ impl Identity {
         tls::install_provider();
         let config = ServerConfig::builder().with_no_client_auth();
         let chain = vec![self.certificate.clone()];
-        config.with_single_cert(chain, self.key.clone_key()).expect("the key is that of it")
+        config.with_single_cert(chain, self.key.clone_key()).expect("the key belongs to the certificate")
     }
 
-    fn made(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
-        let mut params = CertificateParams::new(owned(names)).expect("the names are names");
+    fn issue(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = CertificateParams::new(owned(names)).expect("the names are valid");
         change(&mut params);
-        let key = KeyPair::generate().expect("a key can be made");
-        let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be made");
+        let key = KeyPair::generate().expect("a key can be created");
+        let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be created");
         Self { certificate: certificate.der().clone(), key: key_of(&key) }
     }
 }
@@ -91,5 +92,5 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 fn key_of(key: &KeyPair) -> PrivateKeyDer<'static> {
-    PrivateKeyDer::try_from(key.serialize_der()).expect("the key is one")
+    PrivateKeyDer::try_from(key.serialize_der()).expect("the key is valid")
 }

@@ -1,4 +1,4 @@
-//! Takes connections and makes each of them TLS, beside one another.
+//! Accepts TLS connections, whose handshakes do not wait for each other.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,10 +18,10 @@ use super::{Identity, Reaction};
 const WAITING: usize = 1024;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 4096;
-/// What a receiver says that knows no TLS.
-const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+/// Response of a receiver without TLS.
+const PLAIN_RESPONSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// See the module.
+/// A listener that a receiver serves.
 pub(super) struct TlsListener {
     address: SocketAddr,
     encrypted: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
@@ -29,7 +29,7 @@ pub(super) struct TlsListener {
 }
 
 impl TlsListener {
-    /// Listens; `on_connection` tells for each connection what the receiver does.
+    /// Listens; `on_connection` returns how the receiver reacts to each connection.
     pub(super) async fn bind(
         address: SocketAddr,
         identity: &Identity,
@@ -45,12 +45,14 @@ impl TlsListener {
                 match on_connection() {
                     Reaction::ResetConnection => drop(stream.set_zero_linger()),
                     Reaction::SilentConnection => silent.push(stream),
-                    Reaction::PlainHttp => drop(tokio::spawn(say(stream, PLAIN.to_owned()))),
-                    Reaction::RawBytes(octets) => {
+                    Reaction::PlainHttp => {
+                        drop(tokio::spawn(send_after_read(stream, PLAIN_RESPONSE.to_owned())))
+                    }
+                    Reaction::RawBytes(response) => {
                         let acceptor = acceptor.clone();
                         tokio::spawn(async move {
                             if let Ok(stream) = acceptor.accept(stream).await {
-                                say(stream, octets).await;
+                                send_after_read(stream, response).await;
                             }
                         });
                     }
@@ -74,10 +76,10 @@ impl TlsListener {
     }
 }
 
-/// Says something once the other side has, and hears it to its end.
-async fn say(mut stream: impl AsyncRead + AsyncWrite + Unpin, octets: String) {
+/// Sends a response after the first bytes were read, and then reads to the end.
+async fn send_after_read(mut stream: impl AsyncRead + AsyncWrite + Unpin, response: String) {
     if let Ok(1..) = stream.read(&mut [0; 1024]).await
-        && stream.write_all(octets.as_bytes()).await.is_ok()
+        && stream.write_all(response.as_bytes()).await.is_ok()
     {
         let _ = stream.flush().await;
         let _ = copy(&mut stream, &mut sink()).await;
@@ -89,10 +91,10 @@ fn listen(address: SocketAddr) -> TcpListener {
         SocketAddr::V4(_) => tokio::net::TcpSocket::new_v4(),
         SocketAddr::V6(_) => tokio::net::TcpSocket::new_v6(),
     };
-    let socket = socket.expect("a socket can be made");
+    let socket = socket.expect("a socket can be created");
     socket.set_reuseaddr(true).expect("an option can be set");
     socket.bind(address).expect("loopback has the address");
-    socket.listen(BACKLOG).expect("it can be listened to")
+    socket.listen(BACKLOG).expect("the address is free")
 }
 
 impl Listener for TlsListener {

@@ -3,66 +3,65 @@
 use std::collections::VecDeque;
 use std::mem::take;
 
-/// What stands between two empty lines.
+/// The lines between two empty lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
-    /// Comments, each without its colon and one space.
+    /// Comments, without the colon and one space.
     pub comments: Vec<String>,
     /// The last `event`.
     pub event: Option<String>,
-    /// All `data`, joined by line feeds.
+    /// All `data` lines, joined by line feeds.
     pub data: Option<String>,
-    /// The last `id` that has no U+0000.
+    /// The last `id` without U+0000.
     pub id: Option<String>,
-    /// The last `retry` that is a number: milliseconds.
+    /// The last numeric `retry`, in milliseconds.
     pub retry: Option<u64>,
 }
 
-/// Takes a stream apart, in whatever pieces it comes. A block that the stream ends in is never
-/// given, as the standard wants it.
+/// Incremental parser of an event stream. An incomplete block at the end is discarded, as the standard demands.
 #[derive(Debug, Default)]
 pub struct Parser {
     line: Vec<u8>,
-    /// The last octet was a carriage return, which a line feed belongs to.
+    /// The last byte was a carriage return, so a line feed belongs to it.
     after_return: bool,
-    /// A first line may begin with a byte order mark.
-    is_begun: bool,
+    /// Only the first line may begin with a byte order mark.
+    has_first_line: bool,
     block: Block,
-    whole: VecDeque<Block>,
+    complete: VecDeque<Block>,
 }
 
 impl Parser {
-    /// Takes the next octets.
-    pub fn push(&mut self, octets: &[u8]) {
-        for &octet in octets {
-            match octet {
+    /// Parses further bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            match byte {
                 b'\n' if take(&mut self.after_return) => {}
                 b'\n' | b'\r' => {
-                    self.after_return = octet == b'\r';
+                    self.after_return = byte == b'\r';
                     self.end_line();
                 }
                 _ => {
                     self.after_return = false;
-                    self.line.push(octet);
+                    self.line.push(byte);
                 }
             }
         }
     }
 
-    /// The next block that is whole.
+    /// The next complete block.
     pub fn block(&mut self) -> Option<Block> {
-        self.whole.pop_front()
+        self.complete.pop_front()
     }
 
     fn end_line(&mut self) {
-        let octets = take(&mut self.line);
-        let line = String::from_utf8_lossy(&octets);
-        let line = if self.is_begun { &*line } else { line.strip_prefix('\u{feff}').unwrap_or(&line) };
-        self.is_begun = true;
+        let bytes = take(&mut self.line);
+        let line = String::from_utf8_lossy(&bytes);
+        let line = if self.has_first_line { &*line } else { line.strip_prefix('\u{feff}').unwrap_or(&line) };
+        self.has_first_line = true;
         if line.is_empty() {
             let block = take(&mut self.block);
             if block != Block::default() {
-                self.whole.push_back(block);
+                self.complete.push_back(block);
             }
             return;
         }
@@ -76,7 +75,7 @@ impl Parser {
                 None => self.block.data = Some(value.to_owned()),
             },
             "id" if !value.contains('\0') => self.block.id = Some(value.to_owned()),
-            "retry" if value.bytes().all(|octet| octet.is_ascii_digit()) => {
+            "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.block.retry = value.parse().ok().or(self.block.retry);
             }
             _ => {}

@@ -66,7 +66,7 @@ async fn decides_every_spelling_of_an_address_the_same_on_every_surface() {
     for (spelling, ..) in ON_A_CUSTOM_DOMAIN {
         for pro in [None, Some(fixture.app.tenant.pro.as_str())] {
             let answer = fixture.app.create_mailbox(pro, spelling, "pass123").await;
-            answer.is_api_error(400, "invalid_address");
+            answer.assert_api_error(400, "invalid_address");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::http::percent;
 use tempmail_tests::wait::within_deadline;
-use tempmail_tests::{Answer, App, SmtpClient, Tenant, smtp};
+use tempmail_tests::{App, Response, SmtpClient, Tenant, smtp};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -66,7 +66,7 @@ impl Fixture {
             let answer = self.sign_in(spelling).await;
             assert_eq!(answer.status, *sign_in, "signing in to {spelling:?}: {}", answer.text());
             if answer.status == 401 {
-                answer.is_api_error(401, "invalid_credentials");
+                answer.assert_api_error(401, "invalid_credentials");
             }
         }
         // Last, since a new mailbox changes the owner of an address.
@@ -74,8 +74,8 @@ impl Fixture {
             let answer = self.app.create_mailbox(Some(&self.owner.pro), spelling, "pass123").await;
             assert_eq!(answer.status, *create, "creating {spelling:?}: {}", answer.text());
             match create {
-                400 => answer.is_api_error(400, "invalid_address"),
-                409 => answer.is_api_error(409, "address_taken"),
+                400 => answer.assert_api_error(400, "invalid_address"),
+                409 => answer.assert_api_error(409, "address_taken"),
                 _ => {}
             }
         }
@@ -95,7 +95,7 @@ impl Fixture {
         rcpt.status()
     }
 
-    async fn sign_in(&self, spelling: &str) -> Answer {
+    async fn sign_in(&self, spelling: &str) -> Response {
         let body = json!({ "address": spelling, "password": self.victims[0].password });
         self.app.request(Method::POST, "/api/token").json(&body).send().await
     }

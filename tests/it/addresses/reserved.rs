@@ -50,8 +50,8 @@ async fn refuses_every_spelling_of_a_reserved_name() {
     fixture.assert_received_only(RESERVED, |_| false).await;
     // Without a domain it is an address in SMTP only.
     let app = &fixture.app;
-    app.get("/v1/inbox/postmaster").await.is_v1_error(400, "invalid_request");
-    app.create_mailbox(None, "postmaster", "pass123").await.is_api_error(400, "invalid_address");
+    app.get("/v1/inbox/postmaster").await.assert_v1_error(400, "invalid_request");
+    app.create_mailbox(None, "postmaster", "pass123").await.assert_api_error(400, "invalid_address");
     let platform = app.platform_token().await;
     let emails = app.emails_as(&platform, "postmaster@inbox.localhost").await;
     assert_eq!(emails.len(), 3, "without a domain, plain and quoted: {emails:?}");
@@ -66,9 +66,9 @@ async fn refuses_every_reserved_name_of_the_configuration() {
         for address in
             [format!("{name}@inbox.localhost"), format!("{}+x@inbox.localhost", name.to_uppercase())]
         {
-            app.get(&format!("/v1/inbox/{}", percent(&address))).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/inbox/{}", percent(&address))).await.assert_v1_error(404, "not_found");
             let created = app.create_mailbox(Some(&app.tenant.pro), &address, "pass123").await;
-            created.is_api_error(400, "invalid_address");
+            created.assert_api_error(400, "invalid_address");
             let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
             client.expect_positive("MAIL FROM:<a@client.example>").await;
             let kept = matches!(name, "postmaster" | "abuse");

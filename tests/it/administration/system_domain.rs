@@ -53,7 +53,7 @@ async fn stores_names_as_a_labels() {
     app.deliver("a@xn--bcher-kva.example", "hello", "").await;
     for wrong in ["a_b.example", "a..example", "a-.example", "[127.0.0.1]", ""] {
         let misuse = app.tempmail(&format!("system-domain add {wrong}")).await;
-        assert!(misuse.usage_error().ends_with("this is not a host name"), "{}", misuse.stderr);
+        assert!(misuse.usage_error().ends_with(": not a host name"), "{}", misuse.stderr);
     }
 }
 
@@ -107,7 +107,7 @@ async fn accepts_mail_for_mailboxes_only_without_shared_inboxes() {
     let added = app.tempmail("system-domain add closed.example --no-shared-inboxes --json").await.json();
     assert_eq!(added["shared_inboxes"], false);
     is_answered(&app, "none@closed.example", "550 5.1.1").await;
-    app.get("/v1/inbox/none@closed.example").await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/none@closed.example").await.assert_v1_error(404, "not_found");
     let mailbox = app.mailbox(None, "own@closed.example").await;
     app.deliver(&mailbox.address, "hello", "").await;
 
@@ -115,7 +115,7 @@ async fn accepts_mail_for_mailboxes_only_without_shared_inboxes() {
     assert_eq!(changed["shared_inboxes"], true);
     app.deliver("none@closed.example", "hello", "").await;
     app.tempmail("system-domain set closed.example --shared-inboxes false").await.success();
-    app.get("/v1/inbox/none@closed.example").await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/none@closed.example").await.assert_v1_error(404, "not_found");
     is_answered(&app, "none@closed.example", "550 5.1.1").await;
 }
 
@@ -190,12 +190,12 @@ async fn refuses_a_removed_domain_on_every_surface() {
     let waiting = app.start_long_poll(&app.tenant.live, "/v1/inbox/none@second.example").await;
 
     assert_eq!(app.tempmail("system-domain remove second.example").await.success(), "removed second.example");
-    within_deadline("the open wait ends", waiting).await.unwrap().is_v1_error(404, "not_found");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(404, "not_found");
     for path in ["/v1/inbox/shared@second.example".to_owned(), format!("/v1/email/{email}")] {
-        app.get(&path).await.is_v1_error(404, "not_found");
+        app.get(&path).await.assert_v1_error(404, "not_found");
     }
     let refused = app.create_mailbox(None, "own@second.example", "correct horse").await;
-    refused.is_api_error(400, "invalid_address");
+    refused.assert_api_error(400, "invalid_address");
     for recipient in ["shared@second.example", "postmaster@second.example"] {
         is_answered(&app, recipient, "550 5.7.1").await;
     }
@@ -216,16 +216,16 @@ async fn removes_a_domain_with_its_mailboxes_on_request() {
     let removed = app.tempmail("system-domain remove second.example --delete-mailboxes --json").await.json();
     assert_eq!(removed, json!({"domain": "second.example", "removed": true}));
     for mailbox in [&free, &pro] {
-        app.get_mailbox(mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+        app.get_mailbox(mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
     }
     worker_leaves(&app, "SELECT count(*) FROM message", 1).await;
 
     // It serves again, and its addresses are held.
     app.tempmail("system-domain add second.example").await.success();
-    app.get_mailbox(&free, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.get_mailbox(&free, "/api/messages").await.assert_api_error(401, "invalid_token");
     for address in ["free@second.example", "pro@second.example"] {
         let refused = app.create_mailbox(None, address, "correct horse").await;
-        refused.is_api_error(409, "address_taken");
+        refused.assert_api_error(409, "address_taken");
         is_answered(&app, address, "550 5.1.1").await;
     }
     app.mailbox(Some(&app.tenant.pro), "pro@second.example").await;

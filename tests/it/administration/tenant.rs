@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App, CommandOutput, Tenant};
+use tempmail_tests::{App, CommandOutput, Response, Tenant};
 
 use super::keys;
 
@@ -208,11 +208,11 @@ async fn applies_new_limits_to_new_rows() {
     app.mailbox(Some(&acme.pro), "first@inbox.localhost").await;
     app.tempmail("tenant set acme --mailboxes 1 --webhooks 0 --tokens 2").await.success();
     let refused = app.create_mailbox(Some(&acme.pro), "second@inbox.localhost", "correct horse").await;
-    refused.is_api_error(403, "account_limit_reached");
-    create_webhook(&app, &acme).await.is_api_error(403, "webhook_limit_reached");
+    refused.assert_api_error(403, "account_limit_reached");
+    create_webhook(&app, &acme).await.assert_api_error(403, "webhook_limit_reached");
     let token = json!({"name": "third"});
     let refused = app.request(Method::POST, "/pro/api/tokens").bearer(&acme.pro).json(&token).send().await;
-    refused.is_api_error(403, "token_limit_reached");
+    refused.assert_api_error(403, "token_limit_reached");
 
     app.tempmail("tenant set acme --mailboxes 2 --mailbox-bytes 4000").await.success();
     app.mailbox(Some(&acme.pro), "second@inbox.localhost").await;
@@ -247,7 +247,7 @@ async fn applies_a_new_retention_to_new_mail() {
 }
 
 /// Tries to make a webhook.
-async fn create_webhook(app: &App, tenant: &Tenant) -> Answer {
+async fn create_webhook(app: &App, tenant: &Tenant) -> Response {
     let body = json!({"url": "https://hooks.example/", "events": ["email.received"]});
     app.request(Method::POST, "/pro/api/webhooks").bearer(&tenant.pro).json(&body).send().await
 }

@@ -69,23 +69,23 @@ async fn refuses_everything_of_a_deleted_tenant_at_once() {
     let waiting = app.start_long_poll(&acme.live, "/v1/inbox/none@inbox.localhost").await;
 
     app.tempmail("tenant delete acme --yes").await.success();
-    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.is_v1_error(401, "invalid_token");
+    app.get_as(&acme.live, "/v1/inbox/none@inbox.localhost").await.assert_v1_error(401, "invalid_token");
     for credential in [&acme.pro, session] {
         let answer = app.request(Method::GET, "/pro/api/accounts").bearer(credential).send().await;
-        answer.is_api_error(401, "invalid_token");
+        answer.assert_api_error(401, "invalid_token");
     }
     let refused = app.create_mailbox(Some(&acme.pro), "more@inbox.localhost", password).await;
-    refused.is_api_error(401, "invalid_token");
+    refused.assert_api_error(401, "invalid_token");
     let answer = app.request(Method::GET, "/api/messages").bearer(jwt).send().await;
-    answer.is_api_error(401, "invalid_token");
+    answer.assert_api_error(401, "invalid_token");
     let sign_in = app.request(Method::POST, "/api/token").json(&body).send().await;
-    sign_in.is_api_error(401, "invalid_credentials");
+    sign_in.assert_api_error(401, "invalid_credentials");
     for path in
         [format!("/v1/inbox/{BOX}"), format!("/v1/inbox/{UNDER_DOMAIN}"), format!("/v1/email/{email}")]
     {
-        app.get(&path).await.is_v1_error(404, "not_found");
+        app.get(&path).await.assert_v1_error(404, "not_found");
     }
-    within_deadline("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(401, "invalid_token");
     is_answered(&app, BOX, "550 5.1.1").await;
     is_answered(&app, "own+tag@inbox.localhost", "550 5.1.1").await;
     is_answered(&app, UNDER_DOMAIN, "550 5.7.1").await;
@@ -105,12 +105,12 @@ async fn gives_a_new_tenant_nothing_of_a_deleted_one_of_its_name() {
     }
     let live = app.tempmail("token create acme --kind live").await;
     let pro = app.tempmail("token create acme --kind pro").await;
-    app.get_as(live.success(), &format!("/v1/inbox/{BOX}")).await.is_v1_error(404, "not_found");
-    app.get_as(live.success(), &format!("/v1/inbox/{UNDER_DOMAIN}")).await.is_v1_error(404, "not_found");
+    app.get_as(live.success(), &format!("/v1/inbox/{BOX}")).await.assert_v1_error(404, "not_found");
+    app.get_as(live.success(), &format!("/v1/inbox/{UNDER_DOMAIN}")).await.assert_v1_error(404, "not_found");
     let body = app.request(Method::GET, "/pro/api/accounts").bearer(pro.success()).send().await.expect(200);
     assert_eq!(body["accounts"], json!([]));
     let refused = app.create_mailbox(Some(pro.success()), BOX, "correct horse").await;
-    refused.is_api_error(409, "address_taken");
+    refused.assert_api_error(409, "address_taken");
     assert_eq!(app.tempmail("token list acme --json").await.json()["tokens"].as_array().unwrap().len(), 2);
 }
 
@@ -126,9 +126,9 @@ async fn holds_the_addresses_of_a_deleted_tenant() {
         for address in [BOX, "former@inbox.localhost"] {
             for pro in [None, Some(app.tenant.pro.as_str())] {
                 let refused = app.create_mailbox(pro, address, "correct horse").await;
-                refused.is_api_error(409, "address_taken");
+                refused.assert_api_error(409, "address_taken");
             }
-            app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/inbox/{address}")).await.assert_v1_error(404, "not_found");
             is_answered(&app, address, "550 5.1.1").await;
         }
         // The rows outlive the tenant's.
@@ -200,7 +200,7 @@ async fn refuses_a_creation_that_waited_for_the_deletion() {
     };
     let (deleted, (mailbox, token)) = tokio::join!(delete, others);
     deleted.success();
-    mailbox.is_api_error(403, "account_disabled");
-    token.is_api_error(403, "account_disabled");
+    mailbox.assert_api_error(403, "account_disabled");
+    token.assert_api_error(403, "account_disabled");
     assert_eq!(app.count("SELECT count(*) FROM mailbox").await, 0);
 }

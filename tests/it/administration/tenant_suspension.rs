@@ -21,23 +21,23 @@ async fn refuses_a_suspended_tenant_on_every_surface() {
     let waiting = app.start_long_poll(&acme.live, "/v1/inbox/none@inbox.localhost").await;
 
     assert_eq!(app.tempmail("tenant suspend acme").await.success(), "suspended tenant acme");
-    within_deadline("the open wait ends", waiting).await.unwrap().is_v1_error(403, "account_disabled");
-    app.get_as(&acme.live, "/v1/inbox/own@inbox.localhost").await.is_v1_error(403, "account_disabled");
+    within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(403, "account_disabled");
+    app.get_as(&acme.live, "/v1/inbox/own@inbox.localhost").await.assert_v1_error(403, "account_disabled");
     for credential in [&acme.pro, &session] {
         let answer = app.request(Method::GET, "/pro/api/accounts").bearer(credential).send().await;
-        answer.is_api_error(403, "account_disabled");
+        answer.assert_api_error(403, "account_disabled");
     }
     let refused = app.create_mailbox(Some(&acme.pro), "more@inbox.localhost", "correct horse").await;
-    refused.is_api_error(403, "account_disabled");
+    refused.assert_api_error(403, "account_disabled");
     for path in ["/api/messages", "/api/me"] {
-        app.get_mailbox(&mailbox, path).await.is_api_error(403, "account_disabled");
+        app.get_mailbox(&mailbox, path).await.assert_api_error(403, "account_disabled");
     }
     let body = json!({"address": mailbox.address, "password": mailbox.password});
     let sign_in = || app.request(Method::POST, "/api/token").json(&body).send();
-    sign_in().await.is_api_error(403, "account_disabled");
+    sign_in().await.assert_api_error(403, "account_disabled");
     let session = json!({"token": acme.pro});
     let open = app.request(Method::POST, "/pro/api/session").json(&session).send().await;
-    open.is_api_error(403, "account_disabled");
+    open.assert_api_error(403, "account_disabled");
     for recipient in ["own@inbox.localhost", "own+tag@inbox.localhost", "any@ships.example"] {
         is_answered(&app, recipient, "550 5.2.1").await;
     }
@@ -84,7 +84,7 @@ async fn keeps_a_long_poll_of_another_tenant_open() {
     let theirs = app.start_long_poll(&acme.live, "/v1/inbox/both@inbox.localhost").await;
     let ours = app.start_long_poll(&other, "/v1/inbox/both@inbox.localhost").await;
     app.tempmail("tenant suspend acme").await.success();
-    within_deadline("their wait ends", theirs).await.unwrap().is_v1_error(403, "account_disabled");
+    within_deadline("their wait ends", theirs).await.unwrap().assert_v1_error(403, "account_disabled");
     app.deliver("both@inbox.localhost", "hello", "").await;
     let answer = within_deadline("our wait goes on", ours).await.unwrap().expect(200);
     assert_eq!(answer["emails"][0]["subject"], "hello");

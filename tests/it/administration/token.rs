@@ -26,7 +26,7 @@ async fn prints_only_the_new_token() {
     assert_eq!(pro.success().len(), "tm_pro_".len() + 64, "{}", pro.stdout);
     let answer = app.request(Method::GET, "/pro/api/accounts").bearer(pro.success()).send().await;
     assert_eq!(answer.status, 200);
-    app.get_as(pro.success(), PATH).await.is_v1_error(401, "invalid_token");
+    app.get_as(pro.success(), PATH).await.assert_v1_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +61,7 @@ async fn expires_a_token_at_the_given_time() {
     app.deliver("shared@inbox.localhost", "hello", "").await;
     assert_eq!(app.get_as(token.success(), PATH).await.status, 200);
     app.advance_hours(2);
-    app.get_as(token.success(), PATH).await.is_v1_error(440, "session_expired");
+    app.get_as(token.success(), PATH).await.assert_v1_error(440, "session_expired");
     let used = async || app.tempmail("tenant show harbour --json").await.json()["tokens"]["used"].clone();
     assert_eq!(used().await, 3);
     sqlx::query("UPDATE api_token SET expires_at = created_at").execute(&app.pool).await.unwrap();
@@ -108,8 +108,8 @@ async fn revokes_a_token_by_id_or_hint() {
         let waiting = app.start_long_poll(token, PATH).await;
         let revoked = app.tempmail(&format!("token revoke harbour {}", made[by].as_str().unwrap())).await;
         assert_eq!(revoked.success(), format!("revoked token {id} (cli, ends in {hint})"));
-        app.get_as(token, PATH).await.is_v1_error(401, "invalid_token");
-        within_deadline("the open wait ends", waiting).await.unwrap().is_v1_error(401, "invalid_token");
+        app.get_as(token, PATH).await.assert_v1_error(401, "invalid_token");
+        within_deadline("the open wait ends", waiting).await.unwrap().assert_v1_error(401, "invalid_token");
         let again = app.tempmail(&format!("token revoke harbour {id}")).await;
         assert_eq!(again.failure(), format!("the tenant harbour has no token {id}"));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
-use tempmail_tests::{Answer, App, Binary, CommandOutput, send_mail, smtp};
+use tempmail_tests::{App, Binary, CommandOutput, Response, send_mail, smtp};
 
 async fn tempmail(installation: &Installation, arguments: &str) -> CommandOutput {
     let directory = installation.data_dir();
@@ -12,7 +12,7 @@ async fn tempmail(installation: &Installation, arguments: &str) -> CommandOutput
     CommandOutput::run(&words, &[]).await
 }
 
-async fn get(installation: &Installation, live: &str, path: &str) -> Answer {
+async fn get(installation: &Installation, live: &str, path: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let url = format!("http://{}{path}", installation.http);
     Request::new(&client, reqwest::Method::GET, &url).live(live).send().await
@@ -66,7 +66,7 @@ async fn recreates_a_deleted_local_tenant_at_the_next_start() {
     let local = tempmail(&installation, "tenant show local --json").await.json();
     tempmail(&installation, "tenant delete local --yes").await.success();
     let refused = get(&installation, token(&before), "/v1/inbox/a@inbox.localhost").await;
-    refused.is_v1_error(401, "invalid_token");
+    refused.assert_v1_error(401, "invalid_token");
 
     let _server = restart(&installation, server);
     let after = installation.credentials();

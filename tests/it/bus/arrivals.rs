@@ -1,31 +1,80 @@
-//! Arrivals.
+//! Arrivals: published by one process, received by all.
+
+use std::collections::HashSet;
+
+use rand::RngExt as _;
+use tempmail_tests::RedisProxy;
 
 use super::*;
 
-rules!(reach_every_subscriber_once_and_in_order, whoever_falls_behind_is_told);
+rules!(delivers_to_every_subscriber_once_and_in_order, tells_a_subscriber_that_it_lags);
 
-async fn reach_every_subscriber_once_and_in_order(pair: Pair) {
+async fn delivers_to_every_subscriber_once_and_in_order(pair: &BusPair) {
     let mut subscribers = [pair.one.subscribe(), pair.two.subscribe(), pair.two.subscribe()];
-    // More than one message over Redis may hold.
+    // More than fit into one message over Redis.
     let sent: Vec<Arrival> = (1..=2000).map(arrival).collect();
     pair.one.publish(sent[..1].to_vec());
     pair.one.publish(Vec::new());
     pair.one.publish(sent[1..1500].to_vec());
     pair.one.publish(sent[1500..].to_vec());
-    for hints in &mut subscribers {
-        assert_eq!(receive(hints, sent.len()).await, sent);
+    for arrivals in &mut subscribers {
+        assert_eq!(receive(arrivals, sent.len()).await, sent);
     }
     pair.two.publish(vec![sent[0]]);
-    for hints in &mut subscribers {
-        assert_eq!(receive(hints, 1).await, [sent[0]], "none came twice");
+    for arrivals in &mut subscribers {
+        assert_eq!(receive(arrivals, 1).await, [sent[0]], "none was delivered twice");
     }
 }
 
-async fn whoever_falls_behind_is_told(pair: Pair) {
-    let mut hints = pair.one.subscribe();
+async fn tells_a_subscriber_that_it_lags(pair: &BusPair) {
+    let mut arrivals = pair.one.subscribe();
     for seq in 1..=3000 {
         pair.one.publish(vec![arrival(seq)]);
     }
-    assert!(matches!(next(&mut hints).await, Err(RecvError::Lagged(_))));
-    assert!(next(&mut hints).await.unwrap()[0].seq > 1);
+    assert!(matches!(next_batch(&mut arrivals).await, Err(RecvError::Lagged(_))));
+    assert!(next_batch(&mut arrivals).await.unwrap()[0].seq > 1);
+}
+
+#[tokio::test]
+async fn delivers_the_others_when_a_publish_is_dropped() {
+    let redis = RedisServer::new();
+    let proxy = RedisProxy::start(redis.port()).await;
+    let (one, two) = (connect(&proxy.url()).await, connect(&redis.url()).await);
+    let mut arrivals = two.subscribe();
+    // Only those of arrivals: probes are shorter.
+    proxy.drop_publishes(3, 128);
+    let mut received = Vec::new();
+    for seq in 1..=60 {
+        let known = received.len() + proxy.dropped_publishes();
+        one.publish(vec![arrival(seq)]);
+        eventually("the arrival is received or dropped", || {
+            received.extend(std::iter::from_fn(|| arrivals.try_recv().ok()).flat_map(|batch| batch.to_vec()));
+            std::future::ready((received.len() + proxy.dropped_publishes() > known).then_some(()))
+        })
+        .await;
+    }
+    let seqs: HashSet<i64> = received.iter().map(|arrival| arrival.seq).collect();
+    assert_eq!((proxy.dropped_publishes(), received.len(), seqs.len()), (20, 40, 40));
+}
+
+#[tokio::test]
+async fn ignores_garbage_on_the_channel() {
+    without_reconnections(async |pair| {
+        let redis = pair.redis.as_ref().unwrap();
+        let mut arrivals = pair.two.subscribe();
+        let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
+        assert_eq!(channels.len(), 1, "one channel for all");
+        let mut connection = redis.connection();
+        for _ in 0..500 {
+            let mut bytes = vec![0_u8; rand::rng().random_range(1..200)];
+            rand::fill(&mut bytes[..]);
+            let subscribers: i64 =
+                ::redis::cmd("PUBLISH").arg(&channels[0]).arg(bytes).query(&mut connection).unwrap();
+            assert_eq!(subscribers, 2);
+        }
+        let published = arrival(7);
+        pair.one.publish(vec![published]);
+        assert_eq!(receive(&mut arrivals, 1).await, [published]);
+    })
+    .await;
 }

@@ -1,5 +1,5 @@
-//! Whatever octets are sent, in every place that takes some: no operation fails by our own
-//! fault, and every answer is a documented one, which the harness checks.
+//! Arbitrary bytes in every part of a request: no operation returns a 5xx, and every response is documented, which the
+//! harness validates.
 
 use std::time::Duration;
 
@@ -7,19 +7,21 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Map, Value};
 use tempmail_tests::App;
-use tempmail_tests::contract::{Operation, Place, operations};
+use tempmail_tests::contract::{Operation, ParameterLocation, operations};
 use tempmail_tests::http::{Request, percent};
 use tokio::runtime::Handle;
 
-use super::{Caller, asking, bare, made_up, waits, whole};
+use super::{
+    Credentials, authorized_request, bare_request, full_request, is_long_poll, unknown_path, with_query,
+};
 
-/// Values tried at each place of each operation.
+/// Values per parameter of each operation.
 const CASES: u32 = 12;
 
-/// A wait that nothing answers within this is one that holds, as it may.
+/// A long-poll without a response within this time waits, as it may.
 const HELD: Duration = Duration::from_millis(200);
 
-/// Tries values at a place of an operation.
+/// Sends a request with each of some generated values.
 fn each<T: std::fmt::Debug>(
     values: impl Strategy<Value = T>,
     request: impl Fn(T) -> (&'static Operation, Request),
@@ -28,7 +30,7 @@ fn each<T: std::fmt::Debug>(
     let tried = tokio::task::block_in_place(|| {
         runner.run(&values, |value| {
             let (operation, request) = request(value);
-            Handle::current().block_on(is_no_fault(operation, request))
+            Handle::current().block_on(assert_no_5xx(operation, request))
         })
     });
     if let Err(error) = tried {
@@ -36,25 +38,25 @@ fn each<T: std::fmt::Debug>(
     }
 }
 
-async fn is_no_fault(operation: &Operation, request: Request) -> Result<(), TestCaseError> {
-    let request = if waits(operation) { request.timeout(HELD) } else { request };
+async fn assert_no_5xx(operation: &Operation, request: Request) -> Result<(), TestCaseError> {
+    let request = if is_long_poll(operation) { request.timeout(HELD) } else { request };
     match request.try_send().await {
         Ok(answer) if answer.status < 500 => Ok(()),
         Ok(answer) => Err(TestCaseError::fail(format!("{} {}", operation.id, answer.status))),
-        Err(error) if error.is_timeout() && waits(operation) => Ok(()),
+        Err(error) if error.is_timeout() && is_long_poll(operation) => Ok(()),
         Err(error) => Err(TestCaseError::fail(format!("{} {error}", operation.id))),
     }
 }
 
-/// Octets, most of them text, percent-encoded.
-fn octets() -> impl Strategy<Value = String> {
+/// Percent-encoded bytes, most of them text.
+fn encoded_bytes() -> impl Strategy<Value = String> {
     let short = prop::collection::vec(any::<u8>(), 1..40);
     let long = prop::collection::vec(any::<u8>(), 2_000);
-    let encode = |octets: Vec<u8>| octets.iter().map(|octet| format!("%{octet:02X}")).collect::<String>();
+    let encode = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("%{byte:02X}")).collect::<String>();
     prop_oneof![4 => short.prop_map(encode), 1 => long.prop_map(encode), 4 => text().prop_map(|t| percent(&t))]
 }
 
-/// Texts that are special somewhere.
+/// Texts that have a special meaning in some syntax.
 const SPECIAL: &[&str] = &[
     "0",
     "-1",
@@ -82,7 +84,7 @@ const SPECIAL: &[&str] = &[
     "https://[::1]/",
 ];
 
-/// Characters of all kinds, and what is special somewhere.
+/// Arbitrary characters, and special texts.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![2 => ".{1,40}", 1 => prop::sample::select(SPECIAL).prop_map(str::to_owned), 1 => "[ -~]{1,300}"]
 }
@@ -105,43 +107,49 @@ fn json() -> impl Strategy<Value = Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_segment_of_a_path() {
+async fn answers_no_5xx_to_arbitrary_bytes_in_a_path_segment() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for operation in operations() {
-        for parameter in operation.parameters.iter().filter(|parameter| parameter.place == Place::Path) {
-            let good = made_up(operation);
-            let place =
+        for parameter in
+            operation.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Path)
+        {
+            let good = unknown_path(operation);
+            let index =
                 operation.path.split('/').position(|part| part == format!("{{{}}}", parameter.name)).unwrap();
-            each(octets(), |value| {
+            each(encoded_bytes(), |value| {
                 let mut segments: Vec<&str> = good.split('/').collect();
-                segments[place] = &value;
-                (operation, whole(&app, operation, &caller, &segments.join("/")))
+                segments[index] = &value;
+                (operation, full_request(&app, operation, &credentials, &segments.join("/")))
             });
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_query_parameter() {
+async fn answers_no_5xx_to_arbitrary_bytes_in_a_query_parameter() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for operation in operations() {
-        let path = made_up(operation);
-        for parameter in operation.parameters.iter().filter(|parameter| parameter.place == Place::Query) {
-            each(octets(), |value| {
-                let path = asking(&path, &format!("{}={value}", parameter.name));
-                (operation, whole(&app, operation, &caller, &path))
+        let path = unknown_path(operation);
+        for parameter in
+            operation.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Query)
+        {
+            each(encoded_bytes(), |value| {
+                let path = with_query(&path, &format!("{}={value}", parameter.name));
+                (operation, full_request(&app, operation, &credentials, &path))
             });
         }
-        each("[!-~]{0,60}", |query| (operation, whole(&app, operation, &caller, &asking(&path, &query))));
+        each("[!-~]{0,60}", |query| {
+            (operation, full_request(&app, operation, &credentials, &with_query(&path, &query)))
+        });
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_field_of_a_body() {
+async fn answers_no_5xx_to_arbitrary_json_in_a_body_field() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for operation in operations() {
         let Some(body) = &operation.body else { continue };
         for field in body.schema["properties"].as_object().unwrap().keys() {
@@ -150,7 +158,9 @@ async fn in_every_field_of_a_body() {
                 fields[field] = value;
                 (
                     operation,
-                    caller.present(operation, bare(&app, operation, &made_up(operation))).json(&fields),
+                    credentials
+                        .present(operation, bare_request(&app, operation, &unknown_path(operation)))
+                        .json(&fields),
                 )
             });
         }
@@ -158,29 +168,29 @@ async fn in_every_field_of_a_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_a_body_of_any_operation() {
+async fn answers_no_5xx_to_an_arbitrary_body() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for operation in operations() {
         let any = prop::collection::vec(any::<u8>(), 0..200);
         let body = prop_oneof![any, json().prop_map(|value| value.to_string().into_bytes())];
         each(body, |body| {
-            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let request = authorized_request(&app, operation, &credentials);
             (operation, request.body("application/json", body))
         });
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_credential() {
+async fn answers_no_5xx_to_arbitrary_credentials() {
     let app = App::start().await;
     let value = || prop::collection::vec(prop_oneof![32_u8..=126, 128_u8..=255], 0..120);
     for operation in operations() {
-        let path = made_up(operation);
+        let path = unknown_path(operation);
         each((value(), any::<bool>()), |(value, is_bearer)| {
             let prefix = if is_bearer { &b"Bearer "[..] } else { b"" };
             let bearer = [prefix, &value].concat();
-            let request = bare(&app, operation, &path).header("authorization", bearer);
+            let request = bare_request(&app, operation, &path).header("authorization", bearer);
             (operation, request.header("x-api-token", value))
         });
     }

@@ -1,76 +1,74 @@
-//! Every operation that asks for a credential.
+//! Every operation that requires a credential.
 
-use tempmail_model::token::{TokenHash, TokenKind};
+use jiff::SignedDuration;
+use tempmail_model::clock::Clock as _;
+use tempmail_model::token::TokenKind;
 use tempmail_tests::contract::{Operation, operations};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows;
+use tempmail_tests::{App, Response};
 
-use super::{Caller, bare, made_up, whole};
+use super::{Credentials, bare_request, full_request, unknown_path};
 
 fn guarded() -> impl Iterator<Item = &'static Operation> {
     operations().iter().filter(|operation| !operation.credentials.is_empty())
 }
 
-fn is_error(operation: &Operation, answer: &Answer, status: u16, code: &str) {
+fn assert_error(operation: &Operation, answer: &Response, status: u16, code: &str) {
     assert_eq!(answer.error(status), code, "{}", operation.id);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn none_is_authentication_required() {
+async fn rejects_a_missing_credential_with_authentication_required() {
     let app = App::start().await;
     for operation in guarded().filter(|operation| !operation.is_open) {
-        let answer = bare(&app, operation, &made_up(operation)).send().await;
-        is_error(operation, &answer, 401, "authentication_required");
+        let answer = bare_request(&app, operation, &unknown_path(operation)).send().await;
+        assert_error(operation, &answer, 401, "authentication_required");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_unknown_or_wrong_kind_one_is_invalid_token() {
+async fn rejects_malformed_unknown_and_wrong_kind_credentials_with_invalid_token() {
     let app = App::start().await;
-    let good = Caller::of(&app, &app.tenant).await;
+    let good = Credentials::create(&app, &app.tenant).await;
     let unknown = |kind: TokenKind| format!("{}{:064x}", kind.prefix(), 7);
-    let wrong_kind = Caller { mailbox: good.pro.clone(), pro: good.live.clone(), live: good.mailbox.clone() };
-    let callers = [
-        Caller::with("x"),
+    let wrong_kind =
+        Credentials { mailbox: good.pro.clone(), pro: good.live.clone(), live: good.mailbox.clone() };
+    let all_credentials = [
+        Credentials::all("x"),
         wrong_kind,
-        Caller { mailbox: good.live.clone(), pro: good.mailbox.clone(), live: good.pro.clone() },
-        Caller { mailbox: "a.b.c".into(), pro: unknown(TokenKind::Pro), live: unknown(TokenKind::Live) },
+        Credentials { mailbox: good.live.clone(), pro: good.mailbox.clone(), live: good.pro.clone() },
+        Credentials { mailbox: "a.b.c".into(), pro: unknown(TokenKind::Pro), live: unknown(TokenKind::Live) },
     ];
     for operation in guarded() {
-        for caller in &callers {
-            let answer = whole(&app, operation, caller, &made_up(operation)).send().await;
-            is_error(operation, &answer, 401, "invalid_token");
+        for credentials in &all_credentials {
+            let answer = full_request(&app, operation, credentials, &unknown_path(operation)).send().await;
+            assert_error(operation, &answer, 401, "invalid_token");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_a_suspended_tenant_is_account_disabled() {
+async fn rejects_credentials_of_a_suspended_tenant_with_account_disabled() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
-    let suspended = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
-    suspended.execute(&app.pool).await.unwrap();
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
     for operation in guarded() {
-        let answer = whole(&app, operation, &caller, &made_up(operation)).send().await;
-        is_error(operation, &answer, 403, "account_disabled");
+        let answer = full_request(&app, operation, &credentials, &unknown_path(operation)).send().await;
+        assert_error(operation, &answer, 403, "account_disabled");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_past_its_time_is_session_expired() {
+async fn rejects_an_expired_token_with_session_expired() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
-    for (kind, token) in [(TokenKind::Pro, &caller.pro), (TokenKind::Live, &caller.live)] {
-        let hash = TokenHash::from_presented(kind, token).unwrap();
-        sqlx::query("UPDATE api_token SET expires_at = created_at + interval '1 hour' WHERE hash = $1")
-            .bind(hash.as_bytes().as_slice())
-            .execute(&app.pool)
-            .await
-            .unwrap();
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    for token in [&credentials.pro, &credentials.live] {
+        rows::expire_token(&app.pool, token, app.clock.now() + SignedDuration::from_hours(1)).await;
     }
     app.advance_hours(2);
     let of_tokens = guarded().filter(|operation| operation.credentials != ["mailbox"]);
     for operation in of_tokens {
-        let answer = whole(&app, operation, &caller, &made_up(operation)).send().await;
-        is_error(operation, &answer, 440, "session_expired");
+        let answer = full_request(&app, operation, &credentials, &unknown_path(operation)).send().await;
+        assert_error(operation, &answer, 440, "session_expired");
     }
 }

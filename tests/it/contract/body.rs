@@ -1,57 +1,59 @@
-//! Every operation with a body, and with bodies that nobody asked for.
+//! Request bodies of every operation, expected or not.
 
 use serde_json::{Value, json};
 use tempmail_tests::App;
-use tempmail_tests::contract::{Body, Operation, operations};
+use tempmail_tests::contract::{Operation, RequestBody, operations};
 
-use super::{Caller, bare, made_up, whole};
+use super::{Credentials, authorized_request, bare_request, full_request, unknown_path};
 
 const JSON: &str = "application/json";
 
-fn with_body() -> impl Iterator<Item = (&'static Operation, &'static Body)> {
+fn with_body() -> impl Iterator<Item = (&'static Operation, &'static RequestBody)> {
     operations().iter().filter_map(|operation| Some((operation, operation.body.as_ref()?)))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_length_over_64_kib_is_refused_before_anything_is_read() {
+async fn rejects_a_content_length_over_64_kib_before_reading_the_body() {
     let app = App::start().await;
     for operation in operations() {
-        let request = bare(&app, operation, &made_up(operation)).header("content-length", "65537");
+        let request =
+            bare_request(&app, operation, &unknown_path(operation)).header("content-length", "65537");
         let answer = request.endless_body(JSON, "{").send().await;
         assert_eq!(answer.error(413), "payload_too_large", "{}", operation.id);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_64_kib_is_refused_whatever_was_said_of_its_length() {
+async fn rejects_a_body_over_64_kib_without_a_content_length() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, _) in with_body() {
-        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+        let request = authorized_request(&app, operation, &credentials);
         let answer = request.endless_body(JSON, " ".repeat(65_537)).send().await;
         assert_eq!(answer.error(413), "payload_too_large", "{}", operation.id);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_content_encoding_is_refused_everywhere() {
+async fn rejects_a_content_encoding() {
     let app = App::start().await;
     for operation in operations() {
-        let request = bare(&app, operation, &made_up(operation)).header("content-encoding", "gzip");
+        let request =
+            bare_request(&app, operation, &unknown_path(operation)).header("content-encoding", "gzip");
         let answer = request.body(JSON, "{}").send().await;
         assert_eq!(answer.error(415), "unsupported_media_type", "{}", operation.id);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_json_is_taken() {
+async fn accepts_no_media_type_but_json() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, body) in with_body() {
         for media_type in
             ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
         {
-            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let request = authorized_request(&app, operation, &credentials);
             let answer = request.body(media_type, body.example.to_string()).send().await;
             assert_eq!(answer.error(415), "unsupported_media_type", "{} {media_type}", operation.id);
         }
@@ -59,27 +61,27 @@ async fn only_json_is_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_end_is_given_up() {
+async fn times_out_on_an_unfinished_body() {
     let app = App::builder().config(|config| config.http.body_seconds = 1).start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
-    let asked = with_body().map(|(operation, _)| {
-        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    let requests = with_body().map(|(operation, _)| {
+        let request = authorized_request(&app, operation, &credentials);
         async move { (operation, request.endless_body(JSON, "{").send().await) }
     });
-    for (operation, answer) in futures_util::future::join_all(asked).await {
+    for (operation, answer) in futures_util::future::join_all(requests).await {
         assert_eq!(answer.error(408), "request_timeout", "{}", operation.id);
         assert_eq!(answer.header("connection"), "close");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_json_object_is_invalid_request() {
+async fn rejects_a_body_that_is_no_json_object() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, _) in with_body() {
         for body in [&b""[..], b"{", b"[]", b"null", b"\"x\"", b"7", b"{} {}", b"{\"a\": \xff}", b"{'a': 1}"]
         {
-            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let request = authorized_request(&app, operation, &credentials);
             let answer = request.body(JSON, body).send().await;
             assert_eq!(answer.error(400), "invalid_request", "{} {body:?}", operation.id);
         }
@@ -87,9 +89,9 @@ async fn what_is_no_json_object_is_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_field_is_held_to_its_type() {
+async fn rejects_a_field_of_the_wrong_type() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, body) in with_body() {
         for (field, schema) in body.schema["properties"].as_object().unwrap() {
             for value in values_of_every_type() {
@@ -98,29 +100,29 @@ async fn each_field_is_held_to_its_type() {
                 }
                 let mut wrong = body.example.clone();
                 wrong[field] = value;
-                let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+                let request = authorized_request(&app, operation, &credentials);
                 let answer = request.json(&wrong).send().await;
                 assert_eq!(answer.status, 400, "{} {wrong} {}", operation.id, answer.text());
-                names_the_field(operation, &answer.json(), field);
+                assert_names_field(operation, &answer.json(), field);
             }
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_required_field_is_required_and_the_others_are_not() {
+async fn requires_exactly_the_required_fields() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, body) in with_body() {
         let required = body.schema["required"].as_array().unwrap();
         for field in body.schema["properties"].as_object().unwrap().keys() {
             let mut without = body.example.clone();
             without.as_object_mut().unwrap().remove(field);
-            let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+            let request = authorized_request(&app, operation, &credentials);
             let answer = request.json(&without).send().await;
             if required.iter().any(|name| name == field) {
                 assert_eq!(answer.error(400), "invalid_request", "{} {without}", operation.id);
-                names_the_field(operation, &answer.json(), field);
+                assert_names_field(operation, &answer.json(), field);
             } else {
                 assert_ne!(answer.status, 400, "{} {without} {}", operation.id, answer.text());
             }
@@ -129,24 +131,24 @@ async fn a_required_field_is_required_and_the_others_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_fields_are_ignored() {
+async fn ignores_unknown_fields() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, body) in with_body() {
         let mut more = body.example.clone();
         more["x-unknown"] = json!({"deep": [1, null]});
-        let request = caller.present(operation, bare(&app, operation, &made_up(operation)));
+        let request = authorized_request(&app, operation, &credentials);
         let answer = request.json(&more).send().await;
         assert_ne!(answer.status, 400, "{} {}", operation.id, answer.text());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_examples_of_the_document_are_taken() {
+async fn accepts_the_documented_examples() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, _) in with_body() {
-        let answer = whole(&app, operation, &caller, &made_up(operation)).send().await;
+        let answer = full_request(&app, operation, &credentials, &unknown_path(operation)).send().await;
         assert!(![400, 415].contains(&answer.status), "{} {}", operation.id, answer.text());
     }
 }
@@ -164,17 +166,17 @@ fn is_of_type(value: &Value, types: &Value) -> bool {
         "string" => value.is_string(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        other => panic!("what is the type {other}?"),
+        other => panic!("unknown type {other}"),
     };
     match types {
         Value::Array(types) => types.iter().filter_map(Value::as_str).any(is),
         Value::String(name) => is(name),
-        other => panic!("{other} is no type"),
+        other => panic!("{other} is not a type"),
     }
 }
 
-/// On `/v1` there is the code alone.
-fn names_the_field(operation: &Operation, error: &Value, field: &str) {
+/// On `/v1` an error has no message.
+fn assert_names_field(operation: &Operation, error: &Value, field: &str) {
     if !operation.path.starts_with("/v1/") {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&format!("`{field}`")), "{} {message}", operation.id);

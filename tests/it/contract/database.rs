@@ -1,18 +1,18 @@
-//! Every operation while Postgres is away, and while it is not what it should be.
+//! Every operation while Postgres is down, and while the schema is broken.
 
 use tempmail_tests::App;
 use tempmail_tests::contract::operations;
 use tempmail_tests::postgres::PostgresProxy;
 
-use super::{Caller, made_up, whole};
+use super::{Credentials, full_request, unknown_path};
 
-/// Asks every operation that may fail so, all at once.
-async fn every_one_fails(app: &App, caller: &Caller, status: u16, code: &str) {
-    let asked = operations().iter().filter(|operation| operation.fails_with(code)).map(|operation| {
-        let request = whole(app, operation, caller, &made_up(operation));
+/// Sends a request to every operation that documents this error, and asserts it.
+async fn assert_all_fail(app: &App, credentials: &Credentials, status: u16, code: &str) {
+    let requests = operations().iter().filter(|operation| operation.fails_with(code)).map(|operation| {
+        let request = full_request(app, operation, credentials, &unknown_path(operation));
         async move { (operation, request.send().await) }
     });
-    let answers = futures_util::future::join_all(asked).await;
+    let answers = futures_util::future::join_all(requests).await;
     assert!(answers.len() > 10);
     for (operation, answer) in answers {
         assert_eq!(answer.error(status), code, "{}", operation.id);
@@ -20,30 +20,30 @@ async fn every_one_fails(app: &App, caller: &Caller, status: u16, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_everything_is_unavailable_for_a_moment() {
+async fn returns_unavailable_while_postgres_is_down() {
     let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     proxy.cut();
-    every_one_fails(&app, &caller, 503, "unavailable").await;
+    assert_all_fail(&app, &credentials, 503, "unavailable").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_database_is_our_own_fault_and_nothing_of_it_is_told() {
+async fn returns_internal_error_without_details_when_the_schema_is_broken() {
     let app = App::start().await;
-    let caller = Caller::of(&app, &app.tenant).await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
     sqlx::query("ALTER SCHEMA public RENAME TO elsewhere").execute(&app.pool).await.unwrap();
-    every_one_fails(&app, &caller, 500, "internal_error").await;
+    assert_all_fail(&app, &credentials, 500, "internal_error").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_always_the_same_needs_no_postgres() {
+async fn serves_static_routes_while_postgres_is_down() {
     let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
     for operation in operations().iter().filter(|operation| !operation.fails_with("unavailable")) {
         let answer = app.request(operation.method.clone(), &operation.path).send().await;
-        // Who asks for no WebSocket is told so.
+        // The request asks for no upgrade.
         let expected = if operation.id == "openWebSocket" { 426 } else { 200 };
         assert_eq!(answer.status, expected, "{}", operation.id);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempmail_tests::{App, binary};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_is_served_as_the_binary_prints_it() {
+async fn serves_the_document_that_the_binary_prints() {
     let app = App::start().await;
     let answer = app.request(Method::GET, "/openapi.json").send().await;
     assert_eq!(answer.header("cache-control"), "public, max-age=60");
@@ -21,7 +21,7 @@ async fn the_document_is_served_as_the_binary_prints_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_origins_do_not_read_it() {
+async fn hides_the_document_from_other_origins() {
     let app =
         App::builder().config(|config| config.http.base_url = "https://mail.example".into()).start().await;
     for (origin, allowed) in [("https://mail.example", "https://mail.example"), ("https://evil.example", "")]
@@ -33,7 +33,7 @@ async fn other_origins_do_not_read_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_shows_all_of_it_and_runs_nothing() {
+async fn renders_the_whole_document_without_scripts() {
     let app = App::start().await;
     let document = app.request(Method::GET, "/openapi.json").send().await.expect(200);
     let page = app.request(Method::GET, "/docs").send().await;

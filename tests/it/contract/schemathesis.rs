@@ -1,5 +1,5 @@
-//! Schemathesis against the real binary: requests made from the document, within it and
-//! outside of it, and every answer held against it by somebody else's reading of it.
+//! Schemathesis against the real binary: it generates requests from the document, valid and invalid ones, and checks every
+//! response against it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
 use tempmail_tests::postgres::Database;
-use tempmail_tests::{Binary, send_mail};
+use tempmail_tests::{Binary, rows, send_mail};
 
 use super::FULL;
 
@@ -23,13 +23,9 @@ const MAIL: &[u8] = b"From: Ada <ada@client.example>\r\nTo: you\r\nSubject: hell
 /// The mailbox whose JWT the run has.
 const OWNED: &str = "owned@inbox.localhost";
 
-/// The credentials of the run must outlive it, and no number of things be used up.
-const PREPARE: [&str; 3] = [
-    "UPDATE api_token SET managed_by = 'kubernetes'",
-    "UPDATE mailbox SET managed_by = 'kubernetes'",
-    "UPDATE tenant SET mailbox_limit = 1000000, domain_limit = 1000000, webhook_limit = 1000000,
-                       token_limit = 1000000",
-];
+/// Keeps the credentials of the run from being deleted by it.
+const PREPARE: [&str; 2] =
+    ["UPDATE api_token SET managed_by = 'kubernetes'", "UPDATE mailbox SET managed_by = 'kubernetes'"];
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Schemathesis and takes long: `tests/run schemathesis` installs and starts it"]
@@ -37,17 +33,18 @@ async fn nothing_is_found() {
     let database = Database::create().await;
     let installation = Installation::new();
     let server = up(&installation, &database);
-    let api = Api::of(&installation.credentials());
+    let api = SchemathesisServer::new(&installation.credentials());
     let mailbox = api.post("/api/accounts", &account(OWNED)).await;
     for statement in PREPARE {
         sqlx::query(statement).execute(&database.pool()).await.unwrap();
     }
+    rows::lift_limits(&database.pool()).await;
     let smtp = installation.smtp;
     let receive = async |address: &str| {
         let reply = send_mail(smtp, "ada@client.example", address, MAIL).await;
         assert_eq!(reply.code, 250, "{reply:?}");
     };
-    // More than a wait can ask for, and more all the time, since the run deletes some.
+    // More than a long-poll can wait for, and further mail all the time, since the run deletes some.
     for _ in 0..60 {
         receive(FULL).await;
         receive(OWNED).await;
@@ -78,8 +75,8 @@ async fn nothing_is_found() {
     assert!(status.success(), "{log}");
 }
 
-/// The binary over a database that can be prepared, without the limits that a run would reach;
-/// its questions about domains go to a port where nobody is.
+/// The binary over the database of the test, without the limits that a run would reach, and with an unreachable name
+/// server.
 fn up(installation: &Installation, database: &Database) -> Binary {
     let mut command = installation.command();
     command.arg("--postgres-url").arg(database.url());
@@ -92,16 +89,16 @@ fn up(installation: &Installation, database: &Database) -> Binary {
     server
 }
 
-/// The server with its credentials.
-struct Api {
+/// The server and its credentials.
+struct SchemathesisServer {
     client: reqwest::Client,
     base: String,
     pro: String,
     live: String,
 }
 
-impl Api {
-    fn of(credentials: &Value) -> Self {
+impl SchemathesisServer {
+    fn new(credentials: &Value) -> Self {
         let text = |key: &str| credentials[key].as_str().unwrap().to_owned();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         Self { client, base: text("base_url"), pro: text("pro_token"), live: text("live_token") }
@@ -120,8 +117,8 @@ fn account(address: &str) -> Value {
     json!({"address": address, "password": "correct horse"})
 }
 
-/// The configuration, and beside it what its dictionaries name.
-async fn settings(api: &Api, mailbox: &str) -> tempfile::TempDir {
+/// The configuration, and the dictionaries that it names.
+async fn settings(api: &SchemathesisServer, mailbox: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let settings = directory.path().join("schemathesis.toml");
     fs::copy(root().join("tests/schemathesis.toml"), settings).unwrap();

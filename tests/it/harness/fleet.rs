@@ -1,21 +1,21 @@
-//! Processes side by side, and who follows them.
+//! Fleets of processes, and their followers.
 
 use std::collections::BTreeSet;
 
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
-use tempmail_tests::{Fleet, Follower, OutgoingMail, Way};
+use tempmail_tests::{Feed, Fleet, Follower, OutgoingMail};
 
 fn mail(address: &str, number: usize) -> OutgoingMail {
     OutgoingMail { recipient: address.to_owned(), subject: format!("mail {number}") }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_meets_each_mail_once_while_processes_end_and_start() {
+async fn follower_receives_each_mail_once_across_restarts() {
     let fleet = Fleet::builder().start().await;
     let address = format!("fleet@{SYSTEM_DOMAIN}");
-    let mut follower = fleet.follow(0, &fleet.tenant.live, Way::Inbox(address.clone()));
+    let mut follower = fleet.follow(0, &fleet.tenant.live, Feed::Inbox(address.clone()));
     follower.ready().await;
     fleet.deliver(0, &address, "to the first").await;
     fleet.deliver(1, &address, "to the second").await;
@@ -45,15 +45,15 @@ async fn a_follower_meets_each_mail_once_while_processes_end_and_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_that_is_refused_says_so() {
+async fn follower_reports_a_rejection() {
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
-    let way = Way::Inbox(format!("fleet@{SYSTEM_DOMAIN}"));
+    let way = Feed::Inbox(format!("fleet@{SYSTEM_DOMAIN}"));
     let follower = Follower::start_at(fleet.http(0), "tm_live_0", way, Some("x"));
     assert_eq!(follower.refused().await, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_reach_all_processes_or_one() {
+async fn applies_settings_to_all_processes_or_one() {
     let fleet = Fleet::builder()
         .apis(2)
         .ingests(1)
@@ -71,16 +71,16 @@ async fn settings_reach_all_processes_or_one() {
     }
     let body = serde_json::json!({"address": format!("short@{SYSTEM_DOMAIN}"), "password": "8 octets"});
     let request = fleet.request(0, reqwest::Method::POST, "/api/accounts").json(&body);
-    request.send().await.is_api_error(400, "password_too_short");
+    request.send().await.assert_api_error(400, "password_too_short");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_postgres_committed_outlives_each_way_to_end_it() {
+async fn committed_mail_survives_every_kind_of_postgres_restart() {
     let postgres = DedicatedPostgres::start().await;
     let database = postgres.database().await;
     let fleet = Fleet::builder().apis(1).ingests(1).workers(1).database(database).start().await;
     let address = format!("fleet@{SYSTEM_DOMAIN}");
-    let follower = fleet.follow(0, &fleet.tenant.live, Way::Inbox(address.clone()));
+    let follower = fleet.follow(0, &fleet.tenant.live, Feed::Inbox(address.clone()));
     follower.ready().await;
     let mails: Vec<OutgoingMail> = (0..300).map(|number| mail(&address, number)).collect();
     let (sent, ()) = tokio::join!(fleet.load(4, Some(100)).send(&mails), async {
@@ -94,5 +94,5 @@ async fn what_postgres_committed_outlives_each_way_to_end_it() {
     assert_eq!(follower.received(), stored);
     let subjects: BTreeSet<String> = follower.receipts().into_iter().map(|it| it.subject).collect();
     assert_eq!(subjects, sent.iter().map(|it| it.subject.clone()).collect());
-    assert!(sent.iter().any(|it| it.attempts > 1), "Postgres was away");
+    assert!(sent.iter().any(|it| it.attempts > 1), "no mail was deferred");
 }

@@ -1,11 +1,11 @@
-//! Followers, before a server that breaks off.
+//! Followers of a scripted server.
 
 use std::net::SocketAddr;
 
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tempmail_tests::wait::{eventually, within_deadline};
-use tempmail_tests::{Follower, Way};
+use tempmail_tests::{Feed, Follower};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ async fn listen() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Takes a connection and reads the head of its request.
+/// Accepts a connection and reads the head of its request.
 async fn request(listener: &TcpListener) -> (TcpStream, String) {
     let (mut stream, _) = within_deadline("a request", listener.accept()).await.unwrap();
     let mut head = Vec::new();
@@ -55,8 +55,8 @@ fn event(id: &str, number: u128) -> String {
     format!("event: new_email\nid: {id}\ndata: {}\n\n", message(number))
 }
 
-/// What a follower met, once the script of its server is at its end.
-async fn met(mut follower: Follower, server: JoinHandle<()>) -> (Vec<Uuid>, usize, String) {
+/// What a follower received, once the script of its server ends.
+async fn outcome(mut follower: Follower, server: JoinHandle<()>) -> (Vec<Uuid>, usize, String) {
     let refused = follower.refused().await;
     server.await.unwrap();
     follower.stop().await;
@@ -64,7 +64,7 @@ async fn met(mut follower: Follower, server: JoinHandle<()>) -> (Vec<Uuid>, usiz
 }
 
 #[tokio::test]
-async fn an_event_source_comes_back_with_the_last_id_and_counts_what_comes_twice() {
+async fn sse_follower_resumes_from_the_last_event_id_and_counts_duplicates() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (stream, head) = request(&listener).await;
@@ -80,12 +80,12 @@ async fn an_event_source_comes_back_with_the_last_id_and_counts_what_comes_twice
         assert!(head.contains("last-event-id: three\r\n"), "{head}");
         answer(stream, "401 Unauthorized", &json!({"error": "invalid_token"})).await;
     });
-    let follower = Follower::start(address, "secret", Way::SseAddress("a+b@c.example".into()));
-    assert_eq!(met(follower, server).await, (ids([1, 2]), 1, "invalid_token".to_owned()));
+    let follower = Follower::start(address, "secret", Feed::SseAddress("a+b@c.example".into()));
+    assert_eq!(outcome(follower, server).await, (ids([1, 2]), 1, "invalid_token".to_owned()));
 }
 
 #[tokio::test]
-async fn a_long_poll_takes_its_place_from_a_stream_and_follows_it() {
+async fn long_poll_follower_takes_its_first_cursor_from_an_event_stream() {
     let (listener, address) = listen().await;
     let server = tokio::spawn(async move {
         let (stream, head) = request(&listener).await;
@@ -109,11 +109,11 @@ async fn a_long_poll_takes_its_place_from_a_stream_and_follows_it() {
         assert!(head.contains("since=three "), "{head}");
         answer(stream, "404 Not Found", &json!({"error": "not_found"})).await;
     });
-    let follower = Follower::start(address, "secret", Way::Domain("c.example".into()));
-    assert_eq!(met(follower, server).await, (ids([1, 2]), 0, "not_found".to_owned()));
+    let follower = Follower::start(address, "secret", Feed::Domain("c.example".into()));
+    assert_eq!(outcome(follower, server).await, (ids([1, 2]), 0, "not_found".to_owned()));
 }
 
-/// Takes an upgrade and the message that authenticates.
+/// Accepts an upgrade and the `auth` message.
 async fn authenticated(listener: &TcpListener) -> WebSocketStream<TcpStream> {
     let (stream, _) = within_deadline("an upgrade", listener.accept()).await.unwrap();
     let mut socket = accept_async(stream).await.unwrap();
@@ -124,9 +124,9 @@ async fn authenticated(listener: &TcpListener) -> WebSocketStream<TcpStream> {
 }
 
 #[tokio::test]
-async fn a_websocket_lists_after_each_connection_and_lists_are_no_duplicates() {
+async fn websocket_follower_lists_messages_after_each_connection() {
     let (listener, address) = listen().await;
-    let (tell, all_met) = oneshot::channel();
+    let (all_received, is_received) = oneshot::channel();
     let server = tokio::spawn(async move {
         let mut socket = authenticated(&listener).await;
         let (stream, head) = request(&listener).await;
@@ -144,24 +144,24 @@ async fn a_websocket_lists_after_each_connection_and_lists_are_no_duplicates() {
         answer(stream, "200 OK", &json!({"messages": [message(42), message(41), message(10)]})).await;
         socket.send(Message::text(message(41).to_string())).await.unwrap();
         socket.send(Message::text(message(43).to_string())).await.unwrap();
-        all_met.await.unwrap();
+        is_received.await.unwrap();
         let refusal = json!({"error": "account_disabled"});
         socket.send(Message::text(refusal.to_string())).await.unwrap();
     });
-    let follower = Follower::start(address, "jwt", Way::WebSocket);
+    let follower = Follower::start(address, "jwt", Feed::WebSocket);
     follower.wait_for(34).await;
-    tell.send(()).unwrap();
-    let (mut received, duplicates, refused) = met(follower, server).await;
+    all_received.send(()).unwrap();
+    let (mut received, duplicates, refused) = outcome(follower, server).await;
     received.sort_unstable();
     assert_eq!((received, duplicates), (ids(10..=43), 1), "41 was pushed twice");
     assert_eq!(refused, "account_disabled");
 }
 
 #[tokio::test]
-async fn a_follower_that_is_sent_elsewhere_leaves_at_once() {
+async fn follower_switches_servers_at_once() {
     let (first, at_first) = listen().await;
     let (second, at_second) = listen().await;
-    let follower = Follower::start_at(at_first, "secret", Way::Me, Some("zero"));
+    let follower = Follower::start_at(at_first, "secret", Feed::Me, Some("zero"));
     let (mut stream, _) = request(&first).await;
     follower.switch_to(at_second);
     let read = within_deadline("the end of the first connection", async { stream.read(&mut [0; 1]).await });

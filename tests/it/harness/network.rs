@@ -1,11 +1,11 @@
-//! The network that fails clients.
+//! The failing network.
 
 use tempmail_tests::FaultyNetwork;
 use tempmail_tests::wait::within_deadline;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that answers octets with themselves, behind a network.
+/// An echo server behind a network.
 async fn echo() -> FaultyNetwork {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -25,7 +25,7 @@ async fn read(client: &mut TcpStream) -> u8 {
 }
 
 #[tokio::test]
-async fn what_is_lost_never_comes_and_what_is_stuck_comes_later() {
+async fn drops_lost_bytes_and_delivers_held_ones_later() {
     let network = echo().await;
     let mut client = TcpStream::connect(network.address()).await.unwrap();
     client.write_all(b"1").await.unwrap();
@@ -35,8 +35,8 @@ async fn what_is_lost_never_comes_and_what_is_stuck_comes_later() {
     network.restore();
     assert_eq!(read(&mut client).await, b'2');
     network.blackhole();
-    // More than the sockets on the way hold: all of it was taken.
-    within_deadline("the network takes it", client.write_all(&vec![b'3'; 64 << 20])).await.unwrap();
+    // More than the buffers of the sockets hold.
+    within_deadline("the network reads it", client.write_all(&vec![b'3'; 64 << 20])).await.unwrap();
     client.shutdown().await.unwrap();
     assert_eq!(
         within_deadline("the end", client.read(&mut [0; 1])).await.unwrap(),
@@ -46,14 +46,14 @@ async fn what_is_lost_never_comes_and_what_is_stuck_comes_later() {
 }
 
 #[tokio::test]
-async fn what_is_stuck_is_not_taken() {
+async fn stops_reading_while_it_holds_bytes() {
     let network = echo().await;
     network.stall();
     let client = TcpStream::connect(network.address()).await.unwrap();
     let mut taken = 0;
     while let Ok(length) = client.try_write(&[b'4'; 65536]) {
         taken += length;
-        assert!(taken < 1 << 30, "somebody reads");
+        assert!(taken < 1 << 30, "the network still reads");
         tokio::task::yield_now().await;
     }
     network.cut();

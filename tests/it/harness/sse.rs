@@ -1,4 +1,4 @@
-//! The event stream format, by the examples of the HTML standard (9.2.6) and its corners.
+//! The event stream format: examples and corner cases of the HTML standard (9.2.6).
 
 use tempmail_tests::EventStream;
 use tempmail_tests::http::{self, Request};
@@ -21,7 +21,7 @@ fn data(data: &str) -> Block {
 }
 
 #[test]
-fn the_examples_of_the_standard_are_read_as_it_says() {
+fn parses_the_examples_of_the_standard() {
     assert_eq!(blocks(b"data: YHOO\ndata: +2\ndata: 10\n\n"), [data("YHOO\n+2\n10")]);
     let stream = b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event";
     let comment = Block { comments: vec!["test stream".to_owned()], ..Block::default() };
@@ -33,7 +33,7 @@ fn the_examples_of_the_standard_are_read_as_it_says() {
 }
 
 #[test]
-fn lines_end_in_three_ways_and_come_in_any_pieces() {
+fn parses_all_line_endings_in_any_chunks() {
     let whole = "\u{feff}event: a\r\ndata: é\rdata: y\n\r\nid: 7\rretry: 30\r\r\ndata: z\r\n\r\n".as_bytes();
     let first = Block { event: text("a"), ..data("é\ny") };
     let second = Block { id: text("7"), retry: Some(30), ..Block::default() };
@@ -48,14 +48,14 @@ fn lines_end_in_three_ways_and_come_in_any_pieces() {
 }
 
 #[test]
-fn what_means_nothing_is_passed_over() {
+fn ignores_unknown_fields_and_invalid_values() {
     let stream = b"id: a\0b\nretry: 5s\nother: x\nEVENT: x\n data: x\ndata: y\n\n";
     assert_eq!(blocks(stream), [data("y")]);
     assert_eq!(blocks(b"\n\nother: x\n\n"), []);
 }
 
 #[tokio::test]
-async fn an_id_without_data_is_no_event_and_is_remembered() {
+async fn remembers_an_id_without_data_and_dispatches_no_event() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let serve = tokio::spawn(async move {
@@ -79,6 +79,6 @@ async fn an_id_without_data_is_no_event_and_is_remembered() {
     assert_eq!(stream.next().await, event("e", "two", "y"));
     assert_eq!(stream.try_next().await, None);
     assert_eq!(stream.last_event_id(), "two", "what has no empty line after it is not said");
-    assert!(stream.ended().await.is_whole);
+    assert!(stream.ended().await.is_complete);
     assert!(serve.await.unwrap().contains("last-event-id: zero"));
 }

@@ -1,4 +1,4 @@
-//! The WebSocket client, before a server that is not ours.
+//! The WebSocket client, with a server of another implementation.
 
 use std::net::SocketAddr;
 
@@ -34,7 +34,7 @@ async fn received(server: &mut Server) -> Option<Message> {
 }
 
 #[tokio::test]
-async fn messages_pings_and_the_close_are_seen_as_sent() {
+async fn reports_messages_pings_and_the_close_as_sent() {
     let (address, task) = serve(|mut server| async move {
         let auth = received(&mut server).await.unwrap().into_text().unwrap();
         assert_eq!(auth.as_str(), json!({"type": "auth", "token": "jwt"}).to_string());
@@ -51,12 +51,12 @@ async fn messages_pings_and_the_close_are_seen_as_sent() {
     client.auth("jwt").await;
     assert_eq!(client.next_frame().await, Frame::Ping);
     client.send_binary([7]).await;
-    client.is_refused("invalid_token").await;
+    client.assert_refused("invalid_token").await;
     within_deadline("the server is content", task).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_mute_client_answers_no_ping_and_reads_on() {
+async fn muted_client_sends_no_pongs_and_keeps_reading() {
     let (address, task) = serve(|mut server| async move {
         server.send(Message::Ping(Bytes::new())).await.unwrap();
         server.send(Message::text("1")).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_mute_client_answers_no_ping_and_reads_on() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_dropped_is_an_end_and_no_close() {
+async fn reports_a_dropped_connection_as_its_end() {
     let (address, task) = serve(|server| async move { drop(server) }).await;
     let mut client = WebSocket::to(address).connect().await;
     assert_eq!(client.next_frame().await, Frame::End);
@@ -82,7 +82,7 @@ async fn a_connection_that_is_dropped_is_an_end_and_no_close() {
 }
 
 #[tokio::test]
-async fn octets_that_are_no_frames_are_sent_as_they_are() {
+async fn sends_raw_bytes_unchanged() {
     let (address, task) = serve(|mut server| async move {
         let garbage = within_deadline("something from the client", server.next()).await;
         assert!(garbage.unwrap().is_err(), "a reserved opcode, not masked");

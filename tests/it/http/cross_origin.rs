@@ -1,7 +1,7 @@
-//! Browsers may call from the site's own origin and from `http.cors_origins`, from no other.
+//! Cross-origin requests are allowed from `http.base_url` and `http.cors_origins` only.
 
 use reqwest::Method;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
 async fn app() -> App {
     App::builder()
@@ -13,12 +13,12 @@ async fn app() -> App {
         .await
 }
 
-async fn from_origin(app: &App, origin: &str) -> Answer {
+async fn from_origin(app: &App, origin: &str) -> Response {
     app.request(Method::GET, "/api/domains").header("origin", origin).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_shown_to_known_origins_only() {
+async fn allows_only_configured_origins() {
     let app = app().await;
     for known in ["https://mail.example", "https://app.example:8443"] {
         let answer = from_origin(&app, known).await;
@@ -28,14 +28,14 @@ async fn answers_are_shown_to_known_origins_only() {
     }
     for other in ["https://evil.example", "http://mail.example", "https://app.example", "null"] {
         let answer = from_origin(&app, other).await;
-        assert_eq!(answer.status, 200, "{other}: a browser hides the answer, nobody else needs to");
+        assert_eq!(answer.status, 200, "{other}: only browsers hide the response");
         assert_eq!(answer.header("access-control-allow-origin"), "", "{other}");
         assert!(answer.header("vary").contains("origin"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preflight_of_a_known_origin_is_told_what_it_may() {
+async fn answers_preflights_of_allowed_origins() {
     let app = app().await;
     let preflight = async |origin: &str| {
         let request = app.request(Method::OPTIONS, "/v1/inbox/a@inbox.localhost").header("origin", origin);
@@ -47,6 +47,6 @@ async fn a_preflight_of_a_known_origin_is_told_what_it_may() {
     assert!(known.header("access-control-allow-headers").contains("x-api-token"));
     assert!(known.header("access-control-allow-methods").contains("DELETE"));
     let other = preflight("https://evil.example").await;
-    other.is_v1_error(405, "method_not_allowed");
+    other.assert_v1_error(405, "method_not_allowed");
     assert_eq!(other.header("access-control-allow-origin"), "");
 }

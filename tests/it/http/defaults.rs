@@ -1,10 +1,10 @@
-//! Limits that nobody configured, as the interface and its decisions state them.
+//! Default limits, as the interface states them.
 
 use reqwest::Method;
 use tempmail_model::limits::Limits;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
-/// Tempmail with the limits that it has by itself, for every client.
+/// Tempmail with default limits for every client.
 async fn unconfigured() -> App {
     App::builder()
         .config(|config| {
@@ -15,35 +15,35 @@ async fn unconfigured() -> App {
         .await
 }
 
-/// Asserts what an answer says of the limit that counted it, the first one.
-fn says(answer: &Answer, name: &str, a_second: u32) {
+/// Asserts the rate limit that a first request reports.
+fn assert_limit(answer: &Response, name: &str, a_second: u32) {
     assert_eq!(answer.header("ratelimit-policy"), format!("\"{name}\";q={a_second};w=1"));
     let left = format!("\"{name}\";r={};t=", a_second - 1);
     assert!(answer.header("ratelimit").starts_with(&left), "{}", answer.header("ratelimit"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn v1_serves_10_requests_a_second_of_a_token() {
+async fn limits_v1_to_10_requests_a_second_per_token() {
     let app = unconfigured().await;
     let unknown = format!("/v1/email/{}", tempmail_model::id::new_id(jiff::Timestamp::UNIX_EPOCH));
-    says(&app.get(&unknown).await, "token", 10);
+    assert_limit(&app.get(&unknown).await, "token", 10);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_pro_api_serves_20_requests_a_second_of_a_token() {
+async fn limits_the_pro_api_to_20_requests_a_second_per_token() {
     let app = unconfigured().await;
     let list = app.request(Method::GET, "/pro/api/accounts").bearer(&app.tenant.pro).send().await;
-    says(&list, "token", 20);
+    assert_limit(&list, "token", 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mailbox_api_serves_20_requests_a_second_of_a_client() {
+async fn limits_the_mailbox_api_to_20_requests_a_second_per_client() {
     let app = unconfigured().await;
-    says(&app.request(Method::GET, "/api/domains").send().await, "client", 20);
+    assert_limit(&app.request(Method::GET, "/api/domains").send().await, "client", 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_failed_sign_ins_are_looked_at_for_an_address_and_client() {
+async fn allows_ten_failed_sign_ins_per_address_and_client() {
     let app = App::builder()
         .config(|config| {
             let defaults = Limits::default();
@@ -56,9 +56,9 @@ async fn ten_failed_sign_ins_are_looked_at_for_an_address_and_client() {
     let body = serde_json::json!({ "address": "nobody@inbox.localhost", "password": "wrong password" });
     for _ in 0..10 {
         let answer = app.request(Method::POST, "/api/token").json(&body).send().await;
-        answer.is_api_error(401, "invalid_credentials");
+        answer.assert_api_error(401, "invalid_credentials");
     }
     let eleventh = app.request(Method::POST, "/api/token").json(&body).send().await;
-    eleventh.is_api_error(429, "rate_limit_exceeded");
+    eleventh.assert_api_error(429, "rate_limit_exceeded");
     assert!(eleventh.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=900).contains(&seconds)));
 }

@@ -1,4 +1,4 @@
-//! Every answer names its request.
+//! `x-request-id` of every response.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_has_an_id_of_its_own() {
+async fn gives_every_response_its_own_id() {
     let app = App::start().await;
     let mut ids = HashSet::new();
     for path in ["/api/domains", "/v1/config", "/api/messages", "/nothing", "/v1/nothing"] {
@@ -18,7 +18,7 @@ async fn every_answer_has_an_id_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_id_of_a_trusted_proxy_is_kept() {
+async fn keeps_the_request_id_of_a_trusted_proxy() {
     let app = App::builder()
         .config(|config| config.http.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()])
         .start()

@@ -54,7 +54,7 @@ async fn http_does_not_revoke_a_declared_token() {
     let shown = team.get("apitoken/ci").await;
     let path = format!("/pro/api/tokens/{}", shown["status"]["tokenId"].as_str().expect("an id"));
     let revoked = installation.request(Method::DELETE, &path).bearer(&token).send().await;
-    revoked.is_api_error(409, "managed_by_kubernetes");
+    revoked.assert_api_error(409, "managed_by_kubernetes");
     installation.get_as_pro(&token, "/pro/api/tokens").await.expect(200);
 }
 
@@ -131,7 +131,7 @@ async fn expires_a_token_when_its_spec_says() {
     let shown = team.wait_for_reason("apitoken/ci", "Ready", "Expired").await;
     assert_conditions(&shown, &[("Stalled", "True")]);
     let refused = installation.request(Method::GET, "/v1/tokens").live(&token).send().await;
-    refused.is_v1_error(440, "session_expired");
+    refused.assert_v1_error(440, "session_expired");
 
     let soon = installation.app.clock.now() + SignedDuration::from_secs(3);
     team.apply("ApiToken", "soon", &format!("type: Live, expiresAt: '{soon}'")).await;

@@ -9,7 +9,7 @@ mod secret;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::Installation;
-use tempmail_tests::http::Answer;
+use tempmail_tests::http::Response;
 use tempmail_tests::kubernetes::{SharedInstallation, Team};
 
 /// A team and a system domain of the test's own.
@@ -67,7 +67,7 @@ impl MailboxFixture {
     }
 
     /// The answer to a sign-in with this password.
-    async fn try_sign_in(&self, name: &str, password: &str) -> Answer {
+    async fn try_sign_in(&self, name: &str, password: &str) -> Response {
         self.installation.sign_in(&self.address(name), password).await
     }
 
@@ -83,14 +83,14 @@ impl MailboxFixture {
         (self.password("box").await, self.sign_in("box").await)
     }
 
-    async fn messages(&self, jwt: &str) -> Answer {
+    async fn messages(&self, jwt: &str) -> Response {
         self.installation.request(Method::GET, "/api/messages").bearer(jwt).send().await
     }
 
     /// Asserts that neither this password nor this JWT of `box` is accepted.
     async fn assert_rejected(&self, password: &str, jwt: &str) {
-        self.messages(jwt).await.is_api_error(401, "invalid_token");
-        self.try_sign_in("box", password).await.is_api_error(401, "invalid_credentials");
+        self.messages(jwt).await.assert_api_error(401, "invalid_token");
+        self.try_sign_in("box", password).await.assert_api_error(401, "invalid_credentials");
     }
 
     async fn deliver(&self, name: &str, subject: &str) {
@@ -106,7 +106,7 @@ impl MailboxFixture {
     }
 
     /// Creates a mailbox over HTTP: a free one, or with a Pro token its tenant's.
-    async fn create_over_http(&self, name: &str, pro: Option<&str>) -> Answer {
+    async fn create_over_http(&self, name: &str, pro: Option<&str>) -> Response {
         self.installation.create_mailbox(pro, &self.address(name), "correct horse").await
     }
 
@@ -145,8 +145,8 @@ async fn http_does_not_change_a_declared_mailbox() {
     let request = |method, path: &str, token: &str| fixture.installation.request(method, path).bearer(token);
     let password = json!({"password": "correct horse"});
     let reset = request(Method::PUT, &format!("{path}/reset-password"), &pro).json(&password).send().await;
-    reset.is_api_error(409, "managed_by_kubernetes");
-    request(Method::DELETE, &path, &pro).send().await.is_api_error(409, "managed_by_kubernetes");
-    request(Method::DELETE, "/api/me", &jwt).send().await.is_api_error(409, "managed_by_kubernetes");
+    reset.assert_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, &path, &pro).send().await.assert_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, "/api/me", &jwt).send().await.assert_api_error(409, "managed_by_kubernetes");
     fixture.messages(&jwt).await.expect(200);
 }

@@ -98,7 +98,7 @@ impl MissingObjects {
             assert_eq!(self.installation.domain_manager(&domain).await.as_deref(), manager, "{label}");
         }
         let domains = self.installation.request(Method::GET, "/pro/api/domains").bearer(&self.pro);
-        domains.send().await.is_api_error(403, "account_disabled");
+        domains.send().await.assert_api_error(403, "account_disabled");
     }
 }
 

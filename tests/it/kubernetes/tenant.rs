@@ -57,7 +57,7 @@ impl TenantFixture {
         self.installation.token(&self.team.tenant_id().await, kind).await
     }
 
-    async fn get_live(&self, path: &str, live: &str) -> tempmail_tests::Answer {
+    async fn get_live(&self, path: &str, live: &str) -> tempmail_tests::Response {
         self.installation.request(Method::GET, path).live(live).send().await
     }
 }
@@ -71,7 +71,7 @@ async fn a_tenant_that_is_created_again_inherits_nothing_unless_it_adopts() {
     let live_of_first = fixture.token(TokenKind::Live).await;
 
     team.delete(&tenant).await;
-    fixture.get_live(&fixture.inbox(), &live_of_first).await.is_v1_error(403, "account_disabled");
+    fixture.get_live(&fixture.inbox(), &live_of_first).await.assert_v1_error(403, "account_disabled");
     team.wait_for_reason("customdomain/ours", "Ready", "TenantRefNotPermitted").await;
     installation.wait_for_mail_reply(&fixture.address(), 550).await;
 
@@ -216,7 +216,7 @@ async fn enforces_limits_and_keeps_what_exceeds_a_lowered_one() {
     team.wait_for_reason("customdomain/more", "Accepted", "QuotaExceeded").await;
     let add = json!({"domain": team.domain("http")});
     let refused = installation.request(Method::POST, "/pro/api/domains").bearer(&pro).json(&add).send().await;
-    refused.is_api_error(403, "domain_limit_reached");
+    refused.assert_api_error(403, "domain_limit_reached");
     team.patch_tenant(json!({"limits": {"customDomains": 2}})).await;
     team.wait_for_condition("customdomain/more", "Accepted").await;
 

@@ -97,9 +97,9 @@ async fn http_does_not_change_a_declared_webhook() {
     let fixture = WebhookFixture::start().await;
     let path = format!("/pro/api/webhooks/{}", fixture.id().await);
     let request = |method, path: &str| fixture.installation.request(method, path).bearer(&fixture.pro).send();
-    request(Method::DELETE, &path).await.is_api_error(409, "managed_by_kubernetes");
+    request(Method::DELETE, &path).await.assert_api_error(409, "managed_by_kubernetes");
     let rotated = request(Method::POST, &format!("{path}/rotate")).await;
-    rotated.is_api_error(409, "managed_by_kubernetes");
+    rotated.assert_api_error(409, "managed_by_kubernetes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,10 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::App;
+use tempmail_tests::rows;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jwt_that_was_altered_or_made_elsewhere_is_invalid_token() {
+async fn rejects_an_altered_or_foreign_jwt() {
     let app = App::start().await;
     let elsewhere = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
@@ -23,29 +24,29 @@ async fn a_jwt_that_was_altered_or_made_elsewhere_is_invalid_token() {
         "x",
     ] {
         let answer = app.request(Method::GET, "/api/messages").bearer(jwt).send().await;
-        answer.is_api_error(401, "invalid_token");
+        answer.assert_api_error(401, "invalid_token");
         assert!(!answer.header("www-authenticate").is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn api_tokens_are_no_credential_for_a_mailbox() {
+async fn rejects_api_tokens() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     for token in [&app.tenant.pro, &app.tenant.live] {
         let answer = app.request(Method::GET, "/api/messages").bearer(token).send().await;
-        answer.is_api_error(401, "invalid_token");
+        answer.assert_api_error(401, "invalid_token");
     }
     let header = app.request(Method::GET, "/api/messages").live(&app.tenant.live).send().await;
-    header.is_api_error(401, "authentication_required");
+    header.assert_api_error(401, "authentication_required");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_password_epoch_ends_every_older_jwt() {
+async fn rejects_jwts_of_an_older_password_epoch() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    sqlx::query("UPDATE mailbox SET password_epoch = password_epoch + 1").execute(&app.pool).await.unwrap();
-    app.get_mailbox(&mailbox, "/api/me").await.is_api_error(401, "invalid_token");
+    rows::advance_password_epoch(&app.pool, mailbox.id).await;
+    app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(401, "invalid_token");
     let body = app
         .request(Method::POST, "/api/token")
         .json(&json!({ "address": mailbox.address, "password": mailbox.password }))
@@ -57,7 +58,7 @@ async fn a_changed_password_epoch_ends_every_older_jwt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_credential_the_mailbox_is_closed() {
+async fn rejects_requests_without_a_credential() {
     let app = App::start().await;
     let id = "00000000-0000-7000-8000-000000000000";
     for (method, path) in [
@@ -71,7 +72,7 @@ async fn without_a_credential_the_mailbox_is_closed() {
         (Method::DELETE, "/api/me".to_owned()),
     ] {
         let answer = app.request(method, &path).send().await;
-        answer.is_api_error(401, "authentication_required");
+        answer.assert_api_error(401, "authentication_required");
         assert!(!answer.header("www-authenticate").is_empty(), "{path}");
     }
 }

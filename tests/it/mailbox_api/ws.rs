@@ -4,20 +4,27 @@ mod authentication;
 mod connections;
 mod drain;
 mod frames;
-mod postgres_away;
+mod postgres_outage;
 mod push;
-mod rights;
-mod slow;
-mod time;
+mod revocation;
+mod slow_client;
+mod timeouts;
 mod upgrade;
 
 use serde_json::Value;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::{App, WebSocket};
 
-/// A socket that watches a mailbox.
+/// An authenticated socket of a mailbox.
 async fn watch(app: &App, mailbox: &Mailbox) -> WebSocket {
     WebSocket::authenticated(app.http(), &mailbox.jwt).await
+}
+
+/// As [`watch`]; `None` if the mailbox has no free slot.
+async fn try_watch(app: &App, mailbox: &Mailbox) -> Option<WebSocket> {
+    let mut socket = WebSocket::to(app.http()).connect().await;
+    socket.auth(&mailbox.jwt).await;
+    (socket.next_json().await["type"] == "auth_ok").then_some(socket)
 }
 
 /// The next mail that is pushed.
@@ -36,8 +43,8 @@ async fn subjects(socket: &mut WebSocket, count: usize) -> Vec<String> {
     subjects
 }
 
-/// Asserts that nothing was pushed that was not read yet: a mail that is sent now comes next.
-async fn has_nothing_more(app: &App, mailbox: &Mailbox, socket: &mut WebSocket) {
+/// Asserts that no push is unread: a mail that is sent now comes next.
+async fn assert_nothing_unread(app: &App, mailbox: &Mailbox, socket: &mut WebSocket) {
     app.deliver(&mailbox.address, "the next one", "").await;
     assert_eq!(subjects(socket, 1).await, ["the next one"]);
 }

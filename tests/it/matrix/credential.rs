@@ -1,14 +1,14 @@
-//! What may be presented, and what a door says to it.
+//! Credentials that requests present, and the expected decision on them.
 
 /// Which credential a route takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Door {
-    /// None: whatever is presented is not looked at.
+pub(super) enum RouteAccess {
+    /// None: credentials are ignored.
     Open,
     /// A mailbox JWT as Bearer.
     Mailbox,
     /// A Pro token as Bearer, or nothing.
-    MaybePro,
+    OptionalPro,
     /// A Pro token or a Pro session as Bearer.
     Pro,
     /// A live token as `x-api-token`.
@@ -17,91 +17,114 @@ pub(super) enum Door {
     Stream,
 }
 
-/// What a text in a header is.
+/// Kind of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CredentialKind {
     Jwt,
     Pro,
     Session,
     Live,
-    /// Nothing that was ever made here.
+    /// No credential of this installation.
     Junk,
-    /// A field without a value, which is as none.
+    /// An empty value, which counts as none.
     Empty,
 }
 
-/// Whose it is, if it is good, or what is wrong with it.
+/// The tenant of a valid credential, or why it is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum Identity {
     A,
     B,
-    /// Of a tenant that is suspended.
+    /// Its tenant is suspended.
     Suspended,
-    /// Past its own time.
+    /// Expired.
     Expired,
-    /// Revoked; of a session, its token; of a JWT, the password was reset or the mailbox deleted.
+    /// Revoked: the token itself, the token of a session, or a JWT by a password reset or the deletion of its mailbox.
     Revoked,
-    /// Nobody, where nothing needs to be presented.
-    Nobody,
+    /// None is needed.
+    Anonymous,
 }
 
-/// What a request carries.
+/// The credentials of a request, by where they are.
 #[derive(Debug, Clone)]
-pub(super) struct Presented {
+pub(super) struct PresentedCredentials {
     pub(super) name: String,
-    pub(super) authorization: Option<(String, Kind, Who)>,
-    pub(super) x_api_token: Option<(String, Kind, Who)>,
+    pub(super) authorization: Option<(String, CredentialKind, Identity)>,
+    pub(super) x_api_token: Option<(String, CredentialKind, Identity)>,
     /// `token` in the query.
-    pub(super) token: Option<(String, Kind, Who)>,
+    pub(super) token: Option<(String, CredentialKind, Identity)>,
 }
 
-/// What becomes of a request at the door.
+/// Decision on the credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Admitted(Who),
+pub(super) enum Decision {
+    Admitted(Identity),
     /// Status and code.
-    Refused(u16, &'static str),
+    Rejected(u16, &'static str),
 }
 
-impl Presented {
-    /// The rules of "Conventions" and "Who may read what".
-    pub(super) fn verdict(&self, door: Door) -> Verdict {
-        use Verdict::{Admitted, Refused};
-        // Each door looks at its own places only.
-        let places: &[_] = match door {
-            Door::Open => return Admitted(Who::Nobody),
-            Door::Mailbox | Door::MaybePro | Door::Pro => &[&self.authorization],
-            Door::Live => &[&self.x_api_token],
-            Door::Stream => &[&self.x_api_token, &self.token],
+impl PresentedCredentials {
+    /// No credential.
+    pub(super) fn none(name: impl Into<String>) -> Self {
+        Self { name: name.into(), authorization: None, x_api_token: None, token: None }
+    }
+
+    /// Adds an `Authorization` header.
+    pub(super) fn authorization(mut self, value: &str, kind: CredentialKind, identity: Identity) -> Self {
+        self.authorization = Some((value.to_owned(), kind, identity));
+        self
+    }
+
+    /// Adds an `x-api-token` header.
+    pub(super) fn x_api_token(mut self, value: &str, kind: CredentialKind, identity: Identity) -> Self {
+        self.x_api_token = Some((value.to_owned(), kind, identity));
+        self
+    }
+
+    /// Adds `token` in the query.
+    pub(super) fn query(mut self, value: &str, kind: CredentialKind, identity: Identity) -> Self {
+        self.token = Some((value.to_owned(), kind, identity));
+        self
+    }
+
+    /// The rules of "Conventions" and "Who may read what" of the interface.
+    pub(super) fn decide(&self, access: RouteAccess) -> Decision {
+        use Decision::{Admitted, Rejected};
+        // Only these are read.
+        let sources: &[_] = match access {
+            RouteAccess::Open => return Admitted(Identity::Anonymous),
+            RouteAccess::Mailbox | RouteAccess::OptionalPro | RouteAccess::Pro => &[&self.authorization],
+            RouteAccess::Live => &[&self.x_api_token],
+            RouteAccess::Stream => &[&self.x_api_token, &self.token],
         };
-        let presented: Vec<_> = places
+        let presented: Vec<_> = sources
             .iter()
-            .filter_map(|place| place.as_ref())
-            .filter(|(_, kind, _)| *kind != Kind::Empty)
+            .filter_map(|source| source.as_ref())
+            .filter(|(_, kind, _)| *kind != CredentialKind::Empty)
             .collect();
         if presented.windows(2).any(|two| two[0].0 != two[1].0) {
-            return Refused(401, "invalid_token");
+            return Rejected(401, "invalid_token");
         }
-        let Some((_, kind, who)) = presented.first() else {
-            return match door {
-                Door::MaybePro => Admitted(Who::Nobody),
-                _ => Refused(401, "authentication_required"),
+        let Some((_, kind, identity)) = presented.first() else {
+            return match access {
+                RouteAccess::OptionalPro => Admitted(Identity::Anonymous),
+                _ => Rejected(401, "authentication_required"),
             };
         };
-        let right_kind = match door {
-            Door::Mailbox => *kind == Kind::Jwt,
-            Door::MaybePro => *kind == Kind::Pro,
-            Door::Pro => matches!(kind, Kind::Pro | Kind::Session),
-            Door::Live | Door::Stream => *kind == Kind::Live,
-            Door::Open => true,
+        let is_accepted_kind = match access {
+            RouteAccess::Mailbox => *kind == CredentialKind::Jwt,
+            RouteAccess::OptionalPro => *kind == CredentialKind::Pro,
+            RouteAccess::Pro => matches!(kind, CredentialKind::Pro | CredentialKind::Session),
+            RouteAccess::Live | RouteAccess::Stream => *kind == CredentialKind::Live,
+            RouteAccess::Open => true,
         };
-        match who {
-            _ if !right_kind => Refused(401, "invalid_token"),
-            Who::Revoked => Refused(401, "invalid_token"),
-            Who::Expired if *kind == Kind::Jwt => Refused(401, "invalid_token"),
-            Who::Expired => Refused(440, "session_expired"),
-            Who::Suspended => Refused(403, "account_disabled"),
-            Who::A | Who::B | Who::Nobody => Admitted(*who),
+        match identity {
+            _ if !is_accepted_kind => Rejected(401, "invalid_token"),
+            Identity::Revoked => Rejected(401, "invalid_token"),
+            Identity::Expired if *kind == CredentialKind::Jwt => Rejected(401, "invalid_token"),
+            Identity::Expired => Rejected(440, "session_expired"),
+            Identity::Suspended => Rejected(403, "account_disabled"),
+            Identity::A | Identity::B | Identity::Anonymous => Admitted(*identity),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The routes: what each takes, names and answers.
+//! The routes: credential, target and success status of each.
 
 use tempmail_model::id::{id_time, new_id};
 
-use super::credential::Door::{self, Live, Mailbox, MaybePro, Open, Pro, Stream};
+use super::credential::RouteAccess::{self, Live, Mailbox, Open, OptionalPro, Pro, Stream};
 
-/// What a path names, which A has made.
+/// The resource that a path names. All of them belong to A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Names {
-    /// Nothing: the route is about the caller, or about everybody.
-    Nothing,
+pub(super) enum Target {
+    /// None: the route is about the caller, or public.
+    Unnamed,
     /// A message with an attachment, in a mailbox of A.
     Message,
     /// The address of a mailbox of A with mail in it.
@@ -26,28 +26,28 @@ pub(super) enum Names {
     /// A live token of A.
     LiveToken,
 }
-use Names::{Account, Address, Domain, DomainName, LiveToken, Message, Nothing, ProToken, Webhook};
+use Target::{Account, Address, Domain, DomainName, LiveToken, Message, ProToken, Unnamed, Webhook};
 
-impl Names {
-    /// Whether the path names a thing, which is not there for anybody but A.
-    pub(super) fn a_thing_of_a(self) -> bool {
-        self != Nothing
+impl Target {
+    /// Whether the path names a resource, which only A can see.
+    pub(super) fn is_named(self) -> bool {
+        self != Unnamed
     }
 
-    /// One like `thing` that never was; an id of the same millisecond.
-    pub(super) fn made_up(self, thing: &str) -> String {
+    /// A name of the same form that does not exist; an id of the same millisecond.
+    pub(super) fn unknown_like(self, id: &str) -> String {
         match self {
-            Nothing => String::new(),
+            Unnamed => String::new(),
             Address => "someone@elsewhere.example".into(),
             DomainName => "elsewhere.example".into(),
-            _ => new_id(id_time(thing.parse().unwrap()).unwrap()).to_string(),
+            _ => new_id(id_time(id.parse().unwrap()).unwrap()).to_string(),
         }
     }
 }
 
-/// What a body is, with whatever has to be new each time.
+/// The body of a request; some values must be unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum BodyTemplate {
     None,
     /// A new address, and a password.
     NewAccount,
@@ -70,77 +70,96 @@ pub(super) enum Body {
 pub(super) struct Route {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
-    pub(super) door: Door,
-    pub(super) names: Names,
-    pub(super) body: Body,
-    /// The status where it is done.
-    pub(super) done: u16,
+    pub(super) access: RouteAccess,
+    pub(super) target: Target,
+    pub(super) body: BodyTemplate,
+    /// Status on success.
+    pub(super) success: u16,
 }
 
-const fn get(path: &'static str, door: Door, names: Names) -> Route {
-    Route { method: "GET", path, door, names, body: Body::None, done: 200 }
+const fn get(path: &'static str, access: RouteAccess, target: Target) -> Route {
+    Route { method: "GET", path, access, target, body: BodyTemplate::None, success: 200 }
 }
 
-const fn delete(path: &'static str, door: Door, names: Names) -> Route {
-    Route { method: "DELETE", path, door, names, body: Body::None, done: 204 }
+const fn delete(path: &'static str, access: RouteAccess, target: Target) -> Route {
+    Route { method: "DELETE", path, access, target, body: BodyTemplate::None, success: 204 }
 }
 
-const fn post(path: &'static str, door: Door, names: Names, body: Body, done: u16) -> Route {
-    Route { method: "POST", path, door, names, body, done }
+const fn post(
+    path: &'static str,
+    access: RouteAccess,
+    target: Target,
+    body: BodyTemplate,
+    success: u16,
+) -> Route {
+    Route { method: "POST", path, access, target, body, success }
 }
 
-const fn put(path: &'static str, door: Door, names: Names, body: Body, done: u16) -> Route {
-    Route { method: "PUT", path, door, names, body, done }
+const fn put(
+    path: &'static str,
+    access: RouteAccess,
+    target: Target,
+    body: BodyTemplate,
+    success: u16,
+) -> Route {
+    Route { method: "PUT", path, access, target, body, success }
 }
 
 pub(super) const ROUTES: &[Route] = &[
-    get("/openapi.json", Open, Nothing),
-    get("/docs", Open, Nothing),
-    get("/api/domains", Open, Nothing),
-    post("/api/accounts", MaybePro, Nothing, Body::NewAccount, 201),
-    post("/api/token", Open, Nothing, Body::SignIn, 200),
-    // The mailbox's JWT is its first message: see `mailbox_api::ws`. This is the upgrade.
-    Route { method: "GET", path: "/api/ws", door: Open, names: Nothing, body: Body::None, done: 426 },
-    get("/api/me", Mailbox, Nothing),
-    delete("/api/me", Mailbox, Nothing),
-    get("/api/messages", Mailbox, Nothing),
+    get("/openapi.json", Open, Unnamed),
+    get("/docs", Open, Unnamed),
+    get("/api/domains", Open, Unnamed),
+    post("/api/accounts", OptionalPro, Unnamed, BodyTemplate::NewAccount, 201),
+    post("/api/token", Open, Unnamed, BodyTemplate::SignIn, 200),
+    // The JWT is in the first message (`mailbox_api::ws`): this is a request without an upgrade.
+    Route {
+        method: "GET",
+        path: "/api/ws",
+        access: Open,
+        target: Unnamed,
+        body: BodyTemplate::None,
+        success: 426,
+    },
+    get("/api/me", Mailbox, Unnamed),
+    delete("/api/me", Mailbox, Unnamed),
+    get("/api/messages", Mailbox, Unnamed),
     get("/api/messages/{id}", Mailbox, Message),
     delete("/api/messages/{id}", Mailbox, Message),
-    put("/api/messages/{id}/read", Mailbox, Message, Body::None, 204),
+    put("/api/messages/{id}/read", Mailbox, Message, BodyTemplate::None, 204),
     get("/api/messages/{id}/raw", Mailbox, Message),
     get("/api/messages/{id}/attachments/{index}", Mailbox, Message),
-    post("/pro/api/session", Open, Nothing, Body::Session, 200),
-    get("/pro/api/accounts", Pro, Nothing),
+    post("/pro/api/session", Open, Unnamed, BodyTemplate::Session, 200),
+    get("/pro/api/accounts", Pro, Unnamed),
     delete("/pro/api/accounts/{id}", Pro, Account),
-    put("/pro/api/accounts/{id}/reset-password", Pro, Account, Body::Password, 200),
+    put("/pro/api/accounts/{id}/reset-password", Pro, Account, BodyTemplate::Password, 200),
     get("/pro/api/accounts/{id}/messages", Pro, Account),
-    get("/pro/api/domains", Pro, Nothing),
-    post("/pro/api/domains", Pro, Nothing, Body::Domain, 201),
-    post("/pro/api/domains/{id}/verify", Pro, Domain, Body::None, 200),
+    get("/pro/api/domains", Pro, Unnamed),
+    post("/pro/api/domains", Pro, Unnamed, BodyTemplate::Domain, 201),
+    post("/pro/api/domains/{id}/verify", Pro, Domain, BodyTemplate::None, 200),
     delete("/pro/api/domains/{id}", Pro, Domain),
-    get("/pro/api/webhooks", Pro, Nothing),
-    post("/pro/api/webhooks", Pro, Nothing, Body::Webhook, 201),
+    get("/pro/api/webhooks", Pro, Unnamed),
+    post("/pro/api/webhooks", Pro, Unnamed, BodyTemplate::Webhook, 201),
     delete("/pro/api/webhooks/{id}", Pro, Webhook),
-    post("/pro/api/webhooks/{id}/rotate", Pro, Webhook, Body::None, 200),
+    post("/pro/api/webhooks/{id}/rotate", Pro, Webhook, BodyTemplate::None, 200),
     get("/pro/api/webhooks/{id}/deliveries", Pro, Webhook),
-    get("/pro/api/tokens", Pro, Nothing),
-    post("/pro/api/tokens", Pro, Nothing, Body::Token, 201),
+    get("/pro/api/tokens", Pro, Unnamed),
+    post("/pro/api/tokens", Pro, Unnamed, BodyTemplate::Token, 201),
     delete("/pro/api/tokens/{id}", Pro, ProToken),
-    get("/v1/config", Open, Nothing),
+    get("/v1/config", Open, Unnamed),
     get("/v1/inbox/{address}", Live, Address),
     delete("/v1/inbox/{address}", Live, Address),
-    get("/v1/me", Live, Nothing),
+    get("/v1/me", Live, Unnamed),
     get("/v1/domain/{domain}", Live, DomainName),
     get("/v1/sse/addr", Stream, Address),
-    get("/v1/sse/user", Stream, Nothing),
+    get("/v1/sse/user", Stream, Unnamed),
     get("/v1/email/{id}", Live, Message),
     delete("/v1/email/{id}", Live, Message),
     get("/v1/email/{id}/raw", Live, Message),
     get("/v1/email/{id}/attachments/{index}", Live, Message),
-    get("/v1/domains", Live, Nothing),
-    post("/v1/domains", Live, Nothing, Body::Domain, 201),
+    get("/v1/domains", Live, Unnamed),
+    post("/v1/domains", Live, Unnamed, BodyTemplate::Domain, 201),
     delete("/v1/domains/{id}", Live, Domain),
-    get("/v1/tokens", Live, Nothing),
-    post("/v1/tokens", Live, Nothing, Body::Token, 201),
+    get("/v1/tokens", Live, Unnamed),
+    post("/v1/tokens", Live, Unnamed, BodyTemplate::Token, 201),
     delete("/v1/tokens/{id}", Live, LiveToken),
 ];

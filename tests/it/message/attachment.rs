@@ -1,8 +1,8 @@
-//! Attachments: names in every encoding and of every malice, messages, texts.
+//! Attachments: encoded and hostile names, messages, texts.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Attachment, Expected, Reader};
+use super::reader::{ADA, Attachment, Expected, Reader};
 
 /// A mail whose text says `See the file.` and that has one attachment.
 fn one(subject: &'static str, attachment: Attachment) -> Expected {
@@ -19,7 +19,7 @@ fn hostile(filename: &'static str) -> Attachment {
 }
 
 #[tokio::test]
-async fn names_are_decoded() {
+async fn decodes_file_names() {
     const OCTETS: &str = "application/octet-stream";
     let table = [
         (
@@ -32,9 +32,9 @@ async fn names_are_decoded() {
     Reader::start().await.table(&table).await;
 }
 
-/// A name is a name: no path (RFC 2183 2.3), no control character, at most 255 characters.
+/// A file name has no path (RFC 2183 2.3), no control character and at most 255 characters.
 #[tokio::test]
-async fn hostile_names_are_harmless() {
+async fn sanitizes_hostile_file_names() {
     const LONG: &str = concat!(
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
@@ -59,7 +59,7 @@ async fn hostile_names_are_harmless() {
 }
 
 #[tokio::test]
-async fn texts_and_whole_mails_may_be_attachments() {
+async fn shows_text_files_and_single_part_files_as_attachments() {
     let table = [
         (
             "text-attachment",
@@ -93,9 +93,9 @@ async fn texts_and_whole_mails_may_be_attachments() {
     Reader::start().await.table(&table).await;
 }
 
-/// A mail in a mail is one attachment; what is inside it is not shown as parts of the outer.
+/// The parts of an embedded message are not parts of the outer one.
 #[tokio::test]
-async fn a_message_is_one_attachment() {
+async fn shows_an_embedded_message_as_one_attachment() {
     let reader = Reader::start().await;
     let mail = fixture("message-rfc822");
     let shown = reader.show(&mail).await;

@@ -1,8 +1,8 @@
-//! Texts: charsets, transfer encodings, and damage.
+//! Text bodies: charsets, transfer encodings, damage.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Expected, Reader};
+use super::reader::{ADA, Expected, Reader};
 
 /// A mail with one text.
 fn text(subject: &'static str, text: &'static str) -> Expected {
@@ -10,7 +10,7 @@ fn text(subject: &'static str, text: &'static str) -> Expected {
 }
 
 #[tokio::test]
-async fn charsets_are_decoded() {
+async fn decodes_charsets() {
     let table = [
         (
             "charset-iso-2022-jp",
@@ -33,7 +33,7 @@ async fn charsets_are_decoded() {
 }
 
 #[tokio::test]
-async fn damaged_encodings_lose_only_the_damage() {
+async fn decodes_the_intact_part_of_damaged_encodings() {
     let table = [
         (
             "quoted-printable-damaged",
@@ -52,7 +52,7 @@ async fn damaged_encodings_lose_only_the_damage() {
 }
 
 #[tokio::test]
-async fn plain_bodies_are_shown_as_they_are() {
+async fn shows_plain_bodies_unchanged() {
     let table = [
         (
             "plain",
@@ -78,7 +78,7 @@ async fn plain_bodies_are_shown_as_they_are() {
 }
 
 #[tokio::test]
-async fn html_alone_has_no_plain_text() {
+async fn leaves_text_body_empty_for_html_only_mail() {
     let shown = Reader::start().await.show(&fixture("html-only")).await;
     assert_eq!(shown.text("text_body"), "", "no plain text was sent");
     assert_eq!(shown.summary["preview_text"], "Hello & welcome!");
@@ -88,23 +88,23 @@ async fn html_alone_has_no_plain_text() {
 }
 
 #[tokio::test]
-async fn long_lines_are_whole() {
+async fn keeps_long_lines_whole() {
     let shown = Reader::start().await.show(&fixture("long-lines")).await;
     assert_eq!(shown.text("text_body"), format!("{}\n{}", "a".repeat(998), "b".repeat(5_000)));
     assert_eq!(shown.summary["preview_text"], "a".repeat(100));
 }
 
-/// U+0000 may be in a JSON text; only the database can't have it.
+/// U+0000 is allowed in JSON, but not in Postgres.
 #[tokio::test]
-async fn a_nul_in_the_body_hurts_only_itself() {
+async fn replaces_only_the_nul_in_a_body() {
     let shown = Reader::start().await.show(&fixture("nul-in-body")).await;
     assert_eq!(shown.text("text_body").replace('\0', "\u{fffd}"), "before\u{fffd}after");
     assert_eq!(shown.summary["preview_text"], "before\u{fffd}after");
 }
 
-/// RFC 2045 6.4 makes it an attachment; many clients show it. It must be readable as it is.
+/// RFC 2045 6.4 makes it an attachment; many clients show it. Either way it is readable undecoded.
 #[tokio::test]
-async fn an_unknown_transfer_encoding_is_not_decoded() {
+async fn does_not_decode_an_unknown_transfer_encoding() {
     let reader = Reader::start().await;
     let shown = reader.show(&fixture("unknown-transfer-encoding")).await;
     let content = if shown.attachments().is_empty() {

@@ -1,16 +1,16 @@
-//! The largest mails that are taken, what is shown of them, and those that are refused.
+//! The largest mails that are accepted, what is shown of them, and larger ones, which are rejected.
 
 use tempmail_tests::{SmtpClient, corpus};
 
-use super::shown::Reader;
+use super::reader::Reader;
 
-/// What `EHLO` announces as SIZE.
+/// SIZE as `EHLO` announces it.
 const MAX: usize = 26_214_400;
-/// Octets of a header section.
+/// Most bytes of a header section.
 const MAX_HEADER: usize = 256 << 10;
 
-/// Sends a mail that must be refused and asserts that nothing of it is kept.
-async fn is_refused(reader: &Reader, mail: &[u8], status: &str) {
+/// Asserts that a mail is rejected and not stored.
+async fn assert_rejected(reader: &Reader, mail: &[u8], status: &str) {
     let before = reader.app.count("SELECT seq FROM stream").await;
     let mut client = SmtpClient::connect_with_ehlo(reader.app.smtp()).await;
     let reply = client.transact("bounce@sender.test", &[&reader.mailbox.address], mail).await;
@@ -20,27 +20,27 @@ async fn is_refused(reader: &Reader, mail: &[u8], status: &str) {
 }
 
 #[tokio::test]
-async fn the_announced_size_is_taken_and_one_octet_more_is_not() {
+async fn accepts_the_announced_size_and_rejects_one_byte_more() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::of_size(MAX)).await;
     assert_eq!(shown.text("subject"), "As large as asked for");
-    is_refused(&reader, &corpus::of_size(MAX + 1), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::of_size(MAX + 1), "552 5.3.4").await;
 }
 
 #[tokio::test]
-async fn the_header_section_is_bounded() {
+async fn limits_size_and_fields_of_the_header_section() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::header_section(MAX_HEADER - 2)).await;
     assert_eq!(shown.text("subject"), "A long header section");
-    is_refused(&reader, &corpus::header_section(MAX_HEADER + 1), "552 5.3.4").await;
-    is_refused(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::header_section(MAX_HEADER + 1), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::long_subject(300_000), "552 5.3.4").await;
     let shown = reader.show(&corpus::header_fields(1_000)).await;
     assert_eq!(shown.text("subject"), "Many fields");
-    is_refused(&reader, &corpus::header_fields(1_001), "552 5.3.4").await;
+    assert_rejected(&reader, &corpus::header_fields(1_001), "552 5.3.4").await;
 }
 
 #[tokio::test]
-async fn floods_in_the_header_are_cut() {
+async fn truncates_oversized_header_values() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::encoded_word_flood(250_000)).await;
     assert_eq!(shown.text("subject"), "é".repeat(1_000));
@@ -50,14 +50,14 @@ async fn floods_in_the_header_are_cut() {
     assert_eq!(shown.text("subject"), "Many readers");
 }
 
-/// MIME beyond 50 levels or 1,000 parts is one opaque attachment.
+/// MIME of more than 50 levels or 1,000 parts is one opaque attachment.
 #[tokio::test]
-async fn mime_is_taken_apart_only_so_far() {
+async fn limits_mime_depth_and_parts() {
     let reader = Reader::start().await;
     let shown = reader.show(&corpus::deep(40)).await;
     assert_eq!(shown.text("text_body"), "At the bottom.");
     assert!(shown.attachments().is_empty(), "{}", shown.full);
-    for levels in [60, 10_000] {
+    for levels in [60, 500] {
         let shown = reader.show(&corpus::deep(levels)).await;
         assert_eq!(shown.text("subject"), "Very deep");
         assert_eq!(shown.attachments().len(), 1, "{levels} levels: {}", shown.full);
@@ -66,7 +66,7 @@ async fn mime_is_taken_apart_only_so_far() {
     let shown = reader.show(&corpus::many_parts(900)).await;
     assert_eq!(shown.text("text_body"), "The first part.");
     assert_eq!(shown.attachments().len(), 900);
-    for parts in [1_100, 100_000] {
+    for parts in [1_100, 2_000] {
         let shown = reader.show(&corpus::many_parts(parts)).await;
         assert_eq!(shown.text("subject"), "Very wide");
         assert_eq!(shown.attachments().len(), 1, "{parts} parts");
@@ -77,21 +77,41 @@ async fn mime_is_taken_apart_only_so_far() {
 }
 
 #[tokio::test]
-async fn deep_messages_and_deep_markup_are_shown() {
+async fn shows_deeply_nested_messages_and_markup() {
     let reader = Reader::start().await;
-    let shown = reader.show(&corpus::deep_messages(1_000)).await;
+    let shown = reader.show(&corpus::deep_messages(200)).await;
     assert_eq!(shown.text("subject"), "A message");
-    let shown = reader.show(&corpus::deep_html(100_000)).await;
+    let shown = reader.show(&corpus::deep_html(5_000)).await;
     assert_eq!(shown.text("subject"), "Deep markup");
 }
 
-/// Whatever the fixture is, it is stored, listed, read in full and given back to the octet.
+/// Every fixture is stored, listed, read in full and returned byte by byte.
 #[tokio::test]
-async fn every_fixture_is_read_on_every_surface() {
+async fn serves_every_fixture_on_every_surface() {
     let reader = Reader::start().await;
     let names = corpus::fixture_names();
     assert!(names.len() >= 60, "{}", names.len());
     for name in names {
         reader.show(&corpus::fixture(&name)).await;
+    }
+}
+
+/// Mails far beyond every bound.
+mod chaos {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "chaos: mails with 100,000 parts or elements, and header fields of 20 MB"]
+    async fn survives_hostile_depth_width_and_length() {
+        let reader = Reader::start().await;
+        assert_rejected(&reader, &corpus::long_subject(20_000_000), "552 5.3.4").await;
+        for (mail, subject) in [
+            (corpus::deep(10_000), "Very deep"),
+            (corpus::many_parts(100_000), "Very wide"),
+            (corpus::deep_messages(1_000), "A message"),
+            (corpus::deep_html(100_000), "Deep markup"),
+        ] {
+            assert_eq!(reader.show(&mail).await.text("subject"), subject);
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Header fields: encoded words, charsets, folding, addresses, and what breaks the rules.
+//! Header fields: encoded words, charsets, folding, addresses, and violations of the rules.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Expected, Reader};
+use super::reader::{ADA, Expected, Reader};
 
 /// A mail whose body is `x`.
 fn x() -> Expected {
@@ -10,7 +10,7 @@ fn x() -> Expected {
 }
 
 #[tokio::test]
-async fn encoded_words_are_decoded() {
+async fn decodes_encoded_words() {
     let table = [
         (
             "rfc2047-b",
@@ -54,25 +54,25 @@ async fn encoded_words_are_decoded() {
     Reader::start().await.table(&table).await;
 }
 
-/// RFC 2047 6.2 lets a client show such a word as it is, or its octets.
+/// RFC 2047 6.2 lets a client show such a word as it is, or its bytes.
 #[tokio::test]
-async fn a_word_in_an_unknown_charset_stays_readable() {
+async fn keeps_encoded_words_of_an_unknown_charset_readable() {
     let shown = Reader::start().await.show(&fixture("rfc2047-unknown-charset")).await;
     let subject = shown.text("subject").replace('_', " ");
     assert!(subject.contains("take me to your reader"), "{subject}");
 }
 
-/// A character whose octets are split over two words breaks RFC 2047 5; it happens. Either it
-/// is joined or it is shown as damaged; what is around it is whole.
+/// A character whose bytes are split over two words violates RFC 2047 5, but occurs. It may
+/// be joined or shown as damaged; the rest is intact.
 #[tokio::test]
-async fn a_character_split_over_two_words_hurts_only_itself() {
+async fn damages_only_a_character_split_over_two_encoded_words() {
     let shown = Reader::start().await.show(&fixture("rfc2047-split-character")).await;
     let subject = shown.text("subject");
     assert!(subject.starts_with("Gr") && subject.ends_with("ße"), "{subject}");
 }
 
 #[tokio::test]
-async fn folding_comments_and_raw_utf8_are_understood() {
+async fn decodes_folding_comments_and_raw_utf8() {
     let table = [
         ("folded-headers", Expected { subject: "one two three", ..x() }),
         (
@@ -127,14 +127,14 @@ async fn folding_comments_and_raw_utf8_are_understood() {
 }
 
 #[tokio::test]
-async fn comments_in_from_are_no_part_of_the_address() {
+async fn excludes_comments_from_the_from_address() {
     let shown = Reader::start().await.show(&fixture("from-with-comments")).await;
     assert_eq!(shown.email["from_email"], "pete@silly.test");
     assert!(shown.text("from").starts_with("Pete"), "{}", shown.full);
 }
 
 #[tokio::test]
-async fn every_author_is_shown() {
+async fn shows_every_author() {
     let reader = Reader::start().await;
     let shown = reader.show(&fixture("several-froms")).await;
     assert_eq!(shown.email["from_email"], "ada@sender.test");
@@ -148,9 +148,9 @@ async fn every_author_is_shown() {
     }
 }
 
-/// `to[]` is the To header, not the envelope; an empty group has nobody in it.
+/// `to[]` is the To header, not the envelope; an empty group has no address.
 #[tokio::test]
-async fn to_is_the_header() {
+async fn takes_to_from_the_header_instead_of_the_envelope() {
     let reader = Reader::start().await;
     let shown = reader.show(&fixture("group-addresses")).await;
     assert!(!shown.email["to"].to_string().contains('@'), "{}", shown.email["to"]);
@@ -168,16 +168,16 @@ async fn to_is_the_header() {
 }
 
 #[tokio::test]
-async fn eight_bit_headers_of_an_unknown_charset_hurt_only_their_character() {
+async fn damages_only_undecodable_characters_of_8_bit_headers() {
     let shown = Reader::start().await.show(&fixture("eight-bit-headers-latin1")).await;
     let subject = shown.text("subject");
     assert!(subject.starts_with("Caf") && subject.ends_with(" au lait"), "{subject}");
     assert_eq!(shown.email["from_email"], "joerg@sender.test");
 }
 
-/// Two Subjects break RFC 5322 3.6: one of them is shown, the same everywhere.
+/// Two Subjects violate RFC 5322 3.6: one of them is shown, the same on every surface.
 #[tokio::test]
-async fn a_second_subject_changes_nothing_else() {
+async fn shows_one_of_two_subjects_consistently() {
     let shown = Reader::start().await.show(&fixture("duplicate-subject")).await;
     assert!(["The first", "The second"].contains(&shown.text("subject").as_str()), "{}", shown.full);
 }

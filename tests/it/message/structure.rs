@@ -1,14 +1,14 @@
-//! Multiparts: alternatives, related parts, nesting, and boundaries that are not there.
+//! Multiparts: alternatives, related parts, nesting, and missing boundaries.
 
 use tempmail_tests::corpus::fixture;
 
-use super::shown::{ADA, Attachment, Expected, Reader};
+use super::reader::{ADA, Attachment, Expected, Reader};
 
 const DOT: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\
     \x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc`\x00\x00\x02\x00\x00\x01\xe2!\xbc3\x00\x00\x00\x00IEND\xaeB`\x82";
 
 #[tokio::test]
-async fn multiparts_are_taken_apart() {
+async fn splits_multiparts_into_bodies_and_attachments() {
     let table = [
         (
             "alternative",
@@ -68,7 +68,7 @@ async fn multiparts_are_taken_apart() {
 }
 
 #[tokio::test]
-async fn cut_and_missing_boundaries_lose_nothing_that_came() {
+async fn keeps_content_of_truncated_and_boundaryless_multiparts() {
     let table = [
         (
             "unclosed-multipart",
@@ -99,9 +99,9 @@ async fn cut_and_missing_boundaries_lose_nothing_that_came() {
     Reader::start().await.table(&table).await;
 }
 
-/// Nothing of it is a part; how much of it is shown is left to the client.
+/// It has no parts; how much of it is shown is up to the client.
 #[tokio::test]
-async fn a_boundary_that_never_comes_is_no_error() {
+async fn accepts_a_multipart_whose_boundary_never_appears() {
     let shown = Reader::start().await.show(&fixture("boundary-never-seen")).await;
     assert_eq!(shown.text("subject"), "Boundary elsewhere");
 }

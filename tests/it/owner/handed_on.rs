@@ -4,13 +4,13 @@
 use jiff::SignedDuration;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::{App, Follower, Tenant, TestDns, Way};
+use tempmail_tests::{App, Feed, Follower, Tenant, TestDns};
 
 /// Clients of a tenant that follow, each with a token of its own.
-struct Readers(Vec<(Way, Follower)>);
+struct Readers(Vec<(Feed, Follower)>);
 
 impl Readers {
-    async fn start(app: &App, tenant: &Tenant, ways: impl IntoIterator<Item = Way>) -> Self {
+    async fn start(app: &App, tenant: &Tenant, ways: impl IntoIterator<Item = Feed>) -> Self {
         let mut readers = Vec::new();
         for way in ways {
             let token = app.token(tenant, TokenKind::Live).await;
@@ -38,14 +38,14 @@ impl Readers {
 }
 
 /// Asserts that all that was met is of these subjects.
-fn only(way: &Way, reader: &Follower, subjects: &[&str]) {
+fn only(way: &Feed, reader: &Follower, subjects: &[&str]) {
     let met: Vec<String> = reader.receipts().into_iter().map(|receipt| receipt.subject).collect();
     assert!(met.iter().all(|subject| subjects.contains(&subject.as_str())), "{way:?} met {met:?}");
     assert_eq!(reader.duplicates(), 0, "{way:?}");
 }
 
-fn of_addresses(addresses: &[&str]) -> Vec<Way> {
-    let ways = |address: &&str| [Way::Inbox((*address).to_owned()), Way::SseAddress((*address).to_owned())];
+fn of_addresses(addresses: &[&str]) -> Vec<Feed> {
+    let ways = |address: &&str| [Feed::Inbox((*address).to_owned()), Feed::SseAddress((*address).to_owned())];
     addresses.iter().flat_map(ways).collect()
 }
 
@@ -68,7 +68,7 @@ async fn shows_mail_only_to_its_owner_when_an_address_changes_owners() {
     deliver_to_all(&app, ADDRESSES, "of the second").await;
     of_all.are_refused_and_met_only("of all").await;
     let of_second = Readers::start(&app, &second, of_addresses(ADDRESSES)).await;
-    let owned = Readers::start(&app, &second, [Way::Me, Way::SseUser]).await;
+    let owned = Readers::start(&app, &second, [Feed::Me, Feed::SseUser]).await;
     deliver_to_all(&app, ADDRESSES, "of the second").await;
     of_second.met(1).await;
     owned.met(2).await;
@@ -100,9 +100,9 @@ async fn shows_mail_only_to_its_owner_when_a_domain_changes_tenants() {
     assert_eq!(app.check_domain_once_allowed(&app.tenant, &sold.id).await["verify_status"], "verified");
     app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
     let mut ways = of_addresses(ADDRESSES);
-    ways.push(Way::Domain("ships.test".to_owned()));
+    ways.push(Feed::Domain("ships.test".to_owned()));
     let of_seller = Readers::start(&app, &app.tenant, ways).await;
-    let owned = Readers::start(&app, &app.tenant, [Way::Me, Way::SseUser]).await;
+    let owned = Readers::start(&app, &app.tenant, [Feed::Me, Feed::SseUser]).await;
     deliver_to_all(&app, ADDRESSES, "of the seller").await;
     of_seller.met(1).await;
     owned.met(ADDRESSES.len()).await;

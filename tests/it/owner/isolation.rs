@@ -65,8 +65,8 @@ async fn names_no_other_recipient_in_a_copy() {
     }
     // The copy of one tenant is nothing to another.
     let other = app.another_tenant("lighthouse").await;
-    app.get_as(&other.live, &format!("/v1/email/{in_domain}")).await.is_v1_error(404, "not_found");
-    app.get_as(&other.live, &format!("/v1/email/{in_box}")).await.is_v1_error(404, "not_found");
+    app.get_as(&other.live, &format!("/v1/email/{in_domain}")).await.assert_v1_error(404, "not_found");
+    app.get_as(&other.live, &format!("/v1/email/{in_box}")).await.assert_v1_error(404, "not_found");
 }
 
 fn trace(raw: &str) -> &str {

@@ -1,4 +1,4 @@
-//! Errors that every route of `/pro/api` and `/v1/tokens` has.
+//! Errors of every route of `/pro/api` and `/v1/tokens`.
 
 use reqwest::Method;
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::pro;
 
 const ID: &str = "019a0000-0000-7000-8000-000000000000";
 
-/// Every route that needs a Pro token, with a body where it takes one.
+/// Every route that requires a Pro token, with its body.
 fn routes() -> Vec<(Method, String, serde_json::Value)> {
     let webhook = json!({ "url": "https://hooks.example/", "events": ["email.received"] });
     vec![
@@ -30,19 +30,19 @@ fn routes() -> Vec<(Method, String, serde_json::Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_postgres_every_route_is_unavailable_and_answers_again_after() {
+async fn returns_unavailable_while_postgres_is_down_and_recovers() {
     let proxy = PostgresProxy::start().await;
     let app = App::builder().postgres_through(proxy.port()).start().await;
     proxy.cut();
     for (method, path, body) in routes() {
         let answer = pro(&app, method, &path).json(&body).send().await;
-        answer.is_api_error(503, "unavailable");
+        answer.assert_api_error(503, "unavailable");
         assert!(!answer.header("retry-after").is_empty(), "{path}");
     }
     let token = json!({ "token": app.tenant.pro });
     let session = app.request(Method::POST, "/pro/api/session").json(&token).send().await;
-    session.is_api_error(503, "unavailable");
-    app.get("/v1/tokens").await.is_v1_error(503, "unavailable");
+    session.assert_api_error(503, "unavailable");
+    app.get("/v1/tokens").await.assert_v1_error(503, "unavailable");
     proxy.restore();
     eventually("it answers again", || async {
         let answer = pro(&app, Method::GET, "/pro/api/tokens").send().await;
@@ -52,16 +52,16 @@ async fn without_postgres_every_route_is_unavailable_and_answers_again_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_methods_and_encodings_that_are_not_there() {
+async fn rejects_unknown_paths_methods_and_encodings() {
     let app = App::start().await;
     for path in ["/pro/api", "/pro/api/", "/pro/api/nothing", "/pro/api/tokens/", "/pro/api/accounts/a/b"] {
-        pro(&app, Method::GET, path).send().await.is_api_error(404, "not_found");
+        pro(&app, Method::GET, path).send().await.assert_api_error(404, "not_found");
     }
     for (method, path, _) in routes() {
         let answer = pro(&app, Method::PATCH, &path).send().await;
-        answer.is_api_error(405, "method_not_allowed");
+        answer.assert_api_error(405, "method_not_allowed");
         assert!(answer.header("allow").contains(method.as_str()), "{path}: {}", answer.header("allow"));
         let encoded = pro(&app, method, &path).header("content-encoding", "gzip").send().await;
-        encoded.is_api_error(415, "unsupported_media_type");
+        encoded.assert_api_error(415, "unsupported_media_type");
     }
 }

@@ -1,14 +1,16 @@
-//! Requests a second, and what a tenant may have so many of, under many requests at once.
+//! The rate limit, and the limits of a tenant under concurrent requests.
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::App;
+use tempmail_tests::http::split_by_rate_limit;
+use tempmail_tests::rows::{self, TenantLimit};
 
-use super::{pro, two_hundred_at_once};
+use super::{assert_one_created, concurrently, pro};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_requests_a_second_of_a_token_and_its_sessions() {
-    let app = App::builder().config(|config| config.limits.pro_per_second = 20).start().await;
+async fn limits_the_rate_of_a_token_and_its_sessions() {
+    let app = App::builder().config(|config| config.limits.pro_per_second = 2).start().await;
     let other = app.token(&app.tenant, tempmail_model::token::TokenKind::Pro).await;
     let token = json!({ "token": app.tenant.pro });
     let session = app.request(Method::POST, "/pro/api/session").json(&token).send().await.expect(200);
@@ -18,73 +20,55 @@ async fn twenty_requests_a_second_of_a_token_and_its_sessions() {
         app.request(Method::GET, "/pro/api/webhooks").bearer(credential).send()
     });
     let answers = futures_util::future::join_all(requests).await;
-    let (limited, served): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 429);
-    assert!(served.len() >= 20 && !limited.is_empty(), "{} of 100 were limited", limited.len());
-    for answer in &limited {
-        answer.is_api_error(429, "rate_limit_exceeded");
-        assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds >= 1));
-    }
-    for answer in &answers {
-        assert_eq!(answer.header("ratelimit-policy"), "\"token\";q=20;w=1");
-        assert!(answer.header("ratelimit").starts_with("\"token\";r="), "{}", answer.header("ratelimit"));
+    let (served, limited) = split_by_rate_limit(&answers);
+    for response in served.into_iter().chain(limited) {
+        assert_eq!(response.header("ratelimit-policy"), "\"token\";q=2;w=1");
+        assert!(response.header("ratelimit").starts_with("\"token\";r="), "{response:?}");
     }
     let others = app.request(Method::GET, "/pro/api/webhooks").bearer(&other).send().await;
     assert_eq!(others.status, 200, "another token of the tenant has a limit of its own");
 }
 
-/// Asserts that of 200 one was created, and the others refused with `code`.
-fn one_won(answers: &[Answer], code: &str) {
-    let created = answers.iter().filter(|answer| answer.status == 201).count();
-    assert_eq!(created, 1, "{} of {}", created, answers.len());
-    for answer in answers.iter().filter(|answer| answer.status != 201) {
-        answer.is_api_error(403, code);
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_mailbox_of_a_tenant_is_made_once() {
+async fn enforces_the_mailbox_limit_under_concurrent_requests() {
     let app = App::start().await;
-    limit(&app, "UPDATE tenant SET mailbox_limit = 2 WHERE id = $1").await;
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Mailboxes, 2).await;
     app.mailbox(Some(&app.tenant.pro), "first@inbox.localhost").await;
-    let answers = two_hundred_at_once(|number| {
+    let answers = concurrently(|number| {
         let body = json!({ "address": format!("m{number}@inbox.localhost"), "password": "pass123" });
         pro(&app, Method::POST, "/api/accounts").json(&body)
     })
     .await;
-    one_won(&answers, "account_limit_reached");
+    assert_one_created(&answers, "account_limit_reached");
     let listed = pro(&app, Method::GET, "/pro/api/accounts").send().await.expect(200);
     assert_eq!(listed["accounts"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_token_of_a_tenant_is_made_once() {
+async fn enforces_the_token_limit_under_concurrent_requests() {
     let app = App::start().await;
-    // Those of the harness, and one more.
-    limit(&app, "UPDATE tenant SET token_limit = 3 WHERE id = $1").await;
-    let answers = two_hundred_at_once(|number| {
+    // The tenant has two.
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Tokens, 3).await;
+    let answers = concurrently(|number| {
         let kind = if number % 2 == 0 { "pro" } else { "live" };
         pro(&app, Method::POST, "/pro/api/tokens").json(&json!({ "name": "n", "kind": kind }))
     })
     .await;
-    one_won(&answers, "token_limit_reached");
+    assert_one_created(&answers, "token_limit_reached");
     let listed = pro(&app, Method::GET, "/pro/api/tokens").send().await.expect(200);
     assert_eq!(listed["tokens"].as_array().unwrap().len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_webhook_of_a_tenant_is_made_once() {
+async fn enforces_the_webhook_limit_under_concurrent_requests() {
     let app = App::start().await;
-    let answers = two_hundred_at_once(|number| {
+    let answers = concurrently(|number| {
         let url = format!("https://hooks.example/{number}");
         let body = json!({ "url": url, "events": ["email.received"] });
         pro(&app, Method::POST, "/pro/api/webhooks").json(&body)
     })
     .await;
-    one_won(&answers, "webhook_limit_reached");
+    assert_one_created(&answers, "webhook_limit_reached");
     let listed = pro(&app, Method::GET, "/pro/api/webhooks").send().await.expect(200);
     assert_eq!(listed["webhooks"].as_array().unwrap().len(), 1);
-}
-
-async fn limit(app: &App, statement: &'static str) {
-    sqlx::query(statement).bind(app.tenant.id).execute(&app.pool).await.unwrap();
 }

@@ -1,40 +1,36 @@
-//! A process is told to stop (SIGTERM) while mail flows: every client is told to go elsewhere, none
-//! loses a mail, and the process ends in time.
-
-use std::time::Duration;
+//! SIGTERM while mail flows: every client is told to reconnect, no mail is lost, and the process exits with success.
 
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::fleet::Termination;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
-use tempmail_tests::{Answer, EventStream, SmtpClient, WebSocket, smtp};
+use tempmail_tests::{EventStream, Response, SmtpClient, WebSocket, smtp};
 use tokio::task::JoinHandle;
 
+use super::fixture::RealtimeFixture;
 use super::senders::Senders;
-use super::stage::Stage;
 
-/// Nobody sends mail there.
+/// No mail is sent there.
 const QUIET: &str = "quiet@inbox.localhost";
-/// Clients of each kind.
-const CLIENTS: usize = 60;
-/// Longest that a process may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(25);
+/// Clients of each kind; a multiple of 30.
+const CLIENTS: usize = 30;
+/// Mails before and after the signal.
+const MAILS: usize = 50;
 
-/// Clients of one process, which wait for mail that never comes.
-struct Crowd {
-    waits: Vec<JoinHandle<Answer>>,
+/// Clients of one API process that wait for mail.
+struct IdleClients {
+    long_polls: Vec<JoinHandle<Response>>,
     streams: Vec<EventStream>,
     sockets: Vec<WebSocket>,
 }
 
-impl Crowd {
-    /// All of them, when each has its place.
-    async fn gather(stage: &Stage, api: usize) -> Self {
-        let fleet = &stage.fleet;
+impl IdleClients {
+    /// Connects them; returns once all wait.
+    async fn connect(fixture: &RealtimeFixture, api: usize) -> Self {
+        let fleet = &fixture.fleet;
         let before = fleet.api(api).metric("tempmail_subscribers").await;
-        let (mut waits, mut streams, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut long_polls, mut streams, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
         for nth in 0..CLIENTS / 3 {
             let mailbox = fleet.mailbox(None, &format!("quiet-{nth}@inbox.localhost")).await;
             for _ in 0..3 {
@@ -42,62 +38,67 @@ impl Crowd {
             }
         }
         for nth in 0..CLIENTS / 10 {
-            // Each of them may wait ten times for an address.
+            // A tenant may wait ten times for an address.
             let tenant = fleet.another_tenant(&format!("quay-{nth}")).await;
             for _ in 0..10 {
                 let token = fleet.token(&tenant, TokenKind::Live).await;
                 let path = format!("/v1/sse/addr?address={QUIET}&token={token}");
                 streams.push(EventStream::open(fleet.request(api, Method::GET, &path)).await);
-                let request = fleet.request(api, Method::GET, &format!("/v1/inbox/{QUIET}")).live(&token);
-                waits.push(tokio::spawn(request.send()));
             }
         }
-        let crowd = Self { waits, streams, sockets };
-        eventually("all clients have their places", || async {
+        // Last, since a long-poll ends by itself after 25 s.
+        for nth in 0..CLIENTS / 10 {
+            let tenant = fleet.another_tenant(&format!("pier-{nth}")).await;
+            for _ in 0..10 {
+                let token = fleet.token(&tenant, TokenKind::Live).await;
+                let request = fleet.request(api, Method::GET, &format!("/v1/inbox/{QUIET}")).live(&token);
+                long_polls.push(tokio::spawn(request.send()));
+            }
+        }
+        eventually("all clients wait", || async {
             let waiters = fleet.api(api).metric("tempmail_subscribers").await;
             (waiters >= before + (3 * CLIENTS) as f64).then_some(())
         })
         .await;
-        crowd
+        Self { long_polls, streams, sockets }
     }
 
-    /// Asserts that each is told to come back, in its own way.
-    async fn hears_of_it(self) {
-        let waits = join_all(self.waits.into_iter().map(|waiting| async {
-            // The answer is whole: the connection did not break.
-            assert_eq!(waiting.await.unwrap().status, 204);
+    /// Asserts that each is disconnected cleanly, in the way of its protocol.
+    async fn assert_disconnected(self) {
+        let long_polls = join_all(self.long_polls.into_iter().map(|long_poll| async {
+            assert_eq!(long_poll.await.unwrap().status, 204);
         }));
         let streams = join_all(self.streams.into_iter().map(|stream| async {
-            assert!(stream.ended().await.is_whole, "a stream broke");
+            assert!(stream.ended().await.is_complete, "a stream broke");
         }));
         let sockets = join_all(self.sockets.into_iter().map(|mut socket| async move {
             assert_eq!(socket.closed().await, 1001);
             assert_eq!(socket.next_frame().await, Frame::End);
         }));
-        tokio::join!(waits, streams, sockets);
+        tokio::join!(long_polls, streams, sockets);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_of_the_http_interface_are_sent_away_and_lose_nothing() {
-    let stage = Stage::set().await;
-    let crowd = Crowd::gather(&stage, 0).await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(100).await;
-    let (ended, ()) = tokio::join!(stage.fleet.api(0).terminate(), crowd.hears_of_it());
-    is_well(&ended);
-    stage.move_listeners(0, 1);
-    senders.go_on_for(100).await;
+async fn draining_api_disconnects_its_clients_without_losing_mail() {
+    let fixture = RealtimeFixture::start().await;
+    let clients = IdleClients::connect(&fixture, 0).await;
+    let senders = Senders::start(&fixture.load());
+    senders.wait_for_accepted(MAILS).await;
+    let (ended, ()) = tokio::join!(fixture.fleet.api(0).terminate(), clients.assert_disconnected());
+    assert!(ended.status.success(), "{ended:?}");
+    fixture.move_subscribers(0, 1);
+    senders.wait_for_accepted(MAILS).await;
     let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
+    fixture.assert_delivered(&accepted).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn senders_finish_their_mail_or_are_told_421() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(100).await;
-    let server = stage.fleet.smtp(1);
+async fn draining_ingest_finishes_mail_in_data_and_sends_421_to_idle_sessions() {
+    let fixture = RealtimeFixture::start().await;
+    let senders = Senders::start(&fixture.load());
+    senders.wait_for_accepted(MAILS).await;
+    let server = fixture.fleet.smtp(1);
     let mut idle: Vec<SmtpClient> = join_all((0..50).map(|_| SmtpClient::connect_with_ehlo(server))).await;
     let mut in_data = Vec::new();
     for _ in 0..20 {
@@ -107,27 +108,22 @@ async fn senders_finish_their_mail_or_are_told_421() {
         client.expect_positive("DATA").await;
         in_data.push(client);
     }
-    let told = async {
+    let sessions = async {
         join_all(idle.iter_mut().map(|client| async {
             assert_eq!(client.reply().await.code, 421);
         }))
         .await;
-        // By now it drains; what is in hand is still taken.
-        let message = smtp::dot_stuffed(&smtp::message("Ada <ada@client.example>", "in hand", ""));
+        // The process drains by now, and still accepts mail in DATA.
+        let message = smtp::dot_stuffed(&smtp::message("Ada <ada@client.example>", "in flight", ""));
         for client in &mut in_data {
             client.send(&message).await;
             assert_eq!(client.reply().await.code, 250);
         }
     };
-    let (ended, ()) = tokio::join!(stage.fleet.ingest(1).terminate(), told);
-    is_well(&ended);
-    assert_eq!(stage.fleet.stored_message_ids(QUIET).await.len(), 20);
-    senders.go_on_for(100).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-}
-
-fn is_well(ended: &Termination) {
+    let (ended, ()) = tokio::join!(fixture.fleet.ingest(1).terminate(), sessions);
     assert!(ended.status.success(), "{ended:?}");
-    assert!(ended.took <= ENDS_WITHIN, "{ended:?}");
+    assert_eq!(fixture.fleet.stored_message_ids(QUIET).await.len(), 20);
+    senders.wait_for_accepted(MAILS).await;
+    let accepted = senders.stop().await;
+    fixture.assert_delivered(&accepted).await;
 }

@@ -1,4 +1,7 @@
-//! Something dies while mail flows: whoever listens meets every mail once.
+//! Mail flows while something fails: every subscriber receives every mail once.
+//!
+//! Each fault is a function of its [`Scale`]. The tests here run several small ones over one fixture;
+//! [`super::chaos`] runs each at full scale.
 
 use std::time::{Duration, Instant};
 
@@ -7,144 +10,173 @@ use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::{Fleet, SmtpClient, smtp};
 use tokio::time::sleep;
 
-use super::senders::Senders;
-use super::stage::{DOMAIN, Stage, redis_is_well};
+use super::fixture::{DOMAIN, RealtimeFixture, redis_is_connected};
 
-/// Mails before, and after, what is done to them.
-const SOME: usize = 200;
+/// How much happens.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Mails before, between and after faults.
+    pub mails: usize,
+    /// Length of an outage of Redis.
+    pub redis_outage: Duration,
+    /// Repetitions of a fault that is quick.
+    pub repetitions: usize,
+}
 
-/// How long Redis is away: far longer than anything waits for it.
-const AWAY: Duration = Duration::from_secs(10);
+/// Of the tests that always run.
+const SMALL: Scale = Scale { mails: 25, redis_outage: Duration::from_millis(300), repetitions: 1 };
 
-/// Arrivals of a burst: more than a process keeps at hand (8,192).
-const BURST: usize = 10_000;
+/// More arrivals than a process keeps in its ring (8,192).
+const BURST: usize = 8_500;
 
-/// Octets of the shortest PUBLISH that tells of mail; what is shorter is a probe.
+/// Bytes of the shortest PUBLISH with an arrival; shorter ones are probes.
 const ARRIVALS_MIN: usize = 150;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_stopped_for_10_s_and_started() {
-    let mut stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(SOME).await;
-    stage.redis.stop();
-    let stopped = Instant::now();
-    // What is tried is an absence of this length.
-    sleep(AWAY).await;
-    let until = Instant::now();
-    stage.redis.start();
-    redis_is_well(&stage.fleet).await;
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-    stage.print_delay("Redis away", &accepted, stopped..until);
+async fn delivers_once_across_redis_faults() {
+    let mut fixture = RealtimeFixture::start().await;
+    redis_outage(&mut fixture, SMALL).await;
+    redis_flush(&mut fixture, SMALL).await;
+    lost_subscriptions(&mut fixture, SMALL).await;
+    lost_publishes(&mut fixture, SMALL).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_flushed() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    for _ in 0..3 {
-        senders.go_on_for(SOME).await;
-        stage.redis.flush();
-    }
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
+async fn delivers_once_when_processes_are_killed() {
+    let mut fixture = RealtimeFixture::start().await;
+    killed_api(&mut fixture, SMALL).await;
+    killed_ingest(&mut fixture, SMALL).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_is_restarted_while_connections_stay_and_the_subscription_is_gone() {
-    let mut stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(SOME).await;
-    stage.proxy.keep_clients_on_restart(true);
-    stage.redis.stop();
-    stage.redis.start();
-    senders.go_on_for(SOME).await;
-    stage.proxy.drop_subscriptions();
-    senders.go_on_for(SOME).await;
-    redis_is_well(&stage.fleet).await;
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
+async fn delivers_once_across_a_postgres_restart() {
+    let (postgres, mut fixture) = with_own_postgres().await;
+    postgres_restart(&mut fixture, SMALL, &postgres, &[StopMode::Immediate]).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_third_publish_is_lost() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(SOME).await;
-    stage.proxy.drop_publishes(3, ARRIVALS_MIN);
-    senders.go_on_for(5 * SOME).await;
-    let lost = stage.proxy.dropped_publishes();
-    assert!(lost > SOME / 4, "only {lost} were lost");
-    stage.proxy.drop_no_publishes();
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_answers_http_is_killed() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(SOME).await;
-    stage.fleet.api(0).kill().await;
-    stage.move_listeners(0, 1);
-    senders.go_on_for(2 * SOME).await;
-    stage.fleet.api(0).restart().await;
-    stage.move_listeners(0, 0);
-    senders.go_on_for(2 * SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_takes_mail_is_killed() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    for victim in [0, 1] {
-        senders.go_on_for(SOME).await;
-        stage.fleet.ingest(victim).kill().await;
-        senders.go_on_for(SOME).await;
-        stage.fleet.ingest(victim).restart().await;
-    }
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_stands_still_while_more_arrives_than_it_keeps_at_hand() {
-    let stage = Stage::set().await;
-    let senders = Senders::start(&stage.flow());
-    senders.go_on_for(SOME).await;
-    stage.fleet.api(0).signal(Signal::SIGSTOP);
-    // Each of these mails is a hundred arrivals for those who listen to the domain.
-    let mut client = SmtpClient::connect_with_ehlo(stage.fleet.smtp(0)).await;
-    for nth in 0..BURST / 100 {
-        let to: Vec<String> = (0..100).map(|of| format!("burst-{nth}-{of}@{DOMAIN}")).collect();
-        let to: Vec<&str> = to.iter().map(|address| &**address).collect();
-        let message = smtp::message("Ada <ada@client.example>", &format!("burst {nth}"), "");
-        assert_eq!(client.transact("ada@client.example", &to, &message).await.code, 250);
-    }
-    stage.fleet.api(0).signal(Signal::SIGCONT);
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn postgres_is_restarted() {
+/// A fixture over a Postgres that may be restarted.
+pub async fn with_own_postgres() -> (DedicatedPostgres, RealtimeFixture) {
     let postgres = DedicatedPostgres::start().await;
-    let stage = Stage::set_with(Fleet::builder().database(postgres.database().await)).await;
-    let senders = Senders::start(&stage.flow());
-    for how in [StopMode::Immediate, StopMode::Fast, StopMode::Kill] {
-        senders.go_on_for(SOME).await;
-        postgres.restart(how).await;
-    }
-    senders.go_on_for(SOME).await;
-    let accepted = senders.stop().await;
-    stage.all_is_met(&accepted).await;
+    let fleet = Fleet::builder().database(postgres.database().await);
+    (postgres, RealtimeFixture::start_with(fleet).await)
+}
+
+/// Redis is down for a while.
+pub async fn redis_outage(fixture: &mut RealtimeFixture, scale: Scale) {
+    let mut outage = None;
+    let accepted = fixture
+        .deliver_across(scale.mails, async |fixture, _| {
+            fixture.redis.stop();
+            let stopped = Instant::now();
+            sleep(scale.redis_outage).await;
+            outage = Some(stopped..Instant::now());
+            fixture.redis.start();
+            redis_is_connected(&fixture.fleet).await;
+        })
+        .await;
+    fixture.print_delays("Redis outage", &accepted, outage.unwrap());
+}
+
+/// Redis loses its data.
+pub async fn redis_flush(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, senders| {
+            for _ in 0..scale.repetitions {
+                fixture.redis.flush();
+                senders.wait_for_accepted(scale.mails).await;
+            }
+        })
+        .await;
+}
+
+/// Redis restarts behind open connections and drops the subscriptions.
+pub async fn lost_subscriptions(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, senders| {
+            fixture.proxy.keep_clients_on_restart(true);
+            fixture.redis.stop();
+            fixture.redis.start();
+            senders.wait_for_accepted(scale.mails).await;
+            fixture.proxy.drop_subscriptions();
+            senders.wait_for_accepted(scale.mails).await;
+            redis_is_connected(&fixture.fleet).await;
+            fixture.proxy.keep_clients_on_restart(false);
+        })
+        .await;
+}
+
+/// Every third PUBLISH is lost.
+pub async fn lost_publishes(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, senders| {
+            fixture.proxy.drop_publishes(3, ARRIVALS_MIN);
+            senders.wait_for_accepted(5 * scale.mails).await;
+            let dropped = fixture.proxy.dropped_publishes();
+            assert!(dropped > scale.mails / 4, "only {dropped} were dropped");
+            fixture.proxy.drop_no_publishes();
+        })
+        .await;
+}
+
+/// An API process is killed; its subscribers move to the other one and back.
+pub async fn killed_api(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, senders| {
+            fixture.fleet.api(0).kill().await;
+            fixture.move_subscribers(0, 1);
+            senders.wait_for_accepted(2 * scale.mails).await;
+            fixture.fleet.api(0).restart().await;
+            fixture.move_subscribers(0, 0);
+            senders.wait_for_accepted(scale.mails).await;
+        })
+        .await;
+}
+
+/// Both ingest processes are killed, one after the other.
+pub async fn killed_ingest(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, senders| {
+            for victim in [0, 1] {
+                fixture.fleet.ingest(victim).kill().await;
+                senders.wait_for_accepted(scale.mails).await;
+                fixture.fleet.ingest(victim).restart().await;
+                senders.wait_for_accepted(scale.mails).await;
+            }
+        })
+        .await;
+}
+
+/// An API process is paused while more arrives than its ring holds.
+pub async fn paused_api(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, _| {
+            fixture.fleet.api(0).signal(Signal::SIGSTOP);
+            // Each of these mails is a hundred arrivals for the subscribers of the domain.
+            let mut client = SmtpClient::connect_with_ehlo(fixture.fleet.smtp(0)).await;
+            for nth in 0..BURST / 100 {
+                let to: Vec<String> = (0..100).map(|of| format!("burst-{nth}-{of}@{DOMAIN}")).collect();
+                let to: Vec<&str> = to.iter().map(|address| &**address).collect();
+                let message = smtp::message("Ada <ada@client.example>", &format!("burst {nth}"), "");
+                assert_eq!(client.transact("ada@client.example", &to, &message).await.code, 250);
+            }
+            fixture.fleet.api(0).signal(Signal::SIGCONT);
+        })
+        .await;
+}
+
+/// Postgres restarts.
+pub async fn postgres_restart(
+    fixture: &mut RealtimeFixture,
+    scale: Scale,
+    postgres: &DedicatedPostgres,
+    stops: &[StopMode],
+) {
+    fixture
+        .deliver_across(scale.mails, async |_, senders| {
+            for stop in stops {
+                postgres.restart(*stop).await;
+                senders.wait_for_accepted(scale.mails).await;
+            }
+        })
+        .await;
 }

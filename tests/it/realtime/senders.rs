@@ -1,77 +1,77 @@
-//! OutgoingMail that flows while something happens.
+//! Senders that keep mail flowing while a test does something else.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempmail_tests::OutgoingMail;
-use tempmail_tests::load::{AcceptedMail, RetryingSender};
+use tempmail_tests::load::{self, RetryingSender};
 use tempmail_tests::wait::eventually;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// A mail that has its `250`.
+/// A mail that was accepted with `250`.
 #[derive(Debug, Clone)]
-pub struct Accepted {
-    /// To whom it was sent, and with which subject, that no other mail has.
+pub struct SentMail {
+    /// Recipient, and a subject that no other mail of these senders has.
     pub mail: OutgoingMail,
-    /// When.
-    pub taken: AcceptedMail,
+    /// When it was accepted.
+    pub acceptance: load::AcceptedMail,
 }
 
 /// What is sent, and how fast.
 #[derive(Debug, Clone)]
-pub struct Flow {
-    /// Servers that take mail.
+pub struct LoadProfile {
+    /// SMTP servers.
     pub servers: Vec<SocketAddr>,
-    /// Addresses in turn.
+    /// Recipients, in turn.
     pub recipients: Vec<String>,
-    /// Connections at a time; they begin at one server after the other.
+    /// Concurrent connections, spread over the servers.
     pub connections: usize,
-    /// Time from mail to mail of one connection, where it does not send as fast as it can.
-    pub pace: Option<Duration>,
-    /// Mails of each connection; without a number, until it is stopped.
-    pub each: Option<usize>,
+    /// Time between two mails of a connection; `None`: as fast as they are accepted.
+    pub interval: Option<Duration>,
+    /// Mails of each connection; `None`: until the senders are stopped.
+    pub mails_per_connection: Option<usize>,
 }
 
-/// Senders at work.
+/// Running senders.
 #[derive(Debug)]
 pub struct Senders {
-    accepted: Arc<Mutex<Vec<Accepted>>>,
+    accepted: Arc<Mutex<Vec<SentMail>>>,
     stop: watch::Sender<bool>,
     connections: Vec<JoinHandle<()>>,
 }
 
 impl Senders {
-    /// Begins to send.
-    pub fn start(flow: &Flow) -> Self {
-        let (accepted, stop) = (Arc::<Mutex<Vec<Accepted>>>::default(), watch::Sender::new(false));
-        let connections = (0..flow.connections)
-            .map(|nth| tokio::spawn(send(flow.clone(), nth, Arc::clone(&accepted), stop.subscribe())))
+    /// Starts to send.
+    pub fn start(profile: &LoadProfile) -> Self {
+        let (accepted, stop) = (Arc::<Mutex<Vec<SentMail>>>::default(), watch::Sender::new(false));
+        let connections = (0..profile.connections)
+            .map(|nth| tokio::spawn(send(profile.clone(), nth, Arc::clone(&accepted), stop.subscribe())))
             .collect();
         Self { accepted, stop, connections }
     }
 
-    /// Returns when this many mails more than now have their `250`.
-    pub async fn go_on_for(&self, mails: usize) {
+    /// Waits until so many further mails are accepted.
+    pub async fn wait_for_accepted(&self, mails: usize) {
         let until = lock(&self.accepted).len() + mails;
-        eventually("mail is taken", || async {
+        eventually("mail is accepted", || async {
             let failed = self.connections.iter().any(JoinHandle::is_finished);
-            assert!(!failed, "a sender failed: what it says is above");
+            assert!(!failed, "a sender failed, see above");
             (lock(&self.accepted).len() >= until).then_some(())
         })
         .await;
     }
 
-    /// Lets each finish the mail in hand, and gives all that have their `250`.
-    pub async fn stop(self) -> Vec<Accepted> {
+    /// Finishes the mails in flight, and returns everything that was accepted.
+    pub async fn stop(self) -> Vec<SentMail> {
         self.stop.send_replace(true);
-        self.done().await
+        self.finish().await
     }
 
-    /// Waits until each has sent what it was to send, and gives all of it.
-    pub async fn done(self) -> Vec<Accepted> {
+    /// Waits until everything is sent, and returns what was accepted.
+    pub async fn finish(self) -> Vec<SentMail> {
         for connection in self.connections {
             connection.await.unwrap();
         }
@@ -79,25 +79,30 @@ impl Senders {
     }
 }
 
-/// Sends what is the `nth` connection's to send.
-async fn send(flow: Flow, nth: usize, accepted: Arc<Mutex<Vec<Accepted>>>, stop: watch::Receiver<bool>) {
-    let mut session = RetryingSender::starting_at(&flow.servers, nth);
-    let mut pace = flow.pace.map(interval);
-    if let Some(pace) = &mut pace {
-        // After an absence of the servers the flow is what it was, and no burst.
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Sends the mails of the `nth` connection.
+async fn send(
+    profile: LoadProfile,
+    nth: usize,
+    accepted: Arc<Mutex<Vec<SentMail>>>,
+    stop: watch::Receiver<bool>,
+) {
+    let mut session = RetryingSender::starting_at(&profile.servers, nth);
+    let mut interval = profile.interval.map(interval);
+    if let Some(interval) = &mut interval {
+        // No burst after an outage of the servers.
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     }
-    for sent in 0..flow.each.unwrap_or(usize::MAX) {
-        if let Some(pace) = &mut pace {
-            pace.tick().await;
+    for sent in 0..profile.mails_per_connection.unwrap_or(usize::MAX) {
+        if let Some(interval) = &mut interval {
+            interval.tick().await;
         }
         if *stop.borrow() {
             break;
         }
-        let recipient = flow.recipients[(sent + nth) % flow.recipients.len()].clone();
+        let recipient = profile.recipients[(sent + nth) % profile.recipients.len()].clone();
         let mail = OutgoingMail { recipient, subject: format!("mail {sent} of {nth}") };
-        let taken = session.send(&mail).await;
-        lock(&accepted).push(Accepted { mail, taken });
+        let acceptance = session.send(&mail).await;
+        lock(&accepted).push(SentMail { mail, acceptance });
     }
 }
 

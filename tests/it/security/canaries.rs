@@ -32,9 +32,9 @@ async fn plant(server: std::net::SocketAddr, base: &str, live: &str, pro: &str) 
     let jwt = created["token"].as_str().unwrap().to_owned();
     // The second is refused by a constraint, whose message would show the local part.
     let again = ask(Method::POST, "/api/accounts").json(&account).send().await;
-    again.is_api_error(409, "address_taken");
+    again.assert_api_error(409, "address_taken");
     ask(Method::POST, "/api/token").json(&account).send().await.expect(200);
-    ask(Method::POST, "/api/token").json(&wrong).send().await.is_api_error(401, "invalid_credentials");
+    ask(Method::POST, "/api/token").json(&wrong).send().await.assert_api_error(401, "invalid_credentials");
     ask(Method::POST, "/api/token").body("application/json", "{\"kanarek-body").send().await;
 
     let mut smtp = SmtpClient::connect(server).await;
@@ -112,7 +112,7 @@ pub(super) async fn manage(base: &str, live: &str, pro: &str) -> Vec<String> {
     let session = ask(Method::POST, "/pro/api/session").json(&json!({ "token": pro })).send().await;
     told(&session.expect(200), "token");
     let guess = json!({ "token": "tm_pro_kanarek-unknown" });
-    ask(Method::POST, "/pro/api/session").json(&guess).send().await.is_api_error(401, "invalid_token");
+    ask(Method::POST, "/pro/api/session").json(&guess).send().await.assert_api_error(401, "invalid_token");
 
     for path in ["/pro/api/tokens", "/v1/tokens"] {
         let token =

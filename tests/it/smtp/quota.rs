@@ -1,29 +1,29 @@
-//! Bounds of storage: each with its own answer, and exact where it is said to be.
+//! Limits of storage: of mailboxes, addresses, tenants, shared inboxes and the installation.
 
 use futures_util::future::join_all;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, SmtpClient, send_mail, smtp};
+use tempmail_tests::{App, SmtpClient, rows, send_mail, smtp};
 
 const FULL: &str = "452 4.2.2";
 
-async fn send(app: &App, recipient: &str, octets: usize) -> tempmail_tests::Reply {
-    let message = smtp::message("a@client.example", "filling", &noise(octets));
+async fn send(app: &App, recipient: &str, bytes: usize) -> tempmail_tests::Reply {
+    let message = smtp::message("a@client.example", "filling", &noise(bytes));
     send_mail(app.smtp(), "a@client.example", recipient, &message).await
 }
 
-/// Lines that no compression makes small.
-fn noise(octets: usize) -> String {
-    let mut text = String::with_capacity(octets + 66);
-    while text.len() < octets {
+/// Text that compression does not shrink.
+fn noise(bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 66);
+    while text.len() < bytes {
         text.push_str(&uuid::Uuid::new_v4().simple().to_string());
         text.push_str("\r\n");
     }
-    text.truncate(octets);
+    text.truncate(bytes);
     text.replace(['\r', '\n'], " ")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn used_is_the_sum_of_sizes_under_concurrency() {
+async fn counts_usage_exactly_under_concurrency() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let sends = (0..24).map(|i| {
@@ -53,13 +53,13 @@ async fn used_is_the_sum_of_sizes_under_concurrency() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_mailbox_is_452_at_rcpt_by_the_declared_size() {
+async fn rejects_a_declared_size_that_exceeds_the_quota_at_rcpt() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     app.mailbox(None, "small@inbox.localhost").await;
     assert_eq!(send(&app, "small@inbox.localhost", 4_000).await.code, 250);
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("MAIL FROM:<a@client.example> SIZE=7000").await;
-    // RCPT may remember for 5 s that there was no mailbox.
+    // RCPT may use a cached acceptance of 5 s ago, when there was no mailbox.
     eventually("the mailbox is known at RCPT", || async {
         let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
         client.expect_positive("MAIL FROM:<a@client.example> SIZE=7000").await;
@@ -75,7 +75,7 @@ async fn a_full_mailbox_is_452_at_rcpt_by_the_declared_size() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_does_not_fit_is_452_at_its_end_for_all_its_recipients() {
+async fn stores_a_mail_for_no_recipient_if_one_is_over_quota() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     let small = app.mailbox(None, "small@inbox.localhost").await;
     let roomy = app.mailbox(None, "roomy@inbox.localhost").await;
@@ -90,16 +90,16 @@ async fn a_mail_that_does_not_fit_is_452_at_its_end_for_all_its_recipients() {
     assert_eq!(app.count("SELECT count(*) FROM message").await, 1);
     assert_eq!(app.count("SELECT count(*) FROM raw").await, 1);
     let reply = client.transact("a@client.example", &["roomy@inbox.localhost"], &message).await;
-    assert_eq!(reply.code, 250, "the session goes on");
+    assert_eq!(reply.code, 250, "the session continues");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_race_overfills_a_mailbox() {
+async fn concurrent_mail_never_exceeds_the_quota() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     let mailbox = app.mailbox(None, "small@inbox.localhost").await;
     let replies = join_all((0..16).map(|_| send(&app, "small@inbox.localhost", 2_500))).await;
     let stored = replies.iter().filter(|reply| reply.code == 250).count();
-    assert!((1..=3).contains(&stored), "{stored} mails of more than 2,500 octets in 10,000");
+    assert!((1..=3).contains(&stored), "{stored} mails of more than 2,500 bytes in 10,000");
     for reply in replies.iter().filter(|reply| reply.code != 250) {
         assert_eq!(reply.status(), FULL);
     }
@@ -109,7 +109,7 @@ async fn no_race_overfills_a_mailbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn expired_and_deleted_mail_makes_room() {
+async fn expired_and_deleted_mail_frees_the_quota() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     let mailbox = app.mailbox(None, "small@inbox.localhost").await;
     assert_eq!(send(&app, "small@inbox.localhost", 8_000).await.code, 250);
@@ -124,13 +124,13 @@ async fn expired_and_deleted_mail_makes_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_without_a_mailbox_has_its_own_bound() {
+async fn limits_each_address_without_a_mailbox() {
     let app = App::builder().config(|config| config.limits.inbox_bytes = 10_000).start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for address in ["shared@inbox.localhost", "any@ships.example"] {
         assert_eq!(send(&app, address, 6_000).await.code, 250);
         assert_eq!(send(&app, address, 6_000).await.status(), FULL, "{address}");
-        assert_eq!(send(&app, address, 500).await.code, 250, "{address}: what fits is taken");
+        assert_eq!(send(&app, address, 500).await.code, 250, "{address}: a small mail fits");
     }
     assert_eq!(send(&app, "other@inbox.localhost", 6_000).await.code, 250);
     let replies = join_all((0..12).map(|_| send(&app, "race@inbox.localhost", 2_500))).await;
@@ -138,13 +138,9 @@ async fn an_address_without_a_mailbox_has_its_own_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_is_bounded_by_its_mailboxes_times_their_quota() {
+async fn limits_a_tenant_to_its_mailboxes_times_their_quota() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET mailbox_limit = 2, mailbox_bytes = 10000 WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    rows::set_mailbox_quota(&app.pool, app.tenant.id, 2, 10_000).await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for i in 0..2 {
         assert_eq!(send(&app, &format!("a{i}@ships.example"), 8_000).await.code, 250);
@@ -154,7 +150,7 @@ async fn a_tenant_is_bounded_by_its_mailboxes_times_their_quota() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shared_inboxes_are_bounded_together_and_before_the_rest() {
+async fn limits_all_shared_inboxes_together() {
     let app = App::builder().config(|config| config.limits.shared_bytes = 50_000).start().await;
     app.mailbox(None, "box@inbox.localhost").await;
     let reply = fill(&app, "s").await;
@@ -163,7 +159,7 @@ async fn shared_inboxes_are_bounded_together_and_before_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_whole_store_is_bounded() {
+async fn limits_the_installation() {
     let app = App::builder()
         .config(|config| {
             config.limits.store_bytes = 50_000;
@@ -173,17 +169,17 @@ async fn the_whole_store_is_bounded() {
         .await;
     app.mailbox(None, "box@inbox.localhost").await;
     assert_eq!(fill(&app, "s").await.status(), "452 4.3.1");
-    eventually("mailboxes are refused too", || async {
+    eventually("mailboxes are full as well", || async {
         let reply = send(&app, "box@inbox.localhost", 8_000).await;
         (reply.status() == "452 4.3.1").then_some(())
     })
     .await;
 }
 
-/// Sends to one shared inbox after another until the first refusal; the bound may lag 5 s.
+/// Sends to one shared inbox after another until the first rejection; the limit is enforced with a delay.
 async fn fill(app: &App, prefix: &str) -> tempmail_tests::Reply {
     let next = std::sync::atomic::AtomicUsize::new(0);
-    eventually("the bound is reached", || async {
+    eventually("the limit is reached", || async {
         let i = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let reply = send(app, &format!("{prefix}{i}@inbox.localhost"), 8_000).await;
         (reply.code != 250).then_some(reply)

@@ -1,22 +1,18 @@
-//! What RCPT answers, and what becomes of the mail.
+//! Recipients: the replies to RCPT, and who gets the mail.
 
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{App, SmtpClient, send_mail, smtp};
+use tempmail_tests::{App, SmtpClient, rows, send_mail, smtp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_recipient_is_answered_by_what_it_is() {
+async fn replies_to_each_kind_of_recipient() {
     let app = App::start().await;
     let suspended = app.another_tenant("suspended").await;
     app.mailbox(Some(&suspended.pro), "frozen@inbox.localhost").await;
     app.custom_domain(&suspended, "frozen.example").await;
     app.custom_domain(&app.tenant, "ships.example").await;
     app.system_domain("closed.localhost", false).await;
-    sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")
-        .bind(suspended.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
-    postmaster_is_known(&app).await;
+    rows::suspend_tenant(&app.pool, suspended.id).await;
+    wait_for_postmaster(&app).await;
     let long = format!("{}@inbox.localhost", "x".repeat(65));
     let longest = format!("{}@inbox.localhost", "x".repeat(64));
     for (recipient, expected) in [
@@ -55,8 +51,8 @@ async fn each_recipient_is_answered_by_what_it_is() {
         ("\u{e9}@inbox.localhost", "553 5.6.7"),
         ("\u{e9}@ships.example", "250 2.1.5"),
     ] {
-        // RCPT may remember a yes for 5 s, but nothing else than what is right in the end.
-        eventually(&format!("{recipient} is answered {expected}"), || async {
+        // RCPT may use an acceptance that was cached for 5 s, so the expected status comes eventually.
+        eventually(&format!("{recipient} gets {expected}"), || async {
             let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
             client.expect_positive("MAIL FROM:<a@client.example> SMTPUTF8").await;
             let reply = client.command(&format!("RCPT TO:<{recipient}>")).await;
@@ -68,7 +64,7 @@ async fn each_recipient_is_answered_by_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_outside_ascii_needs_smtputf8() {
+async fn requires_smtputf8_for_an_address_outside_ascii() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -79,7 +75,7 @@ async fn an_address_outside_ascii_needs_smtputf8() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_recipient_takes_none_with_it() {
+async fn a_rejected_recipient_does_not_affect_the_others() {
     let app = App::start().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("MAIL FROM:<a@client.example>").await;
@@ -100,7 +96,7 @@ async fn a_refused_recipient_takes_none_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_101st_recipient_is_452_and_the_hundred_get_the_mail() {
+async fn accepts_100_recipients_and_defers_further_ones() {
     let app = App::start().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("MAIL FROM:<a@client.example>").await;
@@ -121,10 +117,10 @@ async fn the_101st_recipient_is_452_and_the_hundred_get_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postmaster_without_a_domain_is_the_platforms() {
+async fn delivers_mail_for_postmaster_without_a_domain_to_the_platform() {
     let app = App::start().await;
     let message = smtp::message("a@client.example", "help", "");
-    postmaster_is_known(&app).await;
+    wait_for_postmaster(&app).await;
     let reply = send_mail(app.smtp(), "a@client.example", "postmaster", &message).await;
     assert_eq!(reply.code, 250, "{reply:?}");
     let platform = app.platform_token().await;
@@ -132,12 +128,12 @@ async fn postmaster_without_a_domain_is_the_platforms() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_stops_serving_is_refused_from_then_on() {
+async fn rejects_mail_as_soon_as_a_domain_is_no_longer_served() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     app.deliver("a@ships.example", "before", "").await;
     app.end_verification(domain).await;
-    // RCPT may remember a yes for 5 s; the end of data never does.
+    // RCPT may use an acceptance that was cached for 5 s; the end of data does not.
     let message = smtp::message("a@client.example", "after", "");
     let reply = send_mail(app.smtp(), "a@client.example", "a@ships.example", &message).await;
     assert!(!reply.is_positive(), "{reply:?}");
@@ -145,20 +141,20 @@ async fn a_domain_that_stops_serving_is_refused_from_then_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_or_mailbox_serves_as_soon_as_it_exists() {
+async fn accepts_mail_as_soon_as_a_domain_or_mailbox_exists() {
     let app = App::start().await;
     let message = smtp::message("a@client.example", "now", "");
     let send = || send_mail(app.smtp(), "a@client.example", "a@ships.example", &message);
     assert_eq!(send().await.status(), "550 5.7.1");
     app.custom_domain(&app.tenant, "ships.example").await;
-    assert_eq!(send().await.code, 250, "a no is never remembered");
+    assert_eq!(send().await.code, 250, "rejections are not cached");
     let mailbox = app.mailbox(Some(&app.tenant.pro), "a@ships.example").await;
     assert_eq!(send().await.code, 250);
     assert_eq!(app.messages(&mailbox).await.len(), 1);
 }
 
-/// Which domain is the default one is read every two seconds; until it was, it is deferred.
-async fn postmaster_is_known(app: &App) {
+/// The default domain is read every two seconds; until then the recipient is deferred.
+async fn wait_for_postmaster(app: &App) {
     eventually("the default domain is known", || async {
         let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
         client.expect_positive("MAIL FROM:<>").await;

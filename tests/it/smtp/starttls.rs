@@ -1,9 +1,9 @@
-//! STARTTLS (RFC 3207), with a real client.
+//! STARTTLS (RFC 3207), with a TLS client.
 
 use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::{App, SmtpClient, smtp};
 
-async fn with_tls() -> (App, TestCertificate) {
+async fn start_with_certificate() -> (App, TestCertificate) {
     let certificate = TestCertificate::generate();
     let (cert, key) = (certificate.cert_path(), certificate.key_path());
     let app = App::builder()
@@ -17,8 +17,8 @@ async fn with_tls() -> (App, TestCertificate) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_is_taken_over_tls() {
-    let (app, certificate) = with_tls().await;
+async fn receives_mail_over_tls() {
+    let (app, certificate) = start_with_certificate().await;
     let mut client = SmtpClient::connect(app.smtp()).await;
     assert!(client.expect_positive("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
     assert_eq!(client.command("STARTTLS").await.status(), "220 2.0.0");
@@ -35,8 +35,8 @@ async fn mail_is_taken_over_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_session_starts_anew_behind_the_handshake() {
-    let (app, certificate) = with_tls().await;
+async fn restarts_the_session_after_the_handshake() {
+    let (app, certificate) = start_with_certificate().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("MAIL FROM:<plain@client.example>").await;
     client.expect_positive("RCPT TO:<plain@inbox.localhost>").await;
@@ -49,9 +49,9 @@ async fn the_session_starts_anew_behind_the_handshake() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_follows_starttls_in_its_flight_ends_the_connection() {
-    let (app, _certificate) = with_tls().await;
-    for behind in [
+async fn closes_the_connection_if_data_follows_starttls() {
+    let (app, _certificate) = start_with_certificate().await;
+    for injected in [
         "NOOP\r\n",
         "MAIL FROM:<evil@client.example>\r\nRCPT TO:<a@inbox.localhost>\r\nDATA\r\n",
         "x",
@@ -59,16 +59,16 @@ async fn whatever_follows_starttls_in_its_flight_ends_the_connection() {
         "\u{16}\u{3}\u{1}",
     ] {
         let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
-        client.send(format!("STARTTLS\r\n{behind}")).await;
+        client.send(format!("STARTTLS\r\n{injected}")).await;
         let rest = client.read_to_end().await;
-        assert!(!rest.contains("250") && !rest.starts_with("220"), "{behind:?}: {rest}");
+        assert!(!rest.contains("250") && !rest.starts_with("220"), "{injected:?}: {rest}");
     }
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_handshake_that_is_none_ends_the_connection_alone() {
-    let (app, _certificate) = with_tls().await;
+async fn closes_the_connection_after_a_failed_handshake() {
+    let (app, _certificate) = start_with_certificate().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     client.expect_positive("STARTTLS").await;
     client.send("EHLO in the clear\r\nMAIL FROM:<a@client.example>\r\n").await;
@@ -78,7 +78,7 @@ async fn a_handshake_that_is_none_ends_the_connection_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_certificate_it_is_not_offered() {
+async fn does_not_offer_starttls_without_a_certificate() {
     let app = App::start().await;
     let mut client = SmtpClient::connect(app.smtp()).await;
     assert!(!client.expect_positive("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));

@@ -70,6 +70,6 @@ async fn returns_503_for_an_unknown_answer_of_a_function() {
         if let Some(body) = &body {
             request = request.json(body);
         }
-        request.send().await.is_api_error(503, "unavailable");
+        request.send().await.assert_api_error(503, "unavailable");
     }
 }

@@ -1,4 +1,4 @@
-//! `next_since`: opaque, and good for its tenant alone.
+//! `next_since`: opaque, and valid for its tenant only.
 
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
@@ -13,30 +13,30 @@ async fn cursor(app: &App) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_altered_cursor_is_refused() {
+async fn rejects_an_altered_cursor() {
     let app = App::start().await;
     let cursor = cursor(&app).await;
     for i in 0..cursor.len() {
         let mut altered = cursor.clone().into_bytes();
         altered[i] = if altered[i] == b'A' { b'B' } else { b'A' };
         let altered = String::from_utf8(altered).unwrap();
-        app.get(&format!("{PATH}?since={altered}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("{PATH}?since={altered}")).await.assert_v1_error(400, "invalid_request");
     }
     let longer = format!("{cursor}AA");
-    app.get(&format!("{PATH}?since={longer}")).await.is_v1_error(400, "invalid_request");
+    app.get(&format!("{PATH}?since={longer}")).await.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_of_another_tenant_is_refused() {
+async fn rejects_a_cursor_of_another_tenant() {
     let app = App::start().await;
     let cursor = cursor(&app).await;
     let other = app.another_tenant("lighthouse").await;
     let answer = app.get_as(&other.live, &format!("{PATH}?since={cursor}")).await;
-    answer.is_v1_error(400, "invalid_request");
+    answer.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_for_every_token_and_inbox_of_its_tenant() {
+async fn accepts_a_cursor_for_every_token_and_inbox_of_its_tenant() {
     let app = App::start().await;
     app.deliver("boat@inbox.localhost", "before", "").await;
     let cursor = cursor(&app).await;
@@ -47,15 +47,15 @@ async fn a_cursor_is_good_for_every_token_and_inbox_of_its_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_cursors_at_one_place_tell_nothing() {
+async fn seals_equal_positions_into_different_cursors() {
     let app = App::start().await;
     let first = cursor(&app).await;
     let again = app.get(PATH).await.expect(200);
-    assert_ne!(again["next_since"].as_str().unwrap(), first, "a sealed position never looks the same");
+    assert_ne!(again["next_since"].as_str().unwrap(), first, "each sealed position is different");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn following_next_since_meets_each_mail_once_while_more_arrive() {
+async fn following_next_since_returns_each_mail_once_while_mail_arrives() {
     let app = App::start().await;
     let mut since = cursor(&app).await;
     let mut met = Vec::new();

@@ -13,7 +13,7 @@ use tempmail_tests::{App, send_mail};
 
 const ADDRESS: &str = "ship@inbox.localhost";
 
-/// A text, its HTML, a picture in it and a file beside it.
+/// A text, its HTML with an inline picture, and an attachment.
 const MULTIPART: &str = concat!(
     "From: =?utf-8?q?Ad=C3=A9la?= <ada@client.example>\r\n",
     "To: Ship <ship@inbox.localhost>, second@elsewhere.example\r\n",

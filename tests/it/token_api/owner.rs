@@ -1,4 +1,4 @@
-//! Whose inbox an address is: reads go by owner, and another's is as if it did not exist.
+//! Owners of addresses: only the owner reads its mail; to others the inbox does not exist.
 
 use reqwest::Method;
 use tempmail_tests::http::percent;
@@ -7,7 +7,7 @@ use tempmail_tests::{App, send_mail, smtp};
 use super::subjects;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_inbox_is_read_by_every_live_token() {
+async fn lets_every_live_token_read_a_shared_inbox() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.deliver("ship@inbox.localhost", "for all", "").await;
@@ -20,7 +20,7 @@ async fn a_shared_inbox_is_read_by_every_live_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
+async fn lets_only_its_tenant_read_a_mailbox() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;
@@ -31,10 +31,10 @@ async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
     let theirs = app.get_as(&other.live, "/v1/inbox/pro@inbox.localhost").await;
     let unserved = app.get_as(&other.live, "/v1/inbox/pro@elsewhere.example").await;
     assert_eq!(theirs.appearance(), unserved.appearance());
-    theirs.is_v1_error(404, "not_found");
+    theirs.assert_v1_error(404, "not_found");
     let deletion =
         app.request(Method::DELETE, "/v1/inbox/pro@inbox.localhost").live(&other.live).send().await;
-    deletion.is_v1_error(404, "not_found");
+    deletion.assert_v1_error(404, "not_found");
 
     let id = emails[0]["id"].as_str().unwrap();
     let unknown = tempmail_model::id::new_id(tempmail_model::clock::Clock::now(&app.clock));
@@ -42,31 +42,31 @@ async fn a_mailbox_of_a_tenant_is_read_by_its_tokens_alone() {
         let theirs = app.get_as(&other.live, &format!("/v1/email/{id}{rest}")).await;
         let nobodys = app.get_as(&other.live, &format!("/v1/email/{unknown}{rest}")).await;
         assert_eq!(theirs.appearance(), nobodys.appearance(), "{rest}");
-        theirs.is_v1_error(404, "not_found");
+        theirs.assert_v1_error(404, "not_found");
     }
     let deletion = app.request(Method::DELETE, &format!("/v1/email/{id}")).live(&other.live).send().await;
-    deletion.is_v1_error(404, "not_found");
+    deletion.assert_v1_error(404, "not_found");
     assert_eq!(app.emails("pro@inbox.localhost").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_free_mailbox_is_404_to_every_token() {
+async fn returns_404_for_a_free_mailbox() {
     let app = App::start().await;
     let free = app.mailbox(None, "free@inbox.localhost").await;
     app.deliver("free@inbox.localhost", "private", "").await;
     for address in ["free@inbox.localhost", "free+tag@inbox.localhost"] {
-        app.get(&format!("/v1/inbox/{}", percent(address))).await.is_v1_error(404, "not_found");
-        app.delete(&format!("/v1/inbox/{}", percent(address))).await.is_v1_error(404, "not_found");
+        app.get(&format!("/v1/inbox/{}", percent(address))).await.assert_v1_error(404, "not_found");
+        app.delete(&format!("/v1/inbox/{}", percent(address))).await.assert_v1_error(404, "not_found");
     }
     let messages = app.messages(&free).await;
     let id = messages[0]["id"].as_str().unwrap();
-    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
-    app.get(&format!("/v1/email/{id}/raw")).await.is_v1_error(404, "not_found");
-    app.delete(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}/raw")).await.assert_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_custom_domain_is_read_by_its_tenant_alone() {
+async fn lets_only_its_tenant_read_a_custom_domain() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -75,11 +75,11 @@ async fn a_custom_domain_is_read_by_its_tenant_alone() {
     let theirs = app.get_as(&other.live, "/v1/inbox/any.name@ships.example").await;
     let unserved = app.get_as(&other.live, "/v1/inbox/any.name@elsewhere.example").await;
     assert_eq!(theirs.appearance(), unserved.appearance());
-    theirs.is_v1_error(404, "not_found");
+    theirs.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reserved_names_of_a_custom_domain_are_its_owners() {
+async fn lets_the_tenant_read_reserved_names_of_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for name in ["admin", "postmaster", "abuse", "security"] {
@@ -89,7 +89,7 @@ async fn reserved_names_of_a_custom_domain_are_its_owners() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_no_longer_serves_is_404_with_all_that_is_in_it() {
+async fn returns_404_for_a_lost_domain_and_its_mail() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     app.deliver("a@ships.example", "mine", "").await;
@@ -98,29 +98,29 @@ async fn a_domain_that_no_longer_serves_is_404_with_all_that_is_in_it() {
     app.deliver("box@ships.example", "mine too", "").await;
 
     app.end_verification(domain).await;
-    app.get("/v1/inbox/a@ships.example").await.is_v1_error(404, "not_found");
-    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
-    app.get("/v1/inbox/box@ships.example").await.is_v1_error(404, "not_found");
-    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.get("/v1/inbox/a@ships.example").await.assert_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
+    app.get("/v1/inbox/box@ships.example").await.assert_v1_error(404, "not_found");
+    app.get_mailbox(&mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_shared_inboxes_an_address_without_a_mailbox_is_404() {
+async fn returns_404_without_a_mailbox_where_shared_inboxes_are_off() {
     let app = App::start().await;
     app.system_domain("closed.localhost", false).await;
-    app.get("/v1/inbox/a@closed.localhost").await.is_v1_error(404, "not_found");
+    app.get("/v1/inbox/a@closed.localhost").await.assert_v1_error(404, "not_found");
     app.mailbox(Some(&app.tenant.pro), "box@closed.localhost").await;
     app.deliver("box@closed.localhost", "kept", "").await;
     assert_eq!(app.emails("box@closed.localhost").await[0]["subject"], "kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reserved_names_of_a_system_domain_are_404_and_postmaster_is_the_platforms() {
+async fn lets_only_the_platform_read_postmaster_and_abuse() {
     let app = App::start().await;
     for name in ["admin", "Admin+x", "postmaster", "abuse", "abuse+x", "mailer-daemon", "root"] {
         let path = format!("/v1/inbox/{}@inbox.localhost", percent(name));
-        app.get(&path).await.is_v1_error(404, "not_found");
-        app.delete(&path).await.is_v1_error(404, "not_found");
+        app.get(&path).await.assert_v1_error(404, "not_found");
+        app.delete(&path).await.assert_v1_error(404, "not_found");
     }
     let platform = app.platform_token().await;
     app.deliver("postmaster@inbox.localhost", "to postmaster", "").await;
@@ -129,13 +129,13 @@ async fn reserved_names_of_a_system_domain_are_404_and_postmaster_is_the_platfor
     assert_eq!(emails[0]["subject"], "to postmaster");
     assert_eq!(app.emails_as(&platform, "abuse@inbox.localhost").await[0]["subject"], "to abuse");
     let id = emails[0]["id"].as_str().unwrap();
-    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
     assert_eq!(app.get_as(&platform, &format!("/v1/email/{id}")).await.status, 200);
-    app.get_as(&platform, "/v1/inbox/admin@inbox.localhost").await.is_v1_error(404, "not_found");
+    app.get_as(&platform, "/v1/inbox/admin@inbox.localhost").await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
+async fn returns_mail_of_a_tag_or_of_the_whole_mailbox() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     app.deliver("box@inbox.localhost", "plain", "").await;
@@ -155,7 +155,7 @@ async fn a_tag_shows_its_own_mail_and_the_mailbox_all_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_on_a_tag_is_not_woken_for_another() {
+async fn does_not_wake_a_wait_on_a_tag_for_another_tag() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let blocked = app.start_long_poll(&app.tenant.live, "/v1/inbox/box%2Bone@inbox.localhost").await;
@@ -165,7 +165,7 @@ async fn a_wait_on_a_tag_is_not_woken_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_mailbox_each_exact_address_is_an_inbox_of_its_own() {
+async fn treats_each_exact_address_without_a_mailbox_as_an_inbox() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     for domain in ["inbox.localhost", "ships.example"] {
@@ -179,7 +179,7 @@ async fn without_a_mailbox_each_exact_address_is_an_inbox_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
+async fn hides_mail_from_before_the_mailbox_from_everyone() {
     let app = App::start().await;
     app.deliver("late@inbox.localhost", "before", "").await;
     let before = app.emails("late@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
@@ -187,14 +187,14 @@ async fn mail_from_before_a_mailbox_is_seen_by_nobody_once_it_exists() {
     assert!(app.messages(&mailbox).await.is_empty());
     app.assert_inbox_is_empty("late@inbox.localhost").await;
     let id = format!("/api/messages/{before}");
-    app.get_mailbox(&mailbox, &id).await.is_api_error(404, "not_found");
-    app.get(&format!("/v1/email/{before}")).await.is_v1_error(404, "not_found");
+    app.get_mailbox(&mailbox, &id).await.assert_api_error(404, "not_found");
+    app.get(&format!("/v1/email/{before}")).await.assert_v1_error(404, "not_found");
     let other = app.another_tenant("lighthouse").await;
-    app.get_as(&other.live, &format!("/v1/email/{before}")).await.is_v1_error(404, "not_found");
+    app.get_as(&other.live, &format!("/v1/email/{before}")).await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_local_part_outside_ascii_is_an_address_of_a_custom_domain() {
+async fn accepts_a_non_ascii_local_part_on_a_custom_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let message = smtp::message("a@client.example", "dvě", "");
@@ -208,5 +208,5 @@ async fn a_local_part_outside_ascii_is_an_address_of_a_custom_domain() {
     let answer = app.get(&format!("/v1/inbox/{decomposed}")).await.expect(200);
     assert_eq!(answer["emails"][0]["address"], "loď@ships.example");
     let reply = send_mail(app.smtp(), "a@client.example", "plain@ships.example", &message).await;
-    assert_eq!(reply.code, 250, "8-bit header fields are taken as they are");
+    assert_eq!(reply.code, 250, "8-bit header fields are accepted unchanged");
 }

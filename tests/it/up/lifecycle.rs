@@ -1,19 +1,19 @@
-//! Starting, stopping, starting again.
+//! Start, stop and restart.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use nix::sys::signal::Signal;
 use tempmail_tests::binary::Installation;
 use tempmail_tests::http::Request;
-use tempmail_tests::{Answer, Binary, SmtpClient, send_mail, smtp};
+use tempmail_tests::{Binary, Response, SmtpClient, send_mail, smtp};
 
-async fn get(url: String, token: &str) -> Answer {
+async fn get(url: String, token: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     Request::new(&client, reqwest::Method::GET, &url).live(token).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_goes_in_and_comes_out() {
+async fn receives_and_serves_mail() {
     let installation = Installation::new();
     let _server = installation.up(&[]);
     let credentials = installation.credentials();
@@ -35,7 +35,7 @@ async fn mail_goes_in_and_comes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_and_credentials_are_kept_over_a_restart() {
+async fn keeps_mail_and_credentials_over_a_restart() {
     let installation = Installation::new();
     let mut server = installation.up(&[]);
     let credentials = installation.credentials();
@@ -56,7 +56,7 @@ async fn mail_and_credentials_are_kept_over_a_restart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_up_on_the_same_directory_says_so_and_stops() {
+async fn rejects_a_data_directory_that_is_in_use() {
     let installation = Installation::new();
     let _first = installation.up(&[]);
     let other_ports = Installation::new();
@@ -68,50 +68,53 @@ async fn a_second_up_on_the_same_directory_says_so_and_stops() {
     let mut second = Binary::spawn(command);
     let status = second.wait();
     assert!(!status.success());
-    let said = second.output();
-    assert!(said.contains("already") && said.contains(installation.data_dir().to_str().unwrap()), "{said}");
+    let output = second.output();
+    assert!(
+        output.contains("already") && output.contains(installation.data_dir().to_str().unwrap()),
+        "{output}"
+    );
 
     let message = smtp::message("a@client.example", "hello", "");
     let reply = send_mail(installation.smtp, "a@client.example", "new@inbox.localhost", &message).await;
-    assert_eq!(reply.code, 250, "the first is unharmed");
+    assert_eq!(reply.code, 250, "the first process still works");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sigterm_lets_the_mail_in_hand_end_and_takes_no_new_one() {
+async fn finishes_open_mail_transactions_after_sigterm() {
     let installation = Installation::new();
     let mut server = installation.up(&[]);
-    let mut in_hand = SmtpClient::connect_with_ehlo(installation.smtp).await;
-    in_hand.expect_positive("MAIL FROM:<a@client.example>").await;
-    in_hand.expect_positive("RCPT TO:<hand@inbox.localhost>").await;
-    in_hand.expect_positive("DATA").await;
+    let mut in_flight = SmtpClient::connect_with_ehlo(installation.smtp).await;
+    in_flight.expect_positive("MAIL FROM:<a@client.example>").await;
+    in_flight.expect_positive("RCPT TO:<in-flight@inbox.localhost>").await;
+    in_flight.expect_positive("DATA").await;
     let mut idle = SmtpClient::connect_with_ehlo(installation.smtp).await;
     server.signal(Signal::SIGTERM);
-    assert_eq!(idle.reply().await.code, 421, "an idle session is told");
-    in_hand.send(smtp::dot_stuffed(&smtp::message("a@client.example", "in hand", ""))).await;
-    assert_eq!(in_hand.reply().await.code, 250);
+    assert_eq!(idle.reply().await.code, 421, "an idle session is closed");
+    in_flight.send(smtp::dot_stuffed(&smtp::message("a@client.example", "in flight", ""))).await;
+    assert_eq!(in_flight.reply().await.code, 250);
     assert!(server.wait().success(), "{}", server.output());
 
     let _server = installation.up(&[]);
     let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
-    let url = format!("http://{}/v1/inbox/hand@inbox.localhost", installation.http);
-    assert_eq!(get(url, &token).await.expect(200)["emails"][0]["subject"], "in hand");
+    let url = format!("http://{}/v1/inbox/in-flight@inbox.localhost", installation.http);
+    assert_eq!(get(url, &token).await.expect(200)["emails"][0]["subject"], "in flight");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_setting_that_is_none_stops_the_start_with_one_sentence() {
+async fn reports_an_invalid_setting_in_one_sentence() {
     let installation = Installation::new();
     for (name, value) in [("TEMPMAIL_SMTP__NONSENSE", "1"), ("TEMPMAIL_SMTP__CONNECTIONS", "many")] {
         let mut command = installation.command();
         command.env(name, value);
         let mut server = Binary::spawn(command);
         assert!(!server.wait().success(), "{name}");
-        let said = server.output();
-        assert!(said.lines().count() <= 3 && !said.contains("panicked"), "{said}");
+        let output = server.output();
+        assert!(output.lines().count() <= 3 && !output.contains("panicked"), "{output}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_are_its_own_users_alone() {
+async fn only_the_owner_can_read_files_with_secrets() {
     let installation = Installation::new();
     let _server = installation.up(&[]);
     for file in ["credentials.json", "keys.json"] {

@@ -1,6 +1,4 @@
-//! What is deleted while events wait is told to nobody, and nothing of it is left.
-
-use std::time::Duration;
+//! Deletions while events are pending: nothing of the mail is sent any more, and nothing of it is left.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -9,48 +7,51 @@ use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver, Tenant, send_mail, smtp};
 
-use super::{Webhook, deliveries, has_failed, nothing_waits, webhook_of, webhook_to, with_receiver};
+use super::{
+    CreatedWebhook, app_and_receiver, create_webhook, create_webhook_as, list_attempts, wait_for_failures,
+    wait_until_delivered,
+};
 use crate::security::at_rest::rows;
 
-/// Words of the mails that are deleted: of their subject, sender and body.
+/// Words in subject, sender and body of the mails that are deleted.
 const WORDS: [&str; 3] = ["kestrel", "ptarmigan", "dunlin"];
-/// Mails that wait.
-const WAITING: usize = 50;
+/// Mails with a pending event.
+const PENDING: usize = 50;
 
-/// A tenant whose webhook fails while mails wait, and another whose webhook works.
-struct Scene {
+/// A tenant whose webhook has failed while mails came, and another whose webhook works.
+struct DeletionFixture {
     app: App,
     receiver: Receiver,
-    webhook: Webhook,
+    webhook: CreatedWebhook,
     mailbox: Mailbox,
     domain: uuid::Uuid,
     other: Tenant,
     working: Receiver,
 }
 
-impl Scene {
-    /// Mails to a mailbox under a custom domain wait, since the first attempt failed.
-    async fn failing() -> Self {
-        let (app, receiver) = with_receiver().await;
+impl DeletionFixture {
+    /// Events for a mailbox of a custom domain are pending, since the first attempt failed.
+    async fn with_pending_events() -> Self {
+        let (app, receiver) = app_and_receiver().await;
         let working = Receiver::start().await;
         let other = app.another_tenant("other").await;
-        webhook_of(&app, &other.pro, &working.url()).await;
+        create_webhook_as(&app, &other.pro, &working.url()).await;
         app.mailbox(Some(&other.pro), "other@inbox.localhost").await;
         let domain = app.custom_domain(&app.tenant, "ships.example").await;
-        let webhook = webhook_to(&app, &receiver.url()).await;
+        let webhook = create_webhook(&app, &receiver.url()).await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), "name@ships.example").await;
         app.mailbox(Some(&app.tenant.pro), "neighbour@inbox.localhost").await;
         receiver.react_next_with([Reaction::Status(500)]);
         let [subject, sender, body] = WORDS;
         let sender = format!("{sender}@client.example");
         let message = smtp::message(&sender, subject, body);
-        for _ in 0..WAITING {
+        for _ in 0..PENDING {
             let reply = send_mail(app.smtp(), &sender, &mailbox.address, &message).await;
             assert_eq!(reply.code, 250, "{reply:?}");
         }
-        has_failed(&app, &webhook, 1).await;
+        wait_for_failures(&app, &webhook, 1).await;
         let content = rows(&app.pool).await;
-        assert!(WORDS.iter().all(|word| content.contains(word)), "the content is found where there is some");
+        assert!(WORDS.iter().all(|word| content.contains(word)), "the search finds content");
         Self { app, receiver, webhook, mailbox, domain, other, working }
     }
 
@@ -63,16 +64,17 @@ impl Scene {
         self.delete(&self.app.tenant.pro, path).await;
     }
 
-    /// Lets the second attempt begin, which ends some time later.
-    async fn tries_again(&self, status: u16) {
-        self.receiver.react_next_with([Reaction::DelayedStatus(UNDER_WAY, status)]);
+    /// Starts the second attempt, to which the receiver responds when it is released.
+    async fn start_second_attempt(&self, status: u16) {
+        self.receiver.react_next_with([Reaction::HeldStatus(status)]);
         self.app.clock.advance(SignedDuration::from_secs(6));
         self.receiver.wait_for_requests(2).await;
     }
 
-    /// Asserts that after those that came so far no attempt is made for the mails, although their
-    /// webhook is due and mail to a neighbour is told of (where `neighbour`), and to another tenant.
-    async fn is_told_nothing(&self, so_far: usize, neighbour: bool) {
+    /// Asserts that after the first `previous` requests none was sent for the deleted mails, although their
+    /// webhook is due, mail to a neighbour of the same webhook is delivered (with `neighbour`), and mail to
+    /// another tenant.
+    async fn assert_no_further_requests(&self, previous: usize, neighbour: bool) {
         self.app.clock.advance(SignedDuration::from_secs(6));
         if neighbour {
             self.app.deliver("neighbour@inbox.localhost", "stays", "").await;
@@ -80,18 +82,18 @@ impl Scene {
         self.app.deliver("other@inbox.localhost", "stays", "").await;
         self.working.wait_for_requests(1).await;
         self.app.worker_pass().await;
-        nothing_waits(&self.app).await;
-        let told: Vec<_> =
-            self.receiver.requests().iter().skip(so_far).map(|request| request.event()).collect();
-        assert_eq!(told.len(), usize::from(neighbour), "{told:?}");
-        assert!(told.iter().all(|event| event["data"]["subject"] == "stays"), "{told:?}");
+        wait_until_delivered(&self.app).await;
+        let events: Vec<_> =
+            self.receiver.requests().iter().skip(previous).map(|request| request.event()).collect();
+        assert_eq!(events.len(), usize::from(neighbour), "{events:?}");
+        assert!(events.iter().all(|event| event["data"]["subject"] == "stays"), "{events:?}");
     }
 
-    /// Asserts that no table has content of the mails.
-    async fn nothing_is_left(&self) {
-        eventually("the mail is physically gone", || async {
+    /// Asserts that no table has content of the deleted mails.
+    async fn assert_content_is_gone(&self) {
+        eventually("the mail is deleted physically", || async {
             self.app.worker_pass().await;
-            // In compressed data no word can be looked for: of the mails there is none.
+            // Compressed data can't be searched for words: there must be none of these mails.
             let raws = self.app.count("SELECT count(*) FROM raw").await;
             let messages = self.app.count("SELECT count(*) FROM message").await;
             (raws == messages && messages <= 2).then_some(())
@@ -99,9 +101,9 @@ impl Scene {
         .await;
         let content = rows(&self.app.pool).await;
         for word in WORDS {
-            let octets: String = word.bytes().map(|octet| format!("{octet:02x}")).collect();
-            for clear in [word, &octets] {
-                let found = content.lines().find(|line| line.contains(clear));
+            let hex: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+            for text in [word, &hex] {
+                let found = content.lines().find(|line| line.contains(text));
                 assert!(found.is_none(), "{word} is in {found:?}");
             }
         }
@@ -109,78 +111,76 @@ impl Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_of_a_mailbox_that_its_owner_deletes() {
-    let scene = Scene::failing().await;
-    scene.delete(&scene.mailbox.jwt, "/api/me").await;
-    scene.is_told_nothing(1, true).await;
-    scene.nothing_is_left().await;
+async fn sends_nothing_of_a_mailbox_that_its_owner_deleted() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.delete(&fixture.mailbox.jwt, "/api/me").await;
+    fixture.assert_no_further_requests(1, true).await;
+    fixture.assert_content_is_gone().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_of_a_mailbox_that_its_tenant_deletes() {
-    let scene = Scene::failing().await;
-    scene.delete_as_pro(&format!("/pro/api/accounts/{}", scene.mailbox.id)).await;
-    scene.is_told_nothing(1, true).await;
-    scene.nothing_is_left().await;
+async fn sends_nothing_of_a_mailbox_that_its_tenant_deleted() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.delete_as_pro(&format!("/pro/api/accounts/{}", fixture.mailbox.id)).await;
+    fixture.assert_no_further_requests(1, true).await;
+    fixture.assert_content_is_gone().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_of_a_domain_that_is_deleted() {
-    let scene = Scene::failing().await;
-    scene.delete_as_pro(&format!("/pro/api/domains/{}", scene.domain)).await;
-    scene.is_told_nothing(1, true).await;
-    scene.nothing_is_left().await;
+async fn sends_nothing_of_a_deleted_domain() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.delete_as_pro(&format!("/pro/api/domains/{}", fixture.domain)).await;
+    fixture.assert_no_further_requests(1, true).await;
+    fixture.assert_content_is_gone().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_of_a_tenant_that_is_deleted() {
-    let scene = Scene::failing().await;
-    scene.app.tempmail("tenant delete harbour --yes").await.success();
-    scene.is_told_nothing(1, false).await;
-    scene.nothing_is_left().await;
-    assert_eq!(scene.app.emails_as(&scene.other.live, "other@inbox.localhost").await.len(), 1);
+async fn sends_nothing_of_a_deleted_tenant() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.app.tempmail("tenant delete harbour --yes").await.success();
+    fixture.assert_no_further_requests(1, false).await;
+    fixture.assert_content_is_gone().await;
+    assert_eq!(fixture.app.emails_as(&fixture.other.live, "other@inbox.localhost").await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_of_a_webhook_that_is_deleted() {
-    let scene = Scene::failing().await;
-    scene.delete_as_pro(&format!("/pro/api/webhooks/{}", scene.webhook.id)).await;
-    scene.is_told_nothing(1, false).await;
-    let emails = scene.app.count("SELECT count(*) FROM message WHERE subject = 'kestrel'").await;
-    assert_eq!(usize::try_from(emails).unwrap(), WAITING, "the mail stays");
+async fn sends_nothing_to_a_deleted_webhook_and_keeps_the_mail() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.delete_as_pro(&format!("/pro/api/webhooks/{}", fixture.webhook.id)).await;
+    fixture.assert_no_further_requests(1, false).await;
+    let emails = fixture.app.count("SELECT count(*) FROM message WHERE subject = 'kestrel'").await;
+    assert_eq!(usize::try_from(emails).unwrap(), PENDING, "the mail stays");
 }
 
-/// How long the attempt takes that is under way: longer than a deletion.
-const UNDER_WAY: Duration = Duration::from_secs(8);
-
-/// An attempt is under way, and then succeeds or fails.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_deleted_while_an_attempt_is_under_way() {
+async fn records_an_attempt_in_flight_when_its_mailbox_is_deleted() {
     for status in [204, 500] {
-        let scene = Scene::failing().await;
-        scene.tries_again(status).await;
-        scene.delete(&scene.mailbox.jwt, "/api/me").await;
-        let recorded = eventually("it is recorded", || async {
-            let mut attempts = deliveries(&scene.app, &scene.webhook).await;
+        let fixture = DeletionFixture::with_pending_events().await;
+        fixture.start_second_attempt(status).await;
+        fixture.delete(&fixture.mailbox.jwt, "/api/me").await;
+        fixture.receiver.release_held();
+        let recorded = eventually("the attempt is recorded", || async {
+            let mut attempts = list_attempts(&fixture.app, &fixture.webhook).await;
             (attempts.len() == 2).then(|| attempts.swap_remove(0))
         })
         .await;
         assert_eq!((&recorded["status_code"], &recorded["attempt"]), (&status.into(), &2.into()));
-        scene.app.clock.advance(SignedDuration::from_secs(36));
-        scene.is_told_nothing(2, true).await;
-        scene.nothing_is_left().await;
+        fixture.app.clock.advance(SignedDuration::from_secs(36));
+        fixture.assert_no_further_requests(2, true).await;
+        fixture.assert_content_is_gone().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_deleted_while_an_attempt_is_under_way() {
-    let scene = Scene::failing().await;
-    scene.tries_again(204).await;
-    scene.delete_as_pro(&format!("/pro/api/webhooks/{}", scene.webhook.id)).await;
-    // Its place is free at once, and the new one is told of new mail alone.
-    let anew = webhook_to(&scene.app, &scene.receiver.url()).await;
-    scene.app.deliver(&scene.mailbox.address, "stays", "").await;
-    let requests = scene.receiver.wait_for_requests(3).await;
-    assert!(requests[2].is_signed_by(&anew.secret));
-    scene.is_told_nothing(3, false).await;
+async fn replaces_a_webhook_that_is_deleted_while_an_attempt_is_in_flight() {
+    let fixture = DeletionFixture::with_pending_events().await;
+    fixture.start_second_attempt(204).await;
+    fixture.delete_as_pro(&format!("/pro/api/webhooks/{}", fixture.webhook.id)).await;
+    // The limit of one webhook allows another at once, which gets events of new mail only.
+    let replacement = create_webhook(&fixture.app, &fixture.receiver.url()).await;
+    fixture.app.deliver(&fixture.mailbox.address, "stays", "").await;
+    let requests = fixture.receiver.wait_for_requests(3).await;
+    assert!(requests[2].is_signed_by(&replacement.secret));
+    fixture.receiver.release_held();
+    fixture.assert_no_further_requests(3, false).await;
 }

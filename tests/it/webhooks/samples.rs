@@ -1,5 +1,5 @@
-//! The samples of `docs/webhooks.md` are programs that take what is genuine and nothing else. Those
-//! whose language is not on the machine are skipped, which standard error says.
+//! The samples of `docs/webhooks.md` accept genuine requests and no others. Those whose language is not
+//! installed are skipped, and standard error says so.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use tempmail_tests::port::free_port;
 use tempmail_tests::receiver::ReceivedRequest;
 use tempmail_tests::wait::eventually;
 
-use super::{webhook_to, with_receiver};
+use super::{app_and_receiver, create_webhook};
 
 const DOCUMENT: &str = include_str!("../../../docs/webhooks.md");
 const RUST_SAMPLE: &str = include_str!("samples/receiver.rs");
 const OTHER_SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// What a receiver is sent.
-struct Request {
+/// A request to a sample.
+struct SampleRequest {
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
-impl Request {
+impl SampleRequest {
     fn signed(secret: &str, timestamp: &str, body: &[u8]) -> Self {
         let signature = format!("sha256={}", signature(secret, timestamp, body));
         let fields = [("x-webhook-timestamp", timestamp), ("x-webhook-signature", &signature)];
@@ -37,8 +37,8 @@ impl Request {
         Self { headers: headers.into_iter().collect(), body: body.to_vec() }
     }
 
-    /// One that came, without what belongs to its connection.
-    fn of(received: &ReceivedRequest) -> Self {
+    /// A copy of a request, without the fields that belong to its connection.
+    fn copy_of(received: &ReceivedRequest) -> Self {
         let mut headers = received.headers.clone();
         for name in [HOST, CONTENT_LENGTH] {
             headers.remove(name);
@@ -66,10 +66,10 @@ fn signature(secret: &str, timestamp: &str, body: &[u8]) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes every key");
     mac.update(format!("{timestamp}.").as_bytes());
     mac.update(body);
-    mac.finalize().into_bytes().iter().map(|octet| format!("{octet:02x}")).collect()
+    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The one block of the document in a language that is more than a few lines.
+/// The only block of the document in this language that is longer than a few lines.
 fn sample(language: &str) -> &'static str {
     let begin = format!("```{language}\n");
     let blocks = DOCUMENT.split(&begin).skip(1).map(|rest| rest.split_once("```").expect("it ends").0);
@@ -78,27 +78,28 @@ fn sample(language: &str) -> &'static str {
     program
 }
 
-/// Whether a program is on the machine; says so where it is not.
-fn has(program: &str, version: &str) -> bool {
-    let there = Command::new(program).arg(version).output().is_ok_and(|said| said.status.success());
-    if !there {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: a sample of docs/webhooks.md, there is no {program}");
+/// Whether a program is installed; prints a line if not.
+fn is_installed(program: &str, version: &str) -> bool {
+    let installed = Command::new(program).arg(version).output().is_ok_and(|output| output.status.success());
+    if !installed {
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED: a sample of docs/webhooks.md: {program} is not installed");
     }
-    there
+    installed
 }
 
 /// The sample, as a file of its own.
 fn write(language: &str, name: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory can be made");
+    let directory = tempfile::tempdir().expect("a directory can be created");
     let file = directory.path().join(name);
     std::fs::write(&file, sample(language)).expect("a file can be written");
     (directory, file)
 }
 
-/// Sends a receiver that `command` starts what tempmail sends, and what others might.
-async fn judge(mut command: Command) {
-    let (app, receiver) = with_receiver().await;
-    let secret = webhook_to(&app, &receiver.url()).await.secret;
+/// Sends the sample that `command` starts a genuine request, and forged ones.
+async fn check_sample(mut command: Command) {
+    let (app, receiver) = app_and_receiver().await;
+    let secret = create_webhook(&app, &receiver.url()).await.secret;
     app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "A subject with \"id\":\"evt_0\" in it", "").await;
     let sent = receiver.wait_for_requests(1).await.remove(0);
@@ -107,13 +108,13 @@ async fn judge(mut command: Command) {
     let address = free_port();
     command.env("WEBHOOK_SECRET", &secret).env("PORT", address.port().to_string());
     let sample = Binary::spawn(command);
-    let http = reqwest::Client::builder().no_proxy().build().expect("a client can be made");
-    let send = async |request: Request| {
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client can be created");
+    let send = async |request: SampleRequest| {
         let request = http.post(format!("http://{address}/in")).headers(request.headers).body(request.body);
         request.send().await.ok().map(|answer| answer.status().as_u16())
     };
     let body = sent.body.to_vec();
-    let genuine = || Request::of(&sent);
+    let genuine = || SampleRequest::copy_of(&sent);
     let first = || async { send(genuine()).await };
     assert_eq!(eventually("the sample answers", first).await, 204, "{}", sample.output());
 
@@ -122,22 +123,26 @@ async fn judge(mut command: Command) {
     let changed = [&body[..], b" "].concat();
     let refused = [
         ("a changed body", genuine().with_body(changed)),
-        ("another secret", Request::signed(OTHER_SECRET, &at(0), &body)),
-        ("an old timestamp", Request::signed(&secret, &at(-400), &body)),
-        ("a timestamp to come", Request::signed(&secret, &at(400), &body)),
-        ("a timestamp that is none", Request::signed(&secret, "now", &body)),
+        ("another secret", SampleRequest::signed(OTHER_SECRET, &at(0), &body)),
+        ("an old timestamp", SampleRequest::signed(&secret, &at(-400), &body)),
+        ("a future timestamp", SampleRequest::signed(&secret, &at(400), &body)),
+        ("an invalid timestamp", SampleRequest::signed(&secret, "now", &body)),
         ("another timestamp", genuine().with("x-webhook-timestamp", "1")),
         ("no timestamp", genuine().without("x-webhook-timestamp")),
         ("no signature", genuine().without("x-webhook-signature")),
         ("an empty signature", genuine().with("x-webhook-signature", "")),
-        ("a signature without octets", genuine().with("x-webhook-signature", "sha256=")),
+        ("a signature without digits", genuine().with("x-webhook-signature", "sha256=")),
         ("half a signature", genuine().with("x-webhook-signature", "sha256=abc")),
     ];
     for (what, request) in refused {
         assert_eq!(send(request).await, Some(401), "{what}: {}", sample.output());
     }
-    assert_eq!(send(Request::signed(&secret, &at(-200), &body)).await, Some(204), "late, and a duplicate");
-    let other = Request::signed(&secret, &at(0), &with_id(&body, &id, "evt_another"));
+    assert_eq!(
+        send(SampleRequest::signed(&secret, &at(-200), &body)).await,
+        Some(204),
+        "late, and a duplicate"
+    );
+    let other = SampleRequest::signed(&secret, &at(0), &with_id(&body, &id, "evt_another"));
     assert_eq!(send(other).await, Some(204), "another event");
     eventually("the other event is handled", || async {
         sample.output().contains("evt_another").then_some(())
@@ -156,57 +161,57 @@ fn program_in(directory: &Path, name: &str) -> Command {
     command
 }
 
-/// Judges a sample whose program takes it as text.
-async fn judge_text(language: &str, file: &str, program: &str) {
+/// Checks a sample that an interpreter runs.
+async fn check_script(language: &str, file: &str, program: &str) {
     let (directory, file) = write(language, file);
     let mut command = program_in(directory.path(), program);
     command.arg(file);
-    judge(command).await;
+    check_sample(command).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_in_python_takes_what_is_genuine_and_nothing_else() {
-    if has("python3", "--version") {
-        judge_text("python", "receiver.py", "python3").await;
+async fn accepts_only_genuine_requests_in_python() {
+    if is_installed("python3", "--version") {
+        check_script("python", "receiver.py", "python3").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_in_javascript_takes_what_is_genuine_and_nothing_else() {
-    if has("node", "--version") {
-        judge_text("js", "receiver.mjs", "node").await;
+async fn accepts_only_genuine_requests_in_javascript() {
+    if is_installed("node", "--version") {
+        check_script("js", "receiver.mjs", "node").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_in_go_takes_what_is_genuine_and_nothing_else() {
-    if has("go", "version") {
+async fn accepts_only_genuine_requests_in_go() {
+    if is_installed("go", "version") {
         let (directory, file) = write("go", "receiver.go");
         let program = directory.path().join("receiver");
         let built =
             program_in(directory.path(), "go").arg("build").arg("-o").arg(&program).arg(file).output();
         let built = built.expect("go is there");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        judge(Command::new(program)).await;
+        check_sample(Command::new(program)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_in_java_takes_what_is_genuine_and_nothing_else() {
-    // It is compiled when it starts.
-    if has("javac", "--version") && has("java", "--version") {
-        judge_text("java", "Receiver.java", "java").await;
+async fn accepts_only_genuine_requests_in_java() {
+    // Java compiles it when it starts.
+    if is_installed("javac", "--version") && is_installed("java", "--version") {
+        check_script("java", "Receiver.java", "java").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sample_in_rust_takes_what_is_genuine_and_nothing_else() {
+async fn accepts_only_genuine_requests_in_rust() {
     assert!(RUST_SAMPLE.ends_with(sample("rust")), "docs/webhooks.md and samples/receiver.rs differ");
-    judge(Command::new(env!("CARGO_BIN_EXE_webhook-receiver"))).await;
+    check_sample(Command::new(env!("CARGO_BIN_EXE_webhook-receiver"))).await;
 }
 
 #[test]
-fn the_example_of_a_request_is_signed_with_the_secret_beside_it() {
+fn shows_a_request_with_a_valid_signature() {
     let example = DOCUMENT.split_once("## The request").expect("the section is there").1;
     let secret = example.split('`').find(|code| code.starts_with("whsec_")).expect("a secret");
     let request = example.split("```text\n").nth(1).expect("a request");

@@ -1,4 +1,4 @@
-//! Where webhooks may go: nowhere inside, unless the installation opened it.
+//! Which destinations webhooks may have: public ones, and private ones that the installation allows.
 
 use std::net::IpAddr;
 
@@ -6,91 +6,91 @@ use ipnet::IpNet;
 use tempmail_model::network::{embedded_ipv4, is_public};
 use url::{Host, Url};
 
-/// Ports of the web; others may be anybody's.
+/// Ports of HTTPS; other services listen on other ports.
 const PORTS: [u16; 2] = [443, 8443];
-/// Names that are only known inside.
-const INSIDE: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "svc"];
+/// Top-level names of private networks.
+const PRIVATE_SUFFIXES: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "svc"];
 
-/// Which addresses a URL may lead to.
+/// Which addresses the host of a URL may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Public ones, and those that are allowed.
+pub(super) enum AddressScope {
+    /// Public ones, and those of allowed networks.
     Public,
-    /// Those that are allowed, and no others.
-    Allowed,
+    /// Those of allowed networks only.
+    AllowedNetworks,
 }
 
-/// The networks that the installation opens and closes.
+/// The networks that the installation allows and denies.
 #[derive(Debug, Clone)]
-pub(super) struct Destinations {
+pub(super) struct DestinationPolicy {
     allowed: Vec<IpNet>,
     denied: Vec<IpNet>,
 }
 
-impl Destinations {
+impl DestinationPolicy {
     pub(super) fn new(allowed: &[IpNet], denied: &[IpNet]) -> Self {
         Self { allowed: allowed.to_vec(), denied: denied.to_vec() }
     }
 
-    /// What `url` may lead to; `None` where that is nothing, whatever DNS says.
-    pub(super) fn reach(&self, url: &Url) -> Option<Reach> {
+    /// The addresses that the host of `url` may have; `None` if the URL is refused, whatever DNS says.
+    pub(super) fn scope_of(&self, url: &Url) -> Option<AddressScope> {
         let name = match url.host() {
             Some(Host::Domain(name)) if url.scheme() == "https" => name.trim_end_matches('.'),
             _ => return None,
         };
         let port = url.port_or_known_default().unwrap_or_default();
-        if !is_inside(name) && PORTS.contains(&port) {
-            Some(Reach::Public)
+        if !is_private_name(name) && PORTS.contains(&port) {
+            Some(AddressScope::Public)
         } else if self.allowed.is_empty() {
             None
         } else {
-            Some(Reach::Allowed)
+            Some(AddressScope::AllowedNetworks)
         }
     }
 
-    /// Whether a connection to `address` may be made.
-    pub(super) fn admits(&self, reach: Reach, address: IpAddr) -> bool {
+    /// Whether `address` may be connected to.
+    pub(super) fn allows(&self, scope: AddressScope, address: IpAddr) -> bool {
         let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
-        // What is denied is denied in every form.
+        // Also denied as an IPv6 address that embeds it.
         let denied = within(&self.denied, address)
-            || embedded_ipv4(address).is_some_and(|inside| within(&self.denied, inside.into()));
-        let open = within(&self.allowed, address) || (reach == Reach::Public && is_public(address));
-        open && !denied
+            || embedded_ipv4(address).is_some_and(|ipv4| within(&self.denied, ipv4.into()));
+        let allowed = within(&self.allowed, address) || (scope == AddressScope::Public && is_public(address));
+        allowed && !denied
     }
 }
 
-/// A name without a dot, or under one that only insiders know.
-fn is_inside(name: &str) -> bool {
-    let under = |of: &str| {
-        let rest = name.len().checked_sub(of.len()).map(|at| name.split_at(at));
+/// Whether a name is without a dot, or under a top-level name of private networks.
+fn is_private_name(name: &str) -> bool {
+    let is_under = |suffix: &str| {
+        let rest = name.len().checked_sub(suffix.len()).map(|at| name.split_at(at));
         rest.is_some_and(|(rest, end)| {
-            end.eq_ignore_ascii_case(of) && (rest.is_empty() || rest.ends_with('.'))
+            end.eq_ignore_ascii_case(suffix) && (rest.is_empty() || rest.ends_with('.'))
         })
     };
-    !name.contains('.') || INSIDE.iter().any(|of| under(of))
+    !name.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| is_under(suffix))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn destinations(allowed: &[&str], denied: &[&str]) -> Destinations {
+    fn policy(allowed: &[&str], denied: &[&str]) -> DestinationPolicy {
         let networks =
             |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpNet>>();
-        Destinations::new(&networks(allowed), &networks(denied))
+        DestinationPolicy::new(&networks(allowed), &networks(denied))
     }
 
-    fn reach(destinations: &Destinations, url: &str) -> Option<Reach> {
-        destinations.reach(&Url::parse(url).unwrap())
+    fn scope_of(policy: &DestinationPolicy, url: &str) -> Option<AddressScope> {
+        policy.scope_of(&Url::parse(url).unwrap())
     }
 
     #[test]
-    fn names_and_ports_of_the_inside_are_closed() {
-        let open = destinations(&[], &[]);
+    fn refuses_private_names_and_other_ports() {
+        let public = policy(&[], &[]);
         for url in ["https://hooks.example/", "https://hooks.example:8443/", "https://notlocal.example./"] {
-            assert_eq!(reach(&open, url), Some(Reach::Public), "{url}");
+            assert_eq!(scope_of(&public, url), Some(AddressScope::Public), "{url}");
         }
-        let opened = destinations(&["10.0.0.0/8"], &[]);
+        let internal = policy(&["10.0.0.0/8"], &[]);
         for url in [
             "https://receiver/",
             "https://localhost/",
@@ -103,28 +103,31 @@ mod tests {
             "https://hooks.example:6379/",
             "https://hooks.example:22/",
         ] {
-            assert_eq!(reach(&open, url), None, "{url}");
-            assert_eq!(reach(&opened, url), Some(Reach::Allowed), "{url}");
+            assert_eq!(scope_of(&public, url), None, "{url}");
+            assert_eq!(scope_of(&internal, url), Some(AddressScope::AllowedNetworks), "{url}");
         }
         for url in ["https://127.0.0.1/", "https://[::1]/", "https://0x7f.1/", "http://hooks.example/"] {
-            assert_eq!(reach(&opened, url), None, "{url}");
+            assert_eq!(scope_of(&internal, url), None, "{url}");
         }
     }
 
     #[test]
-    fn denied_networks_win_over_allowed_ones() {
-        let some = destinations(&["10.0.0.0/8"], &["10.1.0.0/16", "8.8.8.0/24"]);
-        let admits = |reach, address: &str| some.admits(reach, address.parse().unwrap());
-        assert!(admits(Reach::Public, "1.1.1.1") && admits(Reach::Public, "10.2.3.4"));
-        assert!(admits(Reach::Allowed, "10.2.3.4") && !admits(Reach::Allowed, "1.1.1.1"));
-        for closed in ["10.1.2.3", "8.8.8.8", "192.168.0.1", "127.0.0.1", "::1", "64:ff9b::a02:304"] {
-            assert!(!admits(Reach::Public, closed), "{closed}");
+    fn denied_networks_override_allowed_ones() {
+        let both = policy(&["10.0.0.0/8"], &["10.1.0.0/16", "8.8.8.0/24"]);
+        let allows = |scope, address: &str| both.allows(scope, address.parse().unwrap());
+        assert!(allows(AddressScope::Public, "1.1.1.1") && allows(AddressScope::Public, "10.2.3.4"));
+        assert!(
+            allows(AddressScope::AllowedNetworks, "10.2.3.4")
+                && !allows(AddressScope::AllowedNetworks, "1.1.1.1")
+        );
+        for denied in ["10.1.2.3", "8.8.8.8", "192.168.0.1", "127.0.0.1", "::1", "64:ff9b::a02:304"] {
+            assert!(!allows(AddressScope::Public, denied), "{denied}");
         }
-        let all = destinations(&["0.0.0.0/0", "::/0"], &["10.1.0.0/16"]);
-        let admits = |address: &str| all.admits(Reach::Allowed, address.parse().unwrap());
-        for closed in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"] {
-            assert!(!admits(closed), "{closed}");
+        let all = policy(&["0.0.0.0/0", "::/0"], &["10.1.0.0/16"]);
+        let allows = |address: &str| all.allows(AddressScope::AllowedNetworks, address.parse().unwrap());
+        for denied in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"] {
+            assert!(!allows(denied), "{denied}");
         }
-        assert!(admits("10.2.0.1") && admits("::ffff:10.2.0.1") && admits("::1"));
+        assert!(allows("10.2.0.1") && allows("::ffff:10.2.0.1") && allows("::1"));
     }
 }

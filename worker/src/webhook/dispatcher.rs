@@ -1,4 +1,4 @@
-//! Takes lanes in hand, and keeps dead receivers from taking the room of living ones.
+//! Claims lanes and runs them, in such numbers that dead receivers do not take the capacity of healthy ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,44 +17,44 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::JoinMap;
 use uuid::Uuid;
 
-use super::lane::Desk;
+use super::lane::{self, LaneContext};
 use super::sender::Sender;
 
-/// Time between two looks for lanes that are due, where nothing tells of one.
-const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks at least, however much happens; as long as the last one took, where that is
-/// longer: many lanes make a look dear.
-const PAUSE: Duration = Duration::from_millis(10);
-/// Time between two renewals of what is in hand.
-const RENEW: Duration = Duration::from_secs(5);
-/// Time between two measurements of what waits.
-const MEASURE: Duration = Duration::from_secs(15);
-/// Requests beside the first one of each lane.
-const BESIDE: usize = 1_000;
-/// Lanes in hand whose last attempt succeeded, or that had none.
-const HEALTHY: usize = 768;
-/// Lanes in hand whose last attempt failed: each sends one request, which may take its full time.
-const FAILING: usize = 224;
+/// Time between two polls for lanes that are due, if nothing wakes the dispatcher earlier.
+const POLL_PERIOD: Duration = Duration::from_secs(1);
+/// Shortest time between two polls; at least as long as the previous poll took, since many lanes make it
+/// expensive.
+const POLL_PAUSE_MIN: Duration = Duration::from_millis(10);
+/// Time between two renewals of the leases.
+const RENEW_PERIOD: Duration = Duration::from_secs(5);
+/// Time between two measurements of the backlog.
+const MEASURE_PERIOD: Duration = Duration::from_secs(15);
+/// Requests in flight besides the first one of each lane.
+const EXTRA_REQUESTS_MAX: usize = 1_000;
+/// Claimed lanes whose last attempt succeeded, or that had none.
+const HEALTHY_LANES_MAX: usize = 768;
+/// Claimed lanes whose last attempt failed: each sends one request, which may take its full timeout.
+const FAILING_LANES_MAX: usize = 224;
 
-/// Sends what waits for webhooks; one a process.
+/// Delivers pending events to webhooks; one for each process.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
-    desk: Arc<Desk>,
+    context: Arc<LaneContext>,
     bus: SharedBus,
 }
 
-/// Lanes in hand, by their webhook.
+/// The tasks of claimed lanes, by webhook.
 #[derive(Default)]
-struct Lanes {
+struct ClaimedLanes {
     healthy: JoinMap<Uuid, ()>,
     failing: JoinMap<Uuid, ()>,
 }
 
 impl Dispatcher {
-    /// A dispatcher that is woken by what comes over `bus`, and opens secrets with `keys`.
+    /// A dispatcher that arrivals on `bus` wake, and that opens secrets with `keys`.
     ///
     /// # Errors
-    /// What `webhooks.*` names can't be read.
+    /// `webhooks.ca_file` or the system's DNS servers can't be read.
     pub(crate) fn new(
         config: &Config,
         store: Store,
@@ -62,20 +62,20 @@ impl Dispatcher {
         bus: SharedBus,
         keys: &[MasterKey],
     ) -> anyhow::Result<Self> {
-        let desk = Desk {
-            holder: Uuid::new_v4(),
+        let context = LaneContext {
+            lease_holder: Uuid::new_v4(),
             store,
             clock,
             sender: Sender::new(config)?,
             secrets: WebhookSecretSealer::new(keys),
-            room_beside: Arc::new(Semaphore::new(BESIDE)),
+            extra_requests: Arc::new(Semaphore::new(EXTRA_REQUESTS_MAX)),
         };
-        Ok(Self { desk: Arc::new(desk), bus })
+        Ok(Self { context: Arc::new(context), bus })
     }
 
-    /// Sends until `shutdown` drains; then lets the requests in hand end, until it stops.
+    /// Delivers until `shutdown` drains; then lets requests in flight finish, until it stops.
     pub(crate) async fn run(self, shutdown: Shutdown) {
-        let mut lanes = Lanes::default();
+        let mut lanes = ClaimedLanes::default();
         tokio::select! {
             () = self.dispatch(&mut lanes, &shutdown.drain) => {}
             () = shutdown.drain.cancelled() => {}
@@ -84,47 +84,47 @@ impl Dispatcher {
             () = self.finish(&mut lanes) => {}
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
-        // What it had in hand is free at once, not only when its time is over.
-        if let Err(error) = self.desk.store.release_webhook_leases(self.desk.holder).await {
-            tracing::debug!(%error, "webhooks were not released");
+        // Other workers need not wait until the leases expire.
+        if let Err(error) = self.context.store.release_webhook_leases(self.context.lease_holder).await {
+            tracing::debug!(%error, "webhook leases were not released");
         }
     }
 
-    async fn dispatch(&self, lanes: &mut Lanes, drain: &CancellationToken) {
-        let mut hints = self.bus.subscribe();
-        let (mut renewals, mut measurements) = (every(RENEW), every(MEASURE));
-        let (mut next_look, mut soonest) = (Instant::now(), Instant::now());
+    async fn dispatch(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) {
+        let mut arrivals = self.bus.subscribe();
+        let (mut renewals, mut measurements) = (ticker(RENEW_PERIOD), ticker(MEASURE_PERIOD));
+        let (mut next_poll, mut earliest_poll) = (Instant::now(), Instant::now());
         loop {
             tokio::select! {
-                () = sleep_until(next_look) => {
-                    let began = Instant::now();
+                () = sleep_until(next_poll) => {
+                    let started = Instant::now();
                     if let Err(error) = self.claim(lanes, drain).await {
-                        tracing::warn!(%error, "webhooks can't be looked for");
+                        tracing::warn!(%error, "webhooks were not claimed");
                     }
-                    soonest = Instant::now() + PAUSE.max(began.elapsed());
-                    next_look = soonest.max(began + LOOK);
+                    earliest_poll = Instant::now() + POLL_PAUSE_MIN.max(started.elapsed());
+                    next_poll = earliest_poll.max(started + POLL_PERIOD);
                 }
-                hint = hints.recv() => match hint {
-                    Ok(arrivals) if arrivals.iter().all(|arrival| arrival.tenant.is_none()) => {}
-                    Ok(_) | Err(RecvError::Lagged(_)) => next_look = next_look.min(soonest),
+                batch = arrivals.recv() => match batch {
+                    Ok(batch) if batch.iter().all(|arrival| arrival.tenant.is_none()) => {}
+                    Ok(_) | Err(RecvError::Lagged(_)) => next_poll = next_poll.min(earliest_poll),
                     Err(RecvError::Closed) => return,
                 },
-                // What came for a lane while it was in hand may have been seen by nobody.
-                Some(_) = lanes.healthy.join_next() => next_look = next_look.min(soonest),
-                Some(_) = lanes.failing.join_next() => next_look = next_look.min(soonest),
+                // An event that arrived as the lane ended may be pending.
+                Some(_) = lanes.healthy.join_next() => next_poll = next_poll.min(earliest_poll),
+                Some(_) = lanes.failing.join_next() => next_poll = next_poll.min(earliest_poll),
                 _ = renewals.tick() => self.renew(lanes).await,
                 _ = measurements.tick() => {
                     if let Err(error) = self.measure().await {
-                        tracing::debug!(%error, "what waits for webhooks was not measured");
+                        tracing::debug!(%error, "the backlog of webhooks was not measured");
                     }
                 }
             }
         }
     }
 
-    /// Lets the requests in hand end, and keeps their lanes until then.
-    async fn finish(&self, lanes: &mut Lanes) {
-        let mut renewals = every(RENEW);
+    /// Lets requests in flight finish, and keeps the leases of their lanes until then.
+    async fn finish(&self, lanes: &mut ClaimedLanes) {
+        let mut renewals = ticker(RENEW_PERIOD);
         loop {
             tokio::select! {
                 Some(_) = lanes.healthy.join_next() => {}
@@ -135,43 +135,42 @@ impl Dispatcher {
         }
     }
 
-    async fn renew(&self, lanes: &Lanes) {
-        if let Err(error) = self.desk.store.renew_webhook_leases(self.desk.holder, &lanes.webhooks()).await {
-            tracing::debug!(%error, "webhooks in hand were not renewed");
+    async fn renew(&self, lanes: &ClaimedLanes) {
+        let LaneContext { store, lease_holder, .. } = &*self.context;
+        if let Err(error) = store.renew_webhook_leases(*lease_holder, &lanes.webhooks()).await {
+            tracing::debug!(%error, "webhook leases were not renewed");
         }
     }
 
-    /// Takes lanes in hand that are due, as many as there is room for.
-    async fn claim(&self, lanes: &mut Lanes, drain: &CancellationToken) -> Result<(), StoreError> {
-        let room = |taken: usize, of: usize| i64::try_from(of.saturating_sub(taken)).unwrap_or(0);
-        let (healthy, failing) = (room(lanes.healthy.len(), HEALTHY), room(lanes.failing.len(), FAILING));
-        let now = self.desk.clock.now();
-        // A lane that ends meanwhile is among them, and taken at the look that follows its end.
-        let in_hand = lanes.webhooks();
-        let claimed =
-            self.desk.store.claim_webhooks(self.desk.holder, &in_hand, healthy, failing, now).await?;
+    /// Claims lanes that are due, up to the maximum of each kind, and runs them.
+    async fn claim(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) -> Result<(), StoreError> {
+        let capacity = |claimed: usize, max: usize| i64::try_from(max.saturating_sub(claimed)).unwrap_or(0);
+        let healthy = capacity(lanes.healthy.len(), HEALTHY_LANES_MAX);
+        let failing = capacity(lanes.failing.len(), FAILING_LANES_MAX);
+        let LaneContext { store, lease_holder, clock, .. } = &*self.context;
+        // Includes lanes that end meanwhile; the poll that follows their end claims them.
+        let running = lanes.webhooks();
+        let claimed = store.claim_webhooks(*lease_holder, &running, healthy, failing, clock.now()).await?;
         for ClaimedWebhook { id, failing } in claimed {
-            let (desk, drain) = (Arc::clone(&self.desk), drain.clone());
             let lanes = if failing { &mut lanes.failing } else { &mut lanes.healthy };
-            lanes.spawn(id, async move { desk.serve(id, drain).await });
+            lanes.spawn(id, lane::run(Arc::clone(&self.context), id, drain.clone()));
         }
-        let in_hand = lanes.healthy.len() + lanes.failing.len();
-        metrics::gauge!("tempmail_webhooks_in_hand").set(gauge(in_hand));
+        metrics::gauge!("tempmail_webhooks_claimed").set(gauge(lanes.healthy.len() + lanes.failing.len()));
         Ok(())
     }
 
-    /// Sets the gauges of what waits, for all processes.
+    /// Sets the gauges of the backlog, which is that of all processes.
     async fn measure(&self) -> Result<(), StoreError> {
-        let backlog = self.desk.store.webhook_backlog().await?;
-        let age =
-            backlog.oldest.map_or(0.0, |oldest| self.desk.clock.now().duration_since(oldest).as_secs_f64());
-        metrics::gauge!("tempmail_webhooks_waiting").set(gauge(backlog.webhooks.unsigned_abs()));
-        metrics::gauge!("tempmail_webhook_oldest_waiting_seconds").set(age.max(0.0));
+        let backlog = self.context.store.webhook_backlog().await?;
+        let now = self.context.clock.now();
+        let age = backlog.oldest.map_or(0.0, |oldest| now.duration_since(oldest).as_secs_f64());
+        metrics::gauge!("tempmail_webhooks_pending").set(gauge(backlog.webhooks.unsigned_abs()));
+        metrics::gauge!("tempmail_webhook_oldest_pending_seconds").set(age.max(0.0));
         Ok(())
     }
 }
 
-impl Lanes {
+impl ClaimedLanes {
     fn is_empty(&self) -> bool {
         self.healthy.is_empty() && self.failing.is_empty()
     }
@@ -186,8 +185,8 @@ impl Lanes {
     }
 }
 
-/// After a stand-still no burst.
-fn every(period: Duration) -> Interval {
+/// Ticks without a burst after a stall.
+fn ticker(period: Duration) -> Interval {
     let mut interval = interval(period);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval

@@ -1,4 +1,4 @@
-//! A webhook in hand: its events are sent in their order, some side by side while it goes well.
+//! A claimed lane: sends the events of a webhook in their order, some side by side while requests succeed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,230 +9,245 @@ use tempmail_model::id::new_id;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_store::{DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::sender::{NoFile, Sender};
-use super::{event, schedule, signature};
+use super::file_descriptors::NoFileDescriptor;
+use super::sender::Sender;
+use super::{payload, retry, signature};
 
 /// Requests to one webhook side by side, at most.
 const WINDOW_MAX: usize = 16;
-/// After so long a webhook goes to the end of the line.
+/// Time after which a lane is released for others to be claimed first.
 const QUANTUM: Duration = Duration::from_secs(5);
-/// When a webhook is looked at again whose events can't be signed or recorded, through no fault of
-/// its receiver.
-const LATER: SignedDuration = SignedDuration::from_secs(60);
-/// When a webhook is looked at again that there was no file for, or with events that wait for a domain
-/// to serve again: others may be sent meanwhile.
-const SOON: SignedDuration = SignedDuration::from_secs(5);
-/// Events that are looked at together where those before them could not be sent.
-const SKIPPED: i64 = 200;
-/// Times that recording is tried while Postgres is away, and the time between them: shorter in all
-/// than a webhook is in hand.
+/// Delay of a webhook whose events can't be signed or recorded, through no fault of its receiver.
+const LONG_DELAY: SignedDuration = SignedDuration::from_secs(60);
+/// Delay of a webhook for which there was no file descriptor, or with events whose domain does not serve at
+/// the moment.
+const SHORT_DELAY: SignedDuration = SignedDuration::from_secs(5);
+/// Events that are read together while none of those before them could be sent.
+const SKIP_BATCH: i64 = 200;
+/// Tries to record attempts while Postgres is unavailable, and the time between them: together shorter than a
+/// lease.
 const RECORD_TRIES: u32 = 10;
 const RECORD_PAUSE: Duration = Duration::from_secs(1);
 
-/// What all lanes of a process have in common.
-pub(super) struct Desk {
+/// What all lanes of a process share.
+pub(super) struct LaneContext {
     /// This process, as the store knows it.
-    pub(super) holder: Uuid,
+    pub(super) lease_holder: Uuid,
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) sender: Sender,
     pub(super) secrets: WebhookSecretSealer,
-    /// Requests beside the first one of each lane, which needs no room: no webhook waits for
+    /// Permits for requests besides the first one of each lane, which needs none: no webhook waits for
     /// another.
-    pub(super) room_beside: Arc<Semaphore>,
+    pub(super) extra_requests: Arc<Semaphore>,
 }
 
-/// Why a lane is left.
-enum Left {
-    /// Others may have it; not before some time has passed, where that is said.
-    Released(Option<SignedDuration>),
-    /// It is not in hand any more.
-    Lost,
+/// How a lane ended.
+enum LaneOutcome {
+    /// The lease is to be released. The webhook is due again at once, or after a delay.
+    Released { delay: Option<SignedDuration> },
+    /// The lease is lost.
+    LeaseLost,
 }
 
-/// How far a lane has come.
-struct Progress {
-    /// Requests side by side: doubled by each that goes well.
+/// The requests of a lane, and how they went.
+struct Lane {
+    context: Arc<LaneContext>,
+    webhook: Uuid,
+    /// Requests in flight. Tasks, so that responses are read and timed also while attempts are recorded.
+    requests: JoinSet<Result<DeliveryAttempt, NoFileDescriptor>>,
+    /// Requests that may be in flight at once: doubled after each that succeeds.
     window: usize,
-    /// The last event that was looked at.
-    after: i64,
+    /// The last event that was read.
+    last_read: i64,
     /// Whether an attempt failed.
     failed: bool,
-    /// Whether nothing more is sent: what is under way ends, and is recorded.
-    over: bool,
-    /// When what could not be sent, for no fault of the receiver, is looked at again.
-    later: Option<SignedDuration>,
+    /// Whether no more requests are sent: those in flight end and are recorded.
+    finishing: bool,
+    /// When the webhook is due again because of events that could not be sent, through no fault of the
+    /// receiver.
+    delay: Option<SignedDuration>,
 }
 
-impl Desk {
-    /// Sends what waits for a webhook, until nothing does, it fails, its time is over, or `drain`.
-    pub(super) async fn serve(self: Arc<Self>, webhook: Uuid, drain: CancellationToken) {
-        let left = self.send_all(webhook, &drain).await.unwrap_or_else(|error| {
-            tracing::warn!(%webhook, %error, "a webhook was left");
-            // What can't be recorded would be sent again and again.
-            Left::Released((!error.is_unavailable()).then_some(LATER))
-        });
-        if let Left::Released(later) = left {
-            let due_at = later.map(|later| self.clock.now() + later);
-            if let Err(error) = self.store.release_webhook_lease(webhook, self.holder, due_at).await {
-                tracing::debug!(%webhook, %error, "a webhook was not released: its time will be over");
-            }
+/// Sends the pending events of a webhook: until there are none, an attempt fails, the quantum ends, or
+/// `drain`. Then releases the lease.
+pub(super) async fn run(context: Arc<LaneContext>, webhook: Uuid, drain: CancellationToken) {
+    let mut lane = Lane {
+        context: Arc::clone(&context),
+        webhook,
+        requests: JoinSet::new(),
+        window: 1,
+        last_read: 0,
+        failed: false,
+        finishing: false,
+        delay: None,
+    };
+    let outcome = lane.send_pending(&drain).await.unwrap_or_else(|error| {
+        tracing::warn!(%webhook, %error, "a webhook lane was aborted");
+        // Attempts that can't be recorded would be repeated again and again.
+        LaneOutcome::Released { delay: (!error.is_unavailable()).then_some(LONG_DELAY) }
+    });
+    if let LaneOutcome::Released { delay } = outcome {
+        let due_at = delay.map(|delay| context.clock.now() + delay);
+        if let Err(error) = context.store.release_webhook_lease(webhook, context.lease_holder, due_at).await {
+            tracing::debug!(%webhook, %error, "a webhook lease was not released: it will expire");
         }
     }
+}
 
-    async fn send_all(
-        self: &Arc<Self>,
-        webhook: Uuid,
-        drain: &CancellationToken,
-    ) -> Result<Left, StoreError> {
-        let quantum = Instant::now() + QUANTUM;
-        let mut progress = Progress { window: 1, after: 0, failed: false, over: false, later: None };
-        // Each is a task: their answers are read, and their time is taken, also while others are recorded.
-        let mut sending = JoinSet::new();
+impl Lane {
+    async fn send_pending(&mut self, drain: &CancellationToken) -> Result<LaneOutcome, StoreError> {
+        let quantum_end = Instant::now() + QUANTUM;
         loop {
-            if !progress.over && Instant::now() < quantum && !drain.is_cancelled() {
-                let room = self.room(progress.window, sending.len());
-                if !room.is_empty() {
-                    let Some(waiting) = self.next(webhook, &mut progress, room.len()).await? else {
-                        progress.over = true;
-                        continue;
-                    };
-                    let Ok(secret) = self.secrets.open(webhook, &waiting.secret) else {
-                        tracing::error!(%webhook, "the secret of a webhook does not open: is a key missing?");
-                        (progress.later, progress.over) = (Some(LATER), true);
-                        continue;
-                    };
-                    let (url, secret): (Arc<str>, Arc<str>) = (waiting.url.into(), secret.into());
-                    for (event, room) in waiting.events.into_iter().zip(room) {
-                        let (desk, url, secret) = (Arc::clone(self), Arc::clone(&url), Arc::clone(&secret));
-                        sending.spawn(async move { desk.send(event, &url, &secret, room).await });
-                    }
-                }
+            if !self.finishing && Instant::now() < quantum_end && !drain.is_cancelled() {
+                self.start_requests().await?;
             }
-            let Some(first) = sending.join_next().await else { break };
-            let rest = std::iter::from_fn(|| sending.try_join_next());
-            let ended: Vec<Result<DeliveryAttempt, NoFile>> =
-                std::iter::once(first).chain(rest).map(made).collect();
+            let Some(first) = self.requests.join_next().await else { break };
+            let rest = std::iter::from_fn(|| self.requests.try_join_next());
+            let ended: Vec<Result<DeliveryAttempt, NoFileDescriptor>> = std::iter::once(first)
+                .chain(rest)
+                .map(|ended| ended.expect("a request does not panic, and is not cancelled"))
+                .collect();
             if ended.iter().any(Result::is_err) {
-                (progress.later, progress.over) = (Some(SOON), true);
+                (self.delay, self.finishing) = (Some(SHORT_DELAY), true);
             }
             let attempts: Vec<DeliveryAttempt> = ended.into_iter().flatten().collect();
             if attempts.is_empty() {
                 continue;
             }
-            progress.failed |= attempts.iter().any(|attempt| attempt.error.is_some());
-            progress.over |= progress.failed;
-            match self.record(webhook, &attempts).await? {
-                RecordOutcome::Active => progress.window = (progress.window * 2).min(WINDOW_MAX),
-                RecordOutcome::Disabled | RecordOutcome::Fenced => return Ok(Left::Lost),
+            self.failed |= attempts.iter().any(|attempt| attempt.error.is_some());
+            self.finishing |= self.failed;
+            match self.context.record(self.webhook, &attempts).await? {
+                RecordOutcome::Active => self.window = (self.window * 2).min(WINDOW_MAX),
+                RecordOutcome::Disabled | RecordOutcome::Fenced => return Ok(LaneOutcome::LeaseLost),
             }
         }
-        Ok(Left::Released(progress.later.filter(|_| !progress.failed)))
+        Ok(LaneOutcome::Released { delay: self.delay.filter(|_| !self.failed) })
     }
 
-    /// Room for as many requests as there may be more of.
-    fn room(&self, window: usize, sending: usize) -> Vec<Option<OwnedSemaphorePermit>> {
-        let first = (sending == 0).then_some(None);
-        let beside = std::iter::from_fn(|| Arc::clone(&self.room_beside).try_acquire_owned().ok().map(Some));
-        first.into_iter().chain(beside).take(window.saturating_sub(sending)).collect()
+    /// Starts as many requests as the window has capacity for.
+    async fn start_requests(&mut self) -> Result<(), StoreError> {
+        let permits = self.context.permits(self.window, self.requests.len());
+        if permits.is_empty() {
+            return Ok(());
+        }
+        let Some(pending) = self.next_events(permits.len()).await? else {
+            self.finishing = true;
+            return Ok(());
+        };
+        let webhook = self.webhook;
+        let Ok(secret) = self.context.secrets.open(webhook, &pending.secret) else {
+            tracing::error!(%webhook, "the secret of a webhook does not open: is a key missing?");
+            (self.delay, self.finishing) = (Some(LONG_DELAY), true);
+            return Ok(());
+        };
+        let (url, secret): (Arc<str>, Arc<str>) = (pending.url.into(), secret.into());
+        for (event, permit) in pending.events.into_iter().zip(permits) {
+            let (context, url, secret) = (Arc::clone(&self.context), Arc::clone(&url), Arc::clone(&secret));
+            self.requests.spawn(async move { context.attempt(event, &url, &secret, permit).await });
+        }
+        Ok(())
     }
 
-    /// Up to `most` further events, with the secret of this moment; `None` where nothing may be sent
-    /// any more. Those whose mail is gone are dropped.
-    async fn next(
-        &self,
-        webhook: Uuid,
-        progress: &mut Progress,
-        most: usize,
-    ) -> Result<Option<PendingEvents>, StoreError> {
-        let mut limit = i64::try_from(most).unwrap_or(i64::MAX);
-        let now = self.clock.now();
+    /// Reads up to `max` further events, with the current secret; `None` if nothing may be sent any more.
+    /// Deletes those whose message is gone.
+    async fn next_events(&mut self, max: usize) -> Result<Option<PendingEvents>, StoreError> {
+        let LaneContext { store, lease_holder, clock, .. } = &*self.context;
+        let mut limit = i64::try_from(max).unwrap_or(i64::MAX);
+        let now = clock.now();
         loop {
-            let waiting =
-                self.store.list_pending_events(webhook, self.holder, progress.after, limit, now).await?;
-            let Some(mut waiting) = waiting else { return Ok(None) };
-            if waiting.blocked {
-                progress.later = Some(SOON);
+            let pending =
+                store.list_pending_events(self.webhook, *lease_holder, self.last_read, limit, now).await?;
+            let Some(mut pending) = pending else { return Ok(None) };
+            if pending.blocked {
+                self.delay = Some(SHORT_DELAY);
             }
-            if !waiting.without_message.is_empty() {
-                self.store.delete_events(webhook, &waiting.without_message).await?;
+            if !pending.without_message.is_empty() {
+                store.delete_events(self.webhook, &pending.without_message).await?;
             }
-            let Some(last) = waiting.last else { return Ok(Some(waiting)) };
-            progress.after = last;
-            if !waiting.events.is_empty() {
-                if let Some(next) = waiting.events.get(most) {
-                    progress.after = next.seq - 1;
-                    waiting.events.truncate(most);
+            let Some(last) = pending.last else { return Ok(Some(pending)) };
+            self.last_read = last;
+            if !pending.events.is_empty() {
+                if let Some(next) = pending.events.get(max) {
+                    self.last_read = next.seq - 1;
+                    pending.events.truncate(max);
                 }
-                return Ok(Some(waiting));
+                return Ok(Some(pending));
             }
-            // What can't be sent may be many.
-            limit = SKIPPED;
+            // There may be many events that can't be sent.
+            limit = SKIP_BATCH;
         }
     }
+}
 
-    async fn send(
+impl LaneContext {
+    /// Permits for as many requests as the window allows besides those in flight. The first request of a lane
+    /// needs none.
+    fn permits(&self, window: usize, in_flight: usize) -> Vec<Option<OwnedSemaphorePermit>> {
+        let first = (in_flight == 0).then_some(None);
+        let extra =
+            std::iter::from_fn(|| Arc::clone(&self.extra_requests).try_acquire_owned().ok().map(Some));
+        first.into_iter().chain(extra).take(window.saturating_sub(in_flight)).collect()
+    }
+
+    /// Sends one request for an event.
+    async fn attempt(
         &self,
         event: PendingEvent,
         url: &str,
         secret: &str,
-        room: Option<OwnedSemaphorePermit>,
-    ) -> Result<DeliveryAttempt, NoFile> {
-        let (began, body, id) = (self.clock.now(), event::body(&event), event::event_id(&event));
-        let headers = signature::headers(secret, &id, began, &body);
-        let answer = self.sender.send(url, headers, body).await;
-        drop(room);
-        let answer = answer.inspect_err(|NoFile| {
-            metrics::counter!("tempmail_webhook_attempts_without_file_total").increment(1);
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Result<DeliveryAttempt, NoFileDescriptor> {
+        let (started_at, body, id) = (self.clock.now(), payload::body(&event), payload::event_id(&event));
+        let headers = signature::headers(secret, &id, started_at, &body);
+        let outcome = self.sender.send(url, headers, body).await;
+        drop(permit);
+        let outcome = outcome.inspect_err(|NoFileDescriptor| {
+            metrics::counter!("tempmail_webhook_attempts_postponed_total").increment(1);
         })?;
-        let result = answer.error.unwrap_or("success");
+        let result = outcome.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
-        metrics::histogram!("tempmail_webhook_attempt_seconds").record(answer.took.as_secs_f64());
+        metrics::histogram!("tempmail_webhook_attempt_seconds").record(outcome.duration.as_secs_f64());
         Ok(DeliveryAttempt {
             id: new_id(self.clock.now()),
             event: event.id,
             seq: event.seq,
             number: event.attempts + 1,
-            started_at: began,
-            status_code: answer.status_code,
-            error: answer.error,
-            duration_ms: i32::try_from(answer.took.as_millis()).unwrap_or(i32::MAX),
-            retry_after: answer.retry_after,
+            started_at,
+            status_code: outcome.status_code,
+            error: outcome.error,
+            duration_ms: i32::try_from(outcome.duration.as_millis()).unwrap_or(i32::MAX),
+            retry_after: outcome.retry_after,
         })
     }
 
-    /// Records attempts, also where Postgres is away for some seconds: what is not recorded is sent
-    /// again.
+    /// Records attempts, retrying for some seconds while Postgres is unavailable: what is not recorded is
+    /// sent again.
     async fn record(&self, webhook: Uuid, attempts: &[DeliveryAttempt]) -> Result<RecordOutcome, StoreError> {
-        let gaps = schedule::gaps();
+        let delays = retry::delays();
         let mut tries = 1;
-        let recorded = loop {
+        let outcome = loop {
             let now = self.clock.now();
-            match self.store.record_deliveries(webhook, self.holder, attempts, &gaps, now).await {
-                Ok(recorded) => break recorded,
+            match self.store.record_deliveries(webhook, self.lease_holder, attempts, &delays, now).await {
+                Ok(outcome) => break outcome,
                 Err(error) if tries == RECORD_TRIES => return Err(error),
                 Err(error) if error.is_missing_partition() => {
-                    self.store.ensure_delivery_partition(now).await?
+                    self.store.ensure_delivery_partition(now).await?;
                 }
                 Err(error) if error.is_unavailable() => sleep(RECORD_PAUSE).await,
                 Err(error) => return Err(error),
             }
             tries += 1;
         };
-        if recorded == RecordOutcome::Disabled {
+        if outcome == RecordOutcome::Disabled {
             metrics::counter!("tempmail_webhooks_disabled_total").increment(1);
             tracing::info!(%webhook, "a webhook was disabled after 10 failures in a row");
         }
-        Ok(recorded)
+        Ok(outcome)
     }
-}
-
-/// The attempt that a task made.
-fn made(ended: Result<Result<DeliveryAttempt, NoFile>, JoinError>) -> Result<DeliveryAttempt, NoFile> {
-    ended.expect("a request does not panic, and nobody cancels it")
 }

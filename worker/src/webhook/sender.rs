@@ -1,4 +1,4 @@
-//! One attempt: a request to a receiver, and what came of it.
+//! One request to a receiver, and its outcome.
 
 use std::error::Error;
 use std::io;
@@ -13,131 +13,133 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode, Url};
 use tempmail_runtime::config::Config;
 
-use super::address_guard::{AddressGuard, Refusal, resolver};
-use super::destination::{Destinations, Reach};
-use super::open_files::are_exhausted;
+use super::destination::{AddressScope, DestinationPolicy};
+use super::file_descriptors::{NoFileDescriptor, is_exhausted};
+use super::resolver::{GuardedResolver, ResolveError, resolver};
 
-/// Longest that a connection may take to be made, TLS included.
-const CONNECT: Duration = Duration::from_secs(5);
-/// Longest that DNS may take, and as a part of what is allowed for the whole.
-const LOOK_UP: Duration = Duration::from_secs(4);
-const LOOK_UP_PART: u32 = 2;
-/// Octets of an answer that are read; none of them is kept.
-const ANSWER_MAX: usize = 16 << 10;
-/// Octets that a receiver may send over HTTP/2 before they are read: of one answer, and of all in
-/// a connection.
+/// Longest that connecting may take, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Longest that DNS may take, and the part of the whole timeout that it may take.
+const DNS_TIMEOUT: Duration = Duration::from_secs(4);
+const DNS_TIMEOUT_DIVISOR: u32 = 2;
+/// Bytes of a response's body that are read; none of them is kept.
+const RESPONSE_MAX: usize = 16 << 10;
+/// Bytes that a receiver may send over HTTP/2 before they are read: of one response, and of all on a
+/// connection.
 const STREAM_WINDOW: u32 = 16 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Connections to one host that are kept for the next request, and for how long.
-const KEPT: usize = 16;
-const KEPT_FOR: Duration = Duration::from_secs(30);
+/// Idle connections to one host that are kept for the next request, and for how long.
+const IDLE_MAX: usize = 16;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What came of an attempt.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// 0 where there was none.
+pub(super) struct RequestOutcome {
+    /// 0 without a whole response.
     pub(super) status_code: i32,
-    /// One of the interface's words; `None` for a success.
+    /// One of the interface's error words; `None` for a success.
     pub(super) error: Option<&'static str>,
-    /// How long it took.
-    pub(super) took: Duration,
-    /// What a 429 or 503 asks for.
+    /// How long the request took.
+    pub(super) duration: Duration,
+    /// `Retry-After` of a 429 or 503.
     pub(super) retry_after: Option<SignedDuration>,
 }
-
-/// No attempt was made: this process, or its system, had no file left for a connection. It is no
-/// fault of the receiver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoFile;
 
 /// Sends requests to receivers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
-    to_public: Client,
-    to_allowed: Client,
-    destinations: Arc<Destinations>,
+    public: Client,
+    allowed_networks: Client,
+    policy: Arc<DestinationPolicy>,
 }
 
 impl Sender {
-    /// As `webhooks.*` says.
+    /// A sender with the settings `webhooks.*`.
     ///
     /// # Errors
     /// `webhooks.ca_file` can't be read, or the system's DNS servers.
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
         let webhooks = &config.webhooks;
-        let destinations = Arc::new(Destinations::new(&webhooks.allowed_networks, &webhooks.denied_networks));
+        let policy = Arc::new(DestinationPolicy::new(&webhooks.allowed_networks, &webhooks.denied_networks));
         let resolver = resolver(&config.dns.servers).context("the system's DNS servers")?;
-        let trusted = trusted(webhooks.ca_file.as_deref())?;
-        let whole = Duration::from_secs(webhooks.timeout_seconds);
-        let client = |reach| {
-            let guard = AddressGuard {
+        let authorities = trusted_authorities(webhooks.ca_file.as_deref())?;
+        let timeout = Duration::from_secs(webhooks.timeout_seconds);
+        let client = |scope| {
+            let resolver = GuardedResolver {
                 resolver: resolver.clone(),
-                destinations: Arc::clone(&destinations),
-                reach,
-                within: LOOK_UP.min(whole / LOOK_UP_PART),
+                policy: Arc::clone(&policy),
+                scope,
+                timeout: DNS_TIMEOUT.min(timeout / DNS_TIMEOUT_DIVISOR),
             };
             Client::builder()
                 .user_agent(concat!("tempmail/", env!("CARGO_PKG_VERSION")))
                 .https_only(true)
                 .no_proxy()
                 .redirect(Policy::none())
-                .dns_resolver(Arc::new(guard))
-                .connect_timeout(CONNECT)
-                .timeout(whole)
+                .dns_resolver(Arc::new(resolver))
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(timeout)
                 .http2_initial_stream_window_size(STREAM_WINDOW)
                 .http2_initial_connection_window_size(CONNECTION_WINDOW)
-                .pool_max_idle_per_host(KEPT)
-                .pool_idle_timeout(KEPT_FOR)
-                .tls_certs_only(trusted.iter().cloned())
+                .pool_max_idle_per_host(IDLE_MAX)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .tls_certs_only(authorities.iter().cloned())
                 .build()
         };
-        Ok(Self { to_public: client(Reach::Public)?, to_allowed: client(Reach::Allowed)?, destinations })
+        let (public, allowed_networks) =
+            (client(AddressScope::Public)?, client(AddressScope::AllowedNetworks)?);
+        Ok(Self { public, allowed_networks, policy })
     }
 
     /// Sends one request; 2xx is a success.
     ///
     /// # Errors
-    /// [`NoFile`]
-    pub(super) async fn send(&self, url: &str, headers: HeaderMap, body: Vec<u8>) -> Result<Answer, NoFile> {
-        let _in_flight = InFlight::begin();
-        let began = Instant::now();
+    /// [`NoFileDescriptor`]: no request was sent.
+    pub(super) async fn send(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<RequestOutcome, NoFileDescriptor> {
+        let _in_flight = InFlightGauge::increment();
+        let started = Instant::now();
         let url = Url::parse(url).ok();
-        let reach = url.as_ref().and_then(|url| self.destinations.reach(url));
-        let (Some(url), Some(reach)) = (url, reach) else {
+        let scope = url.as_ref().and_then(|url| self.policy.scope_of(url));
+        let (Some(url), Some(scope)) = (url, scope) else {
             return Ok(failed("blocked_address", Duration::ZERO));
         };
-        let client = match reach {
-            Reach::Public => &self.to_public,
-            Reach::Allowed => &self.to_allowed,
+        let client = match scope {
+            AddressScope::Public => &self.public,
+            AddressScope::AllowedNetworks => &self.allowed_networks,
         };
-        let answered = async {
+        let exchange = async {
             let response = client.post(url).headers(headers).body(body).send().await?;
             let (status, retry_after) = (response.status(), retry_after(&response));
-            read_some(response).await?;
+            read_body(response).await?;
             Ok::<_, reqwest::Error>((status, retry_after))
         };
-        let error = match answered.await {
+        let error = match exchange.await {
             Ok((status, retry_after)) => {
-                return Ok(Answer {
+                return Ok(RequestOutcome {
                     status_code: i32::from(status.as_u16()),
                     error: (!status.is_success()).then_some("http_status"),
-                    took: began.elapsed(),
+                    duration: started.elapsed(),
                     retry_after,
                 });
             }
             Err(error) => error,
         };
-        match word(&error)? {
-            // What is blocked takes no time, whatever DNS took.
+        match error_word(&error)? {
+            // The duration would tell whether the name exists.
             "blocked_address" => Ok(failed("blocked_address", Duration::ZERO)),
-            word => Ok(failed(word, began.elapsed())),
+            word => Ok(failed(word, started.elapsed())),
         }
     }
 }
 
-/// The authorities that receivers' certificates may come from: the system's, or where it has none
-/// those of Mozilla, and what is in `ca_file`.
-fn trusted(ca_file: Option<&Path>) -> anyhow::Result<Vec<Certificate>> {
+/// The authorities that may issue receivers' certificates: the system's, or Mozilla's if it has none, and
+/// those of `ca_file`.
+fn trusted_authorities(ca_file: Option<&Path>) -> anyhow::Result<Vec<Certificate>> {
     let mut system = rustls_native_certs::load_native_certs().certs;
     if system.is_empty() {
         system.extend_from_slice(webpki_root_certs::TLS_SERVER_ROOT_CERTS);
@@ -153,30 +155,30 @@ fn trusted(ca_file: Option<&Path>) -> anyhow::Result<Vec<Certificate>> {
     Ok(trusted)
 }
 
-/// Counts a request while it is under way.
-struct InFlight;
+/// Counts a request while it is in flight.
+struct InFlightGauge;
 
-impl InFlight {
-    fn begin() -> Self {
+impl InFlightGauge {
+    fn increment() -> Self {
         metrics::gauge!("tempmail_webhook_requests_in_flight").increment(1);
         Self
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlightGauge {
     fn drop(&mut self) {
         metrics::gauge!("tempmail_webhook_requests_in_flight").decrement(1);
     }
 }
 
-fn failed(error: &'static str, took: Duration) -> Answer {
-    Answer { status_code: 0, error: Some(error), took, retry_after: None }
+fn failed(error: &'static str, duration: Duration) -> RequestOutcome {
+    RequestOutcome { status_code: 0, error: Some(error), duration, retry_after: None }
 }
 
-/// Reads an answer's body, so that the connection can be kept; of a long one only the beginning.
-async fn read_some(mut response: Response) -> reqwest::Result<()> {
+/// Reads the body of a response, so that the connection can be kept; of a long one only the beginning.
+async fn read_body(mut response: Response) -> reqwest::Result<()> {
     let mut read = 0;
-    while read < ANSWER_MAX
+    while read < RESPONSE_MAX
         && let Some(chunk) = response.chunk().await?
     {
         read += chunk.len();
@@ -184,41 +186,42 @@ async fn read_some(mut response: Response) -> reqwest::Result<()> {
     Ok(())
 }
 
-/// Seconds that a 429 or a 503 asks for.
+/// `Retry-After` of a 429 or 503, in seconds.
 fn retry_after(response: &Response) -> Option<SignedDuration> {
-    let asks = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    let value = response.headers().get(RETRY_AFTER).filter(|_| asks)?.to_str().ok()?.trim();
-    let is_number = !value.is_empty() && value.bytes().all(|octet| octet.is_ascii_digit());
-    // What is more than fits is too long in any case.
+    let applies =
+        matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    let value = response.headers().get(RETRY_AFTER).filter(|_| applies)?.to_str().ok()?.trim();
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    // Larger numbers are too long in any case.
     let seconds = is_number.then(|| value.parse().unwrap_or(u32::MAX))?;
     Some(SignedDuration::from_secs(i64::from(seconds)))
 }
 
-/// The interface's word for a failure.
-fn word(error: &reqwest::Error) -> Result<&'static str, NoFile> {
+/// The interface's word for an error.
+fn error_word(error: &reqwest::Error) -> Result<&'static str, NoFileDescriptor> {
     if error.is_timeout() {
         return Ok("timeout");
     }
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = source {
-        if let Some(refusal) = cause.downcast_ref::<Refusal>() {
-            return match refusal {
-                Refusal::Blocked => Ok("blocked_address"),
-                Refusal::NoAddress => Ok("dns_failure"),
-                Refusal::NoFile => Err(NoFile),
+        if let Some(error) = cause.downcast_ref::<ResolveError>() {
+            return match error {
+                ResolveError::Blocked => Ok("blocked_address"),
+                ResolveError::NoAddress => Ok("dns_failure"),
+                ResolveError::NoFileDescriptor => Err(NoFileDescriptor),
             };
         }
         if cause.is::<rustls::Error>() {
             return Ok("tls_failure");
         }
         if let Some(io) = cause.downcast_ref::<io::Error>() {
-            if are_exhausted(io) {
-                return Err(NoFile);
+            if is_exhausted(io) {
+                return Err(NoFileDescriptor);
             }
             if io.kind() == io::ErrorKind::ConnectionRefused {
                 return Ok("connection_refused");
             }
-            // An error within an I/O error is not among its sources.
+            // `source` of an I/O error skips the error that it wraps.
             if let Some(inner) = io.get_ref() {
                 source = Some(inner);
                 continue;

@@ -1,4 +1,4 @@
-//! The header fields that sign a request: ours, and those of Standard Webhooks.
+//! The header fields that sign a request: our own, and those of Standard Webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
 
-/// What the secret begins with; the rest is Base64 of the key of Standard Webhooks.
+/// Prefix of a secret; what follows is the key of Standard Webhooks in Base64.
 const PREFIX: &str = "whsec_";
 
-/// The fields of a request that begins at `at`.
-pub(super) fn headers(secret: &str, event_id: &str, at: Timestamp, body: &[u8]) -> HeaderMap {
-    let seconds = at.as_second().to_string();
-    let ours = mac(secret.as_bytes(), &[seconds.as_bytes(), b".", body]);
-    let hex: String = ours.iter().map(|octet| format!("{octet:02x}")).collect();
+/// The fields of a request that starts at `started_at`.
+pub(super) fn headers(secret: &str, event_id: &str, started_at: Timestamp, body: &[u8]) -> HeaderMap {
+    let seconds = started_at.as_second().to_string();
+    let own = mac(secret.as_bytes(), &[seconds.as_bytes(), b".", body]);
+    let hex: String = own.iter().map(|byte| format!("{byte:02x}")).collect();
     let encoded = secret.strip_prefix(PREFIX).unwrap_or(secret);
     let key = STANDARD.decode(encoded).unwrap_or_default();
     let standard = mac(&key, &[event_id.as_bytes(), b".", seconds.as_bytes(), b".", body]);
@@ -36,7 +36,7 @@ pub(super) fn headers(secret: &str, event_id: &str, at: Timestamp, body: &[u8]) 
         .collect()
 }
 
-/// HMAC-SHA256 of the parts, one after the other.
+/// HMAC-SHA256 of the concatenated parts.
 fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of every length");
     for part in parts {
@@ -49,12 +49,12 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// The expected values are those of another implementation, Python's `hmac`.
+    /// The expected values were computed with Python's `hmac`.
     #[test]
-    fn requests_are_signed_as_the_interface_and_standard_webhooks_say() {
+    fn signs_as_the_interface_and_standard_webhooks_specify() {
         let secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-        let at = Timestamp::from_second(1_700_000_000).unwrap();
-        let headers = headers(secret, "evt_1", at, b"{\"a\":1}");
+        let started_at = Timestamp::from_second(1_700_000_000).unwrap();
+        let headers = headers(secret, "evt_1", started_at, b"{\"a\":1}");
         assert_eq!(headers["x-webhook-timestamp"], "1700000000");
         assert_eq!(headers["x-webhook-id"], headers["webhook-id"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The private server against the real thing: start, exclusion, recovery, and who may enter.
+//! The private server on a real PostgreSQL: start, exclusion, recovery and access.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -38,7 +38,7 @@ fn kill_all(signal: &str, pids: &[u32]) {
 }
 
 #[tokio::test]
-async fn keeps_data_refuses_a_second_holder_and_closes_its_doors() {
+async fn keeps_data_rejects_a_second_process_and_closes_its_files_to_others() {
     let directory = directory();
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap();
     for (setting, value) in [
@@ -67,7 +67,7 @@ async fn keeps_data_refuses_a_second_holder_and_closes_its_doors() {
     assert_eq!(mode(&directory.path().join("postgres/password")), 0o600);
     assert_eq!(mode(&directory.path().join("postgres/data")), 0o700);
     if nix::unistd::geteuid().is_root() {
-        let sees = |uid: u32| {
+        let can_reach_socket = |uid: u32| {
             Command::new("test")
                 .arg("-S")
                 .arg(&socket)
@@ -78,15 +78,13 @@ async fn keeps_data_refuses_a_second_holder_and_closes_its_doors() {
                 .unwrap()
                 .success()
         };
-        assert!(sees(0) && !sees(54_321), "only its owner reaches the socket");
+        assert!(can_reach_socket(0) && !can_reach_socket(54_321), "only the owner can reach the socket");
     }
     let url = server.connection_url("postgres").replace("tempmail:", "tempmail:wrong");
-    assert!(PgConnection::connect(&url).await.is_err(), "a wrong password is refused");
+    assert!(PgConnection::connect(&url).await.is_err(), "a wrong password is rejected");
 
     server.stop().await;
-    let begun = Instant::now();
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
     let row = sqlx::query("SELECT n FROM kept").fetch_one(&mut connect(&server).await).await.unwrap();
     assert_eq!(row.get::<i32, _>(0), 7);
     server.stop().await;
@@ -97,7 +95,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn what_a_client_sends_is_not_in_the_log() {
+async fn logs_nothing_that_a_client_sends() {
     let directory = directory();
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap();
     let mut connection = connect(&server).await;
@@ -114,28 +112,28 @@ async fn what_a_client_sends_is_not_in_the_log() {
     assert!(!log.to_lowercase().contains("canary"), "{log}");
 }
 
-/// Starts a server in a process of its own, which can be killed.
+/// Starts a server from another process, which a test can kill.
 #[expect(clippy::zombie_processes, reason = "the caller waits for it; a panic ends the test")]
-fn start_elsewhere(directory: &TempDir) -> (std::process::Child, u32) {
+fn start_in_another_process(directory: &TempDir) -> (std::process::Child, u32) {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_process_that_starts_a_server", "--ignored", "--nocapture"])
+        .args(["--exact", "starts_a_server_until_it_is_killed", "--ignored", "--nocapture"])
         .env("TEMPMAIL_TEST_DIRECTORY", directory.path())
         .spawn()
         .unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let pid = std::fs::read_to_string(directory.path().join("pid")).unwrap_or_default();
         if let Ok(pid) = pid.trim().parse() {
             return (child, pid);
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "the other process starts no server");
+        assert!(started.elapsed() < Duration::from_secs(120), "the other process did not start a server");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[tokio::test]
 #[ignore = "run by other tests, in a process of its own"]
-async fn a_process_that_starts_a_server() {
+async fn starts_a_server_until_it_is_killed() {
     let Some(directory) = std::env::var_os("TEMPMAIL_TEST_DIRECTORY") else { return };
     let directory = Path::new(&directory);
     let server = EmbeddedPostgres::start(Options::new(directory.join("postgres"))).await.unwrap();
@@ -147,12 +145,12 @@ async fn a_process_that_starts_a_server() {
 }
 
 #[tokio::test]
-async fn a_server_whose_starter_was_killed_is_stopped_and_started_anew() {
+async fn replaces_a_server_whose_parent_was_killed() {
     let directory = directory();
-    let (mut child, orphan) = start_elsewhere(&directory);
+    let (mut child, orphan) = start_in_another_process(&directory);
     kill_all("-KILL", &[child.id()]);
     child.wait().unwrap();
-    assert!(Path::new("/proc").join(orphan.to_string()).exists(), "the server outlives its starter");
+    assert!(Path::new("/proc").join(orphan.to_string()).exists(), "the server outlives its parent");
 
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap();
     assert_ne!(server.pid(), orphan);
@@ -162,9 +160,9 @@ async fn a_server_whose_starter_was_killed_is_stopped_and_started_anew() {
 }
 
 #[tokio::test]
-async fn everything_killed_at_once_is_recovered() {
+async fn recovers_when_server_and_parent_are_killed() {
     let directory = directory();
-    let (mut child, postmaster) = start_elsewhere(&directory);
+    let (mut child, postmaster) = start_in_another_process(&directory);
     kill_all("-KILL", &[child.id(), postmaster]);
     child.wait().unwrap();
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap_or_else(|error| {
@@ -179,7 +177,7 @@ async fn everything_killed_at_once_is_recovered() {
 }
 
 #[tokio::test]
-async fn a_living_process_with_the_number_of_a_gone_server_is_left_alone() {
+async fn does_not_touch_another_process_that_has_the_pid_of_a_former_server() {
     let directory = directory();
     EmbeddedPostgres::start(options(&directory)).await.unwrap().stop().await;
     let mut bystander = Command::new("sleep").arg("60").spawn().unwrap();
@@ -187,14 +185,14 @@ async fn a_living_process_with_the_number_of_a_gone_server_is_left_alone() {
     let stale = format!("{}\n{}\n1\n5432\n\n\n\nready\n", bystander.id(), data.display());
     std::fs::write(data.join("postmaster.pid"), stale).unwrap();
     let server = EmbeddedPostgres::start(options(&directory)).await.unwrap();
-    assert!(bystander.try_wait().unwrap().is_none(), "it still runs");
+    assert!(bystander.try_wait().unwrap().is_none(), "the other process still runs");
     server.stop().await;
     bystander.kill().unwrap();
     bystander.wait().unwrap();
 }
 
 #[tokio::test]
-async fn a_directory_with_a_long_name_has_its_socket_elsewhere() {
+async fn puts_the_socket_elsewhere_if_its_path_is_too_long() {
     let directory = directory();
     let long = directory.path().join("n".repeat(90));
     let server = EmbeddedPostgres::start(Options { durable: false, ..Options::new(long) }).await.unwrap();
@@ -206,42 +204,40 @@ async fn a_directory_with_a_long_name_has_its_socket_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_running_server_is_found_by_its_directory_alone() {
+async fn returns_the_url_of_a_running_server_for_its_directory() {
     let directory = directory();
     let long = directory.path().join("n".repeat(90));
-    for place in [directory.path().join("postgres"), long] {
-        let not_running = || matches!(running_url(&place, "postgres"), Err(Error::NotRunning(_)));
-        assert!(not_running(), "nothing is there");
-        let options = Options { durable: false, ..Options::new(&place) };
+    for path in [directory.path().join("postgres"), long] {
+        let not_running = || matches!(running_url(&path, "postgres"), Err(Error::NotRunning(_)));
+        assert!(not_running(), "no server was started");
+        let options = Options { durable: false, ..Options::new(&path) };
         let server = EmbeddedPostgres::start(options).await.unwrap();
-        assert_eq!(running_url(&place, "postgres").unwrap(), server.connection_url("postgres"));
+        assert_eq!(running_url(&path, "postgres").unwrap(), server.connection_url("postgres"));
         server.stop().await;
-        assert!(not_running(), "it has ended");
-        let stale = format!("{}\n{}\n1\n5432\n/tmp\n\n\nready\n", std::process::id(), place.display());
-        std::fs::write(place.join("data/postmaster.pid"), stale).unwrap();
-        assert!(not_running(), "a process of its number is another one");
+        assert!(not_running(), "the server was stopped");
+        let stale = format!("{}\n{}\n1\n5432\n/tmp\n\n\nready\n", std::process::id(), path.display());
+        std::fs::write(path.join("data/postmaster.pid"), stale).unwrap();
+        assert!(not_running(), "another process has this pid");
     }
 }
 
 #[tokio::test]
-async fn data_of_a_version_that_is_not_here_is_one_sentence() {
+async fn reports_data_of_a_version_that_is_not_installed() {
     let directory = directory();
     let data = directory.path().join("postgres/data");
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(data.join("PG_VERSION"), "9\n").unwrap();
     let error = EmbeddedPostgres::start(options(&directory)).await.err().unwrap().to_string();
-    assert!(error.contains("was made by PostgreSQL 9, but no PostgreSQL 9 is installed"), "{error}");
+    assert!(error.contains("was created by PostgreSQL 9, but no PostgreSQL 9 is installed"), "{error}");
 }
 
 #[tokio::test]
 #[ignore = "needs the network"]
-async fn a_downloaded_server_works_where_none_is_installed() {
+async fn starts_a_downloaded_server() {
     let directory = directory();
     let downloaded = Options { skip_installed: true, ..options(&directory) };
-    let begun = Instant::now();
     let server = EmbeddedPostgres::start(downloaded.clone()).await.unwrap();
     assert_eq!(server.major(), 17);
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     server.stop().await;
     EmbeddedPostgres::start(downloaded).await.unwrap().stop().await;
 }

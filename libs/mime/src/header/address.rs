@@ -1,4 +1,4 @@
-//! Addresses of fields such as `From` and `To` (RFC 5322 3.4), read one by one.
+//! Addresses of fields such as `From` and `To` (RFC 5322 3.4), parsed one at a time.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,16 +6,16 @@ use std::fmt;
 use super::{decode_words, unfolded};
 use crate::text;
 
-/// One address. Both parts are decoded and without control characters, and not both "".
+/// An address. Both parts are decoded and have no control characters, and one of them is not empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Address {
-    /// The display name, else the comment that old software has in its place, or "".
+    /// The display name, else the comment that old software uses instead, or "".
     pub name: String,
-    /// `local@domain`; "" where there is none.
+    /// `local@domain`, or "".
     pub email: String,
 }
 
-/// `name <email>`, or the one that there is.
+/// `name <email>`, or the part that is not empty.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name.is_empty(), self.email.is_empty()) {
@@ -26,7 +26,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The addresses of a field's value, each found when it is asked for; groups are taken apart.
+/// Iterates over the addresses of a field's value, including those in groups.
 pub fn parse_addresses(value: &[u8]) -> Addresses<'_> {
     Addresses { value: unfolded(value), at: 0 }
 }
@@ -43,7 +43,7 @@ impl Iterator for Addresses<'_> {
 
     fn next(&mut self) -> Option<Address> {
         while self.at < self.value.len() {
-            let mut reader = Reader::default();
+            let mut reader = AddressReader::default();
             let rest = &self.value[self.at..];
             let separator = rest.char_indices().find(|(_, c)| reader.push(*c));
             self.at = separator.map_or(self.value.len(), |(i, c)| self.at + i + c.len_utf8());
@@ -55,31 +55,33 @@ impl Iterator for Addresses<'_> {
     }
 }
 
-/// Where in an address a character stands.
+/// The part of an address that is being read.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum AddressPart {
     /// The display name, or all of an address without angle brackets.
     #[default]
     Name,
+    /// Within angle brackets.
     Angle,
-    Behind,
+    /// After the closing angle bracket.
+    After,
 }
 
-/// What of an address is read.
+/// The state of reading an address.
 #[derive(Default)]
-struct Reader {
-    place: Place,
+struct AddressReader {
+    part: AddressPart,
     escaped: bool,
     quoted: bool,
-    /// Levels of the comments that are open.
+    /// Nesting of open comments.
     comments: u32,
     name: String,
     comment: String,
     angle: String,
 }
 
-impl Reader {
-    /// Whether the address ends at this character.
+impl AddressReader {
+    /// Reads a character; `true` if it ends the address.
     fn push(&mut self, c: char) -> bool {
         let escaped = std::mem::take(&mut self.escaped);
         if self.comments > 0 {
@@ -95,35 +97,36 @@ impl Reader {
             self.push_quoted(c, escaped);
             return false;
         }
-        match (self.place, c) {
+        match (self.part, c) {
             (_, '(') => self.comments = 1,
-            (place, '"') => {
+            (part, '"') => {
                 self.quoted = true;
-                if place == Place::Angle {
+                if part == AddressPart::Angle {
                     self.angle.push(c);
                 }
             }
-            (Place::Angle, '>') => self.place = Place::Behind,
-            (Place::Angle, _) => self.angle.push(c),
+            (AddressPart::Angle, '>') => self.part = AddressPart::After,
+            (AddressPart::Angle, _) => self.angle.push(c),
             (_, ',' | ';') => return true,
-            // What was so far is the name of a group.
+            // The text so far is the name of a group.
             (_, ':') => *self = Self::default(),
-            (Place::Name, '<') => self.place = Place::Angle,
-            (Place::Name, _) => self.name.push(c),
-            (Place::Behind, _) => {}
+            (AddressPart::Name, '<') => self.part = AddressPart::Angle,
+            (AddressPart::Name, _) => self.name.push(c),
+            (AddressPart::After, _) => {}
         }
         false
     }
 
-    /// A quoted string is kept as it stands within angle brackets, where it is a local part.
+    /// Reads a character of a quoted string, which keeps its quotes within angle brackets (a local
+    /// part).
     fn push_quoted(&mut self, c: char, escaped: bool) {
         match c {
             '"' if !escaped => self.quoted = false,
             '\\' if !escaped => self.escaped = true,
-            _ if self.place == Place::Name => self.name.push(c),
+            _ if self.part == AddressPart::Name => self.name.push(c),
             _ => {}
         }
-        if self.place == Place::Angle {
+        if self.part == AddressPart::Angle {
             self.angle.push(c);
         }
     }
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_shown_with_their_names() {
+    fn formats_addresses_with_their_names() {
         for (value, expected) in [
             ("a@b.example", &["a@b.example"][..]),
             ("\"Doe, J.\" <j@b.example>, <k@b.example>", &["Doe, J. <j@b.example>", "k@b.example"]),
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_addresses() {
+    fn does_not_take_names_for_addresses() {
         let email = |value: &str| parse_addresses(value.as_bytes()).next().unwrap().email;
         assert_eq!(email("a@b.example"), "a@b.example");
         assert_eq!(email("x <a@b.example>"), "a@b.example");

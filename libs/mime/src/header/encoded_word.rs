@@ -1,4 +1,4 @@
-//! Encoded words (RFC 2047), each looked for within a bound.
+//! Encoded words (RFC 2047) of bounded length.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use mail_parser::decoders::charsets::map::charset_decoder;
 use crate::text;
 use crate::transfer::{TransferEncoding, hex};
 
-/// Octets within which an encoded word ends (RFC 2047 allows 75).
+/// Maximum octets of an encoded word (RFC 2047 allows 75).
 const ENCODED_WORD_MAX: usize = 1024;
 
-/// Decodes the encoded words of a text. Neighbours in one charset are decoded together, since
-/// some software splits characters over two of them.
+/// Decodes the encoded words of a text. Adjacent words of one charset are decoded together, since some
+/// software splits characters between two of them.
 pub(crate) fn decode_words(text: &str) -> Cow<'_, str> {
     if !text.contains("=?") {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub(crate) fn decode_words(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut words: Option<(&str, Vec<u8>)> = None;
     let mut rest = text;
-    // The text before a word is kept, except for the white space between two words.
+    // Text before a word is kept, except for white space between two words.
     let flush = |words: &mut Option<(&str, Vec<u8>)>, out: &mut String| {
         if let Some((charset, octets)) = words.take() {
             out.push_str(&text::decoded(&octets, Some(charset)));
@@ -53,12 +53,12 @@ pub(crate) fn decode_words(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether each word of a charset begins anew (RFC 1468: in ASCII).
+/// Whether each word of the charset starts in its initial state (RFC 1468: ASCII).
 fn is_stateful(charset: &str) -> bool {
     charset.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("iso-2022"))
 }
 
-/// Charset, octets and length of the encoded word that a text begins with.
+/// Charset, octets and length of the encoded word at the start of a text.
 fn encoded_word(text: &str) -> Option<(&str, Vec<u8>, usize)> {
     let window = &text[..text.floor_char_boundary(ENCODED_WORD_MAX)];
     let (charset, after) = window.strip_prefix("=?")?.split_once('?')?;
@@ -67,7 +67,7 @@ fn encoded_word(text: &str) -> Option<(&str, Vec<u8>, usize)> {
         return None;
     }
     let (encoding, after) = after.split_once('?')?;
-    // An encoded text may begin with `=`, which is not the end of the word.
+    // Encoded text may start with `=`, so the search for `?=` starts after the `?`.
     let end = after.find("?=")?;
     let encoded = &after[..end];
     let octets = match encoding {
@@ -75,7 +75,7 @@ fn encoded_word(text: &str) -> Option<(&str, Vec<u8>, usize)> {
         "q" | "Q" => decode_q(encoded.as_bytes()),
         _ => return None,
     };
-    // What no charset explains stays as it stands.
+    // A word of an unknown charset is not decoded.
     if !charset.to_ascii_lowercase().starts_with("utf") && charset_decoder(charset.as_bytes()).is_none() {
         return None;
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encoded_words_are_decoded() {
+    fn decodes_encoded_words() {
         for (encoded, plain) in [
             ("=?utf-8?q?caf=C3=A9?= au =?iso-8859-1?Q?lait_=E0?=", "café au lait à"),
             ("=?utf-8?q?=C3?= =?UTF-8?q?=A9?=", "é"),

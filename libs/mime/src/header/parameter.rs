@@ -4,22 +4,22 @@ use super::unfolded;
 use crate::text;
 use crate::transfer::hex;
 
-/// Octets of a field that are looked at.
+/// Maximum octets of a field that are parsed.
 const FIELD_MAX: usize = 4096;
 
 /// The value of a field and its parameters.
 pub(crate) struct Parameters {
-    /// What stands before the first parameter.
+    /// The text before the first parameter.
     pub(crate) value: String,
     list: Vec<Parameter>,
 }
 
 struct Parameter {
-    /// In lower case, without what RFC 2231 adds.
+    /// In lower case, without the suffix of RFC 2231.
     name: String,
-    /// Its place among the sections of one value.
+    /// Its number among the sections of a value (RFC 2231 3).
     section: Option<u32>,
-    /// With a charset, in percent encoding.
+    /// Whether the value has a charset and is percent-encoded (RFC 2231 4).
     extended: bool,
     value: String,
 }
@@ -69,7 +69,7 @@ impl Parameter {
     }
 }
 
-/// Takes a value and the `;` behind it off the text. Quotes may be anywhere in it.
+/// Removes a value and the `;` after it from the text. Quotes may be anywhere in it.
 fn next_value(rest: &mut &str) -> String {
     let mut value = String::new();
     let (mut kept, mut had_quotes, mut quoted, mut end) = (0, false, false, rest.len());
@@ -94,7 +94,7 @@ fn next_value(rest: &mut &str) -> String {
         kept = value.len();
     }
     value.truncate(kept);
-    // A comment behind the value. Elsewhere it is rather a file name that should be quoted.
+    // A comment after the value. Other parentheses belong to a file name that lacks quotes.
     if !had_quotes
         && value.ends_with(')')
         && let Some(comment) = value.find(" (")
@@ -105,7 +105,7 @@ fn next_value(rest: &mut &str) -> String {
     value
 }
 
-/// Sections of one value, of which the first says the charset (RFC 2231 4.1).
+/// Joins the sections of a value, of which the first has the charset (RFC 2231 4.1).
 fn joined(sections: &[&Parameter]) -> String {
     let mut octets = Vec::new();
     let mut charset = None;
@@ -132,9 +132,9 @@ fn percent_decode(mut encoded: &[u8], octets: &mut Vec<u8>) {
     while let [first, after @ ..] = encoded {
         encoded = after;
         match (first, after) {
-            (b'%', [high, low, behind @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
+            (b'%', [high, low, rest @ ..]) if hex(*high).is_some() && hex(*low).is_some() => {
                 octets.extend(hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low));
-                encoded = behind;
+                encoded = rest;
             }
             _ => octets.push(*first),
         }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_and_parameters_are_read() {
+    fn parses_values_and_parameters() {
         let parsed = Parameters::parse(b" text/plain (really) ; Charset = utf-8 (yes); format=flowed; x");
         assert_eq!(parsed.value, "text/plain");
         assert_eq!(parsed.get("charset").as_deref(), Some("utf-8"));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn file_names_follow_rfc_2231() {
+    fn decodes_file_names_of_rfc_2231() {
         let file_name = |value: &str| Parameters::parse(value.as_bytes()).get("filename").unwrap();
         for (value, expected) in [
             ("attachment; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),

@@ -1,4 +1,4 @@
-//! The walk over a message's lines.
+//! Iterates over the leaf parts of a message, line by line.
 
 use std::ops::Range;
 
@@ -6,45 +6,47 @@ use super::Leaf;
 use super::part::Part;
 use crate::header::{field_name_end, line_end};
 
-/// Levels of multiparts.
+/// Maximum nesting of multiparts.
 const LEVELS_MAX: usize = 50;
-/// Parts, multiparts included.
+/// Maximum parts, including multiparts.
 pub(super) const PARTS_MAX: usize = 1_000;
 
-/// The message has more levels or parts than are looked at.
+/// The message exceeds the limits of nesting or parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooComplex;
 
-/// A multipart whose end is not yet found.
+/// A multipart whose closing delimiter was not found yet.
 #[derive(Debug)]
-struct Open {
+struct OpenMultipart {
     boundary: Vec<u8>,
     related: bool,
     digest: bool,
     children: usize,
 }
 
+/// A delimiter line (RFC 2046 5.1.1).
 struct Delimiter {
-    /// Where the content before it ends.
+    /// The end of the content before it.
     content_end: usize,
-    /// Where the line after it begins.
+    /// The start of the line after it.
     after: usize,
+    /// The index of the multipart that it delimits.
     level: usize,
     closes: bool,
 }
 
-/// The parts of a message that are no multiparts, in order, each found when it is asked for.
-/// There is at least one, or an error, which is the last item.
+/// A lazy iterator over the leaf parts of a message, in order. It yields at least one part, or an
+/// error as the last item.
 #[derive(Debug)]
 pub struct Leaves<'a> {
     raw: &'a [u8],
-    /// End of the message's header section, and beginning of its body.
+    /// The end of the header section of the message, and the start of its body.
     header: (usize, usize),
-    /// Where the next part begins.
+    /// The start of the next part.
     at: Option<usize>,
-    open: Vec<Open>,
+    open: Vec<OpenMultipart>,
     parts: usize,
-    /// Whether nothing was found so far.
+    /// Whether no leaf was found yet.
     first: bool,
 }
 
@@ -71,24 +73,24 @@ impl<'a> Leaves<'a> {
         leaves
     }
 
-    /// The message's own header section.
+    /// The range of the header section of the message.
     pub fn header(&self) -> Range<usize> {
         0..self.header.0
     }
 
-    /// Reads the part at `at` up to the next one; `None` where it is a multipart.
+    /// Parses the part at `at`; `None` if it is a multipart.
     fn part(&mut self, at: usize) -> Result<Option<Leaf>, TooComplex> {
         self.parts += 1;
         if self.parts > PARTS_MAX {
             return Err(TooComplex);
         }
         let (section_end, body) = if at == 0 { self.header } else { self.header_section(at) };
-        let part = Part::of(&self.raw[at..section_end], self.open.last().is_some_and(|open| open.digest));
+        let part = Part::parse(&self.raw[at..section_end], self.open.last().is_some_and(|open| open.digest));
         if let Some(boundary) = part.boundary() {
             if self.open.len() == LEVELS_MAX {
                 return Err(TooComplex);
             }
-            self.open.push(Open {
+            self.open.push(OpenMultipart {
                 boundary,
                 related: part.is_related(),
                 digest: part.is_digest(),
@@ -105,8 +107,8 @@ impl<'a> Leaves<'a> {
         Ok(Some(part.into_leaf(body..end, self.first, in_related)))
     }
 
-    /// Where the part behind a delimiter begins. Behind a closing one follows an epilogue, up
-    /// to a delimiter of an outer multipart.
+    /// The start of the part after a delimiter. After a closing one there is an epilogue, up to a
+    /// delimiter of an outer multipart.
     fn next_part(&mut self, mut delimiter: Option<Delimiter>) -> Option<usize> {
         loop {
             let found = delimiter?;
@@ -120,8 +122,8 @@ impl<'a> Leaves<'a> {
         }
     }
 
-    /// End of the header section that begins at `at`, and beginning of the body. A line that
-    /// can't be a field's ends the section without a blank line.
+    /// The end of the header section that starts at `at`, and the start of the body. A line that is
+    /// not part of a field ends the section without a blank line.
     fn header_section(&self, at: usize) -> (usize, usize) {
         let mut line = at;
         while line < self.raw.len() {
@@ -141,7 +143,7 @@ impl<'a> Leaves<'a> {
         (line, line)
     }
 
-    /// The first delimiter line of an open multipart at or behind `from`, a line's beginning.
+    /// The first delimiter line of an open multipart from `from` on, which is the start of a line.
     fn next_delimiter(&self, from: usize) -> Option<Delimiter> {
         if self.open.is_empty() {
             return None;
@@ -162,7 +164,7 @@ impl<'a> Leaves<'a> {
         None
     }
 
-    /// Level of the open multipart that a line delimits, and whether it closes it.
+    /// The index of the open multipart that a line delimits, and whether the line closes it.
     fn delimiter(&self, line: usize, end: usize) -> Option<(usize, bool)> {
         let text = self.raw[line..end].strip_prefix(b"--")?.trim_ascii_end();
         for (level, open) in self.open.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! What a part says about itself.
+//! The header section of a part.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::header::{Parameters, decode_header, decode_words, header_fields, unfo
 use crate::text;
 use crate::transfer::TransferEncoding;
 
-/// Characters of a file name.
+/// Maximum characters of a file name.
 const FILE_NAME_MAX: usize = 255;
-/// Octets of a boundary (RFC 2046 allows 70).
+/// Maximum octets of a boundary (RFC 2046 allows 70).
 const BOUNDARY_MAX: usize = 1_000;
 
-/// What the header section of a part says.
+/// The parsed header section of a part.
 pub(super) struct Part {
     media_type: String,
     charset: Option<String>,
@@ -25,8 +25,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// `in_digest`: the default of its type is another there (RFC 2046 5.1.5).
-    pub(super) fn of(section: &[u8], in_digest: bool) -> Self {
+    /// Parses a header section. `in_digest`: the default type is `message/rfc822` (RFC 2046 5.1.5).
+    pub(super) fn parse(section: &[u8], in_digest: bool) -> Self {
         let default_type = if in_digest { "message/rfc822" } else { "text/plain" };
         let mut part = Self {
             media_type: default_type.into(),
@@ -65,7 +65,7 @@ impl Part {
         part
     }
 
-    /// The boundary, if it is a multipart that can be taken apart.
+    /// The boundary, if the part is a multipart with a valid one.
     pub(super) fn boundary(&self) -> Option<Vec<u8>> {
         let boundary = self.boundary.as_deref().filter(|_| self.media_type.starts_with("multipart/"))?;
         let boundary = boundary.trim_end().as_bytes();
@@ -80,13 +80,13 @@ impl Part {
         self.media_type == "multipart/digest"
     }
 
-    /// `first`: nothing was found before it. `in_related`: it belongs to another part.
+    /// Converts to a leaf. `first`: it is the first leaf. `in_related`: it belongs to another part.
     pub(super) fn into_leaf(self, body: Range<usize>, first: bool, in_related: bool) -> Leaf {
         let is_shown = !self.attachment && !in_related && (first || self.file_name.is_none());
         let role = match self.media_type.as_str() {
             "text/html" if is_shown => Role::Html,
             "text/plain" if is_shown => Role::Text,
-            // A multipart without a boundary, or a message that is nothing but some other text.
+            // A multipart without a boundary, or a message of another text type.
             other if is_shown && first && (other.starts_with("multipart/") || other.starts_with("text/")) => {
                 Role::Text
             }
@@ -105,7 +105,7 @@ impl Part {
     }
 }
 
-/// What can't be understood counts as the default (RFC 2045 5.2).
+/// The media type; the default if the value is invalid (RFC 2045 5.2).
 fn media_type(value: &str, default_type: &str) -> String {
     let tokens = value.split_once('/').map(|(main, sub)| [main.trim_end(), sub.trim_start()]);
     match tokens {
@@ -116,13 +116,13 @@ fn media_type(value: &str, default_type: &str) -> String {
     }
 }
 
-/// RFC 2045 5.1.
+/// Whether a byte may be in a token (RFC 2045 5.1).
 pub(super) fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte)
 }
 
-/// A name without control characters and without the path some software sends (RFC 2183 2.3),
-/// cut; `None` where nothing is left.
+/// A file name without control characters and without the directories that some software sends (RFC
+/// 2183 2.3), truncated; `None` if nothing is left.
 fn file_name(name: &str) -> Option<String> {
     let name = text::single_line(&decode_words(name));
     let name = name.rsplit(['/', '\\']).next().unwrap_or("").trim();

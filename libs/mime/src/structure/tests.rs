@@ -16,7 +16,7 @@ fn is(leaves: &[(Role, String, String)], expected: &[(Role, &str, &str)]) {
 }
 
 #[test]
-fn plain_messages() {
+fn parses_plain_messages() {
     is(&leaves("Subject: x\r\n\r\nhello\r\n"), &[(Role::Text, "text/plain", "hello\r\n")]);
     is(&leaves(""), &[(Role::Text, "text/plain", "")]);
     is(&leaves("A: b\r\nno header\r\n"), &[(Role::Text, "text/plain", "no header\r\n")]);
@@ -29,7 +29,7 @@ fn plain_messages() {
 }
 
 #[test]
-fn nested_multiparts() {
+fn parses_nested_multiparts() {
     let raw = "Content-Type: multipart/mixed; boundary=\"a b\"\r\n\r\npreamble\r\n--a b\r\n\
         Content-Type: multipart/alternative; boundary=alt\r\n\r\n\
         --alt\r\n\r\nplain\r\n--alt\r\nContent-Type: multipart/related; boundary=rel\r\n\r\n\
@@ -54,7 +54,7 @@ fn nested_multiparts() {
 }
 
 #[test]
-fn unclosed_and_empty_parts() {
+fn parses_unclosed_and_empty_parts() {
     let head = "Content-Type: multipart/mixed; boundary=b\n\n";
     is(
         &leaves(&format!("{head}--b\n\none\n--b\n\ntwo")),
@@ -67,7 +67,7 @@ fn unclosed_and_empty_parts() {
 }
 
 #[test]
-fn dispositions_and_names() {
+fn parses_dispositions_and_file_names() {
     let raw = b"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: attachment\n\nx\n\
         --b\nContent-Disposition: inline; filename==?utf-8?q?a=07=C3=A9.txt?=\n\ny\n\
         --b\nContent-Type: application/pdf; charset=\"a b\"\n\nz\n--b--";
@@ -79,7 +79,7 @@ fn dispositions_and_names() {
 }
 
 #[test]
-fn what_is_too_complex_is_one_attachment() {
+fn returns_one_attachment_for_too_many_parts() {
     let parts = |n: usize| format!("Content-Type: multipart/mixed; boundary=b\n\n{}", "--b\n\nx\n".repeat(n));
     assert_eq!(leaves(&parts(999)).len(), 999);
     let opaque = parts(1_000);
@@ -94,7 +94,7 @@ fn what_is_too_complex_is_one_attachment() {
 }
 
 #[test]
-fn adversarial_structures_take_no_time() {
+fn terminates_on_adversarial_structures() {
     let head = "Content-Type: multipart/mixed; boundary=b\n\n";
     let unclosed = "--b\nContent-Type: multipart/mixed; boundary=never\n\n".repeat(900);
     let began = Instant::now();

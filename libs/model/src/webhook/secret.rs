@@ -15,17 +15,17 @@ use crate::sealer::Sealer;
 pub struct WebhookSecret(String);
 
 impl WebhookSecret {
-    /// A new one: `whsec_` and the Base64 of 32 octets of the operating system's randomness.
+    /// A new secret: `whsec_` and the Base64 of 32 random bytes.
     ///
     /// # Errors
-    /// The operating system gives no randomness.
+    /// The operating system provides no randomness.
     pub fn generate() -> Result<Self, rand::rngs::SysError> {
         let mut random = [0; 32];
         rand::rngs::SysRng.try_fill_bytes(&mut random)?;
         Ok(Self(format!("whsec_{}", STANDARD.encode(random))))
     }
 
-    /// The secret, to be shown once.
+    /// The text of the secret, which is shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -37,26 +37,26 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// A secret that does not open: altered, of another webhook, or sealed by a key that is gone.
+/// A sealed secret that was altered, or sealed for another webhook or with an unknown key.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the secret was not sealed for this webhook by a key of the ring")]
+#[error("the secret was not sealed for this webhook with a key of the ring")]
 pub struct UnsealError;
 
-/// Seals the secrets of webhooks, as the store keeps them.
+/// Seals the secrets of webhooks for the store.
 pub struct WebhookSecretSealer(Sealer);
 
 impl WebhookSecretSealer {
-    /// A sealer with keys derived from `ring`, which has at least one: the first seals, all open.
+    /// A sealer with keys derived from `ring`, which is not empty: the first seals, all open.
     pub fn new(ring: &[MasterKey]) -> Self {
         Self(Sealer::new(ring, "webhook-secret"))
     }
 
-    /// The secret, sealed for `webhook` alone.
+    /// Seals the secret of `webhook`.
     pub fn seal(&self, webhook: Uuid, secret: &str) -> Vec<u8> {
         self.0.seal(webhook, secret.as_bytes())
     }
 
-    /// The secret of `webhook`.
+    /// Opens the sealed secret of `webhook`.
     ///
     /// # Errors
     /// [`UnsealError`].
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_opens_for_its_webhook_only() {
+    fn opens_for_its_webhook_only() {
         let sealer = sealer(&[("a", 1)]);
         let sealed = sealer.seal(WEBHOOK, "whsec_x");
         assert!(!sealed.windows(5).any(|octets| octets == b"whsec"));
@@ -90,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn one_secret_is_never_sealed_alike() {
+    fn seals_a_secret_differently_each_time() {
         let sealer = sealer(&[("a", 1)]);
         assert_ne!(sealer.seal(WEBHOOK, "whsec_x"), sealer.seal(WEBHOOK, "whsec_x"));
     }
 
     #[test]
-    fn every_altered_octet_is_noticed_and_every_shorter_text() {
+    fn rejects_altered_and_truncated_secrets() {
         let sealer = sealer(&[("a", 1)]);
         let sealed = sealer.seal(WEBHOOK, "whsec_x");
         for i in 0..sealed.len() {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_former_key_sealed_opens_while_it_is_in_the_ring() {
+    fn opens_secrets_of_the_previous_key_while_it_is_in_the_ring() {
         let sealed = sealer(&[("a", 1)]).seal(WEBHOOK, "whsec_x");
         assert_eq!(sealer(&[("b", 2), ("a", 1)]).open(WEBHOOK, &sealed).as_deref(), Ok("whsec_x"));
         assert_eq!(sealer(&[("b", 2)]).open(WEBHOOK, &sealed), Err(UnsealError));
@@ -117,14 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_serves_one_purpose() {
+    fn does_not_open_data_of_another_purpose() {
         let ring = ring(&[("a", 1)]);
         let sealed = Sealer::new(&ring, "cursor").seal(WEBHOOK, b"whsec_x");
         assert_eq!(WebhookSecretSealer::new(&ring).open(WEBHOOK, &sealed), Err(UnsealError));
     }
 
     #[test]
-    fn a_secret_is_32_random_octets_and_not_shown() {
+    fn generates_32_random_bytes_that_debug_does_not_show() {
         let secret = WebhookSecret::generate().unwrap();
         let random = secret.expose().strip_prefix("whsec_").unwrap();
         assert_eq!(STANDARD.decode(random).unwrap().len(), 32);

@@ -2,10 +2,10 @@
 
 use url::{Host, Url};
 
-/// Most characters of a webhook's URL.
+/// Maximum characters of a webhook's URL.
 pub const URL_MAX: usize = 2048;
 
-/// Why a text is no URL of a webhook.
+/// Why a text is not a valid URL of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookUrlError {
     /// More than [`URL_MAX`] characters.
@@ -14,27 +14,27 @@ pub enum WebhookUrlError {
     /// Not `https://…`.
     #[error("`url` must begin with https://.")]
     NotHttps,
-    /// No URL at all, or one with white space or a backslash, which readers take differently.
+    /// Not a URL, or one with white space or a backslash, which parsers treat differently.
     #[error("`url` must be a valid URL.")]
     Malformed,
-    /// A name or a password before the host.
+    /// A user name or a password.
     #[error("`url` must have no user name or password.")]
     UserInfo,
-    /// An IP address, or no host name.
+    /// An IP address, or an invalid host name.
     #[error("`url` must have a host name, not an IP address.")]
     NoHostName,
-    /// A fragment, which would never be sent.
+    /// A fragment, which would not be sent.
     #[error("`url` must have no fragment.")]
     Fragment,
 }
 
-/// A URL that events can be sent to: https, a host name with any port, no user info, no
-/// fragment. Whether the addresses of the host may be connected to is judged when they are.
+/// A URL that events can be sent to: https, a host name with any port, no user info, no fragment.
+/// Whether the addresses of the host are allowed is checked at each delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl(String);
 
 impl WebhookUrl {
-    /// Reads a URL as its owner gives it; it is kept as it was given.
+    /// Parses a URL, which is kept unchanged.
     ///
     /// # Errors
     /// [`WebhookUrlError`].
@@ -42,7 +42,7 @@ impl WebhookUrl {
         if text.chars().count() > URL_MAX {
             return Err(WebhookUrlError::TooLong);
         }
-        // Strict where the parser is lenient: it would drop or change these.
+        // Stricter than the parser, which would remove or change these.
         let (scheme, rest) = text.split_at_checked("https://".len()).unwrap_or((text, ""));
         if !scheme.eq_ignore_ascii_case("https://") {
             return Err(WebhookUrlError::NotHttps);
@@ -68,13 +68,14 @@ impl WebhookUrl {
         Ok(Self(text.to_owned()))
     }
 
-    /// The URL as it was given.
+    /// The URL, unchanged.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Labels of letters, digits, `-` and `_` (which names of services have), as DNS bounds them.
+/// Whether it consists of labels of letters, digits, `-` and `_` (which names of services have), within
+/// the limits of DNS.
 fn is_host_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.len() <= 253
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn https_with_a_host_name_is_kept_as_it_is() {
+    fn keeps_https_urls_with_a_host_name() {
         for text in [
             "https://hooks.example/",
             "https://hooks.example",
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_with_a_reason() {
+    fn rejects_other_urls_with_a_reason() {
         use WebhookUrlError::{Fragment, Malformed, NoHostName, NotHttps, UserInfo};
         for (text, reason) in [
             ("", NotHttps),
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_has_at_most_2048_characters() {
+    fn accepts_at_most_2048_characters() {
         let of = |length: usize| {
             let start = "https://hooks.example/";
             WebhookUrl::parse(&format!("{start}{}", "ä".repeat(length - start.len())))

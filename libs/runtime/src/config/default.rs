@@ -1,13 +1,14 @@
-//! Defaults of all keys that have one. Keys and the URL of Postgres have none.
+//! Default values. Key rings and connection URLs have none.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
 
-use super::{
-    Addresses, Admin, Dns, DnsMode, Http, Operator, Postgres, Retention, Secret, Smtp, SmtpTls, Telemetry,
-    Webhooks, Worker,
+use super::secret::Secret;
+use super::settings::{
+    Addresses, Admin, Dns, DnsMode, Http, Operator, Postgres, Retention, Smtp, SmtpTls, Telemetry, Webhooks,
+    Worker,
 };
 
 fn any_address(port: u16) -> SocketAddr {

@@ -1,9 +1,9 @@
-//! Reads `TEMPMAIL_…` variables into the shape of the file.
+//! Reads `TEMPMAIL_…` variables into the structure of the file.
 
 use serde_json::{Map, Value};
 
-use super::load::ConfigError;
-use super::reference::{self, KeyDoc, Kind};
+use super::error::ConfigError;
+use super::schema::{self, ConfigKey, ValueKind};
 
 /// Prefix of every variable.
 const PREFIX: &str = "TEMPMAIL_";
@@ -11,8 +11,7 @@ const PREFIX: &str = "TEMPMAIL_";
 /// The settings among `variables`.
 ///
 /// # Errors
-/// A `TEMPMAIL_` variable that names no key, a file that can't be read, or a text that is not
-/// of the key's kind.
+/// A `TEMPMAIL_` variable names no key, a file can't be read, or a value has the wrong kind.
 pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<Value, ConfigError> {
     let mut root = Value::Object(Map::new());
     for (variable, text) in variables {
@@ -30,14 +29,14 @@ pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<
     Ok(root)
 }
 
-/// The key that a variable without its prefix sets, and whether the variable names a file.
-fn key_of(name: &str) -> Option<(&'static KeyDoc, bool)> {
+/// The key of a variable without its prefix, and whether the variable names a file.
+fn key_of(name: &str) -> Option<(&'static ConfigKey, bool)> {
     let path = name.to_ascii_lowercase().replace("__", ".");
-    if let Some(key) = reference::find(&path) {
+    if let Some(key) = schema::find(&path) {
         return Some((key, false));
     }
-    let key = reference::find(path.strip_suffix("_file")?)?;
-    matches!(key.kind, Kind::Secret | Kind::KeyList).then_some((key, true))
+    let key = schema::find(path.strip_suffix("_file")?)?;
+    matches!(key.kind, ValueKind::Secret | ValueKind::KeyList).then_some((key, true))
 }
 
 fn read_secret(variable: &str, path: &str) -> Result<String, ConfigError> {
@@ -49,28 +48,30 @@ fn read_secret(variable: &str, path: &str) -> Result<String, ConfigError> {
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-fn value_of(key: &'static KeyDoc, text: String) -> Result<Value, ConfigError> {
-    let wrong = || ConfigError::InvalidValue { key: key.path.to_owned(), expected: key.expected };
+fn value_of(key: &'static ConfigKey, text: String) -> Result<Value, ConfigError> {
+    let invalid = || ConfigError::InvalidValue { key: key.path.to_owned(), expected: key.expected };
     match key.kind {
-        Kind::Text | Kind::Secret => Ok(Value::String(text)),
-        Kind::Number => Ok(Value::from(text.trim().parse::<u64>().map_err(|_| wrong())?)),
-        Kind::Switch => Ok(Value::from(text.trim().parse::<bool>().map_err(|_| wrong())?)),
-        Kind::List if text.trim_start().starts_with('[') => serde_json::from_str(&text).map_err(|_| wrong()),
-        Kind::List => Ok(text.split(',').map(|item| Value::from(item.trim())).collect()),
-        Kind::KeyList => serde_saphyr::from_str(&text).map_err(|_| wrong()),
+        ValueKind::Text | ValueKind::Secret => Ok(Value::String(text)),
+        ValueKind::Number => Ok(Value::from(text.trim().parse::<u64>().map_err(|_| invalid())?)),
+        ValueKind::Switch => Ok(Value::from(text.trim().parse::<bool>().map_err(|_| invalid())?)),
+        ValueKind::List if text.trim_start().starts_with('[') => {
+            serde_json::from_str(&text).map_err(|_| invalid())
+        }
+        ValueKind::List => Ok(text.split(',').map(|item| Value::from(item.trim())).collect()),
+        ValueKind::KeyList => serde_saphyr::from_str(&text).map_err(|_| invalid()),
     }
 }
 
-/// Puts `value` at a dotted path; false where something is there already.
+/// Sets `value` at a dotted path; `false` if it had a value already.
 fn insert(root: &mut Value, path: &str, value: Value) -> bool {
-    let mut place = root;
+    let mut slot = root;
     for name in path.split('.') {
-        if place.is_null() {
-            *place = Value::Object(Map::new());
+        if slot.is_null() {
+            *slot = Value::Object(Map::new());
         }
-        place = &mut place[name];
+        slot = &mut slot[name];
     }
-    let free = place.is_null();
-    *place = value;
-    free
+    let was_unset = slot.is_null();
+    *slot = value;
+    was_unset
 }

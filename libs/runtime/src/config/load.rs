@@ -1,61 +1,18 @@
-//! Brings file, environment and flags together.
+//! Merges defaults, file, environment and flags.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use figment::Figment;
 use figment::error::Kind as Cause;
 use figment::providers::Serialized;
 use serde_json::Value;
 
-use super::reference::{self, Kind};
-use super::{Config, environment};
+use super::environment;
+use super::error::ConfigError;
+use super::schema;
+use super::settings::Config;
 
-/// Why the configuration was refused: one sentence that names the key, and never a value.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file, or a file that a variable names, can't be read.
-    #[error("{what} names {path}, which can't be read: {source}")]
-    Unreadable {
-        /// The flag or variable that names it.
-        what: String,
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The file is no YAML mapping.
-    #[error("{path} is not a YAML file of settings{place}")]
-    NotYaml {
-        /// The file.
-        path: PathBuf,
-        /// Where it goes wrong, if known.
-        place: String,
-    },
-    /// The file has a key that does not exist.
-    #[error("`{0}` is not a key of the configuration; `tempmail config` lists them all")]
-    UnknownKey(String),
-    /// The environment has a variable that does not exist.
-    #[error(
-        "the environment variable {0} sets no key of the configuration; `tempmail config` lists them all"
-    )]
-    UnknownVariable(String),
-    /// A variable and its `…_FILE` are both set.
-    #[error("`{0}` is set twice in the environment: by its variable and by a file")]
-    SetTwice(&'static str),
-    /// A value is wrong.
-    #[error("`{key}` must be {expected}")]
-    InvalidValue {
-        /// The key.
-        key: String,
-        /// What it must be.
-        expected: &'static str,
-    },
-    /// Two keys do not go together.
-    #[error("{0}")]
-    Conflict(&'static str),
-}
-
-/// What file and environment set, not yet joined with defaults and flags.
+/// What file and environment set, not merged with defaults and flags yet.
 #[derive(Debug)]
 pub struct Sources {
     file: Value,
@@ -66,15 +23,14 @@ impl Sources {
     /// Reads `file`, if given, and the environment of the process.
     ///
     /// # Errors
-    /// [`ConfigError`] for what can be seen without the types: unreadable, no YAML, unknown
-    /// variable.
+    /// [`ConfigError`] if the file is unreadable or not YAML, or a variable is unknown.
     pub fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         Self::from_parts(file, variables)
     }
 
-    /// The same with the environment given.
+    /// The same with a given environment.
     ///
     /// # Errors
     /// As [`Sources::read`].
@@ -92,8 +48,8 @@ impl Sources {
         [&self.file, &self.environment].iter().any(|source| source.pointer(&pointer).is_some())
     }
 
-    /// The configuration: `defaults` below file and environment, `flags` above. Both have the
-    /// shape of the file; an empty object says nothing.
+    /// The configuration: file and environment override `defaults`, and `flags` override them. Both
+    /// have the structure of the file.
     ///
     /// # Errors
     /// [`ConfigError`].
@@ -113,10 +69,10 @@ impl Config {
     /// The configuration of file and environment.
     ///
     /// # Errors
-    /// [`ConfigError`]: unreadable, unknown key, or a wrong value.
+    /// [`ConfigError`].
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
-        let nothing = Value::Object(serde_json::Map::new());
-        Sources::read(file)?.config(&nothing, &nothing)
+        let empty = Value::Object(serde_json::Map::new());
+        Sources::read(file)?.config(&empty, &empty)
     }
 }
 
@@ -126,19 +82,19 @@ fn read_file(path: &Path) -> Result<Value, ConfigError> {
         path: path.to_owned(),
         source,
     })?;
-    // An empty file, or one of comments only, sets nothing.
+    // A file without settings is not a mapping in YAML.
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Value::Object(serde_json::Map::new()));
     }
     let not_yaml = |place: String| ConfigError::NotYaml { path: path.to_owned(), place };
     let value: Value = serde_saphyr::from_str(&text).map_err(|error| {
-        // The parser's own message may quote the file, which may hold secrets.
+        // The parser's message may quote the file, which may have secrets.
         not_yaml(error.location().map_or_else(String::new, |at| format!(" (line {})", at.line())))
     })?;
     if value.is_object() { Ok(value) } else { Err(not_yaml(String::new())) }
 }
 
-/// One sentence from a fault of the types, without the value that was found.
+/// The error without the value that figment quotes.
 fn explain(error: &figment::Error) -> ConfigError {
     let path: Vec<&str> = error.path.iter().map(String::as_str).filter(|part| *part != "default").collect();
     if let Cause::UnknownField(name, _) = &error.kind {
@@ -149,12 +105,9 @@ fn explain(error: &figment::Error) -> ConfigError {
         return ConfigError::UnknownKey(full.join("."));
     }
     let full = path.join(".");
-    let known = (1..=path.len()).rev().find_map(|n| reference::find(&path[..n].join(".")));
+    let known = (1..=path.len()).rev().find_map(|n| schema::find(&path[..n].join(".")));
     match known {
-        Some(key) => ConfigError::InvalidValue {
-            key: full,
-            expected: if key.kind == Kind::KeyList { "a list of {kid, secret}" } else { key.expected },
-        },
+        Some(key) => ConfigError::InvalidValue { key: full, expected: key.expected },
         None => ConfigError::InvalidValue { key: full, expected: "a group of keys" },
     }
 }
@@ -168,14 +121,14 @@ mod tests {
         let file = directory.path().join("tempmail.yaml");
         std::fs::write(&file, yaml).unwrap();
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let nothing = serde_json::json!({});
+        let empty = serde_json::json!({});
         Sources::from_parts(Some(&file), variables)
-            .and_then(|sources| sources.config(&nothing, &nothing))
+            .and_then(|sources| sources.config(&empty, &empty))
             .map_err(|error| error.to_string().replace(file.to_str().unwrap(), "FILE"))
     }
 
     #[test]
-    fn the_environment_goes_over_the_file() {
+    fn environment_overrides_the_file() {
         let config = load(
             "postgres: {pool: 3, url: postgres://a@b/c}\nsmtp:\n  hostname: mx.example.com\n",
             &[
@@ -201,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_come_from_files() {
+    fn reads_secrets_from_files() {
         let directory = tempfile::tempdir().unwrap();
         let (url, keys) = (directory.path().join("url"), directory.path().join("keys"));
         std::fs::write(&url, "postgres://u:p@h/d\n").unwrap();
@@ -221,12 +174,12 @@ mod tests {
             ("TEMPMAIL_POSTGRES__URL_FILE", url.to_str().unwrap()),
         ];
         assert!(load("", &twice).unwrap_err().contains("`postgres.url` is set twice"));
-        let none = load("", &[("TEMPMAIL_POSTGRES__URL_FILE", "/nowhere")]).unwrap_err();
-        assert!(none.starts_with("TEMPMAIL_POSTGRES__URL_FILE names /nowhere"), "{none}");
+        let unreadable = load("", &[("TEMPMAIL_POSTGRES__URL_FILE", "/nowhere")]).unwrap_err();
+        assert!(unreadable.starts_with("TEMPMAIL_POSTGRES__URL_FILE names /nowhere"), "{unreadable}");
     }
 
     #[test]
-    fn what_is_wrong_is_one_sentence_that_names_the_key() {
+    fn names_the_key_and_never_the_value_in_errors() {
         for (yaml, variables, sentence) in [
             ("smtp: {hots: a}", &[][..], "`smtp.hots` is not a key"),
             ("nope: 1", &[], "`nope` is not a key"),

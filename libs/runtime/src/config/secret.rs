@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Secret(String);
 
 impl Secret {
-    /// The setting itself.
+    /// The value.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether it was not set.
+    /// Whether the setting is empty, as it is by default.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,25 +1,26 @@
-//! What the types alone can't tell of the settings.
+//! Rules that the types of the settings can't express.
 
 use axum::http::Uri;
 use ipnet::IpNet;
 use tempmail_model::address::normalize_domain;
 
-use super::load::ConfigError;
-use super::{Config, reference};
+use super::error::ConfigError;
+use super::schema;
+use super::settings::Config;
 
 impl Config {
-    /// Checks values and what must go together. Keys are checked where they are used, by
-    /// [`Keys::from_config`](crate::keys::Keys::from_config).
+    /// Checks each value, and values that depend on each other. Key rings are checked by
+    /// [`Keys::from_config`](crate::keys::Keys::from_config), since not all roles need them.
     ///
     /// # Errors
-    /// The first [`ConfigError::InvalidValue`] or [`ConfigError::Conflict`].
+    /// [`ConfigError::InvalidValue`] or [`ConfigError::Conflict`] for the first mistake.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_numbers()?;
-        must(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
-        must(is_origin(&self.http.base_url), "http.base_url")?;
-        must(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
-        must(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
-        must(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
+        require(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
+        require(is_origin(&self.http.base_url), "http.base_url")?;
+        require(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
+        require(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
+        require(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
         for (networks, key) in [
             (&self.http.trusted_proxies, "http.trusted_proxies"),
             (&self.http.unlimited_networks, "http.unlimited_networks"),
@@ -27,14 +28,14 @@ impl Config {
             (&self.webhooks.allowed_networks, "webhooks.allowed_networks"),
             (&self.webhooks.denied_networks, "webhooks.denied_networks"),
         ] {
-            must(networks.iter().all(has_no_host_bits), key)?;
+            require(networks.iter().all(has_no_host_bits), key)?;
         }
-        must(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
-        must(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
+        require(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
+        require(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
         let keys_secret = &self.operator.keys_secret;
-        must(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
+        require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
-            return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be given together"));
+            return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
         }
         if self.limits.password_min > self.limits.password_max {
             return Err(ConfigError::Conflict(
@@ -54,32 +55,31 @@ impl Config {
         Ok(())
     }
 
-    /// Every number that is 0 must be more.
+    /// No number may be 0.
     fn validate_numbers(&self) -> Result<(), ConfigError> {
         let values = serde_json::to_value(self).unwrap_or_default();
-        let zero = reference::KEYS.iter().find(|key| {
+        let zero = schema::KEYS.iter().find(|key| {
             let value = values.pointer(&format!("/{}", key.path.replace('.', "/")));
             value.and_then(serde_json::Value::as_u64) == Some(0)
         });
-        zero.map_or(Ok(()), |key| must(false, key.path))
+        zero.map_or(Ok(()), |key| require(false, key.path))
     }
 }
 
-fn must(right: bool, path: &'static str) -> Result<(), ConfigError> {
-    if right {
+fn require(valid: bool, path: &'static str) -> Result<(), ConfigError> {
+    if valid {
         return Ok(());
     }
-    let expected = reference::find(path).map_or("something else", |key| key.expected);
+    let expected = schema::find(path).map_or("something else", |key| key.expected);
     Err(ConfigError::InvalidValue { key: path.to_owned(), expected })
 }
 
-/// Whether a text may be a URL of Redis; the client that connects looks at the rest.
+/// Whether a text has the scheme of a Redis URL; the Redis client checks the rest.
 fn is_redis_url(text: &str) -> bool {
     ["redis://", "rediss://", "unix://"].iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// Whether a text is the origin of a site: scheme, host and perhaps a port, nothing after it.
-/// RFC 1123 subdomain, as Kubernetes takes it.
+/// Whether a text is an RFC 1123 subdomain, as names of Kubernetes objects are.
 fn is_object_name(text: &str) -> bool {
     let is_label = |label: &str| {
         label.starts_with(|first: char| first.is_ascii_alphanumeric())
@@ -89,19 +89,21 @@ fn is_object_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }
 
+/// Whether a text is an origin: scheme, host and perhaps a port, nothing after it.
 fn is_origin(text: &str) -> bool {
     let Ok(uri) = text.parse::<Uri>() else { return false };
     let Some(authority) = uri.authority() else { return false };
-    let web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
     let host_only = !authority.as_str().contains('@') && !authority.host().is_empty();
     let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
-    let port_right = port.is_empty() || authority.port_u16().is_some();
-    web && host_only
-        && port_right
+    let valid_port = port.is_empty() || authority.port_u16().is_some();
+    is_web
+        && host_only
+        && valid_port
         && text == format!("{}://{authority}", uri.scheme_str().unwrap_or_default())
 }
 
-/// `10.1.2.3/8` is more likely a slip than a network.
+/// Whether no bit is set behind the prefix: `10.1.2.3/8` is more likely a mistake than a network.
 fn has_no_host_bits(network: &IpNet) -> bool {
     network.addr() == network.network()
 }
@@ -111,13 +113,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_have_scheme_host_and_port_only() {
-        for right in
+    fn accepts_origins_of_scheme_host_and_port_only() {
+        for valid in
             ["http://localhost:8080", "https://mail.example.com", "http://[::1]:80", "http://127.0.0.1"]
         {
-            assert!(is_origin(right), "{right}");
+            assert!(is_origin(valid), "{valid}");
         }
-        for wrong in [
+        for invalid in [
             "",
             "localhost",
             "ftp://a.example",
@@ -130,31 +132,33 @@ mod tests {
             "http://a.example:port",
             "http://a.example:99999",
         ] {
-            assert!(!is_origin(wrong), "{wrong}");
+            assert!(!is_origin(invalid), "{invalid}");
         }
     }
 
     #[test]
-    fn the_defaults_are_right_and_slips_are_found() {
+    fn accepts_the_defaults_and_finds_mistakes() {
         assert!(Config::default().validate().is_ok());
-        let slip = |change: fn(&mut Config)| {
+        let mistake = |change: fn(&mut Config)| {
             let mut config = Config::default();
             change(&mut config);
             config.validate().unwrap_err().to_string()
         };
-        assert!(slip(|c| c.smtp.hostname = "a b".into()).starts_with("`smtp.hostname` must be a host name"));
-        let redis = slip(|c| c.redis.url = String::from("http://:hush@redis").into());
+        assert!(
+            mistake(|c| c.smtp.hostname = "a b".into()).starts_with("`smtp.hostname` must be a host name")
+        );
+        let redis = mistake(|c| c.redis.url = String::from("http://:hush@redis").into());
         assert!(redis.starts_with("`redis.url` must be a URL") && !redis.contains("hush"), "{redis}");
-        assert!(slip(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
-        assert!(slip(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
-        assert!(slip(|c| c.limits.password_min = 129).contains("password_max"));
-        assert!(slip(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
-        let host = slip(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
+        assert!(mistake(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
+        assert!(mistake(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
+        assert!(mistake(|c| c.limits.password_min = 129).contains("password_max"));
+        assert!(mistake(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
+        let host = mistake(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
         assert!(host.starts_with("`http.trusted_proxies`"), "{host}");
     }
 
     #[test]
-    fn secrets_are_never_printed() {
+    fn never_prints_secrets() {
         let mut config = Config::default();
         config.postgres.url = String::from("postgres://u:hush@h/d").into();
         config.redis.url = String::from("redis://u:hush@h").into();

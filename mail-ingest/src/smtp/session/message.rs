@@ -1,35 +1,41 @@
-//! The data of a transaction: DATA, BDAT, and what becomes of them.
+//! DATA and BDAT, up to the end of the message.
 
-use super::{Action, Session, State};
-use crate::delivery::{Protocol, ReceivedMail};
+use tempmail_model::trace::Protocol;
+
+use super::{Session, SessionState};
+use crate::smtp::action::Action;
 use crate::smtp::data::MessageData;
+use crate::smtp::mail::ReceivedMail;
 use crate::smtp::reply::{self, Reply};
 
 impl Session {
-    /// DATA.
-    pub(super) fn data(&mut self) -> Reply {
+    /// The reply to DATA, after which a message may follow.
+    pub(super) fn start_data(&mut self) -> Reply {
         match &self.transaction {
             None => reply::MAIL_FIRST,
-            Some(transaction) if transaction.chunks.is_some() => reply::CHUNKS_BEGUN,
-            Some(transaction) if transaction.recipients.is_empty() => transaction.no_recipients(),
+            Some(transaction) if transaction.chunks.is_some() => reply::CHUNKING_STARTED,
+            Some(transaction) if transaction.recipients.is_empty() => transaction.no_recipients_reply(),
             Some(_) => match MessageData::begin(self.settings.data, self.settings.memory.permit()) {
                 None => reply::NO_MEMORY,
                 Some(message) => {
                     self.data_octets = 0;
-                    self.state = State::Data(message);
+                    self.state = SessionState::Data(message);
                     reply::START_DATA
                 }
             },
         }
     }
 
-    /// The message that a BDAT chunk goes on with, or why its octets are to be skipped. Data is
-    /// refused as soon as its size is known to be too big.
-    pub(super) fn chunk(&mut self, octets: u64) -> Result<MessageData, Reply> {
+    /// The message that a BDAT chunk belongs to. It is rejected as soon as its size is known to be
+    /// too big.
+    ///
+    /// # Errors
+    /// The reply that rejects the chunk; its octets are skipped.
+    pub(super) fn start_chunk(&mut self, octets: u64) -> Result<MessageData, Reply> {
         self.data_octets = 0;
         let transaction = self.transaction.as_mut().ok_or(reply::MAIL_FIRST)?;
         if transaction.recipients.is_empty() {
-            return Err(transaction.no_recipients());
+            return Err(transaction.no_recipients_reply());
         }
         if octets > self.settings.data.message_octets {
             transaction.chunks = None;
@@ -43,48 +49,52 @@ impl Session {
         }
     }
 
-    /// Behind CRLF . CRLF.
+    /// Handles the end of data.
     pub(super) fn end_data(&mut self, out: &mut Vec<u8>) -> Option<Action> {
-        let State::Data(message) = std::mem::replace(&mut self.state, State::Command) else { return None };
-        self.finish(message, out)
+        let SessionState::Data(message) = std::mem::replace(&mut self.state, SessionState::Command) else {
+            return None;
+        };
+        self.finish_message(message, out)
     }
 
-    /// Behind the last octet of a chunk.
+    /// Handles the end of a chunk.
     pub(super) fn end_chunk(&mut self, out: &mut Vec<u8>) -> Option<Action> {
-        let State::Chunk(chunk) = std::mem::replace(&mut self.state, State::Command) else { return None };
-        self.commands += 1;
+        let SessionState::Chunk(chunk) = std::mem::replace(&mut self.state, SessionState::Command) else {
+            return None;
+        };
+        self.completed += 1;
         match (chunk.message, &mut self.transaction) {
-            (Ok(message), Some(transaction)) => match message.fault() {
-                None if chunk.last => return self.finish(message, out),
+            (Ok(message), Some(transaction)) => match message.error_reply() {
+                None if chunk.last => return self.finish_message(message, out),
                 None => {
                     transaction.chunks = Some(message);
                     reply::CHUNK_OK.write(out);
                 }
-                // The transaction is over: further chunks of a flight are refused as well.
-                Some(refusal) => {
+                // Ends the transaction, so that further pipelined chunks are rejected as well.
+                Some(rejection) => {
                     self.transaction = None;
-                    self.answer(refusal, out);
+                    self.reply(rejection, out);
                 }
             },
-            (Ok(_), None) => self.answer(reply::MAIL_FIRST, out),
-            (Err(refusal), _) => {
-                if refusal == reply::TOO_BIG || refusal == reply::NO_MEMORY {
+            (Ok(_), None) => self.reply(reply::MAIL_FIRST, out),
+            (Err(rejection), _) => {
+                if rejection == reply::TOO_BIG || rejection == reply::NO_MEMORY {
                     self.transaction = None;
                 }
-                self.answer(refusal, out);
+                self.reply(rejection, out);
             }
         }
         None
     }
 
-    /// The end of a message: the transaction is over, whatever becomes of it.
-    fn finish(&mut self, message: MessageData, out: &mut Vec<u8>) -> Option<Action> {
-        self.commands += 1;
+    /// Ends the transaction, and hands the message to delivery if it has no error.
+    fn finish_message(&mut self, message: MessageData, out: &mut Vec<u8>) -> Option<Action> {
+        self.completed += 1;
         let transaction = self.transaction.take()?;
         let (data, memory) = match message.finish() {
             Ok(whole) => whole,
-            Err(refusal) => {
-                self.answer(refusal, out);
+            Err(rejection) => {
+                self.reply(rejection, out);
                 return None;
             }
         };
@@ -96,7 +106,7 @@ impl Session {
             (true, true, false) => Protocol::Utf8Smtp,
             (true, true, true) => Protocol::Utf8Smtps,
         };
-        self.state = State::Delivering;
+        self.state = SessionState::Delivering;
         Some(Action::Deliver(Box::new(ReceivedMail {
             peer: self.peer,
             hello: hello.clone(),

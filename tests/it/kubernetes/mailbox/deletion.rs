@@ -12,7 +12,7 @@ async fn deletes_the_mail_and_reserves_the_address_for_the_tenant() {
     fixture.deliver("box", "hello").await;
     fixture.team.delete("mailbox/box").await;
     fixture.assert_rejected(&password, &jwt).await;
-    fixture.create_over_http("box", None).await.is_api_error(409, "address_taken");
+    fixture.create_over_http("box", None).await.assert_api_error(409, "address_taken");
     // The tenant may declare the address again, without the mail.
     let (_, jwt) = fixture.mailbox("").await;
     assert_eq!(fixture.messages(&jwt).await.expect(200)["messages"], json!([]));
@@ -45,5 +45,5 @@ async fn deletes_objects_that_have_no_mailbox() {
     // This one is deleted before the operator reconciles it.
     fixture.declare("early", "").await;
     fixture.team.delete("mailbox/early").await;
-    fixture.try_sign_in("early", "correct horse").await.is_api_error(401, "invalid_credentials");
+    fixture.try_sign_in("early", "correct horse").await.assert_api_error(401, "invalid_credentials");
 }

@@ -24,11 +24,11 @@ async fn a_tenant_that_is_created_again_does_not_get_the_address() {
     let fixture = MailboxFixture::with_tenant("deletionPolicy: Delete").await;
     let (former, jwt) = fixture.mailbox("").await;
     fixture.team.delete(&fixture.team.tenant_object()).await;
-    fixture.messages(&jwt).await.is_api_error(401, "invalid_token");
+    fixture.messages(&jwt).await.assert_api_error(401, "invalid_token");
     fixture.team.declare_tenant("").await;
     // The address is reserved: mail that is still sent to it is not for the new tenant.
     fixture.wait_for_reason("box", "AddressTaken").await;
-    fixture.try_sign_in("box", &former).await.is_api_error(401, "invalid_credentials");
+    fixture.try_sign_in("box", &former).await.assert_api_error(401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,7 +45,7 @@ async fn never_accepts_a_password_that_a_user_wrote_into_the_secret() {
     fixture.trigger_reconcile("box").await;
     fixture.team.wait_for_another_value("box-mailbox", "password", "chosen by a user").await;
     assert_replaced(&fixture, &former, &jwt).await;
-    fixture.try_sign_in("box", "chosen by a user").await.is_api_error(401, "invalid_credentials");
+    fixture.try_sign_in("box", "chosen by a user").await.assert_api_error(401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -134,7 +134,7 @@ async fn a_tenant_that_is_created_again_inherits_nothing() {
     installation.start_operator();
     team.wait_for_condition(&team.tenant_object(), "Ready").await;
     assert_ne!(team.tenant_id().await, first);
-    installation.get_as_pro(&pro, "/pro/api/domains").await.is_api_error(403, "account_disabled");
+    installation.get_as_pro(&pro, "/pro/api/domains").await.assert_api_error(403, "account_disabled");
     team.wait_for_reason("customdomain/ours", "Ready", "TenantReplaced").await;
 }
 

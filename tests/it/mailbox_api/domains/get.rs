@@ -6,7 +6,7 @@ use tempmail_tests::App;
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn system_domains_are_public_and_custom_ones_are_not_among_them() {
+async fn lists_system_domains_without_custom_ones() {
     let app = App::start().await;
     let second = app.system_domain("second.localhost", true).await;
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -25,7 +25,7 @@ async fn system_domains_are_public_and_custom_ones_are_not_among_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_order_is_that_of_sort_order() {
+async fn lists_domains_by_sort_order() {
     let app = App::start().await;
     app.system_domain("second.localhost", true).await;
     sqlx::query("UPDATE domain SET sort_order = -1 WHERE name = 'second.localhost'")

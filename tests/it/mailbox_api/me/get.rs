@@ -4,7 +4,7 @@ use serde_json::json;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_account_tells_its_role_quota_and_use() {
+async fn returns_role_quota_and_usage() {
     let app = App::start().await;
     let free = app.mailbox(None, "free@inbox.localhost").await;
     let pro = app.mailbox(Some(&app.tenant.pro), "pro@inbox.localhost").await;

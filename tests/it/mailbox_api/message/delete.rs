@@ -4,7 +4,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_message_is_gone_and_its_octets_are_free() {
+async fn deletes_a_message_and_frees_its_quota() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "one", "").await;
@@ -13,8 +13,8 @@ async fn a_deleted_message_is_gone_and_its_octets_are_free() {
     let path = format!("/api/messages/{}", messages[0]["id"].as_str().unwrap());
     let delete = || app.request(Method::DELETE, &path).bearer(&mailbox.jwt).send();
     assert_eq!(delete().await.status, 204);
-    delete().await.is_api_error(404, "not_found");
-    app.get_mailbox(&mailbox, &path).await.is_api_error(404, "not_found");
+    delete().await.assert_api_error(404, "not_found");
+    app.get_mailbox(&mailbox, &path).await.assert_api_error(404, "not_found");
     let left = app.messages(&mailbox).await;
     assert_eq!((left.len(), &left[0]["subject"]), (1, &"one".into()));
     let me = app.get_mailbox(&mailbox, "/api/me").await.expect(200);

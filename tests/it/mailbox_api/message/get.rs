@@ -8,7 +8,7 @@ use tempmail_tests::App;
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_is_told_in_full() {
+async fn returns_a_message_in_full() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     app.deliver("name+tag@inbox.localhost", "Hello", "body text").await;
@@ -44,13 +44,13 @@ async fn a_message_is_told_in_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_id_is_answered_by_its_own_time() {
+async fn returns_410_or_404_by_the_age_of_an_unknown_id() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let old = new_id(app.clock.now() - SignedDuration::from_mins(61));
-    app.get_mailbox(&mailbox, &format!("/api/messages/{old}")).await.is_api_error(410, "email_expired");
+    app.get_mailbox(&mailbox, &format!("/api/messages/{old}")).await.assert_api_error(410, "email_expired");
     for id in [Uuid::new_v4().to_string(), "no-uuid".into()] {
-        app.get_mailbox(&mailbox, &format!("/api/messages/{id}")).await.is_api_error(404, "not_found");
+        app.get_mailbox(&mailbox, &format!("/api/messages/{id}")).await.assert_api_error(404, "not_found");
     }
-    app.get_mailbox(&mailbox, "/api/messages/%FF").await.is_api_error(400, "invalid_request");
+    app.get_mailbox(&mailbox, "/api/messages/%FF").await.assert_api_error(400, "invalid_request");
 }

@@ -6,7 +6,7 @@ use tempmail_tests::{App, SmtpClient};
 use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn summaries_carry_what_the_interface_says() {
+async fn returns_summaries_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let nothing = app.get_mailbox(&mailbox, "/api/messages").await.expect(200);
@@ -33,11 +33,11 @@ async fn summaries_carry_what_the_interface_says() {
     );
     let id: Uuid = message["id"].as_str().unwrap().parse().unwrap();
     let created = message["created_at"].as_str().unwrap();
-    assert_eq!(format!("{:.3}", id_time(id).unwrap()), created, "the id tells its own time");
+    assert_eq!(format!("{:.3}", id_time(id).unwrap()), created, "the id contains its creation time");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -63,7 +63,7 @@ async fn lists_are_newest_first_30_a_page() {
     assert!(beyond["messages"].as_array().unwrap().is_empty());
     for page in ["0", "-1", "x", ""] {
         let answer = app.get_mailbox(&mailbox, &format!("/api/messages?page={page}")).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("page"));
     }
     for page in ["9999999999", "9223372036854775807"] {

@@ -2,15 +2,16 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows;
+use tempmail_tests::{App, Response};
 
-async fn sign_in(app: &App, address: &str, password: &str) -> Answer {
+async fn sign_in(app: &App, address: &str, password: &str) -> Response {
     let body = json!({ "address": address, "password": password });
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn address_and_password_give_a_jwt() {
+async fn returns_a_jwt_for_address_and_password() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     for address in ["name@inbox.localhost", "NAME@Inbox.Localhost"] {
@@ -25,11 +26,11 @@ async fn address_and_password_give_a_jwt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_password_and_an_unknown_mailbox_are_one_answer() {
+async fn answers_a_wrong_password_like_an_unknown_mailbox() {
     let app = App::start().await;
     app.mailbox(None, "name@inbox.localhost").await;
     let wrong = sign_in(&app, "name@inbox.localhost", "wrong password").await;
-    wrong.is_api_error(401, "invalid_credentials");
+    wrong.assert_api_error(401, "invalid_credentials");
     for address in [
         "other@inbox.localhost",
         "name@elsewhere.example",
@@ -44,28 +45,24 @@ async fn a_wrong_password_and_an_unknown_mailbox_are_one_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_mailbox_can_not_sign_in() {
+async fn rejects_a_removed_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
     assert_eq!(app.request(Method::DELETE, "/api/me").bearer(&mailbox.jwt).send().await.status, 204);
-    sign_in(&app, &mailbox.address, &mailbox.password).await.is_api_error(401, "invalid_credentials");
+    sign_in(&app, &mailbox.address, &mailbox.password).await.assert_api_error(401, "invalid_credentials");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_of_a_suspended_tenant_is_account_disabled() {
+async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
-    sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
-    app.get_mailbox(&mailbox, "/api/me").await.is_api_error(403, "account_disabled");
-    sign_in(&app, &mailbox.address, &mailbox.password).await.is_api_error(403, "account_disabled");
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
+    app.get_mailbox(&mailbox, "/api/me").await.assert_api_error(403, "account_disabled");
+    sign_in(&app, &mailbox.address, &mailbox.password).await.assert_api_error(403, "account_disabled");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
     for (body, field) in [
         ("{", "JSON"),
@@ -75,7 +72,7 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
         (r#"{"address":"a@inbox.localhost","password":1}"#, "password"),
     ] {
         let answer = app.request(Method::POST, "/api/token").body("application/json", body).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
     }
 }

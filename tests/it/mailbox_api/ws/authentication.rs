@@ -1,4 +1,4 @@
-//! The first message, and what may be in it.
+//! The `auth` message.
 
 use jiff::SignedDuration;
 use reqwest::Method;
@@ -7,8 +7,8 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, WebSocket};
 
-/// Asserts that a token is refused with this code.
-async fn is_refused(app: &App, what: &str, token: &str, code: &str) {
+/// Asserts that a token is rejected with this code.
+async fn assert_rejected(app: &App, what: &str, token: &str, code: &str) {
     let mut socket = WebSocket::to(app.http()).connect().await;
     socket.auth(token).await;
     assert_eq!(socket.next_json().await, json!({ "error": code }), "{what}");
@@ -16,7 +16,7 @@ async fn is_refused(app: &App, what: &str, token: &str, code: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_jwt_is_answered_with_auth_ok() {
+async fn answers_a_mailbox_jwt_with_auth_ok() {
     let app = App::start().await;
     let created = app.mailbox(None, "first@inbox.localhost").await;
     let body = json!({ "address": created.address, "password": created.password });
@@ -29,7 +29,7 @@ async fn a_mailbox_jwt_is_answered_with_auth_ok() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_fields_of_the_message_are_ignored() {
+async fn ignores_unknown_fields_of_the_auth_message() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "fields@inbox.localhost").await;
     let mut socket = WebSocket::to(app.http()).connect().await;
@@ -38,7 +38,7 @@ async fn unknown_fields_of_the_message_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_such_message_is_invalid_auth_message() {
+async fn rejects_a_malformed_auth_message() {
     let app = App::start().await;
     let jwt = app.mailbox(None, "other@inbox.localhost").await.jwt;
     let long = json!({ "type": "auth", "token": jwt, "x": "x".repeat(4096) }).to_string();
@@ -59,15 +59,15 @@ async fn what_is_no_such_message_is_invalid_auth_message() {
     ] {
         let mut socket = WebSocket::to(app.http()).connect().await;
         socket.send_text(text).await;
-        socket.is_refused("invalid_auth_message").await;
+        socket.assert_refused("invalid_auth_message").await;
     }
     let mut socket = WebSocket::to(app.http()).connect().await;
     socket.send_binary(json!({ "type": "auth", "token": jwt }).to_string()).await;
-    socket.is_refused("invalid_auth_message").await;
+    socket.assert_refused("invalid_auth_message").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_is_no_jwt_of_a_mailbox_is_invalid_token() {
+async fn rejects_any_token_but_a_mailbox_jwt() {
     let app = App::start().await;
     let live = app.token(&app.tenant, TokenKind::Live).await;
     let exchange = json!({ "token": app.tenant.pro });
@@ -84,65 +84,65 @@ async fn whatever_is_no_jwt_of_a_mailbox_is_invalid_token() {
         ("another signature", &format!("{head}.{}", signature.chars().rev().collect::<String>())),
         ("as in a header", &format!("Bearer {jwt}")),
     ] {
-        is_refused(&app, what, token, "invalid_token").await;
+        assert_rejected(&app, what, token, "invalid_token").await;
     }
     let elsewhere = App::start().await;
     let foreign = elsewhere.mailbox(None, "mine@inbox.localhost").await.jwt;
-    is_refused(&app, "a JWT of another installation", &foreign, "invalid_token").await;
+    assert_rejected(&app, "a JWT of another installation", &foreign, "invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_jwt_that_has_ended_is_invalid_token() {
+async fn rejects_an_expired_or_revoked_jwt() {
     let app = App::start().await;
     let pro = Some(app.tenant.pro.as_str());
     let expired = app.mailbox(pro, "expired@inbox.localhost").await;
     app.advance_hours(7 * 24);
-    is_refused(&app, "past its time", &expired.jwt, "invalid_token").await;
+    assert_rejected(&app, "past its time", &expired.jwt, "invalid_token").await;
 
     let reset = app.mailbox(pro, "reset@inbox.localhost").await;
     let path = format!("/pro/api/accounts/{}/reset-password", reset.id);
     let request = app.request(Method::PUT, &path).bearer(&app.tenant.pro);
     request.json(&json!({ "password": "another horse" })).send().await.expect(200);
-    is_refused(&app, "from before a reset", &reset.jwt, "invalid_token").await;
+    assert_rejected(&app, "from before a reset", &reset.jwt, "invalid_token").await;
 
     let deleted = app.mailbox(pro, "deleted@inbox.localhost").await;
     app.request(Method::DELETE, "/api/me").bearer(&deleted.jwt).send().await.expect(204);
-    is_refused(&app, "of a deleted mailbox", &deleted.jwt, "invalid_token").await;
+    assert_rejected(&app, "of a deleted mailbox", &deleted.jwt, "invalid_token").await;
 
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let lost = app.mailbox(pro, "lost@ships.example").await;
     app.end_verification(domain).await;
-    is_refused(&app, "under a domain that no longer serves", &lost.jwt, "invalid_token").await;
+    assert_rejected(&app, "under a domain that no longer serves", &lost.jwt, "invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_tenants_mailbox_is_account_disabled() {
+async fn rejects_a_mailbox_of_a_suspended_tenant() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "frozen@inbox.localhost").await;
     app.tempmail("tenant suspend acme").await.success();
-    is_refused(&app, "suspended", &mailbox.jwt, "account_disabled").await;
+    assert_rejected(&app, "suspended", &mailbox.jwt, "account_disabled").await;
     app.tempmail("tenant resume acme").await.success();
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn credentials_of_the_upgrade_are_not_looked_at() {
+async fn ignores_credentials_of_the_upgrade_request() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "header@inbox.localhost").await;
     let bearer = format!("Bearer {}", mailbox.jwt);
     let mut socket = WebSocket::to(app.http()).header("authorization", &bearer).connect().await;
     socket.auth("nonsense").await;
-    socket.is_refused("invalid_token").await;
+    socket.assert_refused("invalid_token").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_watched_counts_as_used() {
+async fn records_a_connection_as_use_of_the_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "watched@inbox.localhost").await;
     app.clock.advance(SignedDuration::from_hours(5));
     WebSocket::authenticated(app.http(), &mailbox.jwt).await;
-    eventually("it is noted", || async {
+    eventually("the use is recorded", || async {
         let seen = app.count("SELECT count(*) FROM mailbox WHERE seen_at > created_at + interval '4 hours'");
         (seen.await == 1).then_some(())
     })

@@ -1,13 +1,13 @@
-//! Three sockets a mailbox.
+//! A mailbox may have three sockets.
 
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, WebSocket};
 
-use super::{subjects, watch};
+use super::{subjects, try_watch, watch};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
+async fn rejects_a_fourth_socket_of_a_mailbox() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "busy@inbox.localhost").await;
     let other = app.mailbox(None, "other@inbox.localhost").await;
@@ -15,7 +15,7 @@ async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
     for _ in 0..2 {
         let mut fourth = WebSocket::to(app.http()).connect().await;
         fourth.auth(&mailbox.jwt).await;
-        fourth.is_refused("too_many_connections").await;
+        fourth.assert_refused("too_many_connections").await;
     }
     watch(&app, &other).await;
     app.deliver(&mailbox.address, "for all three", "").await;
@@ -25,7 +25,7 @@ async fn a_fourth_socket_of_a_mailbox_is_too_many_connections() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_socket_that_ends_gives_its_place_back_before_its_client_is_told() {
+async fn frees_the_slot_before_the_close_frame_is_sent() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "again@inbox.localhost").await;
     let _two = [watch(&app, &mailbox).await, watch(&app, &mailbox).await];
@@ -43,18 +43,13 @@ async fn a_socket_that_ends_gives_its_place_back_before_its_client_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_goes_without_a_word_gives_its_place_back() {
+async fn frees_the_slot_of_a_client_that_disconnects() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "gone@inbox.localhost").await;
     let three = [watch(&app, &mailbox).await, watch(&app, &mailbox).await, watch(&app, &mailbox).await];
     drop(three);
     let mut sockets = Vec::new();
     for _ in 0..3 {
-        let socket = eventually("a place is free", || async {
-            let mut socket = WebSocket::to(app.http()).connect().await;
-            socket.auth(&mailbox.jwt).await;
-            (socket.next_json().await["type"] == "auth_ok").then_some(socket)
-        });
-        sockets.push(socket.await);
+        sockets.push(eventually("a slot is free", || try_watch(&app, &mailbox)).await);
     }
 }

@@ -1,24 +1,24 @@
-//! What a client may send, and what becomes of it when it sends something else.
+//! Frames that a client may send, and protocol violations.
 
 use serde_json::json;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, WebSocket};
 
-use super::{has_nothing_more, watch};
+use super::{assert_nothing_unread, watch};
 
-/// A frame as it is sent: the first octet, and a payload with a mask of zeros.
+/// A raw frame: the first byte, and a payload with a zero mask.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
-    let mut octets = vec![first];
+    let mut bytes = vec![first];
     match payload.len() {
-        length @ ..=125 => octets.push(0x80 | u8::try_from(length).unwrap()),
+        length @ ..=125 => bytes.push(0x80 | u8::try_from(length).unwrap()),
         length => {
-            octets.push(0x80 | 126);
-            octets.extend(u16::try_from(length).unwrap().to_be_bytes());
+            bytes.push(0x80 | 126);
+            bytes.extend(u16::try_from(length).unwrap().to_be_bytes());
         }
     }
-    octets.extend([0; 4]);
-    octets.extend(payload);
-    octets
+    bytes.extend([0; 4]);
+    bytes.extend(payload);
+    bytes
 }
 
 const FIN: u8 = 0x80;
@@ -27,43 +27,43 @@ const TEXT: u8 = 0x1;
 const PING: u8 = 0x9;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_message_after_auth_ok_is_invalid_auth_message() {
+async fn rejects_any_message_after_auth_ok() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "quiet@inbox.localhost").await;
     let again = json!({ "type": "auth", "token": mailbox.jwt }).to_string();
     for text in ["", "{}", r#"{"type":"ping"}"#, &again, &"x".repeat(5000)] {
         let mut socket = watch(&app, &mailbox).await;
         socket.send_text(text).await;
-        socket.is_refused("invalid_auth_message").await;
+        socket.assert_refused("invalid_auth_message").await;
     }
-    for octets in [Vec::new(), vec![0; 100], vec![0; 100_000]] {
+    for bytes in [Vec::new(), vec![0; 100], vec![0; 100_000]] {
         let mut socket = watch(&app, &mailbox).await;
-        socket.send_binary(octets).await;
-        socket.is_refused("invalid_auth_message").await;
+        socket.send_binary(bytes).await;
+        socket.assert_refused("invalid_auth_message").await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_frame_over_4_kib_is_refused_unread_and_its_sender_is_told() {
+async fn rejects_a_frame_over_4_kib_without_reading_it() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "long@inbox.localhost").await;
     for mut socket in [WebSocket::to(app.http()).connect().await, watch(&app, &mailbox).await] {
-        // 2^60 octets are announced, and some come.
-        let mut octets = vec![FIN | TEXT, 0x80 | 127];
-        octets.extend((1_u64 << 60).to_be_bytes());
-        octets.extend(vec![b'x'; 200_000]);
-        socket.send_raw(&octets).await;
-        socket.is_refused("invalid_auth_message").await;
+        // The header announces 2^60 bytes; some follow.
+        let mut bytes = vec![FIN | TEXT, 0x80 | 127];
+        bytes.extend((1_u64 << 60).to_be_bytes());
+        bytes.extend(vec![b'x'; 200_000]);
+        socket.send_raw(&bytes).await;
+        socket.assert_refused("invalid_auth_message").await;
     }
-    // In many frames it is no shorter.
+    // The limit is on the whole message, not on its fragments.
     let mut socket = WebSocket::to(app.http()).connect().await;
     socket.send_raw(&frame(TEXT, &[b'x'; 3000])).await;
     socket.send_raw(&frame(CONTINUATION, &[b'x'; 3000])).await;
-    socket.is_refused("invalid_auth_message").await;
+    socket.assert_refused("invalid_auth_message").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_may_come_in_fragments_with_pings_between() {
+async fn accepts_a_fragmented_message_with_pings_in_between() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "pieces@inbox.localhost").await;
     let message = json!({ "type": "auth", "token": mailbox.jwt }).to_string();
@@ -77,7 +77,7 @@ async fn a_message_may_come_in_fragments_with_pings_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pings_are_answered_and_pongs_that_nobody_asked_for_are_ignored() {
+async fn answers_pings_and_ignores_unsolicited_pongs() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "ping@inbox.localhost").await;
     let mut socket = WebSocket::to(app.http()).connect().await;
@@ -90,11 +90,11 @@ async fn pings_are_answered_and_pongs_that_nobody_asked_for_are_ignored() {
         assert_eq!(socket.next_frame().await, Frame::Pong);
     }
     socket.send_raw(&frame(FIN | 0xA, b"pong")).await;
-    has_nothing_more(&app, &mailbox, &mut socket).await;
+    assert_nothing_unread(&app, &mailbox, &mut socket).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_close_is_answered_with_a_close() {
+async fn answers_a_close_with_a_close() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "bye@inbox.localhost").await;
     for mut socket in [WebSocket::to(app.http()).connect().await, watch(&app, &mailbox).await] {
@@ -105,12 +105,12 @@ async fn a_close_is_answered_with_a_close() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_websockets_frame_is_closed_with_what_is_wrong() {
+async fn closes_with_the_matching_code_on_a_protocol_violation() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "broken@inbox.localhost").await;
     let mut other = watch(&app, &mailbox).await;
     let unmasked = vec![FIN | TEXT, 2, b'{', b'}'];
-    for (what, octets, code) in [
+    for (what, bytes, code) in [
         ("no mask", unmasked, 1002),
         ("a reserved bit", frame(FIN | 0x40 | TEXT, b"{}"), 1002),
         ("a reserved opcode", frame(FIN | 0x3, b"{}"), 1002),
@@ -119,16 +119,16 @@ async fn what_is_no_websockets_frame_is_closed_with_what_is_wrong() {
         ("a message within a message", [frame(TEXT, b"{"), frame(FIN | TEXT, b"}")].concat(), 1002),
         ("a ping in fragments", frame(PING, b""), 1002),
         ("a ping that is too long", frame(FIN | PING, &[0; 126]), 1002),
-        ("a close of one octet", frame(FIN | 0x8, b"x"), 1002),
+        ("a close of one byte", frame(FIN | 0x8, b"x"), 1002),
         ("no UTF-8", frame(FIN | TEXT, &[0xFF, 0xFE]), 1007),
         ("HTTP", b"GET /api/ws HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(), 1002),
     ] {
         for mut socket in [WebSocket::to(app.http()).connect().await, watch(&app, &mailbox).await] {
-            socket.send_raw(&octets).await;
+            socket.send_raw(&bytes).await;
             let frame = socket.next_frame().await;
             assert!(matches!(frame, Frame::Close(it, _) if it == code), "{what}: {frame:?}");
             assert_eq!(socket.next_frame().await, Frame::End, "{what}");
         }
     }
-    has_nothing_more(&app, &mailbox, &mut other).await;
+    assert_nothing_unread(&app, &mailbox, &mut other).await;
 }

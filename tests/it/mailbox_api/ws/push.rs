@@ -1,4 +1,4 @@
-//! New mail: what is pushed of it, to whom, in which order.
+//! Pushes of new mail: fields, recipients and order.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use tempmail_tests::app::Mailbox;
 use tempmail_tests::{App, Fleet, SmtpClient, WebSocket, send_mail, smtp};
 use uuid::Uuid;
 
-use super::{has_nothing_more, pushed, subjects, watch};
+use super::{assert_nothing_unread, pushed, subjects, watch};
 
-/// Ids of a mailbox's messages, in the order of the stream.
+/// Ids of a mailbox's messages, in stream order.
 async fn stored(app: &App, mailbox: &Mailbox) -> Vec<Uuid> {
     let ids = sqlx::query_scalar("SELECT id FROM message WHERE owner = $1 ORDER BY seq").bind(mailbox.id);
     ids.fetch_all(&app.pool).await.unwrap()
@@ -21,7 +21,7 @@ fn id(message: &serde_json::Value) -> Uuid {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_mail_is_pushed_as_the_interface_says() {
+async fn pushes_new_mail_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "fields@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;
@@ -47,7 +47,7 @@ async fn a_new_mail_is_pushed_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_the_mailboxs_own_mail_is_pushed() {
+async fn pushes_only_mail_of_the_mailbox() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     assert!(!domain.is_nil());
@@ -57,15 +57,15 @@ async fn only_the_mailboxs_own_mail_is_pushed() {
     for address in
         [other.address.as_str(), "nobody@ships.example", "captain@inbox.localhost", "captains@ships.example"]
     {
-        app.deliver(address, "somebody else's", "").await;
+        app.deliver(address, "not its own", "").await;
     }
     app.deliver("captain+log@ships.example", "a tag of it", "").await;
     assert_eq!(subjects(&mut socket, 1).await, ["a tag of it"]);
-    has_nothing_more(&app, &mailbox, &mut socket).await;
+    assert_nothing_unread(&app, &mailbox, &mut socket).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_from_before_auth_ok_is_in_the_list_alone() {
+async fn does_not_push_mail_from_before_auth_ok() {
     let app = App::start().await;
     app.deliver("early@inbox.localhost", "before the mailbox", "").await;
     let mailbox = app.mailbox(None, "early@inbox.localhost").await;
@@ -87,7 +87,7 @@ async fn send_many(app: &App, address: &str, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_mail_is_pushed_once_and_in_the_order_of_the_stream() {
+async fn pushes_every_mail_once_in_stream_order() {
     let app = App::builder().ingests(2).start().await;
     let mut mailboxes = Vec::new();
     for n in 0..4 {
@@ -111,12 +111,12 @@ async fn every_mail_is_pushed_once_and_in_the_order_of_the_stream() {
         assert_eq!(ids, stored(&app, mailbox).await);
     }
     for (mailbox, mut socket) in sockets.into_iter().step_by(2) {
-        has_nothing_more(&app, mailbox, &mut socket).await;
+        assert_nothing_unread(&app, mailbox, &mut socket).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_lists_after_auth_ok_and_reads_what_is_pushed_misses_nothing() {
+async fn listing_after_auth_ok_and_pushes_cover_every_mail() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "reconnect@inbox.localhost").await;
     let (mut known, mut repeated) = (BTreeSet::new(), 0);
@@ -134,7 +134,7 @@ async fn who_lists_after_auth_ok_and_reads_what_is_pushed_misses_nothing() {
                 }
             }
             known.extend(listed);
-            // A few of what follows, and then it connects anew.
+            // Reads a few pushes, then reconnects.
             let mut from_here = BTreeSet::new();
             for _ in 0..7 {
                 if known.len() >= 200 {
@@ -152,8 +152,8 @@ async fn who_lists_after_auth_ok_and_reads_what_is_pushed_misses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_no_hint_told_of_is_pushed_all_the_same() {
-    // Processes without a Redis share no bus: what one takes the other finds in the store.
+async fn pushes_mail_without_a_bus_hint() {
+    // Processes without Redis share no bus: the API process finds the mail in Postgres.
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).start().await;
     let mailbox = fleet.mailbox(None, "silent@inbox.localhost").await;
     let mut socket = WebSocket::authenticated(fleet.http(0), &mailbox.jwt).await;

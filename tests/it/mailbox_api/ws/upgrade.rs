@@ -1,23 +1,23 @@
-//! Who gets a WebSocket, and what everybody else is told.
+//! The upgrade to a WebSocket, and its rejections.
 
 use reqwest::Method;
 use tempmail_tests::raw::RawConnection;
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Answer, App, WebSocket};
+use tempmail_tests::{App, Response, WebSocket};
 
-fn asks_for_an_upgrade(answer: &Answer) {
-    answer.is_api_error(426, "upgrade_required");
+fn assert_upgrade_required(answer: &Response) {
+    answer.assert_api_error(426, "upgrade_required");
     assert_eq!(answer.header("upgrade"), "websocket");
     assert_eq!(answer.header("connection"), "upgrade");
     assert_eq!(answer.header("sec-websocket-version"), "13");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_asks_for_no_websocket_is_426() {
+async fn returns_426_without_a_valid_upgrade() {
     let app = App::start().await;
-    asks_for_an_upgrade(&app.request(Method::GET, "/api/ws").send().await);
+    assert_upgrade_required(&app.request(Method::GET, "/api/ws").send().await);
     assert_eq!(app.request(Method::HEAD, "/api/ws").send().await.status, 426);
-    app.request(Method::POST, "/api/ws").send().await.is_api_error(405, "method_not_allowed");
+    app.request(Method::POST, "/api/ws").send().await.assert_api_error(405, "method_not_allowed");
     let right = [
         ("connection", "Upgrade"),
         ("upgrade", "websocket"),
@@ -33,14 +33,14 @@ async fn a_request_that_asks_for_no_websocket_is_426() {
         let fields = right.map(|(name, usual)| {
             (name.to_owned(), if name == changed { value.to_owned() } else { usual.to_owned() })
         });
-        let mut connection = RawConnection::dial(app.http(), None).await.unwrap();
+        let mut connection = RawConnection::connect(app.http(), None).await.unwrap();
         let answer = connection.get("/api/ws", &fields).await.unwrap();
-        answer.is_api_error(426, "upgrade_required");
+        answer.assert_api_error(426, "upgrade_required");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_of_the_sites_own_origin_may_connect_and_no_others() {
+async fn accepts_only_the_origin_of_base_url() {
     let app = App::builder()
         .config(|config| {
             config.http.base_url = "https://mail.example".into();
@@ -63,24 +63,24 @@ async fn pages_of_the_sites_own_origin_may_connect_and_no_others() {
         "null",
     ] {
         let refused = WebSocket::to(app.http()).origin(other).refused().await;
-        refused.is_api_error(403, "origin_not_allowed");
+        refused.assert_api_error(403, "origin_not_allowed");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_ones_own_machine_all_its_names_are_one_origin() {
+async fn treats_all_names_of_localhost_as_one_origin() {
     let app =
         App::builder().config(|config| config.http.base_url = "http://localhost:8080".into()).start().await;
     for name in ["localhost", "127.0.0.1", "[::1]"] {
         WebSocket::to(app.http()).origin(&format!("http://{name}:8080")).connect().await;
     }
     for other in ["http://localhost:8081", "https://localhost:8080", "http://192.0.2.1:8080"] {
-        WebSocket::to(app.http()).origin(other).refused().await.is_api_error(403, "origin_not_allowed");
+        WebSocket::to(app.http()).origin(other).refused().await.assert_api_error(403, "origin_not_allowed");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_sockets_of_a_client_may_be_unauthenticated() {
+async fn limits_a_client_to_20_unauthenticated_sockets() {
     let app = App::builder().config(|config| config.http.unlimited_networks.clear()).start().await;
     let mailbox = app.mailbox(None, "many@inbox.localhost").await;
     let mut waiting = Vec::new();
@@ -88,30 +88,30 @@ async fn twenty_sockets_of_a_client_may_be_unauthenticated() {
         waiting.push(WebSocket::to(app.http()).connect().await);
     }
     let refused = WebSocket::to(app.http()).refused().await;
-    refused.is_api_error(429, "rate_limit_exceeded");
+    refused.assert_api_error(429, "rate_limit_exceeded");
     assert!(!refused.header("retry-after").is_empty());
 
-    // Its place is free once it is authenticated.
+    // Authentication frees the slot,
     let mut first = waiting.remove(0);
     first.auth(&mailbox.jwt).await;
     assert_eq!(first.next_json().await["type"], "auth_ok");
     waiting.push(WebSocket::to(app.http()).connect().await);
-    // So it is once it is refused, before it is told so.
+    // a rejection frees it before the client is notified,
     let mut second = waiting.remove(0);
     second.auth("nonsense").await;
-    second.is_refused("invalid_token").await;
+    second.assert_refused("invalid_token").await;
     waiting.push(WebSocket::to(app.http()).connect().await);
-    WebSocket::to(app.http()).refused().await.is_api_error(429, "rate_limit_exceeded");
-    // And when it is gone.
+    WebSocket::to(app.http()).refused().await.assert_api_error(429, "rate_limit_exceeded");
+    // and so does a disconnect.
     drop(waiting.remove(0));
-    let again = eventually("a place is free", || async {
+    let again = eventually("a slot is free", || async {
         WebSocket::to(app.http()).try_connect().await.unwrap().ok()
     });
     waiting.push(again.await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_without_limits_have_none_here() {
+async fn does_not_limit_clients_of_unlimited_networks() {
     let app = App::start().await;
     let mut waiting = Vec::new();
     for _ in 0..30 {
@@ -120,7 +120,7 @@ async fn clients_without_limits_have_none_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_socket_is_a_connection_of_its_client() {
+async fn counts_a_socket_as_a_connection_of_its_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();
@@ -143,5 +143,5 @@ async fn an_open_socket_is_a_connection_of_its_client() {
     let _second = eventually("a second connection", &authenticated).await;
     assert!(authenticated().await.is_none(), "a third connection is closed at once");
     drop(first);
-    eventually("the place of the first is free", &authenticated).await;
+    eventually("the slot of the first is free", &authenticated).await;
 }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
 
-use crate::pro_api::{is_for_pro_alone, is_time, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_time, pro};
 
 async fn list(app: &App, query: &str) -> Vec<Value> {
     let answer = pro(app, Method::GET, &format!("/pro/api/accounts{query}")).send().await.expect(200);
@@ -14,12 +14,12 @@ async fn list(app: &App, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, "/pro/api/accounts").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::GET, "/pro/api/accounts").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_told_as_the_interface_says() {
+async fn lists_accounts_with_the_documented_fields() {
     let app = App::start().await;
     assert!(list(&app, "").await.is_empty());
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
@@ -29,7 +29,7 @@ async fn an_account_is_told_as_the_interface_says() {
         app.messages(&mailbox).await.iter().map(|message| message["size"].as_u64().unwrap()).sum();
     assert!(used > 0);
     let accounts = list(&app, "").await;
-    is_time(&accounts[0]["created_at"]);
+    assert_time(&accounts[0]["created_at"]);
     let expected = json!({
         "id": mailbox.id,
         "address": "name@inbox.localhost",
@@ -41,7 +41,7 @@ async fn an_account_is_told_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn used_is_each_mailbox_own_and_ends_with_the_mail() {
+async fn counts_usage_per_mailbox_until_mail_expires() {
     let app = App::start().await;
     for name in ["a", "b"] {
         app.mailbox(Some(&app.tenant.pro), &format!("{name}@inbox.localhost")).await;
@@ -59,9 +59,9 @@ async fn used_is_each_mailbox_own_and_ends_with_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
-    // As rows: a password hash a mailbox would take long.
+    // As rows, since each creation hashes a password.
     sqlx::query(
         "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
          SELECT gen_random_uuid(), d.id, 'm' || n, $1, 100, '', d.created_at + n * interval '1 s', d.created_at
@@ -82,13 +82,13 @@ async fn accounts_are_newest_first_30_a_page() {
     assert!(list(&app, "?page=99999999999999999999").await.is_empty());
     for query in ["?page=0", "?page=-1", "?page=x", "?page=", "?page=1.5", "?page=1&page=2"] {
         let answer = pro(&app, Method::GET, &format!("/pro/api/accounts{query}")).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("page"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn neither_anothers_nor_free_nor_removed_mailboxes_are_listed() {
+async fn omits_foreign_free_and_removed_mailboxes() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -100,22 +100,15 @@ async fn neither_anothers_nor_free_nor_removed_mailboxes_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_whose_domain_serves_no_longer_is_listed_and_can_be_deleted() {
+async fn lists_and_deletes_a_mailbox_of_a_lost_domain() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.example").await;
-    sqlx::query(
-        "UPDATE domain SET serves = false, verify_status = 'failed', failure_reason = 'records_lost'
-         WHERE id = $1",
-    )
-    .bind(domain)
-    .execute(&app.pool)
-    .await
-    .unwrap();
+    app.end_verification(domain).await;
     assert_eq!(list(&app, "").await[0]["address"], "box@ships.example", "it counts towards the limit");
     let path = format!("/pro/api/accounts/{}", mailbox.id);
     let messages = pro(&app, Method::GET, &format!("{path}/messages")).send().await;
-    messages.is_api_error(404, "not_found");
+    messages.assert_api_error(404, "not_found");
     assert_eq!(pro(&app, Method::DELETE, &path).send().await.status, 204);
     assert!(list(&app, "").await.is_empty());
 }

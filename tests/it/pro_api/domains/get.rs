@@ -3,16 +3,17 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
+use tempmail_tests::rows::{self, TenantLimit};
 
-use crate::pro_api::is_for_pro_alone;
+use crate::pro_api::assert_accepts_only_pro_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, "/pro/api/domains").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::GET, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_lists_the_tenants_own_as_they_were_created() {
+async fn lists_domains_of_the_tenant_newest_first() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.domain(&other, "theirs.test").await;
@@ -25,9 +26,9 @@ async fn it_lists_the_tenants_own_as_they_were_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_30() {
+async fn lists_in_pages_of_30() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET domain_limit = 40").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Domains, 40).await;
     for number in 0..31 {
         app.domain(&app.tenant, &format!("d{number}.test")).await;
         app.clock.advance(jiff::SignedDuration::from_millis(1));
@@ -44,5 +45,5 @@ async fn a_page_is_30() {
     assert_eq!((first.len(), first[0].as_str(), first[29].as_str()), (30, "d30.test", "d1.test"));
     assert_eq!(names(page("2").await.expect(200)), ["d0.test"]);
     assert!(names(page("3").await.expect(200)).is_empty());
-    page("0").await.is_api_error(400, "invalid_request");
+    page("0").await.assert_api_error(400, "invalid_request");
 }

@@ -4,19 +4,21 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{App, TestDns};
+use tempmail_tests::rows::{self, TenantLimit};
+use tempmail_tests::{App, Response, TestDns};
 
-use crate::pro_api::is_for_pro_alone;
+use crate::pro_api::assert_accepts_only_pro_tokens;
+use crate::pro_api::{assert_one_created, concurrently};
 
 const PATH: &str = "/pro/api/domains";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::POST, "/pro/api/domains").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::POST, "/pro/api/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_answers_with_the_records_to_set() {
+async fn returns_the_dns_records_to_create() {
     let app = App::start().await;
     let made = app.create_domain(&app.tenant, "Bücher.Test.").await.expect(201);
     let token = made["verify_token"].as_str().unwrap();
@@ -46,23 +48,23 @@ async fn it_answers_with_the_records_to_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_without_a_domain_is_invalid_request() {
+async fn rejects_a_body_without_a_domain() {
     let app = App::start().await;
     let send = |media_type: &str, body: String| {
         app.request(Method::POST, PATH).bearer(&app.tenant.pro).body(media_type, body).send()
     };
     for body in ["", "{", "[]", "{}", r#"{"domain": 7}"#, r#"{"domain": null}"#] {
-        send("application/json", body.into()).await.is_api_error(400, "invalid_request");
+        send("application/json", body.into()).await.assert_api_error(400, "invalid_request");
     }
     let domain = r#"{"domain": "ships.test"}"#;
-    send("text/plain", domain.into()).await.is_api_error(415, "unsupported_media_type");
+    send("text/plain", domain.into()).await.assert_api_error(415, "unsupported_media_type");
     let large = format!("{{\"domain\": \"{}\"}}", "x".repeat(65 * 1024));
-    send("application/json", large).await.is_api_error(413, "payload_too_large");
+    send("application/json", large).await.assert_api_error(413, "payload_too_large");
     assert!(app.domains(&app.tenant).await.is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_nobody_can_bring_is_invalid_domain() {
+async fn rejects_names_that_cannot_be_custom_domains() {
     let app = App::builder()
         .config(|config| config.http.base_url = "https://mail.site.test:8443".into())
         .start()
@@ -92,7 +94,7 @@ async fn a_name_that_nobody_can_bring_is_invalid_domain() {
         "below.mail.site.test",
         "site.test",
     ] {
-        app.create_domain(&app.tenant, name).await.is_api_error(400, "invalid_domain");
+        app.create_domain(&app.tenant, name).await.assert_api_error(400, "invalid_domain");
     }
     assert!(app.domains(&app.tenant).await.is_empty());
     // Only whole labels count.
@@ -102,25 +104,25 @@ async fn a_name_that_nobody_can_bring_is_invalid_domain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_a_domain_once_whatever_became_of_it() {
+async fn rejects_a_domain_that_the_tenant_already_has() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
-    app.create_domain(&app.tenant, "Ships.Test").await.is_api_error(409, "domain_already_exists");
+    app.create_domain(&app.tenant, "Ships.Test").await.assert_api_error(409, "domain_already_exists");
     app.advance_hours(73);
     app.worker_pass().await;
     assert_eq!(app.domain_state(&app.tenant, &domain.id).await.0, "failed");
-    app.create_domain(&app.tenant, "ships.test").await.is_api_error(409, "domain_already_exists");
+    app.create_domain(&app.tenant, "ships.test").await.assert_api_error(409, "domain_already_exists");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_have_is_no_obstacle() {
+async fn accepts_a_domain_that_another_tenant_has() {
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.domain(&other, "ships.test").await;
     let ours = app.domain(&app.tenant, "ships.test").await;
-    assert_ne!(ours.txt, theirs.txt, "each has a record of its own");
+    assert_ne!(ours.txt, theirs.txt, "each tenant has its own record");
     dns.publish(&[&theirs]).await;
     assert_eq!(app.check_domain_once_allowed(&other, &theirs.id).await["verify_status"], "verified");
     let third = app.another_tenant("shipyard").await;
@@ -128,50 +130,43 @@ async fn what_others_have_is_no_obstacle() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_limit_counts_what_is_there() {
+async fn enforces_the_domain_limit() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET domain_limit = 2").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Domains, 2).await;
     let first = app.domain(&app.tenant, "one.test").await;
     app.domain(&app.tenant, "two.test").await;
-    app.create_domain(&app.tenant, "three.test").await.is_api_error(403, "domain_limit_reached");
+    app.create_domain(&app.tenant, "three.test").await.assert_api_error(403, "domain_limit_reached");
     app.advance_hours(73);
     app.worker_pass().await;
-    app.create_domain(&app.tenant, "three.test").await.is_api_error(403, "domain_limit_reached");
+    app.create_domain(&app.tenant, "three.test").await.assert_api_error(403, "domain_limit_reached");
     assert_eq!(app.delete_domain(&app.tenant, &first.id).await.status, 204);
     app.domain(&app.tenant, "three.test").await;
 }
 
-/// Two tenants, each with one place left, and a hundred attempts of each at once.
+/// Two tenants with one domain left each.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_place_is_given_once() {
+async fn enforces_the_domain_limit_under_concurrent_requests() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
-    sqlx::query("UPDATE tenant SET domain_limit = 1").execute(&app.pool).await.unwrap();
-    let attempts = (0..200).map(|number| {
-        let tenant = if number % 2 == 0 { &app.tenant } else { &other };
-        let app = &app;
-        async move {
-            loop {
-                let answer = app.create_domain(tenant, &format!("d{number}.test")).await;
-                if answer.status != 503 {
-                    return (tenant.id, answer);
-                }
-            }
-        }
-    });
-    let answers = join_all(attempts).await;
-    for tenant in [&app.tenant, &other] {
-        let of_tenant = answers.iter().filter(|(id, _)| *id == tenant.id).map(|(_, answer)| answer);
-        let (made, refused): (Vec<_>, Vec<_>) = of_tenant.partition(|answer| answer.status == 201);
-        assert_eq!((made.len(), refused.len()), (1, 99));
-        refused.iter().for_each(|answer| answer.is_api_error(403, "domain_limit_reached"));
+    let tenants = [&app.tenant, &other];
+    for tenant in tenants {
+        rows::set_limit(&app.pool, tenant.id, TenantLimit::Domains, 1).await;
+    }
+    let answers = concurrently(|number| {
+        let request = app.request(Method::POST, PATH).bearer(&tenants[number % 2].pro);
+        request.json(&json!({ "domain": format!("d{number}.test") }))
+    })
+    .await;
+    for (index, tenant) in tenants.into_iter().enumerate() {
+        let of_tenant: Vec<Response> = answers.iter().skip(index).step_by(2).cloned().collect();
+        assert_one_created(&of_tenant, "domain_limit_reached");
         assert_eq!(app.domains(tenant).await.len(), 1);
     }
 }
 
-/// One name, many times at once, and of one tenant: the constraint decides.
+/// The unique constraint decides.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_name_at_once_is_made_once() {
+async fn creates_a_domain_once_under_concurrent_requests() {
     let app = App::start().await;
     let answers = join_all((0..20).map(|_| app.create_domain(&app.tenant, "ships.test"))).await;
     let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
@@ -179,7 +174,7 @@ async fn one_name_at_once_is_made_once() {
     answers
         .iter()
         .filter(|answer| answer.status != 201)
-        .for_each(|answer| answer.is_api_error(409, "domain_already_exists"));
+        .for_each(|answer| answer.assert_api_error(409, "domain_already_exists"));
     let domains: Vec<Value> = app.domains(&app.tenant).await;
     assert_eq!(domains.len(), 1);
 }

@@ -5,13 +5,15 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::token::{PlainToken, TokenKind};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::http::split_by_rate_limit;
+use tempmail_tests::rows;
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{end_token, pro};
+use crate::pro_api::pro;
 
 const PATH: &str = "/pro/api/session";
 
-async fn exchange(app: &App, token: &str) -> Answer {
+async fn exchange(app: &App, token: &str) -> Response {
     app.request(Method::POST, PATH).json(&json!({ "token": token })).send().await
 }
 
@@ -19,12 +21,12 @@ async fn session(app: &App) -> String {
     exchange(app, &app.tenant.pro).await.expect(200)["token"].as_str().unwrap().to_owned()
 }
 
-async fn ask(app: &App, session: &str) -> Answer {
+async fn list_accounts(app: &App, session: &str) -> Response {
     app.request(Method::GET, "/pro/api/accounts").bearer(session).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_stands_for_its_token_on_all_of_the_pro_api() {
+async fn accepts_a_session_on_the_whole_pro_api() {
     let app = App::start().await;
     let answer = exchange(&app, &app.tenant.pro).await.expect(200);
     let session = answer["token"].as_str().unwrap();
@@ -42,111 +44,106 @@ async fn a_session_stands_for_its_token_on_all_of_the_pro_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_ends_after_12_hours() {
+async fn expires_a_session_after_12_hours() {
     let app = App::start().await;
     let session = session(&app).await;
     app.clock.advance(SignedDuration::from_secs(12 * 3600 - 2));
-    assert_eq!(ask(&app, &session).await.status, 200);
+    assert_eq!(list_accounts(&app, &session).await.status, 200);
     app.clock.advance(SignedDuration::from_secs(2));
-    ask(&app, &session).await.is_api_error(440, "session_expired");
+    list_accounts(&app, &session).await.assert_api_error(440, "session_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_dies_with_its_token() {
+async fn revokes_a_session_with_its_token() {
     let app = App::start().await;
     let session = session(&app).await;
     let tokens = pro(&app, Method::GET, "/pro/api/tokens").send().await.expect(200);
     let tokens = tokens["tokens"].as_array().unwrap();
     let own = tokens.iter().find(|token| token["kind"] == "pro").unwrap()["id"].as_str().unwrap();
-    // The session revokes the token it stands for.
+    // The session revokes its own token.
     let path = format!("/pro/api/tokens/{own}");
     assert_eq!(app.request(Method::DELETE, &path).bearer(&session).send().await.status, 204);
-    ask(&app, &session).await.is_api_error(401, "invalid_token");
+    list_accounts(&app, &session).await.assert_api_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_of_an_expired_token_or_suspended_tenant_is_refused_as_they_are() {
+async fn rejects_a_session_of_an_expired_token_or_suspended_tenant() {
     let app = App::start().await;
     let session = session(&app).await;
-    sqlx::query("UPDATE tenant SET suspended = true").execute(&app.pool).await.unwrap();
-    ask(&app, &session).await.is_api_error(403, "account_disabled");
-    end_token(&app, &app.tenant.pro, "UPDATE api_token SET expires_at = $2 WHERE hash = $1").await;
-    ask(&app, &session).await.is_api_error(440, "session_expired");
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
+    list_accounts(&app, &session).await.assert_api_error(403, "account_disabled");
+    rows::expire_token(&app.pool, &app.tenant.pro, app.clock.now()).await;
+    list_accounts(&app, &session).await.assert_api_error(440, "session_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_nothing_anywhere_else() {
+async fn rejects_a_session_on_other_surfaces() {
     let app = App::start().await;
     let session = session(&app).await;
     let account = app.create_mailbox(Some(&session), "name@inbox.localhost", "pass123").await;
-    account.is_api_error(401, "invalid_token");
+    account.assert_api_error(401, "invalid_token");
     for path in ["/api/messages", "/api/me"] {
         let answer = app.request(Method::GET, path).bearer(&session).send().await;
-        answer.is_api_error(401, "invalid_token");
+        answer.assert_api_error(401, "invalid_token");
     }
     for path in ["/v1/tokens", "/v1/inbox/a@inbox.localhost"] {
-        app.get_as(&session, path).await.is_v1_error(401, "invalid_token");
+        app.get_as(&session, path).await.assert_v1_error(401, "invalid_token");
         let bearer = app.request(Method::GET, path).bearer(&session).send().await;
-        bearer.is_v1_error(401, "authentication_required");
+        bearer.assert_v1_error(401, "authentication_required");
     }
-    exchange(&app, &session).await.is_api_error(401, "invalid_token");
+    exchange(&app, &session).await.assert_api_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_altered_session_is_invalid() {
+async fn rejects_an_altered_session() {
     let app = App::start().await;
     let session = session(&app).await;
     let at = session.rfind('.').unwrap() + 1;
     let other = if session[at..].starts_with('A') { "B" } else { "A" };
     let forged = format!("{}{other}{}", &session[..at], &session[at + 1..]);
-    ask(&app, &forged).await.is_api_error(401, "invalid_token");
-    ask(&app, &session[..at]).await.is_api_error(401, "invalid_token");
+    list_accounts(&app, &forged).await.assert_api_error(401, "invalid_token");
+    list_accounts(&app, &session[..at]).await.assert_api_error(401, "invalid_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_a_pro_token_that_may_act_is_exchanged() {
+async fn exchanges_only_valid_pro_tokens() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let unknown = PlainToken::generate(TokenKind::Pro).unwrap();
     let revoked = app.token(&app.tenant, TokenKind::Pro).await;
-    end_token(&app, &revoked, "UPDATE api_token SET revoked_at = $2 WHERE hash = $1").await;
+    rows::revoke_token(&app.pool, &revoked, app.clock.now()).await;
     for token in ["", "x", unknown.expose(), &app.tenant.live, &mailbox.jwt, &revoked] {
-        exchange(&app, token).await.is_api_error(401, "invalid_token");
+        exchange(&app, token).await.assert_api_error(401, "invalid_token");
     }
     let expired = app.token(&app.tenant, TokenKind::Pro).await;
-    end_token(&app, &expired, "UPDATE api_token SET expires_at = $2 WHERE hash = $1").await;
-    exchange(&app, &expired).await.is_api_error(440, "session_expired");
-    sqlx::query("UPDATE tenant SET suspended = true").execute(&app.pool).await.unwrap();
-    exchange(&app, &app.tenant.pro).await.is_api_error(403, "account_disabled");
+    rows::expire_token(&app.pool, &expired, app.clock.now()).await;
+    exchange(&app, &expired).await.assert_api_error(440, "session_expired");
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
+    exchange(&app, &app.tenant.pro).await.assert_api_error(403, "account_disabled");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
-    crate::pro_api::refuses_bad_bodies(&app, Method::POST, PATH).await;
+    crate::pro_api::assert_rejects_bad_bodies(&app, Method::POST, PATH).await;
     for body in [json!({}), json!({ "token": null }), json!({ "token": ["x"] })] {
         let answer = app.request(Method::POST, PATH).json(&body).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("token"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exchanges_are_limited_by_client() {
+async fn limits_exchanges_per_client() {
     let app = App::builder()
         .config(|config| {
             config.http.unlimited_networks.clear();
-            config.limits.api_per_second = 2;
+            config.limits.api_per_second = 1;
         })
         .start()
         .await;
     let body: Value = json!({ "token": "tm_pro_guess" });
-    let requests = (0..30).map(|_| app.request(Method::POST, PATH).json(&body).send());
+    let requests = (0..60).map(|_| app.request(Method::POST, PATH).json(&body).send());
     let answers = futures_util::future::join_all(requests).await;
-    let limited: Vec<_> = answers.iter().filter(|answer| answer.status == 429).collect();
-    assert!(!limited.is_empty());
-    for answer in limited {
-        answer.is_api_error(429, "rate_limit_exceeded");
-        assert!(!answer.header("retry-after").is_empty() && !answer.header("ratelimit").is_empty());
-    }
+    split_by_rate_limit(&answers);
 }

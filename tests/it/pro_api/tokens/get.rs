@@ -6,9 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_tests::App;
+use tempmail_tests::rows;
 use tempmail_tests::wait::eventually;
 
-use crate::pro_api::{end_token, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_time, pro};
 
 async fn list(app: &App, query: &str) -> Vec<Value> {
     let answer = pro(app, Method::GET, &format!("/pro/api/tokens{query}")).send().await.expect(200);
@@ -18,19 +19,19 @@ async fn list(app: &App, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, "/pro/api/tokens").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::GET, "/pro/api/tokens").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_kinds_are_listed_as_the_record_says() {
+async fn lists_both_kinds_with_the_documented_fields() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let tokens = list(&app, "").await;
     assert_eq!(tokens.len(), 2, "the tenant's own, of both kinds: {tokens:?}");
     for (kind, token) in [("pro", &app.tenant.pro), ("live", &app.tenant.live)] {
         let listed = tokens.iter().find(|listed| listed["kind"] == kind).unwrap();
-        is_time(&listed["created_at"]);
+        assert_time(&listed["created_at"]);
         let expected = json!({
             "id": listed["id"],
             "name": "test",
@@ -50,7 +51,7 @@ async fn both_kinds_are_listed_as_the_record_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_use_is_told_to_the_minute() {
+async fn returns_the_last_use_to_the_minute() {
     let app = App::start().await;
     let used = |tokens: Vec<Value>, kind: &str| {
         let token = tokens.into_iter().find(|token| token["kind"] == kind).unwrap();
@@ -62,7 +63,7 @@ async fn the_last_use_is_told_to_the_minute() {
         (!at.is_null()).then_some(at)
     })
     .await;
-    is_time(&first);
+    assert_time(&first);
     app.clock.advance(SignedDuration::from_secs(61));
     eventually("a later use is noted", || async {
         let at = used(list(&app, "").await, "pro");
@@ -72,7 +73,7 @@ async fn the_last_use_is_told_to_the_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     sqlx::query(
         "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
@@ -94,30 +95,30 @@ async fn tokens_are_newest_first_30_a_page() {
     assert!(names("?page=3").await.is_empty());
     for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
         let answer = pro(&app, Method::GET, &format!("/pro/api/tokens{query}")).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_ended_is_listed_for_7_days_and_then_deleted() {
-    for (column, end) in [
-        ("revoked_at", "UPDATE api_token SET revoked_at = $2 WHERE hash = $1"),
-        ("expires_at", "UPDATE api_token SET expires_at = $2 WHERE hash = $1"),
-    ] {
+async fn lists_ended_tokens_for_7_days() {
+    for column in ["revoked_at", "expires_at"] {
         let app = App::start().await;
-        end_token(&app, &app.tenant.live, end).await;
-        let rows = app.count("SELECT count(*) FROM api_token").await;
-        // The clock runs on while the test does: some minutes on either side.
+        match column {
+            "revoked_at" => rows::revoke_token(&app.pool, &app.tenant.live, app.clock.now()).await,
+            _ => rows::expire_token(&app.pool, &app.tenant.live, app.clock.now()).await,
+        }
+        let before = app.count("SELECT count(*) FROM api_token").await;
+        // The clock also runs during the test: some minutes on either side.
         app.clock.advance(SignedDuration::from_hours(7 * 24) - SignedDuration::from_mins(5));
         let tokens = list(&app, "").await;
         let ended = tokens.iter().find(|token| token["kind"] == "live").expect(column);
-        is_time(&ended[column]);
+        assert_time(&ended[column]);
         app.worker_pass().await;
-        assert_eq!(app.count("SELECT count(*) FROM api_token").await, rows);
+        assert_eq!(app.count("SELECT count(*) FROM api_token").await, before);
 
         app.clock.advance(SignedDuration::from_mins(10));
-        assert_eq!(list(&app, "").await.len(), 1, "{column}: the list goes by the clock");
+        assert_eq!(list(&app, "").await.len(), 1, "{column}: the list depends on the clock");
         app.worker_pass().await;
-        assert_eq!(app.count("SELECT count(*) FROM api_token").await, rows - 1);
+        assert_eq!(app.count("SELECT count(*) FROM api_token").await, before - 1);
     }
 }

@@ -3,23 +3,23 @@
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro, refuses_bad_bodies};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_rejects_bad_bodies, assert_time, id_of, pro};
 
 const PATH: &str = "/pro/api/tokens";
 
-async fn create(app: &App, body: Value) -> Answer {
+async fn create(app: &App, body: Value) -> Response {
     pro(app, Method::POST, PATH).json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::POST, PATH).await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_token_is_told_once_and_works_on_its_surface() {
+async fn returns_the_token_once_and_accepts_it_on_its_surface() {
     let app = App::start().await;
     for (kind, prefix) in [(None, "tm_pro_"), (Some("pro"), "tm_pro_"), (Some("live"), "tm_live_")] {
         let body = match kind {
@@ -30,7 +30,7 @@ async fn a_created_token_is_told_once_and_works_on_its_surface() {
         let token = created["token"].as_str().unwrap();
         let digits = token.strip_prefix(prefix).unwrap();
         assert!(digits.len() == 64 && digits.bytes().all(|b| b"0123456789abcdef".contains(&b)));
-        is_time(&created["created_at"]);
+        assert_time(&created["created_at"]);
         let expected = json!({
             "id": id_of(&created),
             "name": "mine ⚓",
@@ -45,7 +45,7 @@ async fn a_created_token_is_told_once_and_works_on_its_surface() {
         assert_eq!(created, expected);
 
         let listed = pro(&app, Method::GET, PATH).send().await;
-        assert!(!listed.text().contains(digits), "it is told once");
+        assert!(!listed.text().contains(digits), "the token is returned once");
         let listed = listed.expect(200);
         let mut of_list = listed["tokens"].as_array().unwrap().iter();
         let listed = of_list.find(|listed| listed["id"] == created["id"]).unwrap().clone();
@@ -62,7 +62,7 @@ async fn a_created_token_is_told_once_and_works_on_its_surface() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_stored_as_a_hash_with_who_made_it() {
+async fn stores_a_hash_and_the_creator() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "mine" })).await.expect(201);
     let token = created["token"].as_str().unwrap();
@@ -82,7 +82,7 @@ async fn it_is_stored_as_a_hash_with_who_made_it() {
     .await
     .unwrap();
     assert_eq!(created_by, maker);
-    // Of a session: the token it stands for.
+    // A session records its token.
     let body = json!({ "token": app.tenant.pro });
     let session = app.request(Method::POST, "/pro/api/session").json(&body).send().await.expect(200);
     let session = session["token"].as_str().unwrap();
@@ -97,7 +97,7 @@ async fn it_is_stored_as_a_hash_with_who_made_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_after_its_days() {
+async fn expires_a_token_after_its_days() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "a day", "expires_in_days": 1 })).await.expect(201);
     let at = |field: &str| created[field].as_str().unwrap().parse::<Timestamp>().unwrap();
@@ -107,16 +107,16 @@ async fn a_token_expires_after_its_days() {
     assert_eq!(app.request(Method::GET, PATH).bearer(token).send().await.status, 200);
     app.clock.advance(SignedDuration::from_secs(600));
     let expired = app.request(Method::GET, PATH).bearer(token).send().await;
-    expired.is_api_error(440, "session_expired");
+    expired.assert_api_error(440, "session_expired");
     let mailbox = app.create_mailbox(Some(token), "name@inbox.localhost", "pass123").await;
-    mailbox.is_api_error(440, "session_expired");
+    mailbox.assert_api_error(440, "session_expired");
     assert_eq!(create(&app, json!({ "name": "ten years", "expires_in_days": 3650 })).await.status, 201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
-    refuses_bad_bodies(&app, Method::POST, PATH).await;
+    assert_rejects_bad_bodies(&app, Method::POST, PATH).await;
     for (field, body) in [
         ("name", json!({})),
         ("name", json!({ "name": null })),
@@ -139,15 +139,19 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
     ] {
         let answer = create(&app, body.clone()).await;
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
     }
     let longest = json!({ "name": "é".repeat(100), "kind": null, "colour": "red" });
-    assert_eq!(create(&app, longest).await.status, 201, "characters count, and unknown fields do not");
+    assert_eq!(
+        create(&app, longest).await.status,
+        201,
+        "the limit is in characters, and unknown fields are ignored"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_20_tokens_and_those_that_ended_do_not_count() {
+async fn limits_a_tenant_to_20_active_tokens() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let mut last = Value::Null;
@@ -159,7 +163,7 @@ async fn a_tenant_has_20_tokens_and_those_that_ended_do_not_count() {
     }
     for kind in ["pro", "live"] {
         let answer = create(&app, json!({ "name": "n", "kind": kind })).await;
-        answer.is_api_error(403, "token_limit_reached");
+        answer.assert_api_error(403, "token_limit_reached");
     }
     let theirs =
         app.request(Method::POST, PATH).bearer(&other.pro).json(&json!({ "name": "n" })).send().await;
@@ -169,8 +173,8 @@ async fn a_tenant_has_20_tokens_and_those_that_ended_do_not_count() {
     assert_eq!(pro(&app, Method::DELETE, &path).send().await.status, 204);
     let expiring = create(&app, json!({ "name": "n", "expires_in_days": 1 })).await;
     assert_eq!(expiring.status, 201, "a revoked token does not count");
-    create(&app, json!({ "name": "n" })).await.is_api_error(403, "token_limit_reached");
+    create(&app, json!({ "name": "n" })).await.assert_api_error(403, "token_limit_reached");
     app.advance_hours(24);
     assert_eq!(create(&app, json!({ "name": "n" })).await.status, 201, "nor does an expired one");
-    create(&app, json!({ "name": "n" })).await.is_api_error(403, "token_limit_reached");
+    create(&app, json!({ "name": "n" })).await.assert_api_error(403, "token_limit_reached");
 }

@@ -2,22 +2,24 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows::{self, ManagedKind};
+use tempmail_tests::{App, Response};
 
 use super::webhook;
-use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_all_unknown, id_of, pro, unknown_ids};
 
-async fn delete(app: &App, id: impl std::fmt::Display) -> Answer {
+async fn delete(app: &App, id: impl std::fmt::Display) -> Response {
     pro(app, Method::DELETE, &format!("/pro/api/webhooks/{id}")).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::DELETE, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::DELETE, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000")
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_is_gone_and_its_deliveries_are_listed_no_more() {
+async fn removes_a_webhook_and_its_deliveries() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     super::deliveries::get::attempt(&app, id, 200, None, 1).await;
@@ -25,31 +27,27 @@ async fn a_webhook_is_gone_and_its_deliveries_are_listed_no_more() {
     assert_eq!((answer.status, answer.body.len()), (204, 0));
     let listed = pro(&app, Method::GET, "/pro/api/webhooks").send().await.expect(200);
     assert_eq!(listed, json!({ "webhooks": [] }));
-    delete(&app, id).await.is_api_error(404, "not_found");
+    delete(&app, id).await.assert_api_error(404, "not_found");
     let path = format!("/pro/api/webhooks/{id}/deliveries");
-    pro(&app, Method::GET, &path).send().await.is_api_error(404, "not_found");
+    pro(&app, Method::GET, &path).send().await.assert_api_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.push(id_of(&webhook(&app, &other.pro).await).to_string());
-    let first = delete(&app, &ids[0]).await;
-    first.is_api_error(404, "not_found");
-    for id in ids {
-        is_alike(&delete(&app, id).await, &first);
-    }
-    delete(&app, "%FF").await.is_api_error(400, "invalid_request");
+    assert_all_unknown(&ids, async |id| delete(&app, id).await).await;
+    delete(&app, "%FF").await.assert_api_error(400, "invalid_request");
     assert_eq!(app.count("SELECT count(*) FROM webhook").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_stays() {
+async fn rejects_the_deletion_of_a_webhook_managed_by_kubernetes() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
-    manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;
-    delete(&app, id).await.is_api_error(409, "managed_by_kubernetes");
+    rows::manage_by_kubernetes(&app.pool, ManagedKind::Webhook, id).await;
+    delete(&app, id).await.assert_api_error(409, "managed_by_kubernetes");
     assert_eq!(app.count("SELECT count(*) FROM webhook").await, 1);
 }

@@ -6,19 +6,20 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_model::clock::Clock as _;
 use tempmail_tests::App;
+use tempmail_tests::rows::{self, TenantLimit};
 
 use super::webhook;
-use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_time, id_of, pro};
 
 const PATH: &str = "/pro/api/webhooks";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, PATH).await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::GET, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_has_no_secret_and_tells_of_deliveries() {
+async fn lists_webhooks_with_their_status_and_without_secrets() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     webhook(&app, &other.pro).await;
@@ -48,15 +49,15 @@ async fn the_list_has_no_secret_and_tells_of_deliveries() {
     expected["status"] = json!("disabled");
     expected["failure_count"] = json!(10);
     expected["last_triggered_at"] = json!(format!("{now:.3}"));
-    is_time(&expected["last_triggered_at"]);
+    assert_time(&expected["last_triggered_at"]);
     let listed = pro(&app, Method::GET, PATH).send().await.expect(200);
     assert_eq!(listed, json!({ "webhooks": [expected] }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_are_newest_first_and_come_in_pages() {
+async fn lists_newest_first_in_pages() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET webhook_limit = 3").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 3).await;
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.insert(0, webhook(&app, &app.tenant.pro).await["id"].clone());
@@ -69,6 +70,6 @@ async fn webhooks_are_newest_first_and_come_in_pages() {
     assert_eq!(second, json!({ "webhooks": [] }));
     for query in ["?page=0", "?page=x", "?page="] {
         let answer = pro(&app, Method::GET, &format!("{PATH}{query}")).send().await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
     }
 }

@@ -2,28 +2,29 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows::{self, TenantLimit};
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{id_of, is_for_pro_alone, is_time, pro, refuses_bad_bodies};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_rejects_bad_bodies, assert_time, id_of, pro};
 
 const PATH: &str = "/pro/api/webhooks";
 const URL: &str = "https://hooks.example/in";
 
-async fn create(app: &App, body: Value) -> Answer {
+async fn create(app: &App, body: Value) -> Response {
     pro(app, Method::POST, PATH).json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::POST, PATH).await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_webhook_is_active_and_shows_its_secret_once() {
+async fn creates_an_active_webhook_and_returns_its_secret_once() {
     let app = App::start().await;
     let body = json!({ "url": URL, "events": ["email.received", "email.received"], "colour": "red" });
     let created = create(&app, body).await.expect(201);
-    is_time(&created["created_at"]);
+    assert_time(&created["created_at"]);
     let secret = created["secret"].as_str().unwrap();
     let expected = json!({
         "id": id_of(&created),
@@ -35,13 +36,13 @@ async fn a_created_webhook_is_active_and_shows_its_secret_once() {
     });
     assert_eq!(created, expected);
     let random = secret.strip_prefix("whsec_").unwrap();
-    assert!(random.len() == 44 && random.ends_with('='), "the Base64 of 32 octets");
+    assert!(random.len() == 44 && random.ends_with('='), "Base64 of 32 bytes");
     let listed = pro(&app, Method::GET, PATH).send().await;
     assert!(!listed.text().contains("whsec_") && !listed.text().contains(random));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_secret_is_sealed_in_the_database() {
+async fn stores_the_secret_encrypted() {
     let app = App::start().await;
     let created = create(&app, json!({ "url": URL, "events": ["email.received"] })).await.expect(201);
     let secret = created["secret"].as_str().unwrap();
@@ -51,14 +52,14 @@ async fn the_secret_is_sealed_in_the_database() {
         .await
         .unwrap();
     for clear in [secret.as_bytes(), b"whsec_"] {
-        assert!(!stored.windows(clear.len()).any(|octets| octets == clear));
+        assert!(!stored.windows(clear.len()).any(|bytes| bytes == clear));
     }
-    // Key id, nonce and tag besides.
+    // Plus key id, nonce and tag.
     assert_eq!(stored.len(), 4 + 12 + secret.len() + 16);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_url_is_https_with_a_host_name() {
+async fn accepts_only_https_urls_with_a_host_name() {
     let app = App::start().await;
     let long = format!("https://hooks.example/{}", "x".repeat(2048 - 21));
     for url in [
@@ -97,18 +98,18 @@ async fn a_url_is_https_with_a_host_name() {
     ] {
         let answer = create(&app, json!({ "url": url, "events": ["email.received"] })).await;
         assert_eq!(answer.status, 400, "{url:?}: {}", answer.text());
-        answer.is_api_error(400, "invalid_url");
+        answer.assert_api_error(400, "invalid_url");
     }
-    sqlx::query("UPDATE tenant SET webhook_limit = 10").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 10).await;
     for url in ["https://localhost:9443/x", "HTTPS://Hooks.Example?a=b", "https://receiver:1", &long[..2048]]
     {
         let created = create(&app, json!({ "url": url, "events": ["email.received"] })).await.expect(201);
-        assert_eq!(created["url"], url, "as it was given");
+        assert_eq!(created["url"], url, "unchanged");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_are_a_list_of_email_received() {
+async fn accepts_only_email_received_as_event() {
     let app = App::start().await;
     for events in [
         json!([]),
@@ -123,14 +124,14 @@ async fn events_are_a_list_of_email_received() {
     ] {
         let answer = create(&app, json!({ "url": URL, "events": events })).await;
         assert_eq!(answer.status, 400, "{events}: {}", answer.text());
-        answer.is_api_error(400, "invalid_events");
+        answer.assert_api_error(400, "invalid_events");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_names_the_field() {
+async fn rejects_a_malformed_body_and_names_the_field() {
     let app = App::start().await;
-    refuses_bad_bodies(&app, Method::POST, PATH).await;
+    assert_rejects_bad_bodies(&app, Method::POST, PATH).await;
     for (field, body) in [
         ("url", json!({ "events": ["email.received"] })),
         ("url", json!({ "url": null, "events": ["email.received"] })),
@@ -138,33 +139,33 @@ async fn a_malformed_body_is_invalid_request_and_names_the_field() {
         ("events", json!({ "url": URL })),
     ] {
         let answer = create(&app, body).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains(field), "{}", answer.text());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn checks_come_in_the_order_body_url_events_limit() {
+async fn checks_body_url_events_and_limit_in_this_order() {
     let app = App::start().await;
     assert_eq!(create(&app, json!({ "url": URL, "events": ["email.received"] })).await.status, 201);
     let answer = create(&app, json!({ "url": "http://hooks.example/" })).await;
-    answer.is_api_error(400, "invalid_request");
+    answer.assert_api_error(400, "invalid_request");
     let answer = create(&app, json!({ "url": "http://hooks.example/", "events": [] })).await;
-    answer.is_api_error(400, "invalid_url");
+    answer.assert_api_error(400, "invalid_url");
     let answer = create(&app, json!({ "url": URL, "events": [] })).await;
-    answer.is_api_error(400, "invalid_events");
+    answer.assert_api_error(400, "invalid_events");
     let answer = create(&app, json!({ "url": URL, "events": ["email.received"] })).await;
-    answer.is_api_error(403, "webhook_limit_reached");
+    answer.assert_api_error(403, "webhook_limit_reached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_webhook_counts_until_it_is_deleted() {
+async fn counts_a_disabled_webhook_towards_the_limit() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let body = json!({ "url": URL, "events": ["email.received"] });
     let created = create(&app, body.clone()).await.expect(201);
     sqlx::query("UPDATE webhook SET status = 'disabled'").execute(&app.pool).await.unwrap();
-    create(&app, body.clone()).await.is_api_error(403, "webhook_limit_reached");
+    create(&app, body.clone()).await.assert_api_error(403, "webhook_limit_reached");
     let theirs = app.request(Method::POST, PATH).bearer(&other.pro).json(&body).send().await;
     assert_eq!(theirs.status, 201, "another tenant has a limit of its own");
     let path = format!("{PATH}/{}", id_of(&created));

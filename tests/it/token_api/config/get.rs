@@ -4,7 +4,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_configuration_is_public_and_cacheable() {
+async fn returns_a_public_cacheable_configuration() {
     let app = App::start().await;
     app.system_domain("second.localhost", true).await;
     app.custom_domain(&app.tenant, "custom.example").await;

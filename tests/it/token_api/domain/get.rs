@@ -9,7 +9,7 @@ use super::super::subjects;
 const PATH: &str = "/v1/domain/ours.example";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_address_under_it_is_shown_mailbox_or_not() {
+async fn returns_mail_of_every_address_of_the_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ours.example").await;
     app.custom_domain(&app.tenant, "sub.ours.example").await;
@@ -37,7 +37,7 @@ async fn every_address_under_it_is_shown_mailbox_or_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_hears_its_domain_alone() {
+async fn wakes_only_for_mail_of_the_domain() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ours.example").await;
     app.custom_domain(&app.tenant, "other.example").await;
@@ -47,7 +47,7 @@ async fn a_wait_hears_its_domain_alone() {
     }
     let answer = within_deadline("two of the domain", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@ours.example", "a@ours.example"]);
-    // Its cursor is behind what was passed over.
+    // Its cursor is after the skipped mail of the other domain.
     app.deliver("c@other.example", "later", "").await;
     let since = answer["next_since"].as_str().unwrap();
     let me = app.get(&format!("/v1/me?since={since}")).await.expect(200);
@@ -55,7 +55,7 @@ async fn a_wait_hears_its_domain_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_is_not_the_callers_verified_one_is_404_as_what_never_was() {
+async fn answers_a_foreign_or_unverified_domain_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.custom_domain(&other, "theirs.example").await;
@@ -64,18 +64,18 @@ async fn a_domain_that_is_not_the_callers_verified_one_is_404_as_what_never_was(
     app.domain(&app.tenant, "pending.example").await;
     app.domain(&app.tenant, "theirs.example").await;
     let nothing = app.get("/v1/domain/nothing.example").await;
-    nothing.is_v1_error(404, "not_found");
+    nothing.assert_v1_error(404, "not_found");
     for name in ["theirs.example", "lost.example", "pending.example", "inbox.localhost", "localhost"] {
         let answer = app.get(&format!("/v1/domain/{name}")).await;
         assert_eq!(answer.appearance(), nothing.appearance(), "{name}");
     }
     for name in ["a@b.example", "a..example", "-a.example", "%00", "%FF", "a%20b.example"] {
-        app.get(&format!("/v1/domain/{name}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("/v1/domain/{name}")).await.assert_v1_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_with_404_when_the_domain_is_lost_or_deleted() {
+async fn ends_with_404_when_the_domain_is_lost_or_deleted() {
     let app = App::start().await;
     let lost = app.custom_domain(&app.tenant, "lost.example").await;
     let deleted = app.custom_domain(&app.tenant, "deleted.example").await;
@@ -89,10 +89,10 @@ async fn a_wait_ends_with_404_when_the_domain_is_lost_or_deleted() {
     app.end_verification(lost).await;
     assert_eq!(app.delete(&format!("/v1/domains/{deleted}")).await.status, 204);
     for wait in waits {
-        within_deadline("the wait ends", wait).await.unwrap().is_v1_error(404, "not_found");
+        within_deadline("the wait ends", wait).await.unwrap().assert_v1_error(404, "not_found");
     }
     app.custom_domain(&app.tenant, "kept.example").await;
-    app.deliver("a@kept.example", "goes on", "").await;
-    let answer = within_deadline("the wait on all of it goes on", me).await.unwrap().expect(200);
-    assert_eq!(subjects(&answer["emails"]), ["goes on"]);
+    app.deliver("a@kept.example", "continues", "").await;
+    let answer = within_deadline("the wait on `/v1/me` continues", me).await.unwrap().expect(200);
+    assert_eq!(subjects(&answer["emails"]), ["continues"]);
 }

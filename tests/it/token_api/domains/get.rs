@@ -3,16 +3,16 @@
 use reqwest::Method;
 use tempmail_tests::App;
 
-use super::{create, list, takes_live_tokens_only};
+use super::{create, list};
+use crate::token_api::assert_accepts_only_live_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_live_tokens_only() {
-    let app = App::start().await;
-    takes_live_tokens_only(&app, Method::GET, "/v1/domains").await;
+async fn accepts_only_live_tokens() {
+    assert_accepts_only_live_tokens(Method::GET, "/v1/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_surfaces_list_the_same() {
+async fn lists_the_same_domains_as_the_pro_api() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     create(&app, &other, "theirs.test").await.expect(201);
@@ -24,9 +24,9 @@ async fn both_surfaces_list_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_count_from_one() {
+async fn counts_pages_from_one() {
     let app = App::start().await;
     create(&app, &app.tenant, "first.test").await.expect(201);
     assert!(app.get("/v1/domains?page=2").await.expect(200)["domains"].as_array().unwrap().is_empty());
-    app.get("/v1/domains?page=0").await.is_v1_error(400, "invalid_request");
+    app.get("/v1/domains?page=0").await.assert_v1_error(400, "invalid_request");
 }

@@ -3,17 +3,18 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::App;
+use tempmail_tests::rows::{self, TenantLimit};
 
-use super::{create, takes_live_tokens_only};
+use super::create;
+use crate::token_api::assert_accepts_only_live_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_takes_live_tokens_only() {
-    let app = App::start().await;
-    takes_live_tokens_only(&app, Method::POST, "/v1/domains").await;
+async fn accepts_only_live_tokens() {
+    assert_accepts_only_live_tokens(Method::POST, "/v1/domains").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_answers_with_the_records_to_set() {
+async fn returns_the_dns_records_to_create() {
     let app = App::start().await;
     let made = create(&app, &app.tenant, "ships.test").await.expect(201);
     let token = made["verify_token"].as_str().unwrap();
@@ -27,23 +28,23 @@ async fn it_answers_with_the_records_to_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_is_refused_by_its_code_alone() {
+async fn rejects_invalid_requests_with_a_bare_error_code() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET domain_limit = 2").execute(&app.pool).await.unwrap();
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Domains, 2).await;
     let send = |media_type: &str, body: String| {
         app.request(Method::POST, "/v1/domains").live(&app.tenant.live).body(media_type, body).send()
     };
     for body in ["", "[]", "{}", r#"{"domain": 7}"#] {
-        send("application/json", body.into()).await.is_v1_error(400, "invalid_request");
+        send("application/json", body.into()).await.assert_v1_error(400, "invalid_request");
     }
-    send("text/plain", "{}".into()).await.is_v1_error(415, "unsupported_media_type");
+    send("text/plain", "{}".into()).await.assert_v1_error(415, "unsupported_media_type");
     let large = format!("{{\"domain\": \"{}\"}}", "x".repeat(65 * 1024));
-    send("application/json", large).await.is_v1_error(413, "payload_too_large");
+    send("application/json", large).await.assert_v1_error(413, "payload_too_large");
     for name in ["localhost", "co.uk", "ships.inbox.localhost"] {
-        create(&app, &app.tenant, name).await.is_v1_error(400, "invalid_domain");
+        create(&app, &app.tenant, name).await.assert_v1_error(400, "invalid_domain");
     }
     create(&app, &app.tenant, "ships.test").await.expect(201);
-    create(&app, &app.tenant, "ships.test").await.is_v1_error(409, "domain_already_exists");
+    create(&app, &app.tenant, "ships.test").await.assert_v1_error(409, "domain_already_exists");
     create(&app, &app.tenant, "boats.test").await.expect(201);
-    create(&app, &app.tenant, "more.test").await.is_v1_error(403, "domain_limit_reached");
+    create(&app, &app.tenant, "more.test").await.assert_v1_error(403, "domain_limit_reached");
 }

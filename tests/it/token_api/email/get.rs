@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ADDRESS, multipart};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_email_is_told_in_full() {
+async fn returns_an_email_in_full() {
     let app = App::start().await;
     let id = multipart(&app).await;
     let email = app.get(&format!("/v1/email/{id}")).await.expect(200);
@@ -62,7 +62,7 @@ async fn an_email_is_told_in_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_email_past_its_time_is_410_though_its_row_is_there() {
+async fn returns_410_for_an_expired_email_whose_row_still_exists() {
     let app = App::start().await;
     app.deliver(ADDRESS, "short", "").await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
@@ -73,17 +73,17 @@ async fn an_email_past_its_time_is_410_though_its_row_is_there() {
 
     app.clock.advance(SignedDuration::from_mins(61));
     for rest in ["", "/raw", "/attachments/0"] {
-        app.get(&format!("/v1/email/{short}{rest}")).await.is_v1_error(410, "email_expired");
+        app.get(&format!("/v1/email/{short}{rest}")).await.assert_v1_error(410, "email_expired");
     }
-    app.delete(&format!("/v1/email/{short}")).await.is_v1_error(410, "email_expired");
+    app.delete(&format!("/v1/email/{short}")).await.assert_v1_error(410, "email_expired");
     app.assert_inbox_is_empty(ADDRESS).await;
     assert_eq!(app.get(&format!("/v1/email/{long}")).await.status, 200);
     app.advance_hours(72);
-    app.get(&format!("/v1/email/{long}")).await.is_v1_error(410, "email_expired");
+    app.get(&format!("/v1/email/{long}")).await.assert_v1_error(410, "email_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_id_is_answered_by_its_own_time_alone() {
+async fn returns_410_or_404_by_the_age_of_an_unknown_id() {
     let app = App::start().await;
     let now = app.clock.now();
     let old = new_id(now - SignedDuration::from_mins(61));
@@ -91,22 +91,22 @@ async fn an_unknown_id_is_answered_by_its_own_time_alone() {
     let future = new_id(now + SignedDuration::from_hours(48));
     let random = Uuid::new_v4();
     for rest in ["", "/raw", "/attachments/0"] {
-        app.get(&format!("/v1/email/{old}{rest}")).await.is_v1_error(410, "email_expired");
+        app.get(&format!("/v1/email/{old}{rest}")).await.assert_v1_error(410, "email_expired");
         for id in [fresh, future, random, Uuid::nil(), Uuid::max()] {
-            app.get(&format!("/v1/email/{id}{rest}")).await.is_v1_error(404, "not_found");
+            app.get(&format!("/v1/email/{id}{rest}")).await.assert_v1_error(404, "not_found");
         }
-        app.get(&format!("/v1/email/no-uuid{rest}")).await.is_v1_error(404, "not_found");
+        app.get(&format!("/v1/email/no-uuid{rest}")).await.assert_v1_error(404, "not_found");
     }
-    app.delete(&format!("/v1/email/{old}")).await.is_v1_error(410, "email_expired");
-    app.delete(&format!("/v1/email/{fresh}")).await.is_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{old}")).await.assert_v1_error(410, "email_expired");
+    app.delete(&format!("/v1/email/{fresh}")).await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_jwt_is_no_credential_for_an_email() {
+async fn rejects_a_mailbox_jwt() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     app.deliver("box@inbox.localhost", "mine", "").await;
     let id = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
     let answer = app.request(Method::GET, &format!("/v1/email/{id}")).bearer(&mailbox.jwt).send().await;
-    answer.is_v1_error(401, "authentication_required");
+    answer.assert_v1_error(401, "authentication_required");
 }

@@ -3,7 +3,7 @@
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_inbox_is_empty_at_once_and_others_are_untouched() {
+async fn empties_only_this_inbox_at_once() {
     let app = App::start().await;
     for i in 0..5 {
         app.deliver("ship@inbox.localhost", &format!("{i}"), "").await;
@@ -12,24 +12,24 @@ async fn an_inbox_is_empty_at_once_and_others_are_untouched() {
     let id = app.emails("ship@inbox.localhost").await[0]["id"].as_str().unwrap().to_owned();
 
     assert_eq!(app.delete("/v1/inbox/ship@inbox.localhost").await.status, 204);
-    app.get(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
-    app.get(&format!("/v1/email/{id}/raw")).await.is_v1_error(404, "not_found");
-    app.delete(&format!("/v1/email/{id}")).await.is_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
+    app.get(&format!("/v1/email/{id}/raw")).await.assert_v1_error(404, "not_found");
+    app.delete(&format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
     app.assert_inbox_is_empty("ship@inbox.localhost").await;
     assert_eq!(app.emails("boat@inbox.localhost").await[0]["subject"], "stays");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_inbox_is_deleted_too() {
+async fn accepts_an_empty_inbox() {
     let app = App::start().await;
     assert_eq!(app.delete("/v1/inbox/never@inbox.localhost").await.status, 204);
     assert_eq!(app.delete("/v1/inbox/never@inbox.localhost").await.status, 204);
-    app.delete("/v1/inbox/a@elsewhere.example").await.is_v1_error(404, "not_found");
-    app.delete("/v1/inbox/malformed").await.is_v1_error(400, "invalid_request");
+    app.delete("/v1/inbox/a@elsewhere.example").await.assert_v1_error(404, "not_found");
+    app.delete("/v1/inbox/malformed").await.assert_v1_error(400, "invalid_request");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_after_the_deletion_is_kept() {
+async fn keeps_mail_that_arrives_after_the_deletion() {
     let app = App::start().await;
     app.deliver("ship@inbox.localhost", "old", "").await;
     assert_eq!(app.delete("/v1/inbox/ship@inbox.localhost").await.status, 204);
@@ -40,7 +40,7 @@ async fn mail_after_the_deletion_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_worker_removes_the_rows_and_the_raw_data() {
+async fn worker_removes_rows_and_raw_data() {
     let app = App::start().await;
     for i in 0..3 {
         app.deliver("ship@inbox.localhost", &format!("{i}"), "").await;
@@ -55,7 +55,7 @@ async fn the_worker_removes_the_rows_and_the_raw_data() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_a_tag_leaves_the_rest_of_the_mailbox() {
+async fn deletes_only_the_mail_of_a_tag() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     app.deliver("box@inbox.localhost", "plain", "").await;

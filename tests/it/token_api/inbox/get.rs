@@ -5,15 +5,19 @@ use std::time::Duration;
 use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
-use tokio::time::Instant;
+use tempmail_tests::time::jump;
+use tokio::task::JoinHandle;
 
 use super::super::subjects;
+
+/// Longest time for which a request waits.
+const HOLD: Duration = Duration::from_secs(25);
 
 const PATH: &str = "/v1/inbox/ship@inbox.localhost";
 const ADDRESS: &str = "ship@inbox.localhost";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blocked_wait_returns_with_the_mail() {
+async fn returns_when_mail_arrives() {
     let app = App::start().await;
     let blocked = app.start_long_poll(&app.tenant.live, PATH).await;
     app.deliver(ADDRESS, "Your code", "Your code is 4711.").await;
@@ -34,7 +38,7 @@ async fn a_blocked_wait_returns_with_the_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_that_came_before_the_call_counts_as_new() {
+async fn returns_mail_from_before_the_request_at_once() {
     let app = App::start().await;
     app.deliver(ADDRESS, "early", "").await;
     let answer = app.get(PATH).await.expect(200);
@@ -44,7 +48,7 @@ async fn mail_that_came_before_the_call_counts_as_new() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_since_the_newest_limit_come_newest_first() {
+async fn returns_the_newest_mails_without_since() {
     let app = App::start().await;
     for i in 1..=5 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -54,7 +58,7 @@ async fn without_since_the_newest_limit_come_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
+async fn returns_the_oldest_mails_after_since_newest_first() {
     let app = App::start().await;
     app.deliver(ADDRESS, "0", "").await;
     let mut since = app.get(PATH).await.expect(200)["next_since"].clone();
@@ -70,7 +74,7 @@ async fn with_since_the_oldest_limit_after_the_cursor_come_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_holds_the_answer_until_so_many_are_there() {
+async fn waits_until_count_mails_are_there() {
     let app = App::start().await;
     let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3")).await;
     for i in 1..=3 {
@@ -80,7 +84,7 @@ async fn count_holds_the_answer_until_so_many_are_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_and_limit_above_50_count_as_50() {
+async fn caps_count_and_limit_at_50() {
     let app = App::start().await;
     for i in 1..=51 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -93,7 +97,7 @@ async fn count_and_limit_above_50_count_as_50() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_may_be_more_than_limit() {
+async fn accepts_a_count_above_limit() {
     let app = App::start().await;
     for i in 1..=3 {
         app.deliver(ADDRESS, &format!("{i}"), "").await;
@@ -103,7 +107,7 @@ async fn count_may_be_more_than_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_and_subject_are_substrings_in_any_case() {
+async fn filters_by_case_insensitive_substrings_of_from_and_subject() {
     let app = App::start().await;
     app.deliver(ADDRESS, "Your CODE is here", "").await;
     app.deliver(ADDRESS, "Invoice", "").await;
@@ -119,7 +123,7 @@ async fn from_and_subject_are_substrings_in_any_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
+async fn treats_sql_wildcards_in_filters_as_plain_characters() {
     let app = App::start().await;
     app.deliver(ADDRESS, "plain", "").await;
     app.deliver(ADDRESS, "100% of a_b\\c", "").await;
@@ -130,7 +134,7 @@ async fn wildcards_of_sql_are_ordinary_characters_in_filters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filtered_wait_passes_over_other_mail() {
+async fn skips_mail_that_does_not_match_the_filter() {
     let app = App::start().await;
     let blocked = app.start_long_poll(&app.tenant.live, &format!("{PATH}?subject=wanted")).await;
     app.deliver(ADDRESS, "other", "").await;
@@ -143,53 +147,45 @@ async fn a_filtered_wait_passes_over_other_mail() {
     assert_eq!(subjects(&app.get(&path).await.expect(200)["emails"]), ["later"]);
 }
 
-/// The one test that sits the hold out, with all that ends there in it.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_after_25_s_with_what_there_is_whatever_wait_says() {
+#[tokio::test]
+async fn returns_after_25_s_with_the_mail_collected_so_far() {
     let app = App::start().await;
-    let (nothing, partly, filtered) = (
-        app.token(&app.tenant, TokenKind::Live).await,
-        app.token(&app.tenant, TokenKind::Live).await,
-        app.token(&app.tenant, TokenKind::Live).await,
-    );
-    let started = Instant::now();
-    let nothing = app.start_long_poll(&nothing, "/v1/inbox/quiet@inbox.localhost?wait=1").await;
-    let partly = app.start_long_poll(&partly, &format!("{PATH}?count=2")).await;
-    let filtered = app.start_long_poll(&filtered, &format!("{PATH}?subject=absent")).await;
     app.custom_domain(&app.tenant, "quiet.example").await;
-    let mut owned = Vec::new();
-    for path in ["/v1/me", "/v1/domain/quiet.example"] {
-        let token = app.token(&app.tenant, TokenKind::Live).await;
-        owned.push(app.start_long_poll(&token, path).await);
+    let token = || app.token(&app.tenant, TokenKind::Live);
+    let incomplete = app.start_long_poll(&token().await, &format!("{PATH}?count=2")).await;
+    let mut empty = Vec::new();
+    for path in [
+        "/v1/inbox/quiet@inbox.localhost?wait=1",
+        &format!("{PATH}?subject=absent"),
+        "/v1/me",
+        "/v1/domain/quiet.example",
+    ] {
+        empty.push(app.start_long_poll(&token().await, path).await);
     }
     app.deliver(ADDRESS, "only one", "").await;
+    jump(HOLD - Duration::from_secs(15)).await;
+    assert!(!incomplete.is_finished() && !empty.iter().any(JoinHandle::is_finished), "`wait` is ignored");
 
-    let partly = partly.await.unwrap().expect(200);
-    assert_eq!(subjects(&partly["emails"]), ["only one"]);
-    let nothing = nothing.await.unwrap();
-    assert_eq!(nothing.status, 204);
-    assert!(started.elapsed() >= Duration::from_secs(25), "{:?}", started.elapsed());
-    let filtered = filtered.await.unwrap();
-    assert_eq!(filtered.status, 204);
-
-    let mut ended = vec![nothing, filtered];
-    for wait in owned {
+    jump(Duration::from_secs(15)).await;
+    let incomplete = incomplete.await.unwrap().expect(200);
+    assert_eq!(subjects(&incomplete["emails"]), ["only one"]);
+    let mut ended = Vec::new();
+    for wait in empty {
         ended.push(wait.await.unwrap());
         assert_eq!(ended.last().unwrap().status, 204);
     }
-
-    // All positions are good cursors, and stand behind what was passed over.
+    // All positions are valid cursors after the scanned mail.
     app.deliver(ADDRESS, "next", "").await;
-    for answer in ended {
-        let since = answer.header("x-next-since");
-        assert!(!since.is_empty(), "a 204 tells the position it reached");
+    for response in ended {
+        let since = response.header("x-next-since");
+        assert!(!since.is_empty(), "a 204 carries its position");
         let next = app.get(&format!("{PATH}?since={since}")).await.expect(200);
         assert!(subjects(&next["emails"]).starts_with(&["next"]));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_position_after_a_filtered_204_is_behind_all_that_was_scanned() {
+async fn next_since_is_after_all_scanned_mail_of_a_filtered_request() {
     let app = App::start().await;
     app.deliver(ADDRESS, "first", "").await;
     let first = app.get(&format!("{PATH}?subject=first")).await.expect(200);
@@ -203,7 +199,7 @@ async fn a_position_after_a_filtered_204_is_behind_all_that_was_scanned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_parameters_are_refused_and_unknown_ones_ignored() {
+async fn rejects_invalid_parameters_and_ignores_unknown_ones() {
     let app = App::start().await;
     app.deliver(ADDRESS, "here", "").await;
     for query in [
@@ -219,17 +215,17 @@ async fn bad_parameters_are_refused_and_unknown_ones_ignored() {
         "since=nonsense",
         "since=%00",
     ] {
-        app.get(&format!("{PATH}?{query}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("{PATH}?{query}")).await.assert_v1_error(400, "invalid_request");
     }
     let answer = app.get(&format!("{PATH}?unknown=1&page=0")).await.expect(200);
     assert_eq!(subjects(&answer["emails"]), ["here"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_not_served_is_404_and_a_malformed_one_400() {
+async fn returns_404_for_an_unserved_address_and_400_for_a_malformed_one() {
     let app = App::start().await;
     for address in ["a@elsewhere.example", "a@sub.inbox.localhost", "a@localhost", "a@%5B127.0.0.1%5D"] {
-        app.get(&format!("/v1/inbox/{address}")).await.is_v1_error(404, "not_found");
+        app.get(&format!("/v1/inbox/{address}")).await.assert_v1_error(404, "not_found");
     }
     for address in [
         "nobody",
@@ -245,12 +241,12 @@ async fn an_address_not_served_is_404_and_a_malformed_one_400() {
     ] {
         let answer = app.get(&format!("/v1/inbox/{address}")).await;
         assert_eq!(answer.status, 400, "{address}");
-        answer.is_v1_error(400, "invalid_request");
+        answer.assert_v1_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_spellings_of_an_address_are_one_inbox() {
+async fn treats_all_spellings_of_an_address_as_one_inbox() {
     let app = App::start().await;
     app.deliver("SHIP@Inbox.Localhost", "one", "").await;
     app.deliver("\"ship\"@inbox.localhost.", "two", "").await;

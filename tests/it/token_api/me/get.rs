@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
+use tempmail_tests::rows;
 use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Tenant};
 
@@ -10,7 +11,7 @@ use super::super::subjects;
 const PATH: &str = "/v1/me";
 const BOX: &str = "box@inbox.localhost";
 
-/// A tenant with a mailbox and a domain, among others that have the same.
+/// A tenant with a mailbox and a domain, beside other tenants with the same.
 async fn owned() -> (App, Tenant) {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
@@ -23,7 +24,7 @@ async fn owned() -> (App, Tenant) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+async fn returns_mail_of_mailboxes_and_verified_domains_only() {
     let (app, other) = owned().await;
     app.mailbox(Some(&app.tenant.pro), "box@ours.example").await;
     for (address, subject) in [
@@ -46,7 +47,7 @@ async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_walks_on_oldest_first_and_each_page_is_newest_first() {
+async fn pages_after_since_oldest_page_first_and_newest_mail_first() {
     let (app, _) = owned().await;
     app.deliver(BOX, "0", "").await;
     let mut since = app.get(PATH).await.expect(200)["next_since"].as_str().unwrap().to_owned();
@@ -64,7 +65,7 @@ async fn since_walks_on_oldest_first_and_each_page_is_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+async fn accepts_a_cursor_in_every_scope_of_its_tenant() {
     let (app, other) = owned().await;
     let paths = [PATH, "/v1/domain/ours.example", "/v1/inbox/a@ours.example"];
     for from in paths {
@@ -76,12 +77,12 @@ async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
             assert_eq!(subjects(&answer["emails"]), ["new"], "{from} to {to}");
         }
         let foreign = app.get_as(&other.live, &format!("{PATH}?since={since}")).await;
-        foreign.is_v1_error(400, "invalid_request");
+        foreign.assert_v1_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn count_holds_and_filters_pass_over() {
+async fn waits_for_count_matching_mails() {
     let (app, _) = owned().await;
     let counted =
         app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3&limit=2&subject=wanted")).await;
@@ -104,12 +105,12 @@ async fn count_holds_and_filters_pass_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_parameters_are_refused() {
+async fn rejects_invalid_parameters() {
     let (app, _) = owned().await;
     app.deliver(BOX, "here", "").await;
     for path in [PATH, "/v1/domain/ours.example"] {
         for query in ["count=0", "count=x", "limit=0", "limit=-1", "since=x", "since=", "count=1&count=1"] {
-            app.get(&format!("{path}?{query}")).await.is_v1_error(400, "invalid_request");
+            app.get(&format!("{path}?{query}")).await.assert_v1_error(400, "invalid_request");
         }
     }
     let many = app.get(&format!("{PATH}?limit=1000&unknown=1")).await.expect(200);
@@ -117,24 +118,24 @@ async fn bad_parameters_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_made_while_waiting_is_heard() {
+async fn wakes_for_mailboxes_and_domains_created_while_waiting() {
     let app = App::start().await;
     let wait = app.start_long_poll(&app.tenant.live, PATH).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     app.deliver("late@inbox.localhost", "to the mailbox", "").await;
-    let answer = within_deadline("the mailbox is heard", wait).await.unwrap().expect(200);
+    let answer = within_deadline("the wait returns", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the mailbox"]);
 
     let since = answer["next_since"].as_str().unwrap();
     let wait = app.start_long_poll(&app.tenant.live, &format!("{PATH}?since={since}")).await;
     app.custom_domain(&app.tenant, "late.example").await;
     app.deliver("any@late.example", "to the domain", "").await;
-    let answer = within_deadline("the domain is heard", wait).await.unwrap().expect(200);
+    let answer = within_deadline("the wait returns", wait).await.unwrap().expect(200);
     assert_eq!(subjects(&answer["emails"]), ["to the domain"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_gone_is_not_shown() {
+async fn omits_deleted_mail_mailboxes_and_domains() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
     let removed = app.mailbox(Some(&app.tenant.pro), "removed@inbox.localhost").await;
@@ -149,7 +150,7 @@ async fn what_is_gone_is_not_shown() {
     assert_eq!(app.delete("/v1/inbox/a@kept.example").await.status, 204);
     let answer = app.get(PATH).await.expect(200);
     assert_eq!(subjects(&answer["emails"]), ["b@kept.example", BOX]);
-    // In neither direction, and not while the worker has yet to carry it out.
+    // Neither before nor after the worker purges it.
     let wait = app.start_long_poll(&app.tenant.live, &format!("{PATH}?count=3")).await;
     let id = answer["emails"][0]["id"].as_str().unwrap();
     assert_eq!(app.delete(&format!("/v1/email/{id}")).await.status, 204);
@@ -161,7 +162,7 @@ async fn what_is_gone_is_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
+async fn limits_a_token_to_one_wait_of_any_kind_without_an_address_limit() {
     let (app, _) = owned().await;
     let kinds = [PATH, "/v1/domain/ours.example", "/v1/inbox/quiet@ours.example"];
     for held in kinds {
@@ -169,7 +170,7 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
         let wait = app.start_long_poll(&token, held).await;
         for other in kinds {
             let busy = app.get_as(&token, other).await;
-            busy.is_v1_error(429, "token_busy");
+            busy.assert_v1_error(429, "token_busy");
             assert!(!busy.header("retry-after").is_empty());
         }
         wait.abort();
@@ -189,18 +190,17 @@ async fn one_wait_a_token_of_whatever_kind_and_no_bound_by_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_with_the_right_to_it() {
+async fn ends_with_403_when_the_tenant_is_suspended() {
     let (app, other) = owned().await;
     let waits = [
         app.start_long_poll(&app.tenant.live, PATH).await,
         app.start_long_poll(&app.token(&app.tenant, TokenKind::Live).await, "/v1/domain/ours.example").await,
     ];
     let theirs = app.start_long_poll(&other.live, PATH).await;
-    let suspend = sqlx::query("UPDATE tenant SET suspended = true WHERE id = $1").bind(app.tenant.id);
-    suspend.execute(&app.pool).await.unwrap();
+    rows::suspend_tenant(&app.pool, app.tenant.id).await;
     for wait in waits {
-        within_deadline("the wait ends", wait).await.unwrap().is_v1_error(403, "account_disabled");
+        within_deadline("the wait ends", wait).await.unwrap().assert_v1_error(403, "account_disabled");
     }
-    app.deliver("theirs@inbox.localhost", "goes on", "").await;
-    assert_eq!(within_deadline("the other goes on", theirs).await.unwrap().status, 200);
+    app.deliver("theirs@inbox.localhost", "continues", "").await;
+    assert_eq!(within_deadline("the other wait continues", theirs).await.unwrap().status, 200);
 }

@@ -1,41 +1,49 @@
-//! Where a stream begins, and that whoever resumes misses nothing and meets nothing twice.
+//! Cursors: where a stream begins, and that a resumed one has no gap and no duplicate.
+
+use std::time::Duration;
 
 use serde_json::Value;
+use tempmail_tests::time::jump;
 use tempmail_tests::{App, EventStream, SmtpClient, smtp};
 
-use super::{ADDR, ADDRESS, USER, ask, begun, is_next, open, refused, subjects};
+use super::{
+    ADDR, ADDRESS, USER, assert_nothing_unread, open, open_and_read_cursor, refused, request, subjects,
+};
 
-/// A stream that was resumed as EventSource does.
+/// Time between two pings.
+const PING: Duration = Duration::from_secs(15);
+
+/// Resumes a stream as EventSource does.
 async fn resumed(app: &App, path: &str, last_event_id: &str) -> EventStream {
-    let request = ask(app, &app.tenant.live, path).header("last-event-id", last_event_id);
+    let request = request(app, &app.tenant.live, path).header("last-event-id", last_event_id);
     EventStream::open(request).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_that_broke_before_its_first_mail_resumes_with_nothing_missed() {
+async fn resumes_a_stream_that_broke_before_its_first_mail() {
     let app = App::start().await;
-    let stream = begun(&app, ADDR).await;
+    let stream = open_and_read_cursor(&app, ADDR).await;
     let cursor = stream.last_event_id().to_owned();
     drop(stream);
-    app.deliver(ADDRESS, "while nobody listened", "").await;
+    app.deliver(ADDRESS, "while disconnected", "").await;
     for mut stream in
         [resumed(&app, ADDR, &cursor).await, open(&app, &format!("{ADDR}&since={cursor}")).await]
     {
         assert_eq!(stream.block().await.id.as_deref(), Some(cursor_of(&stream)));
-        assert_eq!(subjects(&mut stream, 1).await, ["while nobody listened"]);
+        assert_eq!(subjects(&mut stream, 1).await, ["while disconnected"]);
     }
 }
 
-/// The first block of a stream tells where it begins.
+/// The cursor of the first block of a stream.
 fn cursor_of(stream: &EventStream) -> &str {
     assert!(!stream.last_event_id().is_empty());
     stream.last_event_id()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_event_carries_the_place_after_it() {
+async fn each_event_id_is_the_cursor_after_it() {
     let app = App::start().await;
-    let mut stream = begun(&app, ADDR).await;
+    let mut stream = open_and_read_cursor(&app, ADDR).await;
     let mut cursors = vec![stream.last_event_id().to_owned()];
     for number in 0..5 {
         app.deliver(ADDRESS, &format!("{number}"), "").await;
@@ -47,18 +55,18 @@ async fn each_event_carries_the_place_after_it() {
         assert_eq!(subjects(&mut stream, expected.len()).await, expected);
     }
     let mut stream = resumed(&app, ADDR, &cursors[5]).await;
-    is_next(&app, &mut stream, ADDRESS).await;
+    assert_nothing_unread(&app, &mut stream, ADDRESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hundreds_that_came_meanwhile_are_sent_in_their_order_and_once() {
+async fn resumes_across_hundreds_of_mails_in_order_without_duplicates() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for path in [ADDR, USER] {
-        let mut stream = begun(&app, path).await;
+        let mut stream = open_and_read_cursor(&app, path).await;
         let cursor = stream.last_event_id().to_owned();
         let sent = send_hundreds(&app).await;
-        assert_eq!(subjects(&mut stream, sent.len()).await, sent, "{path}, of one that kept up");
+        assert_eq!(subjects(&mut stream, sent.len()).await, sent, "{path}, without a reconnect");
         let mut stream = resumed(&app, path, &cursor).await;
         app.deliver(ADDRESS, "after", "").await;
         let mut expected = sent;
@@ -67,7 +75,7 @@ async fn hundreds_that_came_meanwhile_are_sent_in_their_order_and_once() {
     }
 }
 
-/// Sends 250 mails, of which those to others are not shown; the subjects of the 200 that are.
+/// Sends 250 mails, 50 of them to another address; the subjects of the 200.
 async fn send_hundreds(app: &App) -> Vec<String> {
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let mut sent = Vec::new();
@@ -82,7 +90,7 @@ async fn send_hundreds(app: &App) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
+async fn accepts_a_cursor_in_every_scope_of_its_tenant() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     app.deliver(ADDRESS, "first", "").await;
@@ -101,60 +109,60 @@ async fn a_cursor_is_good_in_every_scope_of_its_tenant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn since_must_be_ours_and_a_last_event_id_that_is_not_is_ignored() {
+async fn rejects_an_invalid_since_and_ignores_an_invalid_last_event_id() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
-    let theirs = EventStream::open(ask(&app, &other.live, USER));
+    let theirs = EventStream::open(request(&app, &other.live, USER));
     let mut theirs = theirs.await;
     theirs.block().await;
     let foreign = theirs.last_event_id().to_owned();
     for cursor in ["", "nonsense", "%00", &foreign] {
-        refused(&app, &format!("{USER}?since={cursor}")).await.is_v1_error(400, "invalid_request");
-        refused(&app, &format!("{ADDR}&since={cursor}")).await.is_v1_error(400, "invalid_request");
+        refused(&app, &format!("{USER}?since={cursor}")).await.assert_v1_error(400, "invalid_request");
+        refused(&app, &format!("{ADDR}&since={cursor}")).await.assert_v1_error(400, "invalid_request");
     }
-    let ours = begun(&app, ADDR).await.last_event_id().to_owned();
+    let ours = open_and_read_cursor(&app, ADDR).await.last_event_id().to_owned();
     let twice = format!("{ADDR}&since={ours}&since={ours}");
-    refused(&app, &twice).await.is_v1_error(400, "invalid_request");
+    refused(&app, &twice).await.assert_v1_error(400, "invalid_request");
 
     app.deliver(ADDRESS, "before", "").await;
     for id in ["", "nonsense", &foreign] {
         let mut stream = resumed(&app, ADDR, id).await;
-        is_next(&app, &mut stream, ADDRESS).await;
-        // What can't be opened leaves `since` as it is.
+        assert_nothing_unread(&app, &mut stream, ADDRESS).await;
+        // An invalid `Last-Event-ID` does not override `since`.
         let mut stream = resumed(&app, &format!("{ADDR}&since={ours}"), id).await;
         assert_eq!(subjects(&mut stream, 1).await, ["before"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_last_event_id_wins_over_since() {
+async fn prefers_last_event_id_to_since() {
     let app = App::start().await;
-    let mut stream = begun(&app, ADDR).await;
+    let mut stream = open_and_read_cursor(&app, ADDR).await;
     let since = stream.last_event_id().to_owned();
     app.deliver(ADDRESS, "met already", "").await;
     let id = stream.next().await.id;
     let mut stream = resumed(&app, &format!("{ADDR}&since={since}"), &id).await;
-    is_next(&app, &mut stream, ADDRESS).await;
+    assert_nothing_unread(&app, &mut stream, ADDRESS).await;
 }
 
-/// The one test that waits for pings, 15 s each.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_ping_carries_how_far_the_stream_was_looked_at() {
+#[tokio::test]
+async fn a_ping_carries_the_scanned_position() {
+    const OTHER: &str = "/v1/inbox/other@inbox.localhost";
     let app = App::start().await;
-    for path in [ADDR, USER] {
-        let mut stream = begun(&app, path).await;
-        let begun = stream.last_event_id().to_owned();
-        app.deliver("other@inbox.localhost", "passed over", "").await;
+    let streams = [open_and_read_cursor(&app, ADDR).await, open_and_read_cursor(&app, USER).await];
+    app.deliver("other@inbox.localhost", "scanned", "").await;
+    jump(PING).await;
+    for mut stream in streams {
+        let first = stream.last_event_id().to_owned();
         let ping = stream.block().await;
         assert_eq!((ping.comments, ping.event, ping.data), (vec!["ping".to_owned()], None, None));
         let cursor = ping.id.expect("a ping has an id");
-        assert_ne!(cursor, begun);
-        let behind = app.get(&format!("/v1/inbox/other@inbox.localhost?since={begun}")).await.expect(200);
-        assert_eq!(behind["emails"][0]["subject"], "passed over");
+        assert_ne!(cursor, first);
+        let after_first = app.get(&format!("{OTHER}?since={first}")).await.expect(200);
+        assert_eq!(after_first["emails"].as_array().unwrap().last().unwrap()["subject"], "scanned");
         app.deliver("other@inbox.localhost", "later", "").await;
-        let from_there =
-            app.get(&format!("/v1/inbox/other@inbox.localhost?since={cursor}")).await.expect(200);
-        let first = from_there["emails"].as_array().unwrap().last().unwrap();
-        assert_eq!(first["subject"], "later", "the ping stands behind what was passed over");
+        let after_ping = app.get(&format!("{OTHER}?since={cursor}")).await.expect(200);
+        let oldest = after_ping["emails"].as_array().unwrap().last().unwrap();
+        assert_eq!(oldest["subject"], "later", "the cursor of a ping is after the scanned mail");
     }
 }

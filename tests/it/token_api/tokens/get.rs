@@ -4,21 +4,21 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
 
-use crate::pro_api::is_time;
-use crate::token_api::tokens::is_for_live_alone;
+use crate::pro_api::assert_time;
+use crate::token_api::assert_accepts_only_live_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_live_tokens_alone() {
-    is_for_live_alone(Method::GET, "/v1/tokens").await;
+async fn accepts_only_live_tokens() {
+    assert_accepts_only_live_tokens(Method::GET, "/v1/tokens").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn live_tokens_of_the_tenant_are_listed_and_no_others() {
+async fn lists_only_live_tokens_of_the_tenant() {
     let app = App::start().await;
     app.another_tenant("lighthouse").await;
     let answer = app.get("/v1/tokens").await.expect(200);
     let listed = &answer["tokens"][0];
-    is_time(&listed["created_at"]);
+    assert_time(&listed["created_at"]);
     let expected = json!({
         "id": listed["id"],
         "name": "test",
@@ -33,7 +33,7 @@ async fn live_tokens_of_the_tenant_are_listed_and_no_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_are_newest_first_and_come_in_pages() {
+async fn lists_newest_first_in_pages() {
     let app = App::start().await;
     let mut names = vec!["test".to_owned()];
     for n in 1..=3 {
@@ -48,6 +48,6 @@ async fn tokens_are_newest_first_and_come_in_pages() {
     assert_eq!(listed, names.iter().map(|name| name.as_str()).collect::<Vec<_>>());
     assert_eq!(app.get("/v1/tokens?page=2").await.expect(200), json!({ "tokens": [] }));
     for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
-        app.get(&format!("/v1/tokens{query}")).await.is_v1_error(400, "invalid_request");
+        app.get(&format!("/v1/tokens{query}")).await.assert_v1_error(400, "invalid_request");
     }
 }

@@ -3,30 +3,31 @@
 use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows::{self, TenantLimit};
+use tempmail_tests::{App, Response};
 
-use crate::pro_api::{id_of, is_time, two_hundred_at_once};
-use crate::token_api::tokens::is_for_live_alone;
+use crate::pro_api::{assert_one_created, assert_time, concurrently, id_of};
+use crate::token_api::assert_accepts_only_live_tokens;
 
 const PATH: &str = "/v1/tokens";
 
-async fn create(app: &App, body: Value) -> Answer {
+async fn create(app: &App, body: Value) -> Response {
     app.request(Method::POST, PATH).live(&app.tenant.live).json(&body).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_live_tokens_alone() {
-    is_for_live_alone(Method::POST, PATH).await;
+async fn accepts_only_live_tokens() {
+    assert_accepts_only_live_tokens(Method::POST, PATH).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_token_is_a_live_one_and_told_once() {
+async fn creates_a_live_token_and_returns_it_once() {
     let app = App::start().await;
     for body in [json!({ "name": "mine" }), json!({ "name": "mine", "kind": "live" })] {
         let created = create(&app, body).await.expect(201);
         let token = created["token"].as_str().unwrap();
         assert!(token.starts_with("tm_live_") && token.len() == 72);
-        is_time(&created["created_at"]);
+        assert_time(&created["created_at"]);
         let expected = json!({
             "id": id_of(&created),
             "name": "mine",
@@ -46,18 +47,18 @@ async fn a_created_token_is_a_live_one_and_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_after_its_days() {
+async fn expires_a_token_after_its_days() {
     let app = App::start().await;
     let created = create(&app, json!({ "name": "two days", "expires_in_days": 2 })).await.expect(201);
     let token = created["token"].as_str().unwrap();
     app.clock.advance(SignedDuration::from_secs(48 * 3600 - 300));
     assert_eq!(app.get_as(token, PATH).await.status, 200);
     app.clock.advance(SignedDuration::from_secs(600));
-    app.get_as(token, PATH).await.is_v1_error(440, "session_expired");
+    app.get_as(token, PATH).await.assert_v1_error(440, "session_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_body_is_invalid_request_and_so_is_a_pro_token() {
+async fn rejects_a_malformed_body_and_pro_tokens() {
     let app = App::start().await;
     for body in [
         json!({ "name": "n", "kind": "pro" }),
@@ -72,31 +73,24 @@ async fn a_malformed_body_is_invalid_request_and_so_is_a_pro_token() {
     ] {
         let answer = create(&app, body.clone()).await;
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
-        answer.is_v1_error(400, "invalid_request");
+        answer.assert_v1_error(400, "invalid_request");
     }
     let send = |media_type: &str, body: String| {
         app.request(Method::POST, PATH).live(&app.tenant.live).body(media_type, body).send()
     };
-    send("application/json", "{".to_owned()).await.is_v1_error(400, "invalid_request");
-    send("text/plain", "{}".to_owned()).await.is_v1_error(415, "unsupported_media_type");
+    send("application/json", "{".to_owned()).await.assert_v1_error(400, "invalid_request");
+    send("text/plain", "{}".to_owned()).await.assert_v1_error(415, "unsupported_media_type");
     let large = format!("{{\"name\":\"{}\"}}", "x".repeat(65 * 1024));
-    send("application/json", large).await.is_v1_error(413, "payload_too_large");
+    send("application/json", large).await.assert_v1_error(413, "payload_too_large");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_token_of_a_tenant_is_made_once() {
+async fn enforces_the_token_limit_under_concurrent_requests() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET token_limit = 3 WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
-    let answers = two_hundred_at_once(|_| {
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Tokens, 3).await;
+    let answers = concurrently(|_| {
         app.request(Method::POST, PATH).live(&app.tenant.live).json(&json!({ "name": "n" }))
     })
     .await;
-    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
-    for answer in answers.iter().filter(|answer| answer.status != 201) {
-        answer.is_v1_error(403, "token_limit_reached");
-    }
+    assert_one_created(&answers, "token_limit_reached");
 }

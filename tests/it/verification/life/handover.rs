@@ -83,7 +83,7 @@ async fn transfers_the_name_when_the_record_of_the_incumbent_is_absent() {
     // The new holder's own mail, from here on.
     sale.app.deliver("any@ships.test", "for the buyer", "").await;
     assert_eq!(sale.app.emails_as(&sale.buyer.live, "any@ships.test").await[0]["subject"], "for the buyer");
-    sale.app.get("/v1/inbox/any@ships.test").await.is_v1_error(404, "not_found");
+    sale.app.get("/v1/inbox/any@ships.test").await.assert_v1_error(404, "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,8 +158,8 @@ async fn removes_mailboxes_mail_and_long_polls_of_the_displaced_tenant() {
     sale.dns.publish(&[&sale.bought]).await;
     assert_eq!(sale.asked().await, handed_over());
 
-    within_deadline("the wait ends", blocked).await.unwrap().is_v1_error(404, "not_found");
-    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+    within_deadline("the wait ends", blocked).await.unwrap().assert_v1_error(404, "not_found");
+    app.get_mailbox(&mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
     app.assert_inbox_is_empty_for(&sale.buyer.live, "any@ships.test").await;
     app.assert_inbox_is_empty_for(&sale.buyer.live, "box@ships.test").await;
     // No address of the former owner is in the new one's way.

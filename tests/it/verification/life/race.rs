@@ -94,6 +94,6 @@ async fn does_not_serve_a_domain_that_is_deleted_during_its_check() {
         assert_eq!(app.delete_domain(&app.tenant, &domain.id).await.status, 204);
         hold.release();
     });
-    checked.is_api_error(404, "not_found");
+    checked.assert_api_error(404, "not_found");
     assert_eq!(app.count("SELECT count(*) FROM domain WHERE name = 'ships.test' AND serves").await, 0);
 }

@@ -90,10 +90,10 @@ async fn hides_mail_until_the_domain_is_verified_again() {
 
     assert_eq!(world.after_days(1).await, state("failed", "records_lost"));
     let ended = tempmail_tests::wait::within_deadline("the wait ends", blocked).await.unwrap();
-    ended.is_v1_error(404, "not_found");
-    app.get("/v1/inbox/any@ships.test").await.is_v1_error(404, "not_found");
+    ended.assert_v1_error(404, "not_found");
+    app.get("/v1/inbox/any@ships.test").await.assert_v1_error(404, "not_found");
     assert_eq!(app.get(&format!("/v1/email/{id}")).await.status, 410, "by the id's own time");
-    app.get_mailbox(&mailbox, "/api/messages").await.is_api_error(401, "invalid_token");
+    app.get_mailbox(&mailbox, "/api/messages").await.assert_api_error(401, "invalid_token");
 
     world.dns.publish(&[&world.domain]).await;
     let checked = app.check_domain_once_allowed(&app.tenant, &world.domain.id).await;

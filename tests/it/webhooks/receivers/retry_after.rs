@@ -1,18 +1,18 @@
-//! What a receiver asks for with `Retry-After`.
+//! `Retry-After` of a receiver.
 
 use tempmail_tests::Receiver;
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 
-use super::{impatient, reacting};
+use super::{app_with_short_timeout, receiver_with};
 use crate::webhooks::first_attempts;
 
-/// Seconds to the next attempt after the first, second, … failure; each may be a fifth more or less.
-const GAPS: [f64; 4] = [5.0, 30.0, 120.0, 600.0];
+/// Delays after the first, second, … failure in seconds; each may be a fifth shorter or longer.
+const DELAYS: [f64; 4] = [5.0, 30.0, 120.0, 600.0];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
-    let app = impatient().await;
+async fn delays_the_next_attempt_up_to_twice_the_usual_delay_and_never_shortens_it() {
+    let app = app_with_short_timeout().await;
     let (usual, twice) = (0.8..=1.2, 1.6..=2.4);
     let mut receivers = Vec::new();
     let mut expected = Vec::new();
@@ -31,12 +31,13 @@ async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
         (503, "later", &usual),
         (429, "NaN", &usual),
         (503, "Fri, 31 Dec 2027 23:59:59 GMT", &usual),
-        // Others do not ask.
+        // Other statuses are not honoured.
         (500, "86400", &usual),
         (404, "86400", &usual),
         (302, "86400", &usual),
     ] {
-        receivers.push(reacting(Reaction::StatusWithHeader(status, "retry-after", value.to_owned())).await);
+        receivers
+            .push(receiver_with(Reaction::StatusWithHeader(status, "retry-after", value.to_owned())).await);
         expected.push((status, value, factor));
     }
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
@@ -48,9 +49,9 @@ async fn it_delays_the_next_attempt_up_to_twice_the_gap_and_never_hastens_it() {
             sqlx::query_as(statement).bind(url).fetch_optional(&app.pool).await.unwrap()
         })
         .await;
-        let gap = GAPS[usize::try_from(failures).unwrap() - 1];
+        let delay = DELAYS[usize::try_from(failures).unwrap() - 1];
         assert!(
-            factor.contains(&(seconds / gap)),
+            factor.contains(&(seconds / delay)),
             "{status} {value:?}: {seconds} s after {failures} failures"
         );
     }

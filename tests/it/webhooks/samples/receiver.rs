@@ -45,7 +45,7 @@ fn handle(event: &Value) {
     println!("{} {} {}", event["id"], event["data"]["address"], event["data"]["subject"]);
 }
 
-// `Bytes`: the octets, as they came.
+// `Bytes`: the raw bytes.
 async fn receive(State(receiver): State<Arc<Receiver>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let Some(event) = verified(&receiver.secret, &headers, &body) else {
         return StatusCode::UNAUTHORIZED;

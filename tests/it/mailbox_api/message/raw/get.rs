@@ -5,7 +5,7 @@ use tempmail_tests::App;
 use super::super::{FILE, with_a_file};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_message_is_served_as_it_was_received() {
+async fn serves_the_message_as_received() {
     let app = App::start().await;
     let (mailbox, path) = with_a_file(&app).await;
     let raw = app.get_mailbox(&mailbox, &format!("{path}/raw")).await;

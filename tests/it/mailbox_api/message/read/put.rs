@@ -4,7 +4,7 @@ use reqwest::Method;
 use tempmail_tests::App;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_is_read_once_it_was_marked() {
+async fn marks_a_message_as_read() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "one", "").await;

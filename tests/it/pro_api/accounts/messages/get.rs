@@ -2,28 +2,32 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App, SmtpClient};
+use tempmail_tests::{App, Response, SmtpClient};
 
-use crate::pro_api::{ids_of_nothing, is_alike, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_all_unknown, assert_time, pro, unknown_ids};
 
-async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
+async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Response {
     pro(app, Method::GET, &format!("/pro/api/accounts/{id}/messages{query}")).send().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, "/pro/api/accounts/019a0000-0000-7000-8000-000000000000/messages").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(
+        Method::GET,
+        "/pro/api/accounts/019a0000-0000-7000-8000-000000000000/messages",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_are_told_as_the_interface_says() {
+async fn returns_messages_with_the_documented_fields() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     assert_eq!(list(&app, mailbox.id, "").await.expect(200), json!({ "messages": [], "page": 1 }));
     app.deliver("name@inbox.localhost", "Hello", "line one\r\n  line   two").await;
     let answer = list(&app, mailbox.id, "").await.expect(200);
     let message = &answer["messages"][0];
-    is_time(&message["created_at"]);
+    assert_time(&message["created_at"]);
     let expected = json!({
         "id": message["id"],
         "sender": "ada@client.example",
@@ -42,7 +46,7 @@ async fn messages_are_told_as_the_interface_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn messages_are_newest_first_30_a_page() {
+async fn lists_newest_first_in_pages_of_30() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -61,12 +65,12 @@ async fn messages_are_newest_first_30_a_page() {
         assert_eq!((subjects, &body["page"]), (expected.iter().map(String::as_str).collect(), &json!(page)));
     }
     for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
-        list(&app, mailbox.id, query).await.is_api_error(400, "invalid_request");
+        list(&app, mailbox.id, query).await.assert_api_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_expired_is_not_shown() {
+async fn omits_expired_messages() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
     app.deliver("name@inbox.localhost", "kept 72 h", "").await;
@@ -77,7 +81,7 @@ async fn what_has_expired_is_not_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_mailbox_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -85,11 +89,7 @@ async fn a_mailbox_that_is_not_the_tenants_is_as_one_that_is_not_there() {
     for address in ["theirs@inbox.localhost", "free@inbox.localhost"] {
         app.deliver(address, "not yours", "").await;
     }
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.extend([theirs.id.to_string(), free.id.to_string()]);
-    let first = list(&app, &ids[0], "").await;
-    first.is_api_error(404, "not_found");
-    for id in ids {
-        is_alike(&list(&app, id, "").await, &first);
-    }
+    assert_all_unknown(&ids, async |id| list(&app, id, "").await).await;
 }

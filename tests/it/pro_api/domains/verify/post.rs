@@ -5,24 +5,29 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::dns::Fault;
+use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::{App, TestDns};
 
-use super::super::{hand_to_kubernetes, knows_own_ids_only};
-use crate::pro_api::is_for_pro_alone;
+use super::super::assert_knows_own_ids_only;
+use crate::pro_api::assert_accepts_only_pro_tokens;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::POST, "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(
+        Method::POST,
+        "/pro/api/domains/00000000-0000-7000-8000-00000000ffff/verify",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_of_nobody_or_another_is_not_found() {
+async fn returns_404_for_unknown_and_foreign_domains() {
     let app = App::start().await;
-    knows_own_ids_only(&app, Method::POST, "/verify").await;
+    assert_knows_own_ids_only(&app, Method::POST, "/verify").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_both_records_right_the_domain_serves() {
+async fn verifies_a_domain_with_both_records() {
     let dns = TestDns::start().await;
     dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
@@ -50,7 +55,7 @@ async fn with_both_records_right_the_domain_serves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_which_record_is_not_right() {
+async fn reports_the_record_that_does_not_match() {
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
@@ -75,7 +80,7 @@ async fn it_says_which_record_is_not_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_answer_nothing_changes() {
+async fn changes_nothing_when_dns_does_not_answer() {
     let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
@@ -97,15 +102,15 @@ async fn without_an_answer_nothing_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_checked_once_in_10_s() {
+async fn checks_a_domain_at_most_once_in_10_s() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.check_domain(&app.tenant, &domain.id).await.expect(200);
     let refused = app.check_domain(&app.tenant, &domain.id).await;
-    refused.is_api_error(429, "rate_limit_exceeded");
+    refused.assert_api_error(429, "rate_limit_exceeded");
     let wait: u64 = refused.header("retry-after").parse().unwrap();
     assert!((1..=10).contains(&wait), "{wait}");
-    // Another domain has a count of its own.
+    // Another domain has its own limit.
     let other = app.domain(&app.tenant, "boats.test").await;
     app.check_domain(&app.tenant, &other.id).await.expect(200);
     app.clock.advance(SignedDuration::from_secs(10));
@@ -113,44 +118,37 @@ async fn a_domain_is_checked_once_in_10_s() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_at_once_one_is_checked() {
+async fn checks_once_under_concurrent_requests() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     let answers = join_all((0..20).map(|_| app.check_domain(&app.tenant, &domain.id))).await;
     let (checked, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
     assert_eq!((checked.len(), refused.len()), (1, 19));
     for answer in refused {
-        answer.is_api_error(429, "rate_limit_exceeded");
+        answer.assert_api_error(429, "rate_limit_exceeded");
         assert!(!answer.header("retry-after").is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_kubernetes_manages_may_be_checked() {
+async fn checks_a_domain_managed_by_kubernetes() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
-    hand_to_kubernetes(&app, &domain.id).await;
+    rows::manage_by_kubernetes(&app.pool, ManagedKind::Domain, domain.id.parse().unwrap()).await;
     let checked = app.check_domain(&app.tenant, &domain.id).await.expect(200);
     assert_eq!(checked["managed_by"], "kubernetes");
 }
 
-/// While it is pending or verified no system domain can come in its way; a failed one has no
-/// claim to its name.
+/// Only a failed domain can overlap a newer system domain.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_that_meets_a_system_domain_by_now_is_invalid_domain() {
+async fn rejects_a_name_that_overlaps_a_newer_system_domain() {
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&domain]).await;
-    sqlx::query(
-        "UPDATE domain SET verify_status = 'failed', failure_reason = 'records_lost' WHERE id = $1::uuid",
-    )
-    .bind(&domain.id)
-    .execute(&app.pool)
-    .await
-    .unwrap();
+    app.end_verification(domain.id.parse().unwrap()).await;
     app.system_domain("mail.ships.test", true).await;
-    app.check_domain(&app.tenant, &domain.id).await.is_api_error(400, "invalid_domain");
+    app.check_domain(&app.tenant, &domain.id).await.assert_api_error(400, "invalid_domain");
     assert_eq!(app.domain_state(&app.tenant, &domain.id).await.0, "failed");
 }

@@ -6,17 +6,19 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::{id_time, new_id};
-use tempmail_tests::{Answer, App};
+use tempmail_tests::{App, Response};
 use uuid::Uuid;
 
 use crate::pro_api::webhooks::webhook;
-use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, is_time, pro};
+use crate::pro_api::{
+    assert_accepts_only_pro_tokens, assert_all_unknown, assert_time, id_of, pro, unknown_ids,
+};
 
-async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Answer {
+async fn list(app: &App, id: impl std::fmt::Display, query: &str) -> Response {
     pro(app, Method::GET, &format!("/pro/api/webhooks/{id}/deliveries{query}")).send().await
 }
 
-/// Notes an attempt as the sender does, at the time of the clock.
+/// Records an attempt as the worker does, at the time of the clock.
 pub(in crate::pro_api::webhooks) async fn attempt(
     app: &App,
     webhook: Uuid,
@@ -44,12 +46,16 @@ pub(in crate::pro_api::webhooks) async fn attempt(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::GET, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(
+        Method::GET,
+        "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/deliveries",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_are_told_as_the_interface_says_newest_first() {
+async fn lists_attempts_newest_first_with_the_documented_fields() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": [] }));
@@ -72,12 +78,12 @@ async fn attempts_are_told_as_the_interface_says_newest_first() {
         );
         app.clock.advance(SignedDuration::from_secs(5));
     }
-    is_time(&expected[0]["created_at"]);
+    assert_time(&expected[0]["created_at"]);
     assert_eq!(list(&app, webhook, "").await.expect(200), json!({ "deliveries": expected }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_are_listed_and_with_limit_up_to_a_hundred() {
+async fn lists_50_attempts_or_up_to_a_limit_of_100() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     for number in 1..=110 {
@@ -98,13 +104,13 @@ async fn fifty_are_listed_and_with_limit_up_to_a_hundred() {
     }
     for query in ["?limit=0", "?limit=-1", "?limit=x", "?limit=", "?limit=1.5", "?limit=1&limit=1"] {
         let answer = list(&app, webhook, query).await;
-        answer.is_api_error(400, "invalid_request");
+        answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("limit"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attempts_are_listed_for_7_days() {
+async fn lists_attempts_for_7_days() {
     let app = App::start().await;
     let webhook = id_of(&webhook(&app, &app.tenant.pro).await);
     attempt(&app, webhook, 200, None, 1).await;
@@ -117,19 +123,15 @@ async fn attempts_are_listed_for_7_days() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = id_of(&webhook(&app, &other.pro).await);
     attempt(&app, theirs, 200, None, 1).await;
     let own = id_of(&webhook(&app, &app.tenant.pro).await);
     assert_eq!(list(&app, own, "").await.expect(200), json!({ "deliveries": [] }), "none of another webhook");
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.push(theirs.to_string());
-    let first = list(&app, &ids[0], "").await;
-    first.is_api_error(404, "not_found");
-    for id in ids {
-        is_alike(&list(&app, id, "").await, &first);
-    }
-    list(&app, "%FF", "").await.is_api_error(400, "invalid_request");
+    assert_all_unknown(&ids, async |id| list(&app, id, "").await).await;
+    list(&app, "%FF", "").await.assert_api_error(400, "invalid_request");
 }

@@ -2,13 +2,14 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::{Answer, App};
+use tempmail_tests::rows::{self, ManagedKind};
+use tempmail_tests::{App, Response};
 use uuid::Uuid;
 
 use crate::pro_api::webhooks::webhook;
-use crate::pro_api::{id_of, ids_of_nothing, is_alike, is_for_pro_alone, manage, pro};
+use crate::pro_api::{assert_accepts_only_pro_tokens, assert_all_unknown, id_of, pro, unknown_ids};
 
-async fn rotate(app: &App, id: impl std::fmt::Display) -> Answer {
+async fn rotate(app: &App, id: impl std::fmt::Display) -> Response {
     pro(app, Method::POST, &format!("/pro/api/webhooks/{id}/rotate")).send().await
 }
 
@@ -18,12 +19,16 @@ async fn stored(app: &App, id: Uuid) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_for_pro_tokens_alone() {
-    is_for_pro_alone(Method::POST, "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/rotate").await;
+async fn accepts_only_valid_pro_tokens() {
+    assert_accepts_only_pro_tokens(
+        Method::POST,
+        "/pro/api/webhooks/019a0000-0000-7000-8000-000000000000/rotate",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_secret_takes_the_place_of_the_old_one() {
+async fn replaces_the_secret() {
     let app = App::start().await;
     let created = webhook(&app, &app.tenant.pro).await;
     let id = id_of(&created);
@@ -40,7 +45,7 @@ async fn a_new_secret_takes_the_place_of_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rotation_forgets_failures_and_changes_no_status() {
+async fn resets_the_failure_count_and_keeps_the_status() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
     for status in ["active", "disabled"] {
@@ -58,28 +63,24 @@ async fn a_rotation_forgets_failures_and_changes_no_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_not_the_tenants_is_as_one_that_is_not_there() {
+async fn answers_a_foreign_webhook_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let theirs = id_of(&webhook(&app, &other.pro).await);
     let before = stored(&app, theirs).await;
-    let mut ids = ids_of_nothing(&app);
+    let mut ids = unknown_ids(&app);
     ids.push(theirs.to_string());
-    let first = rotate(&app, &ids[0]).await;
-    first.is_api_error(404, "not_found");
-    for id in ids {
-        is_alike(&rotate(&app, id).await, &first);
-    }
-    rotate(&app, "%FF").await.is_api_error(400, "invalid_request");
+    assert_all_unknown(&ids, async |id| rotate(&app, id).await).await;
+    rotate(&app, "%FF").await.assert_api_error(400, "invalid_request");
     assert_eq!(stored(&app, theirs).await, before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_kubernetes_manages_keeps_its_secret() {
+async fn rejects_the_rotation_of_a_webhook_managed_by_kubernetes() {
     let app = App::start().await;
     let id = id_of(&webhook(&app, &app.tenant.pro).await);
-    manage(&app, "UPDATE webhook SET managed_by = 'kubernetes' WHERE id = $1", id).await;
+    rows::manage_by_kubernetes(&app.pool, ManagedKind::Webhook, id).await;
     let before = stored(&app, id).await;
-    rotate(&app, id).await.is_api_error(409, "managed_by_kubernetes");
+    rotate(&app, id).await.assert_api_error(409, "managed_by_kubernetes");
     assert_eq!(stored(&app, id).await, before);
 }

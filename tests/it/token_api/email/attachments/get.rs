@@ -6,7 +6,7 @@ use tempmail_tests::App;
 use super::super::multipart;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attachments_are_listed_and_served_as_files() {
+async fn lists_attachments_and_serves_them_as_downloads() {
     let app = App::start().await;
     let id = multipart(&app).await;
     let email = app.get(&format!("/v1/email/{id}")).await.expect(200);
@@ -41,16 +41,16 @@ async fn attachments_are_listed_and_served_as_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_attachment_is_404_and_no_integer_400() {
+async fn returns_404_for_an_unknown_index_and_400_for_a_non_integer() {
     let app = App::start().await;
     let id = multipart(&app).await;
     for index in ["2", "1000", "4294967296", "99999999999999999999"] {
         let answer = app.get(&format!("/v1/email/{id}/attachments/{index}")).await;
-        answer.is_v1_error(404, "not_found");
+        answer.assert_v1_error(404, "not_found");
     }
     for index in ["x", "-1", "1.0", "0x1", "%20"] {
         let answer = app.get(&format!("/v1/email/{id}/attachments/{index}")).await;
         assert_eq!(answer.status, 400, "{index}");
-        answer.is_v1_error(400, "invalid_request");
+        answer.assert_v1_error(400, "invalid_request");
     }
 }

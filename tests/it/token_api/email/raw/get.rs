@@ -5,7 +5,7 @@ use tempmail_tests::{App, SmtpClient, send_mail};
 use super::super::{ADDRESS, MULTIPART, multipart};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raw_is_the_message_as_received_behind_its_trace() {
+async fn returns_the_message_as_received_after_its_trace_fields() {
     let app = App::start().await;
     let id = multipart(&app).await;
     let raw = app.get(&format!("/v1/email/{id}/raw")).await;
@@ -20,7 +20,7 @@ async fn raw_is_the_message_as_received_behind_its_trace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_null_reverse_path_is_an_empty_sender() {
+async fn returns_an_empty_sender_for_the_null_reverse_path() {
     let app = App::start().await;
     let reply = send_mail(app.smtp(), "", ADDRESS, b"Subject: bounce\r\n\r\n").await;
     assert_eq!(reply.code, 250, "{reply:?}");
@@ -31,7 +31,7 @@ async fn the_null_reverse_path_is_an_empty_sender() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dots_at_the_start_of_lines_come_back_as_sent() {
+async fn returns_leading_dots_as_sent() {
     let app = App::start().await;
     let message = b"Subject: dots\r\n\r\n.\r\n..\r\n...x\r\n.end\r\n";
     send_mail(app.smtp(), "a@client.example", ADDRESS, message).await;
@@ -40,7 +40,7 @@ async fn dots_at_the_start_of_lines_come_back_as_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_of_several_recipients_names_none_of_them_in_its_trace() {
+async fn omits_recipients_from_the_trace_of_a_mail_to_several() {
     let app = App::start().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let recipients = ["first@inbox.localhost", "second@inbox.localhost"];

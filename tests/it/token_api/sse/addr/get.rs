@@ -3,10 +3,12 @@
 use serde_json::Value;
 use tempmail_tests::App;
 
-use super::super::{ADDR, ADDRESS, begun, is_next, open, refused, subject, subjects};
+use super::super::{
+    ADDR, ADDRESS, assert_nothing_unread, open, open_and_read_cursor, refused, subject, subjects,
+};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_tells_its_cursor_first_and_then_each_mail() {
+async fn sends_its_cursor_first_and_then_each_mail() {
     let app = App::start().await;
     app.deliver(ADDRESS, "before", "").await;
     let mut stream = open(&app, ADDR).await;
@@ -33,30 +35,30 @@ async fn a_stream_tells_its_cursor_first_and_then_each_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_space_in_the_address_stands_for_a_plus() {
+async fn reads_a_space_in_the_address_as_a_plus() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     let mut streams = Vec::new();
     for address in ["ship+tag@inbox.localhost", "ship%2Btag@inbox.localhost", "SHIP%20tag@Inbox.localhost."] {
-        streams.push(begun(&app, &format!("/v1/sse/addr?address={address}")).await);
+        streams.push(open_and_read_cursor(&app, &format!("/v1/sse/addr?address={address}")).await);
     }
-    let mut whole = begun(&app, ADDR).await;
+    let mut whole = open_and_read_cursor(&app, ADDR).await;
     app.deliver("ship+other@inbox.localhost", "other", "").await;
     app.deliver("ship+tag@inbox.localhost", "tagged", "").await;
     app.deliver(ADDRESS, "plain", "").await;
     for stream in &mut streams {
         assert_eq!(subject(&stream.next().await), "tagged");
-        is_next(&app, stream, "ship+tag@inbox.localhost").await;
+        assert_nothing_unread(&app, stream, "ship+tag@inbox.localhost").await;
         subjects(&mut whole, 1).await;
     }
     drop(whole);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_shows_all_its_tags_in_the_order_of_arrival() {
+async fn sends_all_tags_of_a_mailbox_in_arrival_order() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
-    let mut stream = begun(&app, ADDR).await;
+    let mut stream = open_and_read_cursor(&app, ADDR).await;
     for (address, subject) in
         [("ship+a@inbox.localhost", "1"), (ADDRESS, "2"), ("boat@inbox.localhost", "x"), (ADDRESS, "3")]
     {
@@ -66,7 +68,7 @@ async fn a_mailbox_shows_all_its_tags_in_the_order_of_arrival() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_missing_malformed_or_there_twice_is_400() {
+async fn returns_400_for_a_missing_malformed_or_repeated_address() {
     let app = App::start().await;
     for query in [
         "",
@@ -77,12 +79,12 @@ async fn an_address_that_is_missing_malformed_or_there_twice_is_400() {
         "?address=%00@inbox.localhost",
         "?address=a@inbox.localhost&address=b@inbox.localhost",
     ] {
-        refused(&app, &format!("/v1/sse/addr{query}")).await.is_v1_error(400, "invalid_request");
+        refused(&app, &format!("/v1/sse/addr{query}")).await.assert_v1_error(400, "invalid_request");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_not_be_read_is_404_as_what_never_was() {
+async fn answers_an_unreadable_address_like_an_unknown_one() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
@@ -92,7 +94,7 @@ async fn what_may_not_be_read_is_404_as_what_never_was() {
     app.end_verification(lost).await;
     app.system_domain("closed.localhost", false).await;
     let unserved = refused(&app, "/v1/sse/addr?address=a@elsewhere.example").await;
-    unserved.is_v1_error(404, "not_found");
+    unserved.assert_v1_error(404, "not_found");
     for address in [
         "theirs@inbox.localhost",
         "theirs%2Btag@inbox.localhost",

@@ -2,10 +2,10 @@
 
 use tempmail_tests::App;
 
-use super::super::{USER, begun, is_next, subjects};
+use super::super::{USER, assert_nothing_unread, open_and_read_cursor, subjects};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
+async fn sends_mail_of_mailboxes_and_verified_domains_only() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
@@ -14,7 +14,7 @@ async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
     app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
     app.custom_domain(&other, "theirs.example").await;
     app.mailbox(None, "free@inbox.localhost").await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     for (address, subject) in [
         ("ours@inbox.localhost", "1"),
         ("theirs@inbox.localhost", "x"),
@@ -32,9 +32,9 @@ async fn mailboxes_and_verified_domains_are_owned_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_mailbox_and_a_new_domain_are_heard_by_a_stream_that_is_open() {
+async fn sends_mail_of_mailboxes_and_domains_created_while_open() {
     let app = App::start().await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     app.mailbox(Some(&app.tenant.pro), "late@inbox.localhost").await;
     app.deliver("late@inbox.localhost", "to the mailbox", "").await;
     app.custom_domain(&app.tenant, "late.example").await;
@@ -43,17 +43,17 @@ async fn a_new_mailbox_and_a_new_domain_are_heard_by_a_stream_that_is_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_is_lost_is_left_out_and_the_stream_goes_on() {
+async fn drops_a_lost_domain_and_stays_open() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "ours@inbox.localhost").await;
     let domain = app.custom_domain(&app.tenant, "ours.example").await;
-    let mut stream = begun(&app, USER).await;
+    let mut stream = open_and_read_cursor(&app, USER).await;
     let cursor = stream.last_event_id().to_owned();
     app.deliver("a@ours.example", "while it was ours", "").await;
     assert_eq!(subjects(&mut stream, 1).await, ["while it was ours"]);
     app.end_verification(domain).await;
-    is_next(&app, &mut stream, "ours@inbox.localhost").await;
-    // Whoever resumes from before is not shown it any more.
-    let mut resumed = begun(&app, &format!("{USER}?since={cursor}")).await;
+    assert_nothing_unread(&app, &mut stream, "ours@inbox.localhost").await;
+    // A stream that resumes before it does not get it any more.
+    let mut resumed = open_and_read_cursor(&app, &format!("{USER}?since={cursor}")).await;
     assert_eq!(subjects(&mut resumed, 1).await, ["a mail to be next"]);
 }

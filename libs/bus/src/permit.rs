@@ -1,0 +1,125 @@
+//! Concurrency permits: how many long-polls, streams and sockets may be open under one key.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, ready};
+use uuid::Uuid;
+
+/// What is counted, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PermitKey {
+    /// Long-polls of an API token, by its id.
+    TokenWaits(Uuid),
+    /// Server-sent event streams of an API token, by its id.
+    TokenStreams(Uuid),
+    /// WebSockets of a mailbox.
+    MailboxSockets(Uuid),
+    /// Long-polls of one tenant on one address, so that no tenant can lock another out.
+    AddressWaits {
+        /// The tenant of the token.
+        tenant: Uuid,
+        /// The key of the exact address.
+        address: Uuid,
+    },
+}
+
+/// A permit to keep one request open, until it is released or dropped.
+#[derive(Debug)]
+#[must_use = "the permit is released when it is dropped"]
+pub struct Permit(Box<dyn AcquiredPermit>);
+
+/// What a bus hands out as a [`Permit`]. Dropping it releases it in the background.
+pub(crate) trait AcquiredPermit: Debug + Send + Sync {
+    /// Releases it; the future ends when every process may acquire it.
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
+}
+
+impl Permit {
+    pub(crate) fn new(permit: impl AcquiredPermit + 'static) -> Self {
+        Self(Box::new(permit))
+    }
+
+    /// Releases the permit, and returns when every process may acquire it: a client that is answered after
+    /// this can't be refused because of it. Waits for Redis for less than a second.
+    pub async fn release(self) {
+        self.0.release().await;
+    }
+}
+
+/// The permits in use by this process. Keys without one take no memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PermitPool {
+    in_use: Arc<Mutex<HashMap<PermitKey, usize>>>,
+}
+
+impl PermitPool {
+    pub(crate) fn try_acquire(&self, key: PermitKey, max: usize) -> Option<LocalPermit> {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        match in_use.entry(key) {
+            Entry::Occupied(entry) if *entry.get() >= max => return None,
+            Entry::Vacant(_) if max == 0 => return None,
+            entry => *entry.or_insert(0) += 1,
+        }
+        Some(LocalPermit { key, pool: self.clone() })
+    }
+}
+
+/// A permit of this process, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct LocalPermit {
+    key: PermitKey,
+    pool: PermitPool,
+}
+
+impl AcquiredPermit for LocalPermit {
+    fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
+        drop(self);
+        ready(()).boxed()
+    }
+}
+
+impl Drop for LocalPermit {
+    fn drop(&mut self) {
+        let mut in_use = self.pool.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut entry) = in_use.entry(self.key) {
+            *entry.get_mut() -= 1;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_a_permit_that_is_dropped() {
+        let pool = PermitPool::default();
+        let key = PermitKey::AddressWaits { tenant: Uuid::from_u128(1), address: Uuid::from_u128(2) };
+        let first = pool.try_acquire(key, 2);
+        let second = pool.try_acquire(key, 2);
+        assert!(first.is_some() && second.is_some());
+        assert!(pool.try_acquire(key, 2).is_none());
+        drop(first);
+        assert!(pool.try_acquire(key, 2).is_some());
+        drop(second);
+        assert!(pool.in_use.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn counts_each_key_by_itself() {
+        let pool = PermitPool::default();
+        let id = Uuid::from_u128(1);
+        let _wait = pool.try_acquire(PermitKey::TokenWaits(id), 1).unwrap();
+        let _stream = pool.try_acquire(PermitKey::TokenStreams(id), 1).unwrap();
+        let _address = pool.try_acquire(PermitKey::AddressWaits { tenant: id, address: id }, 1).unwrap();
+        assert!(pool.try_acquire(PermitKey::TokenWaits(id), 1).is_none());
+        assert!(pool.try_acquire(PermitKey::TokenWaits(Uuid::from_u128(2)), 0).is_none());
+    }
+}

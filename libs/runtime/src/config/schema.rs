@@ -1,0 +1,265 @@
+//! The table of all keys: names, kinds, and what the reference says of them.
+
+/// How the text of an environment variable is parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// Any text.
+    Text,
+    /// Text that is never printed; `…_FILE` may name a file with it.
+    Secret,
+    /// A whole number.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// `a,b` or a JSON array.
+    List,
+    /// A JSON or YAML list of `{kid, secret}`; `…_FILE` may name a file with it.
+    KeyList,
+}
+
+/// One key.
+pub(super) struct ConfigKey {
+    /// Its name, with dots between groups.
+    pub path: &'static str,
+    /// How a variable's text is parsed.
+    pub kind: ValueKind,
+    /// What is valid, to complete "must be …".
+    pub expected: &'static str,
+    /// What it does.
+    pub description: &'static str,
+}
+
+const fn key(
+    path: &'static str,
+    kind: ValueKind,
+    expected: &'static str,
+    description: &'static str,
+) -> ConfigKey {
+    ConfigKey { path, kind, expected, description }
+}
+
+const fn count(path: &'static str, description: &'static str) -> ConfigKey {
+    key(path, ValueKind::Number, "a whole number above 0", description)
+}
+
+const SOCKET_ADDRESS: &str = "an IP address with port, such as 0.0.0.0:8080 or [::]:8080";
+const NETWORKS: &str = "a list of networks, such as 10.0.0.0/8";
+const KEY_RING: &str = "a list of {kid, secret}";
+const SWITCH: &str = "true or false";
+const RETENTION_HOURS: &str = "1, 6, 24, 72, 168 or 720";
+
+/// All keys, in the order of the reference.
+pub(super) const KEYS: &[ConfigKey] = &[
+    key(
+        "postgres.url",
+        ValueKind::Secret,
+        "a URL, such as postgres://user:password@host/database",
+        "Postgres connection URL; each role may have a database user of its own. Required, except by `up`.",
+    ),
+    count(
+        "postgres.pool",
+        "Maximum connections of a role; `api` holds one more, to follow the message stream.",
+    ),
+    key(
+        "redis.url",
+        ValueKind::Secret,
+        "a URL, such as redis://user:password@host:6379/0, or with rediss:// for TLS",
+        "Redis connection URL. The processes share limits and announce new mail over Redis. Without Redis, run a single `api` process: each enforces limits by itself.",
+    ),
+    key("http.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the HTTP interface."),
+    key(
+        "http.base_url",
+        ValueKind::Text,
+        "an origin, such as https://mail.example.com",
+        "Public URL of the site.",
+    ),
+    key("http.trusted_proxies", ValueKind::List, NETWORKS, "Proxies whose `X-Forwarded-For` is trusted."),
+    key(
+        "http.cors_origins",
+        ValueKind::List,
+        "a list of origins, such as https://app.example.com",
+        "Further origins that browsers may send requests from.",
+    ),
+    key(
+        "http.unlimited_networks",
+        ValueKind::List,
+        NETWORKS,
+        "Networks of clients that are exempt from the limits per client.",
+    ),
+    count("http.connections_per_client", "Maximum connections per client (IPv6: per /64)."),
+    count(
+        "http.unauthenticated_sockets_per_client",
+        "Maximum WebSockets per client that are not authenticated yet.",
+    ),
+    count("http.connections", "Maximum connections of a process; fewer if its limit of open files is lower."),
+    count("http.streams", "Maximum streams of server-sent events of a process."),
+    count("http.header_seconds", "Seconds within which request headers must arrive."),
+    count("http.body_seconds", "Seconds within which a request body must arrive."),
+    key("smtp.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the SMTP server."),
+    key(
+        "smtp.hostname",
+        ValueKind::Text,
+        "a host name, such as mx.example.com",
+        "Host name in the greeting and in trace fields; also `mx_host`, which MX records of custom domains must name.",
+    ),
+    key(
+        "smtp.tls.cert",
+        ValueKind::Text,
+        "the path of a PEM file",
+        "PEM file of the certificate chain. STARTTLS is offered if certificate and key are set.",
+    ),
+    key("smtp.tls.key", ValueKind::Text, "the path of a PEM file", "PEM file of the private key."),
+    count("smtp.max_message_bytes", "Maximum bytes of a message (SIZE)."),
+    count("smtp.max_recipients", "Maximum recipients of a mail transaction."),
+    count("smtp.connections", "Maximum connections of a process."),
+    count("smtp.connections_per_peer", "Maximum connections per peer (IPv6: per /64)."),
+    key(
+        "smtp.unlimited_networks",
+        ValueKind::List,
+        NETWORKS,
+        "Networks of peers that are exempt from the limits per peer.",
+    ),
+    count("smtp.command_seconds", "Seconds that a client may stay silent between commands."),
+    count("smtp.data_seconds", "Seconds that a client may stay silent within message data."),
+    count("smtp.min_data_rate", "Minimum average bytes per second of message data, checked after 30 s."),
+    count("smtp.max_errors", "Rejected commands after which the session is closed with `421`."),
+    count(
+        "smtp.memory_bytes",
+        "Maximum bytes of message data in memory of a process; beyond it mail is deferred.",
+    ),
+    count("smtp.max_header_bytes", "Maximum bytes of a header section."),
+    count("smtp.max_header_fields", "Maximum fields of a header section."),
+    key("admin.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of `/livez`, `/readyz` and `/metrics`."),
+    key(
+        "jwt.keys",
+        ValueKind::KeyList,
+        KEY_RING,
+        "Keys of mailbox JWTs: the first signs, all verify. Secrets have at least 32 bytes, and no two are equal. Required, except by `up`.",
+    ),
+    key(
+        "secrets.keys",
+        ValueKind::KeyList,
+        KEY_RING,
+        "Keys that seal cursors and encrypt secrets at rest: the first encrypts, all decrypt. Required, except by `up`.",
+    ),
+    key(
+        "retention.free_hours",
+        ValueKind::Number,
+        RETENTION_HOURS,
+        "Retention of mail of free mailboxes and shared inboxes, in hours: 1, 6, 24, 72, 168 or 720.",
+    ),
+    key(
+        "retention.pro_hours",
+        ValueKind::Number,
+        RETENTION_HOURS,
+        "Default retention of a new Pro tenant, in hours: 1, 6, 24, 72, 168 or 720.",
+    ),
+    key(
+        "addresses.reserved",
+        ValueKind::List,
+        "a list of local parts",
+        "Local parts that can't be used on system domains; `postmaster` and `abuse` are always reserved.",
+    ),
+    key(
+        "dns.mode",
+        ValueKind::Text,
+        "authoritative or recursive",
+        "Which servers answer for a custom domain. `authoritative`: the domain's own name servers, queried directly. `recursive`: the resolvers of `dns.servers`, for networks that reach no other server.",
+    ),
+    key(
+        "dns.servers",
+        ValueKind::List,
+        "a list of IP addresses with port, such as 192.0.2.53:53",
+        "Resolvers that find a domain's name servers (`authoritative`) or answer themselves (`recursive`). By default those of the system.",
+    ),
+    count("dns.port", "Port of the name servers of domains."),
+    key(
+        "dns.allow_private",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether a domain's name servers may have private addresses. Tenants choose these servers, so this lets them send queries into your network.",
+    ),
+    count("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
+    count("dns.pending_hours", "Hours after which verification of a pending custom domain fails."),
+    key(
+        "webhooks.allowed_networks",
+        ValueKind::List,
+        NETWORKS,
+        "Networks that webhook deliveries may reach although they are not public.",
+    ),
+    key(
+        "webhooks.denied_networks",
+        ValueKind::List,
+        NETWORKS,
+        "Networks that webhook deliveries never reach; takes precedence over `webhooks.allowed_networks`.",
+    ),
+    key(
+        "webhooks.ca_file",
+        ValueKind::Text,
+        "the path of a PEM file",
+        "Certificate authorities that are trusted for webhook deliveries, in addition to the system's.",
+    ),
+    count("webhooks.timeout_seconds", "Maximum seconds of a webhook delivery."),
+    key(
+        "worker.verify_domains",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether the worker verifies custom domains. Several processes may do so.",
+    ),
+    key(
+        "operator.lease_name",
+        ValueKind::Text,
+        "a Kubernetes object name, such as tempmail-operator",
+        "Lease that elects the leading operator, in the operators' own namespace.",
+    ),
+    count(
+        "operator.lease_seconds",
+        "Seconds after which another operator may take over the lease of a silent leader; at least 2.",
+    ),
+    key(
+        "operator.keys_secret",
+        ValueKind::Text,
+        "a Kubernetes object name, or empty",
+        "Secret with the installation's keys, in the operator's own namespace. The operator creates it if it is missing, and never changes it. Its entries `jwt.yaml` and `secrets.yaml` are the files for `TEMPMAIL_JWT__KEYS_FILE` and `TEMPMAIL_SECRETS__KEYS_FILE` of the other roles; the operator itself needs no `secrets.keys` then.",
+    ),
+    count("limits.mailbox_bytes", "Maximum bytes of a free mailbox."),
+    count("limits.inbox_bytes", "Maximum bytes of an address without a mailbox."),
+    count("limits.shared_bytes", "Maximum bytes of all shared inboxes together."),
+    count("limits.store_bytes", "Maximum bytes of the installation."),
+    count(
+        "limits.address_hold_days",
+        "Days that the address of a removed mailbox stays reserved on a system domain; at least 31, more than the longest retention.",
+    ),
+    count("limits.idle_mailbox_days", "Days without sign-in or read after which a free mailbox is removed."),
+    count("limits.password_min", "Minimum characters of a mailbox password."),
+    count("limits.password_max", "Maximum characters of a mailbox password."),
+    count("limits.v1_per_second", "Requests per second and token on `/v1`; also the burst."),
+    count("limits.pro_per_second", "Requests per second and token on `/pro/api`; also the burst."),
+    count("limits.api_per_second", "Requests per second and client on `/api`."),
+    count(
+        "limits.free_mailboxes_per_hour",
+        "Mailboxes that a client may create per hour without a Pro token.",
+    ),
+    count("limits.sign_in_failures", "Failed sign-ins in 15 minutes per address and client."),
+    count(
+        "limits.sign_in_failures_per_client",
+        "Failed sign-ins in 15 minutes per client, over all addresses.",
+    ),
+    key(
+        "telemetry.log",
+        ValueKind::Text,
+        "a log filter, such as info or warn,tempmail=debug",
+        "Log filter. Libraries log warnings and errors only, whatever the filter says.",
+    ),
+    key(
+        "telemetry.format",
+        ValueKind::Text,
+        "text or json",
+        "Log format: by default `text` on a terminal, else `json`.",
+    ),
+];
+
+/// The key with this path.
+pub(super) fn find(path: &str) -> Option<&'static ConfigKey> {
+    KEYS.iter().find(|key| key.path == path)
+}

@@ -1,0 +1,277 @@
+//! The settings, grouped as in the configuration file.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use tempmail_model::limits::Limits;
+use tempmail_model::retention::RetentionClass;
+
+use super::secret::Secret;
+
+/// All settings.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The database.
+    pub postgres: Postgres,
+    /// Redis, over which the processes share limits and announce new mail.
+    pub redis: Redis,
+    /// The HTTP interface.
+    pub http: Http,
+    /// Inbound SMTP.
+    pub smtp: Smtp,
+    /// Probes and metrics.
+    pub admin: Admin,
+    /// Keys of mailbox JWTs.
+    pub jwt: KeyRing,
+    /// Keys that seal cursors and encrypt secrets at rest.
+    pub secrets: KeyRing,
+    /// How long mail is kept.
+    pub retention: Retention,
+    /// Reserved addresses.
+    pub addresses: Addresses,
+    /// Verification of custom domains.
+    pub dns: Dns,
+    /// Delivery to webhooks.
+    pub webhooks: Webhooks,
+    /// Background work.
+    pub worker: Worker,
+    /// Kubernetes resources.
+    pub operator: Operator,
+    /// Bounds.
+    pub limits: Limits,
+    /// Logs.
+    pub telemetry: Telemetry,
+}
+
+/// `postgres.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Postgres {
+    /// Connection URL.
+    pub url: Secret,
+    /// Maximum connections of a role.
+    pub pool: u32,
+}
+
+/// `redis.*`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Redis {
+    /// Connection URL; empty if a single process runs.
+    pub url: Secret,
+}
+
+/// `http.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Http {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Public URL of the site, without a trailing slash.
+    pub base_url: String,
+    /// Proxies whose `X-Forwarded-For` is trusted.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Further origins that browsers may send requests from.
+    pub cors_origins: Vec<String>,
+    /// Networks of clients that are exempt from the limits per client.
+    pub unlimited_networks: Vec<IpNet>,
+    /// Maximum connections per client.
+    pub connections_per_client: usize,
+    /// Maximum WebSockets per client that are not authenticated yet.
+    pub unauthenticated_sockets_per_client: usize,
+    /// Maximum connections.
+    pub connections: usize,
+    /// Maximum streams of server-sent events.
+    pub streams: usize,
+    /// Seconds within which request headers must arrive.
+    pub header_seconds: u64,
+    /// Seconds within which a request body must arrive.
+    pub body_seconds: u64,
+}
+
+/// `smtp.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Smtp {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Host name in the greeting and in trace fields; also `mx_host`.
+    pub hostname: String,
+    /// Certificate and key for STARTTLS, which is not offered without them.
+    pub tls: SmtpTls,
+    /// Maximum bytes of a message (SIZE).
+    pub max_message_bytes: usize,
+    /// Maximum recipients of a mail transaction.
+    pub max_recipients: usize,
+    /// Maximum connections of a process.
+    pub connections: usize,
+    /// Maximum connections per peer (IPv6: per /64).
+    pub connections_per_peer: usize,
+    /// Networks of peers that are exempt from the limits per peer.
+    pub unlimited_networks: Vec<IpNet>,
+    /// Seconds that a client may stay silent between commands.
+    pub command_seconds: u64,
+    /// Seconds between two blocks of message data.
+    pub data_seconds: u64,
+    /// Minimum average bytes per second of message data, checked after 30 s.
+    pub min_data_rate: u64,
+    /// Rejected commands after which the session is closed with 421.
+    pub max_errors: u32,
+    /// Maximum bytes of message data in memory of a process.
+    pub memory_bytes: usize,
+    /// Maximum bytes of a header section.
+    pub max_header_bytes: usize,
+    /// Maximum fields of a header section.
+    pub max_header_fields: usize,
+}
+
+/// `smtp.tls.*`: PEM files.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmtpTls {
+    /// Certificate chain.
+    pub cert: Option<PathBuf>,
+    /// Private key.
+    pub key: Option<PathBuf>,
+}
+
+/// `admin.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Admin {
+    /// Address of `/livez`, `/readyz` and `/metrics`.
+    pub listen: SocketAddr,
+}
+
+/// A list of keys; the first signs or encrypts, all of them verify or decrypt.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KeyRing {
+    /// At least one; secrets have at least 32 bytes, and no two are equal.
+    pub keys: Vec<Key>,
+}
+
+impl KeyRing {
+    /// Parses a file of keys, a JSON or YAML list of `{kid, secret}`. `None` if the text is something
+    /// else.
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_saphyr::from_str(text).ok().map(|keys| Self { keys })
+    }
+}
+
+/// One key of a ring.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// Its name.
+    pub kid: String,
+    /// At least 32 bytes.
+    pub secret: Secret,
+}
+
+/// `retention.*`, in hours: 1, 6, 24, 72, 168 or 720.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Retention of mail of free mailboxes and shared inboxes.
+    pub free_hours: RetentionClass,
+    /// Default retention of a new Pro tenant.
+    pub pro_hours: RetentionClass,
+}
+
+/// `addresses.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Addresses {
+    /// Local parts that can't be used on system domains.
+    pub reserved: Vec<String>,
+}
+
+/// `dns.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dns {
+    /// Which servers answer for a domain.
+    pub mode: DnsMode,
+    /// Resolvers that find a domain's name servers or, with [`DnsMode::Recursive`], answer
+    /// themselves. Empty: those of the system.
+    pub servers: Vec<SocketAddr>,
+    /// Port of the name servers of domains.
+    pub port: u16,
+    /// Whether a domain's name servers may have private addresses. Tenants choose these servers, so
+    /// this lets them send queries into our own network.
+    pub allow_private: bool,
+    /// Seconds between two checks of a pending domain.
+    pub interval_seconds: u32,
+    /// Hours after which verification of a pending domain fails.
+    pub pending_hours: u16,
+}
+
+/// Which servers answer for a domain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DnsMode {
+    /// The domain's own name servers, queried directly, so that no cache is involved.
+    #[default]
+    Authoritative,
+    /// Resolvers: for networks that reach no other server.
+    Recursive,
+}
+
+/// `webhooks.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Webhooks {
+    /// Networks that deliveries may reach although they are not public.
+    pub allowed_networks: Vec<IpNet>,
+    /// Networks that deliveries never reach; they take precedence over `allowed_networks`.
+    pub denied_networks: Vec<IpNet>,
+    /// PEM file of certificate authorities that are trusted in addition to the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Maximum seconds of a delivery.
+    pub timeout_seconds: u64,
+}
+
+/// `worker.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Worker {
+    /// Whether the worker verifies custom domains.
+    pub verify_domains: bool,
+}
+
+/// `operator.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Operator {
+    /// Name of the Lease that elects the leader, in the operator's own namespace.
+    pub lease_name: String,
+    /// Seconds after which another operator may take over a silent leader's lease.
+    pub lease_seconds: u64,
+    /// Name of the Secret with the installation's keys, in the operator's own namespace; empty if the
+    /// keys are configured.
+    pub keys_secret: String,
+}
+
+/// `telemetry.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Log filter in the syntax of `tracing`.
+    pub log: String,
+    /// By default text on a terminal, else JSON.
+    pub format: Option<LogFormat>,
+}
+
+/// Format of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Human-readable lines.
+    Text,
+    /// One JSON object per line.
+    Json,
+}

@@ -1,0 +1,186 @@
+//! Reading and writing. Input is read into a buffer of the thread and fed to the session at once; a
+//! connection keeps only what the session did not consume, so that an idle one has no buffer.
+
+use std::cell::RefCell;
+use std::future::{Future as _, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use super::deadline::Deadline;
+use super::timeouts::Timeouts;
+use crate::smtp::{Action, Reply, Session, reply};
+
+/// Bytes of a read at most.
+const READ_SIZE: usize = 64 << 10;
+/// Capacity of the reply buffer that is kept after a flush.
+const OUT_RETAINED: usize = 1 << 10;
+/// How long, and how many bytes, a closed connection is still read, so that the last reply arrives
+/// although the client was still sending.
+const LINGER_TIME: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static READ_BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_SIZE]);
+}
+
+/// The result of waiting for input.
+#[derive(Debug)]
+pub(super) enum ReadOutcome {
+    /// Input was fed to the session, which requests this action.
+    Input(Action),
+    /// The client closed the connection, or it broke.
+    Disconnected,
+    /// No input in time, or the process drains: send this reply and close.
+    Close(Reply),
+}
+
+/// The stream of a client with its buffers and its deadline.
+#[derive(Debug)]
+pub(super) struct ClientStream<'a, S> {
+    stream: S,
+    /// Input that the session has not consumed.
+    unconsumed: Vec<u8>,
+    /// Replies that are not sent yet.
+    pub(super) out: Vec<u8>,
+    deadline: Deadline<'a>,
+}
+
+impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
+    pub(super) fn new(stream: S, timeouts: &'a Timeouts) -> Self {
+        Self { stream, unconsumed: Vec::new(), out: Vec::new(), deadline: Deadline::new(timeouts) }
+    }
+
+    pub(super) fn into_stream(self) -> S {
+        self.stream
+    }
+
+    /// Feeds the unconsumed input to the session.
+    pub(super) fn feed_unconsumed(&mut self, session: &mut Session) -> Action {
+        let step = session.feed(&self.unconsumed, &mut self.out);
+        self.discard_consumed(step.consumed);
+        step.action
+    }
+
+    /// Waits for input and feeds it to the session. An idle session is closed when the process drains.
+    pub(super) async fn receive(&mut self, session: &mut Session, drain: &CancellationToken) -> ReadOutcome {
+        self.deadline.wait_for(session.awaited_input());
+        let mut drained = std::pin::pin!(session.is_idle().then(|| drain.cancelled()));
+        poll_fn(|cx| self.poll_receive(cx, session, drained.as_mut())).await
+    }
+
+    fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+        session: &mut Session,
+        drained: Pin<&mut Option<WaitForCancellationFuture<'_>>>,
+    ) -> Poll<ReadOutcome> {
+        match self.poll_read(cx, session) {
+            Poll::Ready(Ok(Some(action))) => return Poll::Ready(ReadOutcome::Input(action)),
+            Poll::Ready(Ok(None) | Err(_)) => return Poll::Ready(ReadOutcome::Disconnected),
+            Poll::Pending => {}
+        }
+        if let Some(drained) = drained.as_pin_mut()
+            && drained.poll(cx).is_ready()
+        {
+            return Poll::Ready(ReadOutcome::Close(reply::DRAINING));
+        }
+        self.deadline.poll(cx).map(ReadOutcome::Close)
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>, session: &mut Session) -> Poll<io::Result<Option<Action>>> {
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            let mut read = ReadBuf::new(buffer);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
+            let input = read.filled();
+            if input.is_empty() {
+                return Poll::Ready(Ok(None));
+            }
+            if !self.unconsumed.is_empty() {
+                self.unconsumed.extend_from_slice(input);
+                return Poll::Ready(Ok(Some(self.feed_unconsumed(session))));
+            }
+            let step = session.feed(input, &mut self.out);
+            self.unconsumed.extend_from_slice(&input[step.consumed..]);
+            Poll::Ready(Ok(Some(step.action)))
+        })
+    }
+
+    /// Sends all replies, in one write if possible.
+    pub(super) async fn flush(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.deadline.wait_for_write();
+        let mut sent = 0;
+        poll_fn(|cx| self.poll_flush(cx, &mut sent)).await?;
+        self.out.clear();
+        if self.out.capacity() > OUT_RETAINED {
+            self.out = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>, sent: &mut usize) -> Poll<io::Result<()>> {
+        loop {
+            let stream = Pin::new(&mut self.stream);
+            let progress = if *sent < self.out.len() {
+                stream.poll_write(cx, &self.out[*sent..])
+            } else {
+                stream.poll_flush(cx).map_ok(|()| 0)
+            };
+            match progress {
+                Poll::Ready(Ok(0)) if *sent < self.out.len() => {
+                    return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+                }
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(written)) => *sent += written,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    return self.deadline.poll(cx).map(|_| Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+        }
+    }
+
+    /// Closes our side, and still reads for a moment: data that arrives at a closed socket would reset
+    /// the connection, and the client would lose the last reply.
+    pub(super) async fn linger(mut self) {
+        let mut remaining = LINGER_BYTES;
+        let discard = async {
+            self.stream.shutdown().await.ok();
+            poll_fn(|cx| self.poll_discard(cx, &mut remaining)).await;
+        };
+        // A client that does not close in time loses the connection.
+        tokio::time::timeout(LINGER_TIME, discard).await.ok();
+    }
+
+    /// Ready when the client has closed, or has sent `remaining` bytes.
+    fn poll_discard(&mut self, cx: &mut Context<'_>, remaining: &mut usize) -> Poll<()> {
+        READ_BUFFER.with_borrow_mut(|buffer| {
+            while *remaining > 0 {
+                let mut read = ReadBuf::new(buffer);
+                match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read)) {
+                    Ok(()) if !read.filled().is_empty() => {
+                        *remaining = remaining.saturating_sub(read.filled().len());
+                    }
+                    _ => break,
+                }
+            }
+            Poll::Ready(())
+        })
+    }
+
+    /// Removes consumed input, and frees the buffer once it is empty.
+    fn discard_consumed(&mut self, consumed: usize) {
+        if consumed == self.unconsumed.len() {
+            self.unconsumed = Vec::new();
+        } else {
+            self.unconsumed.drain(..consumed);
+        }
+    }
+}

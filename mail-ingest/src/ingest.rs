@@ -1,0 +1,123 @@
+//! The role: creates its tasks and runs them until the drain is over.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tempmail_bus::SharedBus;
+use tempmail_model::address::ReservedLocalParts;
+use tempmail_model::clock::Clock;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::capacity::CapacityGate;
+use crate::connection::{Server, Timeouts};
+use crate::delivery::Delivery;
+use crate::listener::{self, ConnectionLimits};
+use crate::memory::MemoryBudget;
+use crate::metrics::Metrics;
+use crate::recipient::{RecipientChecker, SharedInboxIndex};
+use crate::smtp::{DataLimits, SessionSettings};
+use crate::tls;
+
+/// The role: an SMTP server that receives and stores.
+pub struct Ingest {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    config: Arc<Config>,
+    store: Store,
+    bus: SharedBus,
+    clock: Arc<dyn Clock>,
+    readiness: Readiness,
+}
+
+impl Ingest {
+    /// Binds the socket and reads the certificate. Connections are accepted by [`run`](Self::run).
+    ///
+    /// # Errors
+    /// `smtp.listen` can't be bound, or `smtp.tls` can't be read.
+    pub async fn bind(
+        config: Arc<Config>,
+        store: Store,
+        bus: SharedBus,
+        clock: Arc<dyn Clock>,
+        readiness: Readiness,
+    ) -> anyhow::Result<Self> {
+        let tls = tls::acceptor(&config.smtp.tls)?;
+        let listener = listener::bind(config.smtp.listen)?;
+        let address = listener.local_addr()?;
+        readiness.set_not_ready("postgres", "not queried yet");
+        readiness.set_not_ready("smtp", "not accepting yet");
+        Ok(Self { listener, address, tls, config, store, bus, clock, readiness })
+    }
+
+    /// The address that it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until the drain is over. Errors of clients and of Postgres do not end it.
+    ///
+    /// # Errors
+    /// A task of the role panicked.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let Self { listener, address, tls, config, store, bus, clock, readiness } = self;
+        let reserved = ReservedLocalParts::new(&config.addresses.reserved);
+        let capacity = CapacityGate::default();
+        let capacity_task = tokio::spawn(capacity.clone().run(
+            store.clone(),
+            Arc::clone(&clock),
+            config.limits.clone(),
+            readiness.clone(),
+        ));
+        let (delivery, batcher_task) = Delivery::start(&config, store.clone(), bus, Arc::clone(&clock));
+        let shared_inboxes = SharedInboxIndex::default();
+        let index_task = tokio::spawn(shared_inboxes.clone().run(store.clone(), Arc::clone(&clock)));
+        let (recipients, lookup_task) =
+            RecipientChecker::start(store, clock, reserved, shared_inboxes, capacity);
+        let limits = ConnectionLimits::new(
+            config.smtp.connections,
+            config.smtp.connections_per_peer,
+            config.smtp.unlimited_networks.clone(),
+        );
+        let server = Arc::new(Server {
+            settings: Arc::new(session_settings(&config, tls.is_some())),
+            recipients,
+            delivery,
+            tls,
+            timeouts: Timeouts::from_config(&config.smtp),
+            metrics: Metrics::new(),
+            drain: shutdown.drain.clone(),
+        });
+        readiness.set_ready("smtp");
+        tracing::info!(%address, "accepting mail");
+        listener::accept(listener, server, limits, shutdown).await;
+        readiness.set_not_ready("smtp", "draining");
+        capacity_task.abort();
+        index_task.abort();
+        // These end with the handles of the last session.
+        lookup_task.await?;
+        batcher_task.await?;
+        Ok(())
+    }
+}
+
+fn session_settings(config: &Config, tls_offered: bool) -> SessionSettings {
+    let smtp = &config.smtp;
+    SessionSettings {
+        hostname: smtp.hostname.clone(),
+        tls_offered,
+        data: DataLimits {
+            message_octets: smtp.max_message_bytes as u64,
+            header_octets: smtp.max_header_bytes as u64,
+            header_fields: u32::try_from(smtp.max_header_fields).unwrap_or(u32::MAX),
+        },
+        max_recipients: smtp.max_recipients,
+        max_errors: smtp.max_errors,
+        memory: MemoryBudget::new(smtp.memory_bytes),
+    }
+}

@@ -1,0 +1,144 @@
+//! Accepts or rejects a recipient by its status in the store, as `accept_mail` would now.
+
+use tempmail_model::address::{RecipientAddress, Reservation};
+use tempmail_store::{RecipientMailbox, RecipientStatus};
+
+use crate::smtp::RecipientRejection;
+
+/// An accepted recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Acceptance {
+    /// Whether it is a shared inbox.
+    pub(super) shared: bool,
+    /// What is left of the quota of its mailbox.
+    pub(super) quota_left: QuotaLeft,
+}
+
+/// What is left of the quota of a recipient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuotaLeft {
+    /// It has no mailbox: other bounds apply, which are checked when mail is stored.
+    NoMailbox,
+    /// The usage was not read, since no size was declared.
+    Unknown,
+    /// Bytes left; negative if the quota is exceeded already.
+    Bytes(i64),
+}
+
+impl QuotaLeft {
+    /// Whether a message of the declared size (0: none) fits; `None` if the usage must be read.
+    pub(super) fn fits(self, size: u64) -> Option<bool> {
+        match self {
+            Self::NoMailbox => Some(true),
+            _ if size == 0 => Some(true),
+            Self::Unknown => None,
+            Self::Bytes(left) => Some(i64::try_from(size).is_ok_and(|size| size <= left)),
+        }
+    }
+}
+
+/// Accepts or rejects a recipient.
+pub(super) fn decide(
+    address: &RecipientAddress,
+    reserved: Reservation,
+    status: RecipientStatus,
+    size: u64,
+) -> Result<Acceptance, RecipientRejection> {
+    let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = status else {
+        return Err(RecipientRejection::NotServed);
+    };
+    if system && address.has_non_ascii_local_part() {
+        return Err(RecipientRejection::NonAscii);
+    }
+    let acceptance = match mailbox {
+        RecipientMailbox::Held => return Err(RecipientRejection::Unknown),
+        RecipientMailbox::Present { quota_left } => {
+            Acceptance { shared: false, quota_left: quota_left.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes) }
+        }
+        RecipientMailbox::Absent if !system => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
+        RecipientMailbox::Absent => match reserved {
+            Reservation::Platform => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
+            Reservation::None if shared_inboxes => {
+                Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox }
+            }
+            Reservation::None | Reservation::Refused => return Err(RecipientRejection::Unknown),
+        },
+    };
+    if suspended {
+        return Err(RecipientRejection::Suspended);
+    }
+    if acceptance.quota_left.fits(size) == Some(false) {
+        return Err(RecipientRejection::MailboxFull);
+    }
+    Ok(acceptance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYSTEM: RecipientStatus = RecipientStatus::Served {
+        system: true,
+        shared_inboxes: true,
+        suspended: false,
+        mailbox: RecipientMailbox::Absent,
+    };
+
+    fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut RecipientMailbox)) -> RecipientStatus {
+        let mut status = SYSTEM;
+        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = &mut status {
+            change(system, shared_inboxes, suspended, mailbox);
+        }
+        status
+    }
+
+    #[test]
+    fn decides_each_case() {
+        use RecipientRejection::{MailboxFull, NonAscii, NotServed, Suspended, Unknown};
+        let plain = RecipientAddress::parse("a@b.example").unwrap();
+        let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
+        let shared = Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox };
+        let own = Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox };
+        let mailbox =
+            |quota_left| with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { quota_left });
+        let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
+        let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
+        let custom = with(|system, _, _, _| *system = false);
+        let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
+        for (address, reserved, status, size, expected) in [
+            (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotServed)),
+            (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
+            (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
+            (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
+            (&plain, Reservation::Platform, closed, 0, Ok(own)),
+            (&plain, Reservation::None, closed, 0, Err(Unknown)),
+            (&plain, Reservation::None, held, 0, Err(Unknown)),
+            (&umlaut, Reservation::None, SYSTEM, 0, Err(NonAscii)),
+            (&umlaut, Reservation::None, custom, 0, Ok(own)),
+            (&plain, Reservation::Refused, custom, 0, Ok(own)),
+            (&plain, Reservation::None, suspended, 0, Err(Suspended)),
+            (
+                &plain,
+                Reservation::None,
+                mailbox(None),
+                0,
+                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Unknown }),
+            ),
+            (
+                &plain,
+                Reservation::None,
+                mailbox(Some(5)),
+                5,
+                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Bytes(5) }),
+            ),
+            (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
+            (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
+        ] {
+            assert_eq!(
+                decide(address, reserved, status, size),
+                expected,
+                "{address:?} {reserved:?} {status:?} {size}"
+            );
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The commands of a session, except the data of DATA and BDAT.
+
+use tempmail_model::address::{AddressError, RecipientAddress};
+
+use super::{Chunk, Session, SessionState};
+use crate::smtp::action::Action;
+use crate::smtp::command::{self as command_line, Command, MailCommand};
+use crate::smtp::recipient::PendingRecipient;
+use crate::smtp::reply::{self, Reply};
+use crate::smtp::settings::SessionSettings;
+use crate::smtp::transaction::Transaction;
+
+impl Session {
+    /// Handles a command line without its CRLF. `is_last_input`: the client has sent nothing after
+    /// it.
+    pub(super) fn handle_command(
+        &mut self,
+        line: &[u8],
+        is_last_input: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Action> {
+        let command = match command_line::parse(line) {
+            Ok(command) => command,
+            Err(rejection) => {
+                self.reply(rejection, out);
+                if rejection == reply::BDAT_SYNTAX {
+                    self.state = SessionState::Closed;
+                }
+                return None;
+            }
+        };
+        let reply = match command {
+            Command::Ehlo(name) => {
+                self.greet(name, true);
+                self.write_extensions(out);
+                return None;
+            }
+            Command::Helo(name) => {
+                self.greet(name, false);
+                out.extend_from_slice(format!("250 {}\r\n", self.settings.hostname).as_bytes());
+                return None;
+            }
+            Command::Mail(mail) => self.start_transaction(&mail),
+            Command::Rcpt(path) => match self.pending_recipient(path) {
+                Ok(recipient) => {
+                    self.pending_recipients.push(recipient);
+                    return None;
+                }
+                Err(rejection) => rejection,
+            },
+            Command::Data => self.start_data(),
+            Command::Bdat { octets, last } => {
+                let message = self.start_chunk(octets);
+                self.state = SessionState::Chunk(Chunk { remaining: octets, last, message });
+                return None;
+            }
+            Command::Rset => {
+                self.transaction = None;
+                reply::OK
+            }
+            Command::Noop => reply::OK,
+            Command::Vrfy => reply::VRFY,
+            Command::Help => reply::HELP,
+            Command::Quit => {
+                self.state = SessionState::Closed;
+                reply::BYE
+            }
+            Command::StartTls => return self.start_tls(is_last_input, out),
+        };
+        self.reply(reply, out);
+        None
+    }
+
+    fn greet(&mut self, name: &str, extended: bool) {
+        self.hello = Some((command_line::sanitize_hello(name), extended));
+        self.transaction = None;
+    }
+
+    fn write_extensions(&self, out: &mut Vec<u8>) {
+        let SessionSettings { hostname, data, max_recipients, tls_offered, .. } = &*self.settings;
+        let starttls = if *tls_offered && !self.tls { "250-STARTTLS\r\n" } else { "" };
+        let size = data.message_octets;
+        out.extend_from_slice(
+            format!(
+                "250-{hostname}\r\n250-PIPELINING\r\n250-SIZE {size}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
+                 250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n{starttls}250 LIMITS RCPTMAX={max_recipients}\r\n"
+            )
+            .as_bytes(),
+        );
+    }
+
+    /// The reply to MAIL, which opens a transaction.
+    fn start_transaction(&mut self, mail: &MailCommand<'_>) -> Reply {
+        if self.hello.is_none() {
+            return reply::HELLO_FIRST;
+        }
+        if self.transaction.is_some() {
+            return reply::NESTED_MAIL;
+        }
+        if mail.size.is_some_and(|size| size > self.settings.data.message_octets) {
+            return reply::TOO_BIG;
+        }
+        self.transaction = Some(Transaction::new(mail.sender.to_owned(), mail.utf8, mail.size));
+        reply::SENDER_OK
+    }
+
+    /// The recipient of a RCPT, which is checked outside.
+    ///
+    /// # Errors
+    /// The reply that rejects it without a check.
+    pub(super) fn pending_recipient(&self, path: &str) -> Result<PendingRecipient, Reply> {
+        let transaction = self.transaction.as_ref().ok_or(reply::MAIL_FIRST)?;
+        if transaction.chunks.is_some() {
+            return Err(reply::CHUNKING_STARTED);
+        }
+        if transaction.recipients.len() + self.pending_recipients.len() >= self.settings.max_recipients {
+            return Err(reply::TOO_MANY_RECIPIENTS);
+        }
+        if !path.is_ascii() && !transaction.utf8 {
+            return Err(reply::NON_ASCII);
+        }
+        if path.eq_ignore_ascii_case("postmaster") {
+            return Ok(PendingRecipient::Postmaster);
+        }
+        match RecipientAddress::parse(path) {
+            Ok(address) => Ok(PendingRecipient::Address(address)),
+            Err(AddressError::AddressLiteral) => Err(reply::NOT_SERVED),
+            Err(AddressError::Malformed | AddressError::NeedsQuotes) => Err(reply::BAD_RECIPIENT),
+        }
+    }
+
+    fn start_tls(&mut self, is_last_input: bool, out: &mut Vec<u8>) -> Option<Action> {
+        let rejection = if self.tls {
+            reply::TLS_ACTIVE
+        } else if !self.settings.tls_offered {
+            reply::NOT_IMPLEMENTED
+        } else if is_last_input {
+            self.state = SessionState::Closed;
+            reply::START_TLS.write(out);
+            return Some(Action::StartTls);
+        } else {
+            self.state = SessionState::Closed;
+            reply::DATA_AFTER_STARTTLS
+        };
+        self.reply(rejection, out);
+        None
+    }
+}

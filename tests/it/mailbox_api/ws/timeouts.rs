@@ -1,0 +1,86 @@
+//! Timeouts of a socket. The tests move tokio's clock instead of waiting.
+
+use std::time::Duration;
+
+use tempmail_tests::app::Mailbox;
+use tempmail_tests::time::{jump, jump_until};
+use tempmail_tests::websocket::Frame;
+use tempmail_tests::{App, WebSocket};
+
+use super::slow_client::{send_large, watch_slowly};
+use super::{try_watch, watch};
+
+/// Time to authenticate.
+const WINDOW: Duration = Duration::from_secs(10);
+/// Time between two pings, and longest time for which a client may read nothing.
+const PERIOD: Duration = Duration::from_secs(30);
+
+#[tokio::test]
+async fn rejects_a_socket_that_does_not_authenticate_within_10_s() {
+    let app = App::start().await;
+    let mut silent = WebSocket::to(app.http()).connect().await;
+    let mut pinging = WebSocket::to(app.http()).connect().await;
+    jump(WINDOW - Duration::from_secs(2)).await;
+    pinging.ping().await;
+    assert_eq!(pinging.next_frame().await, Frame::Pong, "it stays open, and a ping does not extend the time");
+    jump(Duration::from_secs(2)).await;
+    for socket in [&mut silent, &mut pinging] {
+        socket.assert_refused("invalid_auth_message").await;
+    }
+}
+
+#[tokio::test]
+async fn pings_every_30_s_and_keeps_a_client_that_answers() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "answering@inbox.localhost").await;
+    let mut socket = watch(&app, &mailbox).await;
+    for _ in 0..4 {
+        jump(PERIOD).await;
+        assert_eq!(socket.next_frame().await, Frame::Ping);
+        // The answer to this one comes after the server has read the pong.
+        socket.ping().await;
+        assert_eq!(socket.next_frame().await, Frame::Pong);
+    }
+    app.deliver(&mailbox.address, "after them", "").await;
+    assert_eq!(socket.next_json().await["subject"], "after them");
+}
+
+#[tokio::test]
+async fn closes_a_client_that_answers_no_ping_and_frees_its_slot() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "muted@inbox.localhost").await;
+    let mut sockets = [watch(&app, &mailbox).await, watch(&app, &mailbox).await, watch(&app, &mailbox).await];
+    for socket in &mut sockets {
+        socket.mute();
+    }
+    for _ in 0..2 {
+        jump(PERIOD).await;
+        for socket in &mut sockets {
+            assert_eq!(socket.next_frame().await, Frame::Ping);
+        }
+    }
+    jump(PERIOD).await;
+    for socket in &mut sockets {
+        let frame = socket.next_frame().await;
+        assert!(matches!(frame, Frame::Close(1008, _) | Frame::End), "{frame:?}");
+    }
+    watch_once_free(&app, &mailbox).await;
+}
+
+#[tokio::test]
+async fn disconnects_a_client_that_reads_nothing_for_30_s_and_frees_its_slot() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "stalled@inbox.localhost").await;
+    let _stalled = [
+        watch_slowly(&app, &mailbox).await,
+        watch_slowly(&app, &mailbox).await,
+        watch_slowly(&app, &mailbox).await,
+    ];
+    send_large(&app, &mailbox).await;
+    watch_once_free(&app, &mailbox).await;
+}
+
+/// Connects a socket of a mailbox, at the latest after some periods.
+async fn watch_once_free(app: &App, mailbox: &Mailbox) {
+    jump_until("a slot is free", PERIOD, || try_watch(app, mailbox)).await;
+}

@@ -1,0 +1,202 @@
+//! When a webhook that failed is retried.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tempmail_tests::receiver::{Reaction, ReceivedRequest};
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, Receiver};
+
+use super::{
+    CreatedWebhook, app_and_receiver, create_webhook, get_webhook, list_attempts, wait_for_failures,
+    wait_until_delivered,
+};
+use crate::pro_api::assert_time;
+
+/// Delays after the first, second, … failure in a row, in seconds; each is up to a fifth shorter or longer.
+const DELAYS: [f64; 9] = [5.0, 30.0, 120.0, 600.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 10_800.0];
+const BOX: &str = "name@inbox.localhost";
+/// The longest delay of the fourth attempt after the third.
+const FOURTH_DELAY_MAX: SignedDuration = SignedDuration::from_secs(144);
+
+/// Two webhooks of one tenant: one whose receiver fails as the test says, and one that works.
+pub(super) struct WebhookPair {
+    pub(super) app: App,
+    pub(super) failing: Receiver,
+    pub(super) webhook: CreatedWebhook,
+    pub(super) working: Receiver,
+    mails: usize,
+}
+
+impl WebhookPair {
+    pub(super) async fn start() -> Self {
+        let (app, failing) = app_and_receiver().await;
+        app.tempmail("tenant set harbour --webhooks 2").await.success();
+        let working = Receiver::start().await;
+        let webhook = create_webhook(&app, &failing.url()).await;
+        create_webhook(&app, &working.url()).await;
+        app.mailbox(Some(&app.tenant.pro), BOX).await;
+        Self { app, failing, webhook, working, mails: 0 }
+    }
+
+    /// With three failures, and 61 mails whose events are pending until the fourth attempt.
+    async fn start_with_61_pending() -> Self {
+        let mut pair = Self::start().await;
+        pair.failing.react_next_with(vec![Reaction::Status(500); 3]);
+        pair.deliver().await;
+        for (failures, delay) in [(1, 6), (2, 36)] {
+            wait_for_failures(&pair.app, &pair.webhook, failures).await;
+            pair.app.clock.advance(SignedDuration::from_secs(delay));
+        }
+        wait_for_failures(&pair.app, &pair.webhook, 3).await;
+        for _ in 0..60 {
+            pair.deliver().await;
+        }
+        pair
+    }
+
+    /// Delivers a mail, and waits until the webhook that works got it: so all webhooks that were due were
+    /// polled.
+    pub(super) async fn deliver(&mut self) {
+        self.mails += 1;
+        self.app.deliver(BOX, &format!("mail {}", self.mails), "").await;
+        self.working.wait_for_requests(self.mails).await;
+    }
+
+    /// Moves the clock to just before the earliest time of the next attempt, at which a new mail does not
+    /// trigger it; then to the latest time, and waits for the attempt.
+    async fn assert_retried_between(&mut self, earliest: f64, latest: f64) {
+        let previous = list_attempts(&self.app, &self.webhook).await.len();
+        let almost = earliest * 0.98;
+        self.app.clock.advance(SignedDuration::from_secs_f64(almost));
+        self.deliver().await;
+        self.app.clock.advance(SignedDuration::from_secs_f64(latest - almost));
+        let times = eventually("the webhook is retried", || async {
+            let mut attempts = list_attempts(&self.app, &self.webhook).await;
+            attempts.reverse();
+            (attempts.len() > previous).then(|| attempts.iter().map(created_at).collect::<Vec<_>>())
+        })
+        .await;
+        let delay = times[previous].duration_since(times[previous - 1]).as_secs_f64();
+        assert!(delay >= earliest, "attempt {} was made after {delay} s, not {earliest}", previous + 1);
+    }
+
+    /// Lets the webhook fail ten times in a row.
+    pub(super) async fn disable(&mut self) {
+        self.failing.react_with(Reaction::Status(500));
+        self.deliver().await;
+        for (failures, delay) in (1..).zip(DELAYS) {
+            wait_for_failures(&self.app, &self.webhook, failures).await;
+            self.assert_retried_between(0.8 * delay, 1.2 * delay).await;
+        }
+        wait_for_failures(&self.app, &self.webhook, 10).await;
+    }
+}
+
+fn created_at(attempt: &Value) -> Timestamp {
+    attempt["created_at"].as_str().unwrap().parse().unwrap()
+}
+
+/// Numbers of the mails in the order in which the receiver got them.
+fn received_mails(receiver: &Receiver) -> Vec<usize> {
+    let of = |event: Value| event["data"]["subject"].as_str().unwrap()["mail ".len()..].parse().unwrap();
+    receiver.requests().iter().map(|request| of(request.event())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stays_active_after_nine_failures_and_a_success() {
+    let mut pair = WebhookPair::start().await;
+    pair.failing.react_next_with(vec![Reaction::Status(500); 9]);
+    pair.deliver().await;
+    for (failures, delay) in (1..).zip(DELAYS) {
+        wait_for_failures(&pair.app, &pair.webhook, failures).await;
+        assert_eq!(get_webhook(&pair.app, &pair.webhook).await["last_triggered_at"], json!(null));
+        pair.assert_retried_between(0.8 * delay, 1.2 * delay).await;
+    }
+    wait_until_delivered(&pair.app).await;
+    let webhook = get_webhook(&pair.app, &pair.webhook).await;
+    assert_time(&webhook["last_triggered_at"]);
+    assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(0)));
+
+    // Ten times the same event, and then each pending one once.
+    let requests = pair.failing.requests();
+    let id_and_body =
+        |request: &ReceivedRequest| (request.header("x-webhook-id").to_owned(), request.body.clone());
+    for request in &requests[..10] {
+        assert_eq!(id_and_body(request), id_and_body(&requests[0]));
+    }
+    let mut rest = received_mails(&pair.failing).split_off(10);
+    rest.sort_unstable();
+    assert_eq!(rest, (2..=10).collect::<Vec<_>>());
+    let mut attempts = list_attempts(&pair.app, &pair.webhook).await;
+    attempts.reverse();
+    for (number, attempt) in (1..).zip(&attempts[..10]) {
+        let (status, error) = if number < 10 { (500, json!("http_status")) } else { (204, json!(null)) };
+        assert_eq!(
+            (&attempt["attempt"], &attempt["status_code"], &attempt["error"]),
+            (&json!(number), &json!(status), &error)
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sends_pending_events_in_order_after_a_failure() {
+    let pair = WebhookPair::start_with_61_pending().await;
+    pair.app.clock.advance(FOURTH_DELAY_MAX);
+    wait_until_delivered(&pair.app).await;
+    let received = received_mails(&pair.failing).split_off(3);
+    assert_eq!(received[0], 1, "the one that failed comes first");
+    let mut sorted = received.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (1..=61).collect::<Vec<_>>(), "each of them once");
+    for (position, mail) in (1_usize..).zip(&received) {
+        assert!(position.abs_diff(*mail) < 16, "{mail} overtook more than are in flight together");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_requests_that_fail_together_once() {
+    let pair = WebhookPair::start_with_61_pending().await;
+    // Successes widen its window; requests that are then in flight fail together.
+    pair.failing.react_next_with(vec![Reaction::Status(204); 20]);
+    let together = Reaction::HeldStatus(500);
+    pair.failing.react_with(together.clone());
+    pair.app.clock.advance(FOURTH_DELAY_MAX);
+    let held = || pair.failing.requests().iter().filter(|request| request.reaction == together).count();
+    eventually("some are in flight", || async { (held() >= 2).then_some(()) }).await;
+    // Later attempts are never answered: they do not count before the test ends.
+    pair.failing.react_with(Reaction::Hang);
+    pair.failing.release_held();
+    let failed = eventually("all requests in flight have failed", || async {
+        let attempts = list_attempts(&pair.app, &pair.webhook).await;
+        let failed = attempts.iter().filter(|attempt| attempt["status_code"] == 500).count() - 3;
+        (failed == held()).then_some(failed)
+    })
+    .await;
+    assert!((2..=16).contains(&failed), "{failed} were in flight together");
+    let webhook = get_webhook(&pair.app, &pair.webhook).await;
+    assert_eq!((&webhook["status"], &webhook["failure_count"]), (&json!("active"), &json!(1)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn honours_retry_after_of_429_and_503_up_to_twice_the_delay() {
+    let mut pair = WebhookPair::start().await;
+    let retry_after = |status, text: &str| Reaction::StatusWithHeader(status, "retry-after", text.to_owned());
+    // Each with the shortest and the longest time to the next attempt, as shares of the delay.
+    let cases = [
+        (Reaction::Status(503), 0.8, 1.2),
+        (retry_after(429, "45"), 1.5, 1.5),
+        (retry_after(503, "180"), 1.5, 1.5),
+        (retry_after(503, "999999"), 1.6, 2.4),
+        (retry_after(429, "1"), 0.8, 1.2),
+        (retry_after(500, "5400"), 0.8, 1.2),
+        (retry_after(429, "Wed, 21 Oct 2099 07:28:00 GMT"), 0.8, 1.2),
+        (retry_after(302, "16200"), 0.8, 1.2),
+    ];
+    pair.failing.react_next_with(cases.iter().map(|(reaction, ..)| reaction.clone()));
+    pair.deliver().await;
+    for ((failures, delay), (_, earliest, latest)) in (1..).zip(DELAYS).zip(cases) {
+        wait_for_failures(&pair.app, &pair.webhook, failures).await;
+        pair.assert_retried_between(earliest * delay, latest * delay).await;
+    }
+    wait_until_delivered(&pair.app).await;
+}

@@ -1,0 +1,5 @@
+//! Maintenance of the database.
+
+pub(crate) mod cleanup;
+pub(crate) mod partitions;
+pub(crate) mod purge;

@@ -1,0 +1,133 @@
+//! The role that repeats the jobs and delivers to webhooks.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tempmail_bus::SharedBus;
+use tempmail_model::clock::Clock;
+use tempmail_model::key::MasterKey;
+use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::shutdown::Shutdown;
+use tempmail_store::Store;
+use tempmail_verification::Verifier;
+use tokio::task::JoinSet;
+
+use crate::job::Job;
+use crate::maintenance::{cleanup, partitions, purge};
+use crate::webhook::Dispatcher;
+
+/// What the worker is called in `/readyz`.
+const COMPONENT: &str = "worker";
+
+/// Repeats each [`Job`], with the time of its clock: does what is due, then sleeps. A pass that fails is
+/// logged and counted, and the job continues.
+#[derive(Clone)]
+pub struct Worker {
+    config: Arc<Config>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    readiness: Readiness,
+    /// `None`: other processes verify custom domains (`worker.verify_domains`).
+    verifier: Option<Arc<Verifier>>,
+    /// `None`: nothing is sent to webhooks.
+    dispatcher: Option<Dispatcher>,
+}
+
+impl Worker {
+    /// A worker over a database whose schema is up to date.
+    pub fn new(config: Arc<Config>, store: Store, clock: Arc<dyn Clock>) -> Self {
+        let verifier = config
+            .worker
+            .verify_domains
+            .then(|| Arc::new(Verifier::new(&config, store.clone(), Arc::clone(&clock))));
+        Self { config, store, clock, readiness: Readiness::default(), verifier, dispatcher: None }
+    }
+
+    /// Reports in `readiness` whether there are partitions for new mail; not ready until they are created.
+    #[must_use]
+    pub fn with_readiness(self, readiness: Readiness) -> Self {
+        readiness.set_not_ready(COMPONENT, "partitions for new mail are being created");
+        Self { readiness, ..self }
+    }
+
+    /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open.
+    ///
+    /// # Errors
+    /// `webhooks.ca_file` or the system's DNS servers can't be read.
+    pub fn with_webhooks(self, bus: SharedBus, keys: &[MasterKey]) -> anyhow::Result<Self> {
+        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        let dispatcher = Dispatcher::new(&self.config, store, clock, bus, keys)?;
+        Ok(Self { dispatcher: Some(dispatcher), ..self })
+    }
+
+    /// Runs until `shutdown` drains: passes that are running finish, and no new one starts.
+    ///
+    /// # Errors
+    /// A job panicked: the process should exit and be restarted.
+    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+        let mut tasks = JoinSet::new();
+        for job in Job::ALL {
+            tasks.spawn(self.clone().repeat(job, shutdown.clone()));
+        }
+        if let Some(dispatcher) = self.dispatcher {
+            tasks.spawn(dispatcher.run(shutdown));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended.context("a job of the worker panicked")?;
+        }
+        Ok(())
+    }
+
+    /// Runs one pass of every job, for tests that move the clock.
+    ///
+    /// # Errors
+    /// The first pass that failed; the others still ran.
+    pub async fn run_once(&self) -> anyhow::Result<()> {
+        let mut result = Ok(());
+        for job in Job::ALL {
+            let done = self.run_pass(job).await.with_context(|| format!("pass of {}", job.name()));
+            result = result.and(done);
+        }
+        result
+    }
+
+    async fn repeat(self, job: Job, shutdown: Shutdown) {
+        while !shutdown.drain.is_cancelled() {
+            tokio::select! {
+                done = self.run_pass(job) => if let Err(error) = done {
+                    metrics::counter!("tempmail_worker_failed_passes_total", "job" => job.name()).increment(1);
+                    tracing::error!(job = job.name(), error = format!("{error:#}"), "a pass of the worker failed");
+                },
+                () = shutdown.stop.cancelled() => return,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(job.period()) => {}
+                () = shutdown.drain.cancelled() => return,
+            }
+        }
+    }
+
+    async fn run_pass(&self, job: Job) -> anyhow::Result<()> {
+        let (store, now) = (&self.store, self.clock.now());
+        match job {
+            Job::CreatePartitions => {
+                let created = partitions::create_ahead(store, self.config.retention.free_hours, now).await;
+                match &created {
+                    Ok(()) => self.readiness.set_ready(COMPONENT),
+                    Err(_) => {
+                        self.readiness.set_not_ready(COMPONENT, "partitions for new mail can't be created");
+                    }
+                }
+                created
+            }
+            Job::DropPartitions => partitions::drop_expired(store, now).await,
+            Job::Purge => purge::run_all(store).await,
+            Job::Cleanup => cleanup::run(store, &self.config.limits, now).await,
+            Job::VerifyDomains => match &self.verifier {
+                Some(verifier) => Ok(verifier.check_due().await?),
+                None => Ok(()),
+            },
+        }
+    }
+}
