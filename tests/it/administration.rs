@@ -32,7 +32,7 @@ async fn is_answered(app: &App, recipient: &str, expected: &str) {
     .await;
 }
 
-/// Lets the worker work until a statement counts so many: a purge that another pass has in hand is
+/// Lets the worker work until a statement counts so many: a purge that another pass has claimed is
 /// left to that one.
 async fn worker_leaves(app: &App, statement: &'static str, expected: i64) {
     eventually(&format!("{statement} counts {expected}"), || async {

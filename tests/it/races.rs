@@ -29,7 +29,7 @@ async fn create(app: &App, pro: &str, address: &str) -> Response {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_wanted_by_two_tenants_goes_to_one_attempt() {
+async fn gives_an_address_to_one_of_two_concurrent_requests() {
     let app = App::start().await;
     let other = app.another_tenant("lighthouse").await;
     let attempts = (0..ATTEMPTS).map(|i| {

@@ -114,7 +114,7 @@ impl Reconcile for Mailbox {
             }
             MailboxStep::WriteSecret => write_secret(self, observed, issued, context).await?,
             MailboxStep::Activate { password_hash } => {
-                store.activate_mailbox(epoch, uid, &password_hash).await?
+                store.activate_mailbox(epoch, uid, &password_hash).await?;
             }
         }
         Ok(())

@@ -97,7 +97,7 @@ impl Reconcile for Webhook {
             }
             WebhookStep::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
             WebhookStep::RecordReenable(requested) => {
-                store.record_reenable_handled(epoch, uid, &requested).await?
+                store.record_reenable_handled(epoch, uid, &requested).await?;
             }
             WebhookStep::SetUrl(url) => store.set_webhook_url(epoch, uid, &url).await?,
             WebhookStep::Rotate { id, requested } => rotate(self, id, &requested, observed, context).await?,

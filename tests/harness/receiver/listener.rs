@@ -46,7 +46,7 @@ impl TlsListener {
                     Reaction::ResetConnection => drop(stream.set_zero_linger()),
                     Reaction::SilentConnection => silent.push(stream),
                     Reaction::PlainHttp => {
-                        drop(tokio::spawn(send_after_read(stream, PLAIN_RESPONSE.to_owned())))
+                        drop(tokio::spawn(send_after_read(stream, PLAIN_RESPONSE.to_owned())));
                     }
                     Reaction::RawBytes(response) => {
                         let acceptor = acceptor.clone();

@@ -8,7 +8,7 @@ const COMMANDS: &[&[&str]] =
     &[&["tenant", "list"], &["token", "list", "harbour"], &["system-domain", "list"]];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_given_by_flag_environment_or_file() {
+async fn connects_by_flag_environment_or_file() {
     let app = App::start().await;
     let url = app.database().url();
     let directory = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ async fn it_is_given_by_flag_environment_or_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_one_the_ways_to_give_it_are_told() {
+async fn explains_how_to_name_the_database() {
     let home = tempfile::tempdir().unwrap();
     for command in COMMANDS {
         let refused = CommandOutput::run(command, &[("HOME", home.path().to_str().unwrap())]).await;
@@ -64,7 +64,7 @@ async fn without_one_the_ways_to_give_it_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schema_of_another_version_is_told() {
+async fn reports_a_schema_of_another_version() {
     let app = App::start().await;
     let url = app.database().url();
     for (change, expected) in [
@@ -82,7 +82,7 @@ async fn a_schema_of_another_version_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn that_postgres_is_away_is_told() {
+async fn reports_an_unavailable_database() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("postgres://tempmail:hush@127.0.0.1:{port}/tempmail");
     let away = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
@@ -104,7 +104,7 @@ async fn that_postgres_is_away_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_help_is_tidy() {
+async fn prints_a_well_formed_help() {
     let help = CommandOutput::run(&["--help"], &[]).await;
     for command in ["tenant         ", "token          ", "system-domain  "] {
         assert!(

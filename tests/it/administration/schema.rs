@@ -80,7 +80,7 @@ async fn dump(database: &Database) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migrate_is_repeatable() {
+async fn migrates_repeatedly_without_a_change() {
     let database = Database::empty().await;
     let pool = database.pool();
     assert_eq!(migrate(&database).await, [""; 0]);
@@ -92,7 +92,7 @@ async fn migrate_is_repeatable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_may_migrate_at_once() {
+async fn migrates_in_several_processes_at_once() {
     let database = Database::empty().await;
     let (first, second, third) = tokio::join!(migrate(&database), migrate(&database), migrate(&database));
     assert_eq!([first, second, third].concat(), [""; 0]);
@@ -100,7 +100,7 @@ async fn several_may_migrate_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tells_and_replaces_a_function_that_was_changed_by_hand() {
+async fn reports_and_replaces_a_function_that_was_changed_by_hand() {
     let database = Database::create().await;
     let pool = database.pool();
     let before = definitions(&pool).await;
@@ -115,7 +115,7 @@ async fn tells_and_replaces_a_function_that_was_changed_by_hand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tells_and_replaces_a_function_that_was_dropped_by_hand() {
+async fn reports_and_recreates_a_function_that_was_dropped_by_hand() {
     let database = Database::create().await;
     let pool = database.pool();
     let before = definitions(&pool).await;
@@ -126,7 +126,7 @@ async fn tells_and_replaces_a_function_that_was_dropped_by_hand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tells_and_replaces_views_and_triggers_that_were_changed_by_hand() {
+async fn reports_and_replaces_views_and_triggers_that_were_changed_by_hand() {
     let database = Database::create().await;
     let pool = database.pool();
     let before = dump(&database).await;
@@ -150,7 +150,7 @@ async fn tells_and_replaces_views_and_triggers_that_were_changed_by_hand() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leaves_a_function_that_is_not_ours() {
+async fn keeps_a_function_that_is_not_part_of_tempmail() {
     let database = Database::create().await;
     let pool = database.pool();
     run(&pool, "CREATE FUNCTION of_an_administrator() RETURNS integer LANGUAGE sql AS 'SELECT 1'").await;
@@ -187,7 +187,7 @@ async fn drops_a_function_that_no_file_defines_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_program_touches_no_function() {
+async fn changes_no_function_of_a_newer_program() {
     for newer in [
         "UPDATE schema_object SET version = 9999 WHERE name LIKE 'new_id(%'",
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
@@ -216,7 +216,7 @@ async fn refuses_a_schema_whose_functions_were_not_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refuses_a_database_of_the_former_migrations() {
+async fn refuses_a_database_of_before_the_first_release() {
     let database = Database::empty().await;
     let pool = database.pool();
     run(
@@ -240,7 +240,7 @@ async fn refuses_a_database_of_the_former_migrations() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn public_may_execute_no_function() {
+async fn revokes_execute_of_all_functions_from_public() {
     let database = Database::create().await;
     let pool = database.pool();
     let open = "SELECT p.oid::regprocedure::text FROM pg_proc p
@@ -254,7 +254,7 @@ async fn public_may_execute_no_function() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn definer_functions_have_a_fixed_search_path() {
+async fn sets_the_search_path_of_definer_functions() {
     let database = Database::create().await;
     let pool = database.pool();
     let definers = "SELECT proname::text FROM pg_proc
@@ -304,7 +304,7 @@ fn created(kind: &str, text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_function_is_defined_once() {
+async fn defines_every_function_once() {
     let texts: Vec<String> = sources().iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let text = texts.join("\n");
     let pool = Database::create().await;
@@ -339,7 +339,7 @@ async fn every_function_is_defined_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_schema_is_the_same_however_it_was_reached() {
+async fn upgrades_to_the_schema_of_a_new_database() {
     let new = Database::empty().await;
     migrate(&new).await;
     // As if the commit before had this function in another form, and one that is gone.

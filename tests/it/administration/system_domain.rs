@@ -21,7 +21,7 @@ async fn public(app: &App) -> Vec<(String, bool)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_added_domain_serves_at_once() {
+async fn serves_an_added_domain_at_once() {
     let app = App::start().await;
     let added = app.tempmail("system-domain add second.example --json").await.json();
     let expected = json!({
@@ -46,7 +46,7 @@ async fn an_added_domain_serves_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_are_kept_as_a_labels() {
+async fn stores_names_as_a_labels() {
     let app = App::start().await;
     let added = app.tempmail("system-domain add B\u{fc}cher.Example.").await;
     assert_eq!(added.success(), "added xn--bcher-kva.example");
@@ -58,7 +58,7 @@ async fn names_are_kept_as_a_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_serves_is_not_added_again() {
+async fn does_not_add_a_serving_domain_again() {
     let app = App::start().await;
     let refused = app.tempmail("system-domain add inbox.localhost --sort-order 9").await;
     assert_eq!(refused.failure(), "inbox.localhost is already a system domain");
@@ -66,7 +66,7 @@ async fn what_serves_is_not_added_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_custom_domain_is_never_met() {
+async fn refuses_a_domain_that_overlaps_a_custom_domain() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
     let refused = async || {
@@ -102,7 +102,7 @@ async fn a_custom_domain_is_never_met() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_shared_inboxes_only_mailboxes_receive() {
+async fn accepts_mail_for_mailboxes_only_without_shared_inboxes() {
     let app = App::start().await;
     let added = app.tempmail("system-domain add closed.example --no-shared-inboxes --json").await.json();
     assert_eq!(added["shared_inboxes"], false);
@@ -120,7 +120,7 @@ async fn without_shared_inboxes_only_mailboxes_receive() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn set_changes_what_is_given() {
+async fn changes_only_the_given_settings() {
     let app = App::start().await;
     app.tempmail("system-domain add first.example --sort-order -5").await.success();
     assert_eq!(public(&app).await[0].0, "first.example");
@@ -134,7 +134,7 @@ async fn set_changes_what_is_given() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn there_is_one_default() {
+async fn has_one_default_domain() {
     let app = App::start().await;
     app.tempmail("system-domain add second.example").await.success();
     let made = app.tempmail("system-domain default second.example").await;
@@ -149,7 +149,7 @@ async fn there_is_one_default() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_only_and_the_default_one_stay() {
+async fn refuses_to_remove_the_last_and_the_default_domain() {
     let app = App::start().await;
     let refused = app.tempmail("system-domain remove inbox.localhost").await;
     assert_eq!(refused.failure(), "inbox.localhost is the only system domain: add another one first");
@@ -167,7 +167,7 @@ async fn the_only_and_the_default_one_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_mailboxes_use_stays() {
+async fn refuses_to_remove_a_domain_with_mailboxes() {
     let app = App::start().await;
     app.tempmail("system-domain add second.example").await.success();
     let mailbox = app.mailbox(None, "one@second.example").await;
@@ -182,7 +182,7 @@ async fn one_that_mailboxes_use_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_domain_is_refused_everywhere() {
+async fn refuses_a_removed_domain_on_every_surface() {
     let app = App::start().await;
     app.tempmail("system-domain add second.example").await.success();
     app.deliver("shared@second.example", "hello", "").await;
@@ -205,7 +205,7 @@ async fn a_removed_domain_is_refused_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_mailboxes_may_go_with_it() {
+async fn removes_a_domain_with_its_mailboxes_on_request() {
     let app = App::start().await;
     app.tempmail("system-domain add second.example").await.success();
     let free = app.mailbox(None, "free@second.example").await;
@@ -233,7 +233,7 @@ async fn its_mailboxes_may_go_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_is_added_again_is_as_it_was() {
+async fn keeps_the_settings_of_a_domain_that_is_added_again() {
     let app = App::start().await;
     app.tempmail("system-domain add second.example --no-shared-inboxes --sort-order 5").await.success();
     let before = listed(&app).await[1].clone();
@@ -243,7 +243,7 @@ async fn one_that_is_added_again_is_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_list_is_a_table() {
+async fn lists_domains_as_a_table() {
     let app = App::start().await;
     app.tempmail("system-domain add closed.example --no-shared-inboxes").await.success();
     app.mailbox(None, "own@inbox.localhost").await;

@@ -16,7 +16,7 @@ async fn made(app: &App, name: &str, limits: &str) -> Tenant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_tenant_has_what_pro_tenants_have() {
+async fn creates_a_tenant_with_the_limits_of_the_pro_plan() {
     let app = App::start().await;
     let created = app.tempmail("tenant create acme --json").await.json();
     let expected = json!({
@@ -39,7 +39,7 @@ async fn a_new_tenant_has_what_pro_tenants_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_tenant_may_have_something_else() {
+async fn creates_a_tenant_with_given_limits() {
     let app = App::start().await;
     let limits =
         "--retention-hours 168 --mailboxes 7 --custom-domains 0 --webhooks 3 --tokens 2 --mailbox-bytes 1000";
@@ -58,7 +58,7 @@ async fn a_new_tenant_may_have_something_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_tokens_work_at_once() {
+async fn accepts_tokens_of_a_new_tenant_at_once() {
     let app = App::start().await;
     app.deliver("shared@inbox.localhost", "hello", "").await;
     let acme = made(&app, "acme", "").await;
@@ -69,7 +69,7 @@ async fn its_tokens_work_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_it_has_is_shown() {
+async fn shows_the_usage_of_a_tenant() {
     let app = App::start().await;
     let acme = made(&app, "acme", "").await;
     let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
@@ -91,7 +91,7 @@ async fn what_it_has_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tenants_are_listed_by_name() {
+async fn lists_tenants_by_name() {
     let app = App::start().await;
     app.tempmail("tenant create acme").await.success();
     let list = app.tempmail("tenant list --json").await.json();
@@ -115,7 +115,7 @@ async fn tenants_are_listed_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_taken_once() {
+async fn refuses_a_name_that_is_taken() {
     let app = App::start().await;
     for name in ["harbour", "platform"] {
         let refused = app.tempmail(&format!("tenant create {name}")).await;
@@ -125,7 +125,7 @@ async fn a_name_is_taken_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_is_a_label_of_rfc_1123() {
+async fn accepts_only_rfc_1123_labels_as_names() {
     let app = App::start().await;
     let longest = "x".repeat(63);
     for name in ["a", "0", "a-1", &longest] {
@@ -139,7 +139,7 @@ async fn a_name_is_a_label_of_rfc_1123() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wrong_values_are_told() {
+async fn explains_invalid_values() {
     let app = App::start().await;
     for command in ["tenant create acme", "tenant set harbour"] {
         for hours in ["0", "2", "-1", "73", "721", "many", "70000"] {
@@ -162,7 +162,7 @@ async fn wrong_values_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_tenant_is_told() {
+async fn reports_an_unknown_tenant() {
     let app = App::start().await;
     for command in [
         "tenant set acme --tokens 1",
@@ -179,7 +179,7 @@ async fn an_unknown_tenant_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn set_changes_what_is_given_and_nothing_else() {
+async fn changes_only_the_given_settings() {
     let app = App::start().await;
     let mut expected = app.tempmail("tenant show harbour --json").await.json();
     for (option, key, value) in [
@@ -202,7 +202,7 @@ async fn set_changes_what_is_given_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_new_limits_hold_for_what_is_made_from_now_on() {
+async fn applies_new_limits_to_new_rows() {
     let app = App::start().await;
     let acme = made(&app, "acme", "").await;
     app.mailbox(Some(&acme.pro), "first@inbox.localhost").await;
@@ -223,7 +223,7 @@ async fn the_new_limits_hold_for_what_is_made_from_now_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_retention_is_for_new_mail_only() {
+async fn applies_a_new_retention_to_new_mail() {
     let app = App::start().await;
     let acme = made(&app, "acme", "").await;
     let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;

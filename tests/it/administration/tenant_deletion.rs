@@ -25,7 +25,7 @@ async fn with_mail(app: &App) -> Tenant {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_yes_nothing_is_deleted() {
+async fn deletes_nothing_without_yes() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     let refusal = app.tempmail("tenant delete acme").await;
@@ -36,7 +36,7 @@ async fn without_yes_nothing_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_what_was_deleted() {
+async fn prints_what_was_deleted() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let deleted = app.tempmail("tenant delete acme --yes --json").await.json();
@@ -48,14 +48,14 @@ async fn it_says_what_was_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn platform_is_never_deleted() {
+async fn refuses_to_delete_platform() {
     let app = App::start().await;
     let refusal = app.tempmail("tenant delete platform --yes").await;
     assert!(refusal.failure().starts_with("the tenant platform can't be deleted"), "{}", refusal.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_of_it_is_refused_at_once() {
+async fn refuses_everything_of_a_deleted_tenant_at_once() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     let password = "correct horse";
@@ -92,7 +92,7 @@ async fn everything_of_it_is_refused_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_tenant_of_that_name_inherits_nothing() {
+async fn gives_a_new_tenant_nothing_of_a_deleted_one_of_its_name() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     app.tempmail("tenant suspend acme").await.success();
@@ -115,7 +115,7 @@ async fn a_new_tenant_of_that_name_inherits_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_addresses_are_held_for_nobody() {
+async fn holds_the_addresses_of_a_deleted_tenant() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     // One that was removed before is held for its tenant, until there is none.
@@ -142,7 +142,7 @@ async fn its_addresses_are_held_for_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_mail_is_physically_gone_and_then_its_row() {
+async fn deletes_the_mail_and_then_the_row_of_a_deleted_tenant() {
     let app = App::start().await;
     let acme = with_mail(&app).await;
     app.mailbox(Some(&acme.pro), "box@ships.example").await;
@@ -167,7 +167,7 @@ async fn its_mail_is_physically_gone_and_then_its_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_creation_that_waited_for_the_tenant_finds_that_it_may_not() {
+async fn refuses_a_creation_that_waited_for_the_deletion() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mut held = app.pool.begin().await.unwrap();

@@ -9,7 +9,7 @@ use tempmail_tests::wait::within_deadline;
 use super::is_answered;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_surface_refuses_until_the_tenant_is_resumed() {
+async fn refuses_a_suspended_tenant_on_every_surface() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
@@ -55,7 +55,7 @@ async fn every_surface_refuses_until_the_tenant_is_resumed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_tenant_shows_as_such_and_is_given_no_token() {
+async fn shows_a_suspended_tenant_and_creates_no_token_for_it() {
     let app = App::start().await;
     assert_eq!(app.tempmail("tenant suspend harbour --json").await.json()["suspended"], true);
     assert_eq!(app.tempmail("tenant suspend harbour --json").await.json()["suspended"], true, "again");
@@ -67,7 +67,7 @@ async fn a_suspended_tenant_shows_as_such_and_is_given_no_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn platform_is_never_suspended() {
+async fn refuses_to_suspend_platform() {
     let app = App::start().await;
     let refusal = app.tempmail("tenant suspend platform").await;
     assert!(refusal.failure().starts_with("the tenant platform can't be suspended"), "{}", refusal.stderr);
@@ -77,7 +77,7 @@ async fn platform_is_never_suspended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wait_of_another_tenant_goes_on() {
+async fn keeps_a_long_poll_of_another_tenant_open() {
     let app = App::start().await;
     let acme = app.another_tenant("acme").await;
     let other = app.token(&app.tenant, TokenKind::Live).await;

@@ -16,7 +16,7 @@ async fn tokens(app: &App) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_token_is_all_that_is_printed() {
+async fn prints_only_the_new_token() {
     let app = App::start().await;
     app.deliver("shared@inbox.localhost", "hello", "").await;
     let live = app.tempmail("token create harbour --kind live").await;
@@ -30,7 +30,7 @@ async fn a_new_token_is_all_that_is_printed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_json_it_is_the_record_with_the_token() {
+async fn prints_the_record_with_the_token_as_json() {
     let app = App::start().await;
     let made = app.tempmail("token create harbour --kind live --name ci --json").await.json();
     let token = made["token"].as_str().unwrap();
@@ -53,7 +53,7 @@ async fn as_json_it_is_the_record_with_the_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_expires_when_it_was_told_to() {
+async fn expires_a_token_at_the_given_time() {
     let app = App::start().await;
     let token = app.tempmail("token create harbour --kind live --expires-in-days 2").await;
     app.deliver("shared@inbox.localhost", "hello", "").await;
@@ -74,7 +74,7 @@ async fn a_token_expires_when_it_was_told_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kind_and_name_are_looked_at() {
+async fn validates_kind_and_name() {
     let app = App::start().await;
     for wrong in ["", " --kind dead", " --kind live --name \u{7}"] {
         app.tempmail(&format!("token create harbour{wrong}")).await.usage_error();
@@ -85,7 +85,7 @@ async fn kind_and_name_are_looked_at() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_has_no_more_tokens_than_it_may() {
+async fn refuses_a_token_over_the_limit() {
     let app = App::start().await;
     app.tempmail("tenant set harbour --tokens 3").await.success();
     let third = app.tempmail("token create harbour --kind live --json").await.json();
@@ -99,7 +99,7 @@ async fn a_tenant_has_no_more_tokens_than_it_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_revoked_by_id_or_hint() {
+async fn revokes_a_token_by_id_or_hint() {
     let app = App::start().await;
     for by in ["id", "hint"] {
         let made = app.tempmail("token create harbour --kind live --json").await.json();
@@ -121,7 +121,7 @@ async fn a_token_is_revoked_by_id_or_hint() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_one_token_of_this_tenant_is_revoked() {
+async fn revokes_only_one_token_of_the_tenant() {
     let app = App::start().await;
     let other = app.another_tenant("acme").await;
     let theirs = app.tempmail("token create acme --kind live --json").await.json();
@@ -140,7 +140,7 @@ async fn only_one_token_of_this_tenant_is_revoked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_tokens_are_listed_newest_first() {
+async fn lists_all_tokens_newest_first() {
     let app = App::start().await;
     app.tempmail("tenant set harbour --tokens 100").await.success();
     for name in 0..31 {

@@ -40,7 +40,7 @@ fn stop(mut server: Binary) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_tenant_is_made_beside_a_running_up() {
+async fn creates_a_tenant_while_up_runs() {
     let installation = Installation::new();
     let server = installation.up(&[]);
     tempmail(&installation, "tenant create acme").await.success();
@@ -59,7 +59,7 @@ async fn a_second_tenant_is_made_beside_a_running_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_local_is_made_anew_at_the_next_start() {
+async fn recreates_a_deleted_local_tenant_at_the_next_start() {
     let installation = Installation::new();
     let server = installation.up(&[]);
     let before = installation.credentials();
@@ -80,7 +80,7 @@ async fn a_deleted_local_is_made_anew_at_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removed_domain_stays_removed_unless_it_is_asked_for() {
+async fn does_not_add_a_removed_domain_unless_requested() {
     let installation = Installation::new();
     let server = installation.up(&[]);
     assert_eq!(domains(&installation).await, ["inbox.localhost"]);
@@ -100,7 +100,7 @@ async fn a_removed_domain_stays_removed_unless_it_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn up_refuses_a_domain_that_a_tenant_has() {
+async fn refuses_to_start_with_a_domain_of_a_tenant() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let installation = Installation::new();

@@ -56,7 +56,7 @@ async fn deliver_to_all(app: &App, addresses: &[&str], subject: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_inbox_that_becomes_a_mailbox_and_then_anothers() {
+async fn shows_mail_only_to_its_owner_when_an_address_changes_owners() {
     const ADDRESSES: &[&str] = &["relay@inbox.localhost", "relay+tag@inbox.localhost"];
     let app = App::start().await;
     let (second, third) = (app.another_tenant("second").await, app.another_tenant("third").await);
@@ -89,7 +89,7 @@ async fn a_shared_inbox_that_becomes_a_mailbox_and_then_anothers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_goes_to_another_tenant() {
+async fn shows_mail_only_to_its_owner_when_a_domain_changes_tenants() {
     const ADDRESSES: &[&str] = &["any@ships.test", "box@ships.test", "box+tag@ships.test"];
     let dns = TestDns::start().await;
     let _server = dns.domain("ships.test", 1).await;

@@ -31,7 +31,7 @@ async fn rows(app: &App) -> (i64, i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_copy_names_another_recipient() {
+async fn names_no_other_recipient_in_a_copy() {
     let (app, mailbox) = sent().await;
     let id = |email: &serde_json::Value| email["id"].as_str().unwrap().to_owned();
     let in_box = id(&app.messages(&mailbox).await[0]);
@@ -74,7 +74,7 @@ fn trace(raw: &str) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_expires_in_its_own_time_physically() {
+async fn deletes_each_copy_when_its_own_retention_ends() {
     let (app, mailbox) = sent().await;
     assert_eq!(rows(&app).await, (3, 2), "raw data once a mail and class");
 
@@ -115,7 +115,7 @@ async fn tables_with_mail(app: &App) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_one_leaves_the_others() {
+async fn keeps_other_copies_when_one_is_deleted() {
     let (app, mailbox) = sent().await;
     let shared = app.emails(SHARED).await[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(app.delete(&format!("/v1/email/{shared}")).await.status, 204);
@@ -136,7 +136,7 @@ async fn deleting_one_leaves_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_retention_touches_new_mail_only() {
+async fn applies_a_changed_retention_to_new_mail_only() {
     let (app, _mailbox) = sent().await;
     sqlx::query("UPDATE tenant SET retention_hours = 72 WHERE id = $1")
         .bind(app.tenant.id)

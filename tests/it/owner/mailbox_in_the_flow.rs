@@ -6,7 +6,7 @@ use tempmail_model::token::TokenKind;
 use tempmail_tests::{App, SmtpClient, smtp};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_sent_after_the_201_is_in_the_mailbox_and_none_is_in_two_views() {
+async fn delivers_mail_to_a_new_mailbox_from_its_201_on() {
     for round in 0..5 {
         one_mailbox(round).await;
     }

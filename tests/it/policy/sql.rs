@@ -3,7 +3,7 @@
 use super::tracked_files;
 
 /// Lines with these may: the first measures how far the server's clock is ahead, the others are
-/// about what a live process has in hand.
+/// about the lease of a live process.
 const MAY_ASK: [&str; 2] = ["/* clock_offset */", "/* lease */"];
 
 /// SQL that asks the server for the time.

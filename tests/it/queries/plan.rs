@@ -1,19 +1,19 @@
-//! How Postgres carried out a statement, as `auto_explain` tells it.
+//! The plans of statements as `auto_explain` logs them.
 
 use serde_json::Value;
 
 /// One scan of a table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Scan {
-    /// The table; partitions by the name of what they are part of.
+    /// The table; of a partition its parent.
     pub table: String,
-    /// The index; partitions' by the name it has there, without their suffix.
+    /// The index; of a partition without its suffix.
     pub index: Option<String>,
-    /// Whether it looks for something: else it reads all of the index.
+    /// Whether it has a condition; else it reads all of the index.
     pub bounded: bool,
 }
 
-/// Every scan in a plan, those that never ran included.
+/// Every scan in a plan, including those that were not executed.
 pub fn scans(plan: &Value) -> Vec<Scan> {
     let mut found = Vec::new();
     visit(plan, &mut |node| {
@@ -22,7 +22,7 @@ pub fn scans(plan: &Value) -> Vec<Scan> {
             return;
         }
         let (relation, index) = (node.get("Relation Name"), node.get("Index Name"));
-        // A bitmap's table says by what it was found in the node below it.
+        // The index is in the node below.
         if kind == "Bitmap Heap Scan" {
             return;
         }
@@ -38,14 +38,14 @@ pub fn scans(plan: &Value) -> Vec<Scan> {
     found
 }
 
-/// Rows that were read from tables: those that were of use and those that were not.
+/// Rows that were read from tables, including those removed by filters.
 pub fn rows_read(plan: &Value) -> u64 {
     let mut rows = 0;
     visit(plan, &mut |node| {
         if node.get("Relation Name").is_some() && text(node, "Node Type").ends_with("Scan") {
             let of = |key| node.get(key).and_then(Value::as_u64).unwrap_or(0);
-            let passed_over = of("Rows Removed by Filter") + of("Rows Removed by Index Recheck");
-            rows += (of("Actual Rows") + passed_over) * of("Actual Loops");
+            let removed = of("Rows Removed by Filter") + of("Rows Removed by Index Recheck");
+            rows += (of("Actual Rows") + removed) * of("Actual Loops");
         }
     });
     rows

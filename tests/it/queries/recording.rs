@@ -1,24 +1,26 @@
-//! What Postgres was sent, read from its log.
+//! Statements from the log of Postgres.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use serde_json::Value;
+use sqlx::{AssertSqlSafe, Executor as _};
 use tempmail_tests::postgres::{self, Database};
+use tempmail_tests::wait::eventually;
 
-/// A statement that Postgres was sent.
+/// A statement in the log.
 #[derive(Debug, Clone)]
 pub struct Statement {
     /// The process of the connection.
     pub process: u32,
-    /// What its comment says; the whole text where it has none, such as `BEGIN`.
+    /// The name in its comment; the whole text where it has none, such as `BEGIN`.
     pub name: String,
-    /// Its plan as it was run, then those of the statements in functions it called.
+    /// Its plan, then those of the statements in functions that it called.
     pub plans: Vec<Value>,
 }
 
-/// Follows the log of a database.
+/// Reads the log of a database.
 #[derive(Debug)]
 pub struct Recorder<'a> {
     database: &'a Database,
@@ -26,34 +28,45 @@ pub struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    /// From here on.
+    /// Starts at the current end of the log.
     pub async fn start(database: &'a Database) -> Self {
         let mut recorder = Self { database, offset: 0 };
         recorder.take().await;
         recorder
     }
 
-    /// Everything that was sent since the last time, in the order in which it was begun.
+    /// The statements since the last call, in the order in which they started.
     pub async fn take(&mut self) -> Vec<Statement> {
         self.database.wait_until_idle().await;
-        let mut log = File::open(postgres::server().log()).unwrap();
-        log.seek(SeekFrom::Start(self.offset)).unwrap();
-        let mut text = String::new();
-        self.offset += log.read_to_string(&mut text).unwrap() as u64;
-        statements(&text)
+        // Up to a statement of our own, since the end of the log may be in the middle of an entry of a loop.
+        let marker = format!("SELECT 'end of recording at {}'", self.offset);
+        self.database.pool().execute(AssertSqlSafe(marker.clone())).await.unwrap();
+        let text = eventually("the log has our statement", || async {
+            let mut log = File::open(postgres::server().log()).unwrap();
+            log.seek(SeekFrom::Start(self.offset)).unwrap();
+            let mut text = Vec::new();
+            log.read_to_end(&mut text).unwrap();
+            let at = text.windows(marker.len()).position(|window| window == marker.as_bytes())?;
+            text.truncate(at);
+            Some(text)
+        })
+        .await;
+        self.offset += text.len() as u64;
+        let text = String::from_utf8(text).unwrap();
+        statements(text.rsplit_once('\n').map_or("", |(entries, _)| entries))
     }
 }
 
 fn statements(log: &str) -> Vec<Statement> {
     let mut statements: Vec<Statement> = Vec::new();
-    // The last one of each connection.
+    // The index of the last statement of each connection.
     let mut current: HashMap<u32, usize> = HashMap::new();
     for (process, text) in entries(log) {
         if let Some((_, plan)) = text.split_once(" plan:\n") {
             let plan: Value = serde_json::from_str(plan).unwrap();
             let Some(&at) = current.get(&process) else { continue };
             let statement = &mut statements[at];
-            // What a function runs ends before the statement that called it.
+            // Statements in a function end before the statement that called it.
             let of_itself = plan["Query Text"].as_str().is_some_and(|text| name(text) == statement.name);
             statement.plans.insert(if of_itself { 0 } else { statement.plans.len() }, plan["Plan"].clone());
         } else if let Some((how, text)) = text.split_once(": ")
@@ -66,7 +79,7 @@ fn statements(log: &str) -> Vec<Statement> {
     statements
 }
 
-/// Process and text of each entry of the log; lines that go on begin with a tab.
+/// Process and text of each entry of the log; continuation lines start with a tab.
 fn entries(log: &str) -> Vec<(u32, String)> {
     let mut entries: Vec<(u32, String)> = Vec::new();
     for line in log.lines() {

@@ -6,7 +6,7 @@ use tempmail_tests::App;
 use super::canaries::manage;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_in_the_database_in_clear_text() {
+async fn stores_no_secret_in_clear_text() {
     let app = App::start().await;
     let base = format!("http://{}", app.http());
     let mut secrets = manage(&base, &app.tenant.live, &app.tenant.pro).await;

@@ -148,7 +148,7 @@ fn search(place: &str, text: &str, secrets: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_canary_is_in_the_log_of_the_roles() {
+async fn logs_no_canary_in_the_roles() {
     let app = App::start().await;
     let base = format!("http://{}", app.http());
     let secrets = plant(app.smtp(), &base, &app.tenant.live, &app.tenant.pro).await;
@@ -172,7 +172,7 @@ async fn no_canary_is_in_the_log_of_the_roles() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_canary_is_in_any_log_or_metric_of_up() {
+async fn has_no_canary_in_logs_and_metrics_of_up() {
     let installation = Installation::new();
     let server = installation.up(&[("TEMPMAIL_TELEMETRY__LOG", "debug")]);
     let credentials = installation.credentials();

@@ -26,7 +26,7 @@ fn large(octets: usize) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
+async fn returns_the_same_octets_to_each_recipient() {
     let app = App::start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let sent = large(4 << 20);
@@ -46,7 +46,7 @@ async fn is_read_back_octet_by_octet_by_each_of_its_recipients() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn is_deleted_with_all_its_parts() {
+async fn deletes_all_parts_with_the_message() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "box@inbox.localhost").await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -62,7 +62,7 @@ async fn is_deleted_with_all_its_parts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leaves_nothing_where_it_is_refused() {
+async fn stores_nothing_of_a_refused_mail() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 1 << 20).start().await;
     app.mailbox(None, "small@inbox.localhost").await;
     let reply = send_mail(app.smtp(), "a@client.example", "small@inbox.localhost", &large(2 << 20)).await;
@@ -74,7 +74,7 @@ async fn leaves_nothing_where_it_is_refused() {
 /// The retention of the owner changed after the data was stored: neither a message without data nor one that is
 /// kept for another time, but an error that defers the mail.
 #[tokio::test(flavor = "multi_thread")]
-async fn is_deferred_where_its_retention_has_changed_meanwhile() {
+async fn defers_a_mail_whose_retention_changed_meanwhile() {
     let app = App::start().await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
     let now = app.clock.now();

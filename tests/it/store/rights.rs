@@ -24,7 +24,7 @@ fn documented_rights(role: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_documented_rights_are_enough_for_the_roles() {
+async fn runs_the_roles_with_the_documented_rights() {
     let app = App::start().await;
     let role = format!("role_{}", uuid::Uuid::new_v4().simple());
     app.pool.execute(AssertSqlSafe(documented_rights(&role))).await.unwrap();

@@ -13,7 +13,7 @@ use tempmail_tests::{App, SmtpClient};
 use super::{mail, store};
 
 #[tokio::test]
-async fn the_schema_has_the_retention_classes_of_the_program() {
+async fn has_the_retention_classes_of_the_program_in_the_schema() {
     let app = App::start().await;
     let mut accepted = Vec::new();
     for hours in -1..1_000_i16 {
@@ -36,7 +36,7 @@ async fn the_schema_has_the_retention_classes_of_the_program() {
 /// Everything that an address can be, asked at RCPT (`judge` in Rust, over `address_owner`) and at the end of
 /// data (`accept_mail` alone). A mail that RCPT accepts is stored, and one that it refuses is not.
 #[tokio::test(flavor = "multi_thread")]
-async fn rcpt_and_final_delivery_agree_on_every_kind_of_address() {
+async fn decides_every_kind_of_address_the_same_at_rcpt_and_final_delivery() {
     let app = App::start().await;
     let other = app.another_tenant("suspended").await;
     app.system_domain("closed.example", false).await;

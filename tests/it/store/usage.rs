@@ -50,7 +50,7 @@ async fn clear(app: &App, tag: &str) {
 
 /// The seed of a failure is in its message.
 #[tokio::test(flavor = "multi_thread")]
-async fn used_is_exact_after_any_order_of_arrivals_deletions_and_expiry() {
+async fn counts_usage_exactly_after_any_order_of_arrivals_deletions_and_expiry() {
     let seed = rand::rng().random::<u32>();
     let mut random = StdRng::seed_from_u64(seed.into());
     let app = App::start().await;
@@ -98,7 +98,7 @@ async fn used_is_exact_after_any_order_of_arrivals_deletions_and_expiry() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deleted_by_tag_makes_room_before_the_worker_carries_it_out() {
+async fn frees_the_usage_of_a_cleared_tag_before_the_worker_deletes_it() {
     let app = App::start().await;
     sqlx::query("UPDATE tenant SET mailbox_bytes = 10000 WHERE id = $1")
         .bind(app.tenant.id)
@@ -124,7 +124,7 @@ async fn what_is_deleted_by_tag_makes_room_before_the_worker_carries_it_out() {
 
 /// Part of a partition has expired: `used` and the quota leave it out, to the message.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_has_expired_makes_room_while_its_partition_stands() {
+async fn frees_the_usage_of_an_expired_message_before_its_partition_is_dropped() {
     let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
     let mailbox = app.mailbox(None, ADDRESS).await;
     // The start of a partition, so that both mails lie in one.
@@ -146,7 +146,7 @@ async fn a_message_that_has_expired_makes_room_while_its_partition_stands() {
 /// Deliveries, deletions of every kind and the worker lock the same rows: in one order, so that none of them is
 /// ended by Postgres as the victim of a deadlock.
 #[tokio::test(flavor = "multi_thread")]
-async fn deliveries_and_deletions_never_deadlock() {
+async fn delivers_and_deletes_concurrently_without_a_deadlock() {
     let app = App::builder().ingests(2).start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     // Mail of two classes, which one purge covers.

@@ -19,7 +19,7 @@ async fn replace(app: &App, function: &str, word: &str, other: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_verdict_on_a_mail_defers_it() {
+async fn defers_a_mail_with_an_unknown_result() {
     let app = App::start().await;
     replace(
         &app,
@@ -40,7 +40,7 @@ async fn an_unknown_verdict_on_a_mail_defers_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_answer_is_503() {
+async fn returns_503_for_an_unknown_answer_of_a_function() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.test").await;
     let pro = app.tenant.pro.clone();

@@ -31,7 +31,7 @@ async fn suspend<'a>(pool: &PgPool, tenant: Uuid) -> Transaction<'a, Postgres> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_change_is_met_once_however_transactions_commit() {
+async fn polls_each_change_once_in_any_order_of_commits() {
     let app = App::start().await;
     let store = store(&app);
     let mut tenants = Vec::new();
@@ -58,7 +58,7 @@ async fn each_change_is_met_once_however_transactions_commit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looks_beside_many_transactions_meet_all_of_them_and_none_twice() {
+async fn polls_every_change_of_many_transactions_exactly_once() {
     let app = App::start().await;
     let store = store(&app);
     let mut tenants = Vec::new();
@@ -98,7 +98,7 @@ async fn looks_beside_many_transactions_meet_all_of_them_and_none_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_ends_or_moves_a_right_is_in_the_feed() {
+async fn records_every_change_of_rights() {
     let app = App::start().await;
     let store = store(&app);
     let other = app.another_tenant("lighthouse").await;

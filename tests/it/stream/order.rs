@@ -9,7 +9,7 @@ use tempmail_tests::postgres::Database;
 use super::follower::{addresses, follow};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follower_meets_each_of_ten_thousand_mails_exactly_once() {
+async fn returns_each_of_ten_thousand_mails_exactly_once() {
     let app = App::builder().ingests(2).start().await;
     let met = follow(&app, &addresses(15), 10_000).await;
     let mut all = BTreeSet::new();
@@ -25,7 +25,7 @@ async fn a_follower_meets_each_of_ten_thousand_mails_exactly_once() {
 /// The negative control: the same follower over numbers from a plain sequence, which are given
 /// out in one order and committed in another.
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_plain_sequence_the_same_follower_misses_mail() {
+async fn loses_mail_with_a_plain_sequence() {
     let database = Database::create().await;
     number_by_plain_sequence(&database.pool()).await;
     let app = App::builder().database(database).ingests(2).start().await;

@@ -7,7 +7,7 @@ use tempmail_tests::dns::Fault;
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TXT_NAME, find, find_with_holder, found};
 
 #[tokio::test]
-async fn an_alias_is_followed_to_the_servers_of_its_target() {
+async fn follows_an_alias_to_the_servers_of_its_target() {
     let world = TestDns::start().await;
     let own = world.domain(DOMAIN, 1).await;
     world.domain("elsewhere.test", 1).await;
@@ -24,7 +24,7 @@ async fn an_alias_is_followed_to_the_servers_of_its_target() {
 }
 
 #[tokio::test]
-async fn an_alias_inside_the_zone_is_followed() {
+async fn follows_an_alias_inside_the_zone() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_cname(TXT_NAME, "verify.acme.test").await;
@@ -33,7 +33,7 @@ async fn an_alias_inside_the_zone_is_followed() {
 }
 
 #[tokio::test]
-async fn eight_aliases_are_followed_and_nine_are_not() {
+async fn follows_eight_aliases_and_not_nine() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.domain("chain.test", 1).await;
@@ -50,7 +50,7 @@ async fn eight_aliases_are_followed_and_nine_are_not() {
 }
 
 #[tokio::test]
-async fn a_loop_of_aliases_is_no_vote() {
+async fn counts_no_vote_for_a_loop_of_aliases() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     world.domain("elsewhere.test", 1).await;
@@ -64,7 +64,7 @@ async fn a_loop_of_aliases_is_no_vote() {
 }
 
 #[tokio::test]
-async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
+async fn requires_the_record_behind_every_target() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     servers[0].set_cname(TXT_NAME, "one.acme.test").await;
@@ -76,7 +76,7 @@ async fn servers_that_name_different_targets_must_all_lead_to_the_record() {
 }
 
 #[tokio::test]
-async fn an_alias_whose_target_nobody_answers_for_is_no_vote() {
+async fn counts_no_vote_for_an_alias_without_an_answer() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let elsewhere = world.domain("elsewhere.test", 1).await;
@@ -86,7 +86,7 @@ async fn an_alias_whose_target_nobody_answers_for_is_no_vote() {
 }
 
 #[tokio::test]
-async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
+async fn reports_a_mismatch_for_a_domain_that_is_an_alias() {
     let world = TestDns::start().await;
     world.domain("test", 1).await;
     world.domain("elsewhere.test", 1).await;

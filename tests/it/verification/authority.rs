@@ -9,7 +9,7 @@ use tempmail_verification::Transport;
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, resolver};
 
 #[tokio::test]
-async fn answers_without_authority_are_no_vote() {
+async fn counts_no_vote_for_an_answer_without_authority() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -21,7 +21,7 @@ async fn answers_without_authority_are_no_vote() {
 }
 
 #[tokio::test]
-async fn servers_that_name_others_are_no_vote() {
+async fn counts_no_vote_for_a_referral() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -34,7 +34,7 @@ async fn servers_that_name_others_are_no_vote() {
 /// The trap of every checker that asks through a resolver: it asked too early, and the
 /// resolver remembers for hours that there was nothing.
 #[tokio::test]
-async fn what_the_seed_remembers_does_not_matter() {
+async fn ignores_the_cache_of_the_seed() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -48,7 +48,7 @@ async fn what_the_seed_remembers_does_not_matter() {
 }
 
 #[tokio::test]
-async fn no_answer_is_remembered() {
+async fn caches_no_answer() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     let resolver = resolver(&world);
@@ -67,7 +67,7 @@ async fn no_answer_is_remembered() {
 }
 
 #[tokio::test]
-async fn servers_are_asked_for_what_they_have_themselves_with_names_in_random_case() {
+async fn queries_without_recursion_in_random_case() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     let resolver = resolver(&world);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
-async fn servers_at_private_addresses_are_not_asked() {
+async fn does_not_query_servers_at_private_addresses() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -27,7 +27,7 @@ async fn servers_at_private_addresses_are_not_asked() {
 }
 
 #[tokio::test]
-async fn thirteen_servers_of_a_domain_are_asked() {
+async fn queries_thirteen_servers_of_a_domain() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 40).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -36,7 +36,7 @@ async fn thirteen_servers_of_a_domain_are_asked() {
 }
 
 #[tokio::test]
-async fn twenty_six_addresses_are_asked_and_no_server_takes_all_of_them() {
+async fn queries_twenty_six_addresses_of_different_servers() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     let mut more = Vec::new();
@@ -54,7 +54,7 @@ async fn twenty_six_addresses_are_asked_and_no_server_takes_all_of_them() {
 }
 
 #[tokio::test]
-async fn an_address_of_several_hosts_has_one_vote() {
+async fn counts_one_vote_for_an_address_of_several_hosts() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     let shared: IpAddr = servers[0].address().ip();
@@ -65,7 +65,7 @@ async fn an_address_of_several_hosts_has_one_vote() {
 
 /// A silent server takes 6 s. Two domains of the chain have one, and 10 s are given to all.
 #[tokio::test]
-async fn a_domain_that_runs_out_of_time_keeps_the_votes_it_has() {
+async fn counts_the_votes_before_the_deadline() {
     let world = TestDns::start().await;
     let own = world.domain(DOMAIN, 3).await;
     let second = world.domain("second.test", 2).await;
@@ -83,7 +83,7 @@ async fn a_domain_that_runs_out_of_time_keeps_the_votes_it_has() {
 }
 
 #[tokio::test]
-async fn fifty_domains_are_asked_about_at_a_time() {
+async fn checks_fifty_domains_at_a_time() {
     let world = TestDns::start().await;
     let mut domains = Vec::new();
     let server = world.server().await;
@@ -118,7 +118,7 @@ async fn fifty_domains_are_asked_about_at_a_time() {
 
 /// 120 questions to an address that is asked 50 a second.
 #[tokio::test]
-async fn questions_over_the_pace_wait_and_are_not_dropped() {
+async fn delays_queries_over_the_rate_limit() {
     let world = TestDns::start().await;
     let server = world.server().await;
     let resolver = Arc::new(super::resolver(&world));

@@ -19,35 +19,35 @@ async fn assert_not_heard(forgery: SpoofedReply) {
 }
 
 #[tokio::test]
-async fn an_answer_with_another_id() {
+async fn ignores_an_answer_with_another_id() {
     assert_not_heard(SpoofedReply::WrongId).await;
 }
 
 #[tokio::test]
-async fn an_answer_to_another_question() {
+async fn ignores_an_answer_to_another_query() {
     assert_not_heard(SpoofedReply::WrongQuestion).await;
 }
 
 #[tokio::test]
-async fn an_answer_from_another_address() {
+async fn ignores_an_answer_from_another_address() {
     assert_not_heard(SpoofedReply::WrongAddress).await;
 }
 
 #[tokio::test]
-async fn something_that_is_no_message() {
+async fn ignores_a_datagram_that_is_not_a_message() {
     assert_not_heard(SpoofedReply::Garbage).await;
 }
 
 /// Some servers don't keep the case.
 #[tokio::test]
-async fn an_answer_that_changes_the_case_of_the_name_sends_us_to_tcp() {
+async fn repeats_a_query_over_tcp_if_the_case_of_the_name_differs() {
     let world = TestDns::start().await;
     publish(&world, &world.spoofed_server(SpoofedReply::WrongCase).await).await;
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
 #[tokio::test]
-async fn an_answer_that_changes_the_case_of_the_name_is_no_vote_without_tcp() {
+async fn counts_no_vote_if_the_case_of_the_name_differs_without_tcp() {
     let world = TestDns::start().await;
     publish(&world, &world.spoofed_server_without_tcp(SpoofedReply::WrongCase).await).await;
     assert_eq!(find(&world).await, found(Unknown, Unknown));

@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn both_records_right_are_right() {
+async fn finds_both_records() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -17,14 +17,14 @@ async fn both_records_right_are_right() {
 }
 
 #[tokio::test]
-async fn a_domain_without_records_misses_both() {
+async fn reports_both_records_missing() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 2).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
 }
 
 #[tokio::test]
-async fn a_name_with_other_types_only_misses_the_record() {
+async fn reports_a_record_missing_beside_other_types() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(TXT_NAME, &[(10, MX_HOST)]).await;
@@ -33,7 +33,7 @@ async fn a_name_with_other_types_only_misses_the_record() {
 }
 
 #[tokio::test]
-async fn the_text_is_exact() {
+async fn compares_the_text_exactly() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for wrong in [
@@ -53,7 +53,7 @@ async fn the_text_is_exact() {
 }
 
 #[tokio::test]
-async fn other_texts_may_stand_beside_it() {
+async fn finds_the_text_beside_others() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
@@ -61,7 +61,7 @@ async fn other_texts_may_stand_beside_it() {
 }
 
 #[tokio::test]
-async fn character_strings_of_a_record_are_joined_and_records_are_not() {
+async fn joins_character_strings_of_one_record_only() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     servers[0].set_txt_in_pieces(TXT_NAME, &["tempmail-", "verify=", "claim", "ant"]).await;
@@ -71,7 +71,7 @@ async fn character_strings_of_a_record_are_joined_and_records_are_not() {
 }
 
 #[tokio::test]
-async fn the_exchange_counts_in_any_case_and_at_any_preference() {
+async fn ignores_case_and_preference_of_the_exchange() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for exchanges in [
@@ -85,7 +85,7 @@ async fn the_exchange_counts_in_any_case_and_at_any_preference() {
 }
 
 #[tokio::test]
-async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
+async fn ignores_case_and_trailing_dot_of_our_host() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
@@ -96,7 +96,7 @@ async fn our_own_host_may_be_written_in_any_case_and_with_a_dot() {
 }
 
 #[tokio::test]
-async fn another_exchange_is_a_mismatch() {
+async fn reports_a_mismatch_for_another_exchange() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     for exchange in ["mail.elsewhere.example", "x.mx.inbox.example", "inbox.example", "mx.inbox.example.test"]
@@ -107,7 +107,7 @@ async fn another_exchange_is_a_mismatch() {
 }
 
 #[tokio::test]
-async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
+async fn reports_a_mismatch_for_a_null_mx() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(0, ".")]).await;
@@ -117,7 +117,7 @@ async fn a_domain_that_says_it_takes_no_mail_is_a_mismatch() {
 }
 
 #[tokio::test]
-async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
+async fn reports_a_mismatch_for_an_alias_of_our_host() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_cname("mail.acme.test", MX_HOST).await;
@@ -126,7 +126,7 @@ async fn an_exchange_that_is_an_alias_of_ours_is_not_ours() {
 }
 
 #[tokio::test]
-async fn the_holders_record_is_looked_for_beside_the_claimants() {
+async fn checks_the_record_of_the_incumbent_too() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
@@ -148,7 +148,7 @@ async fn the_holders_record_is_looked_for_beside_the_claimants() {
 }
 
 #[tokio::test]
-async fn a_domain_that_is_no_name_of_dns_is_unknown() {
+async fn reports_unknown_for_an_invalid_name() {
     let world = TestDns::start().await;
     let long = vec!["a".repeat(60); 4].join(".");
     for domain in ["a..b", &long, ""] {

@@ -14,7 +14,7 @@ async fn find(world: &TestDns) -> DomainFindings {
 }
 
 #[tokio::test]
-async fn the_resolvers_word_is_taken() {
+async fn accepts_the_answer_of_the_resolver() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
@@ -32,7 +32,7 @@ async fn the_resolvers_word_is_taken() {
 }
 
 #[tokio::test]
-async fn a_failing_resolver_has_no_vote() {
+async fn counts_no_vote_for_a_failing_resolver() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -46,7 +46,7 @@ async fn a_failing_resolver_has_no_vote() {
 }
 
 #[tokio::test]
-async fn every_resolver_that_answers_must_say_so() {
+async fn requires_the_record_from_every_resolver_that_answers() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -59,7 +59,7 @@ async fn every_resolver_that_answers_must_say_so() {
 }
 
 #[tokio::test]
-async fn aliases_are_followed_within_the_answer() {
+async fn follows_aliases_within_the_answer() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.domain("elsewhere.test", 1).await;
@@ -73,7 +73,7 @@ async fn aliases_are_followed_within_the_answer() {
 }
 
 #[tokio::test]
-async fn the_holder_is_looked_for() {
+async fn checks_the_record_of_the_incumbent() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
@@ -85,7 +85,7 @@ async fn the_holder_is_looked_for() {
 }
 
 #[tokio::test]
-async fn the_deciding_question_goes_over_tcp() {
+async fn sends_the_deciding_query_over_tcp() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.recursive_server().set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
@@ -95,7 +95,7 @@ async fn the_deciding_question_goes_over_tcp() {
 }
 
 #[tokio::test]
-async fn a_domain_that_is_an_alias_has_no_exchange_of_its_own() {
+async fn reports_a_mismatch_for_a_domain_that_is_an_alias() {
     let world = TestDns::start().await;
     world.domain("test", 1).await;
     world.domain("elsewhere.test", 1).await;

@@ -9,7 +9,7 @@ use tempmail_tests::wait::eventually;
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
 
 #[tokio::test]
-async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
+async fn fetches_an_answer_too_large_for_udp_over_tcp() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let others: Vec<_> = (0..30).map(|number| format!("{number:0200}")).collect();
@@ -20,7 +20,7 @@ async fn an_answer_too_large_for_udp_is_fetched_over_tcp() {
 }
 
 #[tokio::test]
-async fn a_truncated_answer_is_not_an_empty_one() {
+async fn does_not_read_a_truncated_answer_as_empty() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -35,7 +35,7 @@ async fn a_truncated_answer_is_not_an_empty_one() {
 }
 
 #[tokio::test]
-async fn the_deciding_question_goes_over_tcp() {
+async fn sends_the_deciding_query_over_tcp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
@@ -50,7 +50,7 @@ async fn the_deciding_question_goes_over_tcp() {
 }
 
 #[tokio::test]
-async fn an_answer_over_tcp_counts_though_one_over_udp_was_faster() {
+async fn prefers_the_answer_over_tcp_to_a_faster_one_over_udp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     let hold = servers[0].spoof_udp_and_hold_tcp(&[RIGHT_TXT]);
@@ -70,7 +70,7 @@ async fn an_answer_over_tcp_counts_though_one_over_udp_was_faster() {
 }
 
 #[tokio::test]
-async fn servers_are_found_over_tcp_too_where_the_question_decides() {
+async fn finds_servers_over_tcp_for_the_deciding_query() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -80,7 +80,7 @@ async fn servers_are_found_over_tcp_too_where_the_question_decides() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_tcp_keeps_its_vote() {
+async fn counts_the_vote_of_a_server_that_refuses_tcp() {
     let world = TestDns::start().await;
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
@@ -91,7 +91,7 @@ async fn a_server_that_refuses_tcp_keeps_its_vote() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_over_tcp_keeps_its_vote() {
+async fn counts_the_vote_of_a_server_that_is_silent_over_tcp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;

@@ -8,7 +8,7 @@ use tempmail_tests::dns::Fault;
 use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
 
 #[tokio::test]
-async fn every_server_that_answers_must_have_the_records() {
+async fn requires_the_records_from_every_server_that_answers() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 3).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -27,7 +27,7 @@ async fn every_server_that_answers_must_have_the_records() {
 }
 
 #[tokio::test]
-async fn servers_that_fail_have_no_vote() {
+async fn counts_no_vote_for_a_failing_server() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 3).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -39,7 +39,7 @@ async fn servers_that_fail_have_no_vote() {
 }
 
 #[tokio::test]
-async fn nobody_voted_is_unknown_and_not_missing() {
+async fn reports_unknown_without_votes() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -50,7 +50,7 @@ async fn nobody_voted_is_unknown_and_not_missing() {
 }
 
 #[tokio::test]
-async fn a_silent_server_has_no_vote() {
+async fn counts_no_vote_for_a_silent_server() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -64,7 +64,7 @@ async fn a_silent_server_has_no_vote() {
 }
 
 #[tokio::test]
-async fn a_host_where_nobody_listens_has_no_vote() {
+async fn counts_no_vote_for_a_closed_port() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -75,7 +75,7 @@ async fn a_host_where_nobody_listens_has_no_vote() {
 }
 
 #[tokio::test]
-async fn a_slow_server_is_waited_for() {
+async fn waits_for_a_slow_server() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;

@@ -10,7 +10,7 @@ use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
-async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
+async fn queries_the_servers_of_the_zone_for_a_name_below_it() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     let deep = ExpectedRecords { domain: "a.b.c.acme.test", ..question() };
@@ -20,7 +20,7 @@ async fn a_name_below_the_zone_is_asked_at_the_zones_servers() {
 }
 
 #[tokio::test]
-async fn the_nearest_zone_is_asked_and_not_its_parents() {
+async fn queries_the_nearest_zone() {
     let world = TestDns::start().await;
     let parents = world.domain(DOMAIN, 1).await;
     let child = ExpectedRecords { domain: "shop.acme.test", ..question() };
@@ -32,7 +32,7 @@ async fn the_nearest_zone_is_asked_and_not_its_parents() {
 }
 
 #[tokio::test]
-async fn the_verification_name_may_be_a_zone_of_its_own() {
+async fn accepts_a_zone_of_the_verification_name() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
@@ -43,7 +43,7 @@ async fn the_verification_name_may_be_a_zone_of_its_own() {
 
 /// Some servers can't answer for the type NS below their apex.
 #[tokio::test]
-async fn a_seed_that_fails_for_a_name_does_not_end_the_climb() {
+async fn continues_at_the_parent_after_a_failure_of_the_seed() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -52,7 +52,7 @@ async fn a_seed_that_fails_for_a_name_does_not_end_the_climb() {
 }
 
 #[tokio::test]
-async fn a_domain_that_is_not_delegated_is_unknown() {
+async fn reports_unknown_for_a_domain_that_is_not_delegated() {
     let world = TestDns::start().await;
     assert_eq!(find(&world).await, found(Unknown, Unknown), "the root and `test` have no servers here");
     world.seed_server().set_fault(Fault::ServFail);
@@ -60,14 +60,14 @@ async fn a_domain_that_is_not_delegated_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_domain_that_its_parent_does_not_know_is_missing() {
+async fn reports_missing_for_a_domain_unknown_to_its_parent() {
     let world = TestDns::start().await;
     world.domain("test", 1).await;
     assert_eq!(find(&world).await, found(Missing, Missing));
 }
 
 #[tokio::test]
-async fn one_seed_that_answers_is_enough() {
+async fn accepts_the_answer_of_one_seed() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
@@ -82,7 +82,7 @@ async fn one_seed_that_answers_is_enough() {
 }
 
 #[tokio::test]
-async fn seeds_are_asked_to_find_out_and_not_for_the_records() {
+async fn queries_seeds_only_to_find_the_servers() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     find(&world).await;

@@ -7,17 +7,16 @@ CREATE OR REPLACE FUNCTION create_custom_domain(
     p_deadline timestamptz, p_next_check_at timestamptz, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant tenant := lock_tenant(p_tenant);
+    v_refusal text := check_limit(p_tenant, 'domain', p_now);
 BEGIN
-    IF v_tenant.id IS NULL THEN
-        RETURN 'tenant_disabled';
+    IF v_refusal = 'tenant_disabled' THEN
+        RETURN v_refusal;
     END IF;
     PERFORM lock_domain_names();
     IF overlaps_system_domain(p_name, p_installation_names) THEN
         RETURN 'overlaps_system_domain';
-    END IF;
-    IF (SELECT count(*) FROM domain d WHERE d.tenant = p_tenant AND d.removed_at IS NULL) >= v_tenant.domain_limit THEN
-        RETURN 'limit_reached';
+    ELSIF v_refusal IS NOT NULL THEN
+        RETURN v_refusal;
     END IF;
     INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_status, verify_token, deadline,
                         next_check_at, managed_by, created_at)

@@ -53,9 +53,8 @@ END $$;
 
 -- Releases an object's tenant: it is removed, or suspended under another name, so that its own is free
 -- (p_retained).
-CREATE OR REPLACE FUNCTION release_tenant(
-    p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz, p_hold_days integer
-) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION release_tenant(p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz,
+                                          p_hold_days integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_id uuid := release_resource(p_epoch, p_uid);
 BEGIN

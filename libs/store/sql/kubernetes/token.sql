@@ -19,17 +19,16 @@ CREATE OR REPLACE FUNCTION declare_token(
     p_expires_at timestamptz, p_rotate_requested text, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant tenant;
+    v_refusal  text;
+    v_replaces boolean;
 BEGIN
     PERFORM lock_epoch(p_epoch);
-    v_tenant := lock_tenant(p_tenant);
-    IF v_tenant.id IS NULL THEN
-        RETURN 'tenant_disabled';
-    ELSIF count_tokens(p_tenant, p_now) >= v_tenant.token_limit
-      AND NOT EXISTS (SELECT FROM resource r JOIN api_token k ON k.id = r.row_id
-                       WHERE r.uid = p_uid AND k.tenant = p_tenant AND k.revoked_at IS NULL
-                         AND (k.expires_at IS NULL OR k.expires_at > p_now)) THEN
-        RETURN 'limit_reached';
+    v_refusal := check_limit(p_tenant, 'token', p_now);
+    v_replaces := EXISTS (SELECT FROM resource r JOIN api_token k ON k.id = r.row_id
+                           WHERE r.uid = p_uid AND k.tenant = p_tenant AND k.revoked_at IS NULL
+                             AND (k.expires_at IS NULL OR k.expires_at > p_now));
+    IF v_refusal = 'tenant_disabled' OR NOT v_replaces AND v_refusal IS NOT NULL THEN
+        RETURN v_refusal;
     END IF;
     PERFORM end_managed_token(p_uid, p_now);
     INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at, expires_at, managed_by, active)

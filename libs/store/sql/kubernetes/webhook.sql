@@ -9,16 +9,14 @@ CREATE OR REPLACE FUNCTION declare_webhook(
     p_rotate_requested text, p_reenable_requested text, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant   tenant;
     v_replaced uuid := (SELECT row_id FROM resource WHERE uid = p_uid);
+    v_refusal  text;
 BEGIN
     PERFORM lock_epoch(p_epoch);
-    v_tenant := lock_tenant(p_tenant);
-    IF v_tenant.id IS NULL THEN
-        RETURN 'tenant_disabled';
-    ELSIF NOT EXISTS (SELECT FROM webhook WHERE id = v_replaced AND tenant = p_tenant)
-      AND (SELECT count(*) FROM webhook WHERE tenant = p_tenant) >= v_tenant.webhook_limit THEN
-        RETURN 'limit_reached';
+    v_refusal := check_limit(p_tenant, 'webhook', p_now);
+    IF v_refusal = 'tenant_disabled' OR v_refusal IS NOT NULL
+       AND NOT EXISTS (SELECT FROM webhook WHERE id = v_replaced AND tenant = p_tenant) THEN
+        RETURN v_refusal;
     END IF;
     DELETE FROM webhook WHERE id = v_replaced;
     INSERT INTO webhook (id, tenant, url, events, secret, created_at, managed_by, active)

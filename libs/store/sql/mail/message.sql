@@ -26,8 +26,7 @@ CREATE OR REPLACE FUNCTION inbox_messages(
     p_class smallint, p_now timestamptz, p_inbox uuid, p_owner uuid, p_address text, p_newest_first boolean,
     p_seq bigint, p_limit bigint
 ) RETURNS SETOF visible_message LANGUAGE plpgsql STABLE ROWS 20 AS $$
-DECLARE
-    v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
+DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
     IF p_newest_first THEN
         RETURN QUERY
@@ -49,8 +48,7 @@ END $$;
 CREATE OR REPLACE FUNCTION tenant_messages(
     p_class smallint, p_now timestamptz, p_tenant uuid, p_newest_first boolean, p_seq bigint, p_limit bigint
 ) RETURNS SETOF visible_message LANGUAGE plpgsql STABLE ROWS 20 AS $$
-DECLARE
-    v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
+DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
     IF p_newest_first THEN
         RETURN QUERY

@@ -7,16 +7,15 @@ CREATE OR REPLACE FUNCTION create_mailbox(
     p_managed_by text, p_active boolean, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant tenant := lock_tenant(p_tenant);
-    v_quota  bigint := p_free_quota;
+    v_quota   bigint := p_free_quota;
+    v_refusal text;
 BEGIN
     IF p_tenant IS NOT NULL THEN
-        IF v_tenant.id IS NULL THEN
-            RETURN 'tenant_disabled';
-        ELSIF (SELECT count(*) FROM mailbox WHERE tenant = p_tenant AND removed_at IS NULL) >= v_tenant.mailbox_limit THEN
-            RETURN 'limit_reached';
+        v_refusal := check_limit(p_tenant, 'mailbox', p_now);
+        IF v_refusal IS NOT NULL THEN
+            RETURN v_refusal;
         END IF;
-        v_quota := v_tenant.mailbox_bytes;
+        v_quota := (SELECT mailbox_bytes FROM tenant WHERE id = p_tenant);
     END IF;
     PERFORM FROM domain WHERE id = p_domain AND serves AND (tenant IS NULL OR tenant = p_tenant) FOR SHARE;
     IF NOT FOUND THEN

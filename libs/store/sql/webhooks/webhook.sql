@@ -5,12 +5,10 @@ CREATE OR REPLACE FUNCTION create_webhook(
     p_id uuid, p_tenant uuid, p_url text, p_events text[], p_secret bytea, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant tenant := lock_tenant(p_tenant);
+    v_refusal text := check_limit(p_tenant, 'webhook', p_now);
 BEGIN
-    IF v_tenant.id IS NULL THEN
-        RETURN 'tenant_disabled';
-    ELSIF (SELECT count(*) FROM webhook WHERE tenant = p_tenant) >= v_tenant.webhook_limit THEN
-        RETURN 'limit_reached';
+    IF v_refusal IS NOT NULL THEN
+        RETURN v_refusal;
     END IF;
     INSERT INTO webhook (id, tenant, url, events, secret, created_at)
     VALUES (p_id, p_tenant, p_url, p_events, p_secret, p_now);

@@ -8,16 +8,16 @@ use tokio::time::sleep;
 
 use super::kill::Victim;
 
-/// Every statement by which an operator writes calls `hold_epoch` first. From the statement of the number
+/// Every statement by which an operator writes calls `lock_epoch` first. From the statement of the number
 /// in `stop` on, they wait there for a lock that the test holds.
 const COUNTER: &str = "
     CREATE SEQUENCE statement_number;
     CREATE TABLE stop (number bigint);
     INSERT INTO stop VALUES (NULL);
-    ALTER FUNCTION hold_epoch(bigint) RENAME TO hold_epoch_without_stop;
-    CREATE FUNCTION hold_epoch(p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+    ALTER FUNCTION lock_epoch(bigint) RENAME TO lock_epoch_without_stop;
+    CREATE FUNCTION lock_epoch(p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
     BEGIN
-        PERFORM hold_epoch_without_stop(p_epoch);
+        PERFORM lock_epoch_without_stop(p_epoch);
         IF nextval('statement_number') >= (SELECT s.number FROM stop s) THEN
             PERFORM pg_advisory_xact_lock_shared(1);
         END IF;

@@ -61,7 +61,7 @@ fn found(finding: Finding, seen: &[&str]) -> RecordFinding {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_says_which_record_is_wrong_and_what_was_seen() {
+async fn records_which_record_is_wrong_and_what_was_seen() {
     let world = Pending::start(1).await;
     let row = world.row().await;
     assert_eq!((row.txt, row.mx), (None, None), "nobody has looked");
@@ -85,7 +85,7 @@ async fn it_says_which_record_is_wrong_and_what_was_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_answer_it_is_unknown_and_what_was_told_last_stays() {
+async fn records_unknown_without_an_answer_and_keeps_the_last_answer() {
     let world = Pending::start(1).await;
     world.dns.set_txt(TXT_NAME, &[&world.domain.txt]).await;
     world.dns.set_mx("ships.test", &[(10, "elsewhere.test")]).await;
@@ -101,7 +101,7 @@ async fn without_an_answer_it_is_unknown_and_what_was_told_last_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_ends_says_what_was_wrong_at_the_end() {
+async fn keeps_the_findings_of_the_check_that_failed_the_domain() {
     let world = Pending::start(1).await;
     world.dns.set_txt(TXT_NAME, &["tempmail-verify=0"]).await;
     let at_the_end = world.after(SignedDuration::from_hours(72)).await;
@@ -112,7 +112,7 @@ async fn one_that_ends_says_what_was_wrong_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_alias_in_place_of_the_mx_record_is_shown_as_one() {
+async fn shows_an_alias_in_place_of_the_mx_record() {
     let world = Pending::start(1).await;
     let below = world.app.domain(&world.app.tenant, "mail.ships.test").await;
     world.dns.set_cname("mail.ships.test", &below.mx_host).await;
@@ -122,7 +122,7 @@ async fn an_alias_in_place_of_the_mx_record_is_shown_as_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_what_is_wrong_at_some_server_is_shown() {
+async fn shows_only_records_of_servers_that_have_something_else() {
     let world = Pending::start(3).await;
     world.dns.set_txt(TXT_NAME, &[&world.domain.txt, "beside"]).await;
     world.servers[1].set_txt(TXT_NAME, &["old"]).await;
@@ -133,7 +133,7 @@ async fn only_what_is_wrong_at_some_server_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_loses_a_name_is_told_what_stands_in_place_of_its_record() {
+async fn shows_the_displaced_tenant_the_record_of_the_new_one() {
     let world = Pending::start(1).await;
     world.dns.publish(&[&world.domain]).await;
     assert_eq!(world.asked().await.0, found(Found, &[]));
@@ -147,7 +147,7 @@ async fn who_loses_a_name_is_told_what_stands_in_place_of_its_record() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_answers_are_kept_bounded_and_without_control_characters() {
+async fn stores_hostile_answers_bounded_without_control_characters() {
     let world = Pending::start(1).await;
     let long: Vec<String> = ["a", "b", "c"].iter().map(|letter| letter.repeat(250)).collect();
     let pieces: Vec<&str> = long.iter().map(String::as_str).collect();
@@ -168,7 +168,7 @@ async fn hostile_answers_are_kept_bounded_and_without_control_characters() {
 
 /// Of 200 records, twice as many as count.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_order_of_answers_does_not_show() {
+async fn does_not_depend_on_the_order_of_answers() {
     let world = Pending::start(2).await;
     let texts: Vec<String> = (0..200).map(|number| format!("text {number:03}")).collect();
     let hosts: Vec<String> = (0..200).map(|number| format!("h{number:03}.ships.test")).collect();

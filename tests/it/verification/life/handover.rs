@@ -50,7 +50,7 @@ fn handed_over() -> [(String, String); 2] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_to_verify_gets_it_and_the_others_fail() {
+async fn verifies_the_first_domain_and_fails_the_others() {
     let (app, dns) = app_and_dns("ships.test").await;
     let other = app.another_tenant("lighthouse").await;
     let (ours, theirs) =
@@ -62,7 +62,7 @@ async fn the_first_to_verify_gets_it_and_the_others_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_both_records_are_there_the_holder_stays() {
+async fn keeps_the_incumbent_while_both_records_exist() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.seller, &sale.bought]).await;
     let checked = sale.app.check_domain_once_allowed(&sale.buyer, &sale.bought.id).await;
@@ -74,7 +74,7 @@ async fn while_both_records_are_there_the_holder_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_the_holders_record_is_gone_the_name_is_handed_over() {
+async fn transfers_the_name_when_the_record_of_the_incumbent_is_absent() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.bought]).await;
     assert_eq!(sale.asked().await, handed_over());
@@ -87,7 +87,7 @@ async fn where_the_holders_record_is_gone_the_name_is_handed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_loop_hands_over_too() {
+async fn transfers_the_name_in_a_scheduled_check() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.bought]).await;
     sale.app.clock.advance(jiff::SignedDuration::from_mins(5));
@@ -100,7 +100,7 @@ async fn the_loop_hands_over_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_answer_is_not_absence() {
+async fn keeps_the_incumbent_without_an_answer() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.bought]).await;
     for fault in [Fault::ServFail, Fault::Refused, Fault::Lame] {
@@ -112,14 +112,14 @@ async fn no_answer_is_not_absence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_forged_over_udp_hands_nothing_over() {
+async fn keeps_the_incumbent_if_an_answer_is_forged_over_udp() {
     let sale = Sale::start().await;
     sale.server.set_fault(Fault::SpoofedUdp(vec![sale.bought.txt.clone()]));
     assert_eq!(sale.asked().await, kept(), "over TCP the seller's record is there");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_server_that_still_has_the_holders_record_is_enough() {
+async fn keeps_the_incumbent_if_one_server_has_its_record() {
     let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 2).await;
     let app = App::builder().dns(&dns).start().await;
@@ -136,7 +136,7 @@ async fn one_server_that_still_has_the_holders_record_is_enough() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_without_its_records_ends_after_72_hours() {
+async fn fails_a_claim_without_records_after_72_hours() {
     let sale = Sale::start().await;
     sale.app.advance_hours(72);
     sale.app.worker_pass().await;
@@ -148,7 +148,7 @@ async fn a_claim_without_its_records_ends_after_72_hours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_the_name_the_former_owner_loses_mailboxes_mail_and_waits() {
+async fn removes_mailboxes_mail_and_long_polls_of_the_displaced_tenant() {
     let sale = Sale::start().await;
     let app = &sale.app;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "box@ships.test").await;
@@ -178,7 +178,7 @@ async fn with_the_name_the_former_owner_loses_mailboxes_mail_and_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_gets_the_name_back_finds_none_of_the_mail_of_before() {
+async fn shows_no_earlier_mail_to_a_tenant_that_regains_the_name() {
     let sale = Sale::start().await;
     let app = &sale.app;
     app.deliver("any@ships.test", "before the sale", "").await;

@@ -8,7 +8,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{Binary, TestDns, tls};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn up_looks_at_pending_domains_by_itself() {
+async fn checks_pending_domains_in_up() {
     tls::install_provider();
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;

@@ -8,7 +8,7 @@ use tempmail_tests::{App, TestDns};
 use super::{app_and_dns, state};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_is_looked_at_every_5_minutes() {
+async fn checks_a_pending_domain_every_5_minutes() {
     let (app, dns) = app_and_dns("ships.test").await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.publish(&[&domain]).await;
@@ -36,7 +36,7 @@ async fn it_is_looked_at_every_5_minutes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_fails_after_72_hours() {
+async fn fails_a_pending_domain_after_72_hours() {
     let (app, dns) = app_and_dns("ships.test").await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     dns.set_txt("_tempmail.ships.test", &[&domain.txt]).await;
@@ -51,7 +51,7 @@ async fn it_fails_after_72_hours() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_fails_then_although_dns_never_answered() {
+async fn fails_a_pending_domain_after_72_hours_without_an_answer() {
     let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
     servers[0].set_fault(Fault::Refused);
@@ -63,7 +63,7 @@ async fn it_fails_then_although_dns_never_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_owner_ends_it_too_by_asking_after_the_deadline() {
+async fn fails_a_pending_domain_in_a_requested_check_after_the_deadline() {
     let (app, _dns) = app_and_dns("ships.test").await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.advance_hours(73);
@@ -75,7 +75,7 @@ async fn its_owner_ends_it_too_by_asking_after_the_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_one_is_left_alone_until_its_owner_asks() {
+async fn checks_a_failed_domain_only_on_request() {
     let (app, dns) = app_and_dns("ships.test").await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.advance_hours(72);
@@ -92,7 +92,7 @@ async fn a_failed_one_is_left_alone_until_its_owner_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_closed_network_asks_its_own_resolver() {
+async fn queries_the_configured_resolver_in_a_closed_network() {
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
     let app = App::builder()

@@ -24,7 +24,7 @@ async fn states(app: &App, other: &Tenant, claims: &[String; 2]) -> [String; 2] 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_200_checks_at_once_by_two_tenants_one_verifies() {
+async fn verifies_one_domain_in_200_concurrent_checks_of_two_tenants() {
     let (app, dns) = app_and_dns("ships.test").await;
     let other = app.another_tenant("lighthouse").await;
     let claims = two_claims(&app, &dns, &other).await;
@@ -43,7 +43,7 @@ async fn of_200_checks_at_once_by_two_tenants_one_verifies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_loops_and_two_owners_at_once_one_verifies() {
+async fn verifies_one_domain_in_concurrent_scheduled_and_requested_checks() {
     let (app, dns) = app_and_dns("ships.test").await;
     let other = app.another_tenant("lighthouse").await;
     let claims = two_claims(&app, &dns, &other).await;
@@ -60,7 +60,7 @@ async fn of_two_loops_and_two_owners_at_once_one_verifies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_is_in_the_hands_of_one_loop() {
+async fn claims_a_domain_for_one_process() {
     let dns = TestDns::start().await;
     let server = dns.domain("ships.test", 1).await.remove(0);
     let app = App::builder().dns(&dns).start().await;
@@ -82,7 +82,7 @@ async fn a_domain_is_in_the_hands_of_one_loop() {
 
 /// Removal and verification at once: never a removed domain that serves.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_deleted_meanwhile_does_not_serve() {
+async fn does_not_serve_a_domain_that_is_deleted_during_its_check() {
     let dns = TestDns::start().await;
     let server = dns.domain("ships.test", 1).await.remove(0);
     let app = App::builder().dns(&dns).start().await;

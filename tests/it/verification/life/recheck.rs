@@ -34,7 +34,7 @@ impl Verified {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seven_wrong_days_in_a_row_end_it() {
+async fn fails_a_domain_after_seven_failed_checks_in_a_row() {
     let world = Verified::start().await;
     world.dns.set_mx("ships.test", &[(10, "mx.elsewhere.test")]).await;
     assert_eq!(world.after_days(6).await, state("verified", ""));
@@ -54,7 +54,7 @@ async fn seven_wrong_days_in_a_row_end_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_right_day_begins_the_count_anew() {
+async fn resets_the_count_when_the_records_are_found() {
     let world = Verified::start().await;
     world.dns.clear("_tempmail.ships.test").await;
     assert_eq!(world.after_days(6).await, state("verified", ""));
@@ -66,7 +66,7 @@ async fn a_right_day_begins_the_count_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_without_an_answer_neither_counts_nor_resets() {
+async fn ignores_a_check_without_an_answer() {
     let world = Verified::start().await;
     world.dns.clear("_tempmail.ships.test").await;
     assert_eq!(world.after_days(6).await, state("verified", ""));
@@ -77,7 +77,7 @@ async fn a_day_without_an_answer_neither_counts_nor_resets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_mail_can_not_be_read_until_it_is_verified_again() {
+async fn hides_mail_until_the_domain_is_verified_again() {
     let world = Verified::start().await;
     let app = &world.app;
     world.dns.clear("_tempmail.ships.test").await;
@@ -103,7 +103,7 @@ async fn its_mail_can_not_be_read_until_it_is_verified_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_under_a_lost_name_goes_when_another_verifies_it() {
+async fn deletes_what_is_left_when_another_tenant_verifies_the_name() {
     let world = Verified::start().await;
     let app = &world.app;
     world.dns.clear("_tempmail.ships.test").await;

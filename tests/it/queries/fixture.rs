@@ -10,23 +10,23 @@ use tempmail_tests::app::{Mailbox, SYSTEM_DOMAIN};
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;
 
-/// Messages that are made, beside the few that are delivered.
+/// Messages that are inserted, beside the few that are delivered.
 const MESSAGES: i64 = 1_000_000;
 /// Tenants, custom domains and tokens of others.
 const TENANTS: i32 = 2_000;
 /// Mailboxes of others.
 const MAILBOXES: i32 = 20_000;
-/// Mailboxes and custom domains that get mail.
+/// Mailboxes and custom domains with mail.
 const OWNERS: i32 = 3_000;
-/// Addresses without a mailbox that get mail.
+/// Addresses without a mailbox with mail.
 const INBOXES: i32 = 50_000;
-/// Connections of each role: few, so that each carries every statement often.
+/// Connections of each role: few, so that each runs every statement often.
 const POOL: u32 = 3;
 
-/// What the requests are about.
+/// The installation that requests are made to.
 #[derive(Debug)]
-pub struct Filled {
-    /// All roles, over the full database; the tenant's retention is 72 h.
+pub struct Fixture {
+    /// All roles, over the filled database; the tenant's retention is 72 h.
     pub app: App,
     /// A mailbox of the tenant, with hundreds of mails.
     pub mailbox: Mailbox,
@@ -36,18 +36,17 @@ pub struct Filled {
     pub domain: &'static str,
     /// A cursor from before the million.
     pub since: String,
-    /// A webhook of the tenant, with an event for each mail of the mailbox; [`HOLDER`] has it in
-    /// hand.
+    /// A webhook of the tenant, with an event for each mail of the mailbox; [`HOLDER`] holds its lease.
     pub webhook: Uuid,
 }
 
-/// Who has the tenant's webhook in hand: not one of the roles.
+/// The holder of the lease of the tenant's webhook, which is none of the roles.
 pub const HOLDER: Uuid = Uuid::from_u128(1);
-/// Webhooks of others with waiting events; as many again have none.
+/// Webhooks of others with pending events; as many again have none.
 pub const LANES: u32 = 500;
 
-impl Filled {
-    /// Starts it, with everything that Postgres does from then on in its log.
+impl Fixture {
+    /// Starts it; from then on the log of Postgres has all statements.
     pub async fn start() -> Self {
         let database = Database::create().await;
         database.log_plans().await;
@@ -61,7 +60,7 @@ impl Filled {
         }
         let domain = "custom.example";
         let domain_id = app.custom_domain(&app.tenant, domain).await;
-        // What the million are copies of.
+        // The message that is copied.
         let first = format!("first@{SYSTEM_DOMAIN}");
         app.deliver(&first, "first", "the text of all").await;
         let since = app.get(&format!("/v1/inbox/{first}")).await.expect(200)["next_since"]
@@ -70,7 +69,7 @@ impl Filled {
             .to_owned();
         fill(&app, mailbox.id, domain_id).await;
         let webhook = fill_webhooks(&app, mailbox.id).await;
-        // As autovacuum does by and by: without it the BRIN has not seen what is there.
+        // As autovacuum does later: before it the BRIN does not cover the rows.
         execute(&app.pool, sqlx::query("VACUUM (ANALYZE)")).await;
         Self { app, mailbox, others, domain, since, webhook }
     }
@@ -146,8 +145,8 @@ async fn execute(pool: &PgPool, query: Query<'_, Postgres, PgArguments>) {
     query.execute(pool).await.unwrap();
 }
 
-/// The id of thing `number` of a kind.
-macro_rules! thing {
+/// SQL for the id of row number `number` of a kind.
+macro_rules! row_id {
     ($kind:literal, $number:literal) => {
         concat!("('01900000-0000-7000-", $kind, "-' || lpad(to_hex(", $number, "), 12, '0'))::uuid")
     };
@@ -157,44 +156,44 @@ const TENANT: &str = concat!(
     "INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit, webhook_limit,
                          token_limit, mailbox_bytes, created_at)
      SELECT ",
-    thing!("8000", "i"),
+    row_id!("8000", "i"),
     ", 'tenant' || i, 72, '{72}', 100, 10, 1, 20, 52428800, $1 FROM generate_series(1, $2) AS i"
 );
 
 const DOMAIN: &str = concat!(
     "INSERT INTO domain (id, name, tenant, serves, shared_inboxes, created_at)
      SELECT ",
-    thing!("8001", "i"),
+    row_id!("8001", "i"),
     ", 'd' || i || '.example', ",
-    thing!("8000", "1 + i % 1000"),
+    row_id!("8000", "1 + i % 1000"),
     ", true, false, $1 FROM generate_series(1, $2) AS i"
 );
 
 const TOKEN: &str = concat!(
     "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
      SELECT ",
-    thing!("8002", "i"),
+    row_id!("8002", "i"),
     ", ",
-    thing!("8000", "i"),
+    row_id!("8000", "i"),
     ", 'live', 'x', 'x', sha256(i::text::bytea), 'x', $1 FROM generate_series(1, $2) AS i"
 );
 
 const MAILBOX: &str = concat!(
     "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
      SELECT ",
-    thing!("8003", "i"),
+    row_id!("8003", "i"),
     ", d.id, 'b' || i, CASE WHEN i % 2 = 0 THEN ",
-    thing!("8000", "1 + i % $3"),
+    row_id!("8000", "1 + i % $3"),
     " END, 52428800, 'x', $1, $1
      FROM domain d, generate_series(1, $2) AS i WHERE d.name = 'inbox.localhost'"
 );
 
-/// Of the past: the worker makes those of the future.
+/// Of the past: the worker creates those of the future.
 const PARTITIONS: &str = "SELECT ensure_message_partition(c::smallint, t)
     FROM unnest('{1,72}'::integer[]) AS c,
          generate_series($1::timestamptz - make_interval(hours => c), $1, partition_width(c::smallint)) AS t";
 
-/// Copies of the one message that is there.
+/// Copies of the one message.
 const MESSAGE: &str = concat!(
     "WITH first AS MATERIALIZED (
         SELECT m.address, m.size, m.sender, m.from_text, m.from_email, m.subject, m.preview, m.seq,
@@ -218,15 +217,15 @@ const MESSAGE: &str = concat!(
                          ELSE 'a' || i % 7 || '@' || CASE WHEN i % $3 = 0 OR i % $3 = 9 THEN 'custom'
                                                           ELSE 'd' || i % $3 END || '.example' END AS address,
                CASE kind WHEN 1 THEN CASE WHEN i % $3 = 1 THEN $5 ELSE ",
-    thing!("8003", "i % $3"),
+    row_id!("8003", "i % $3"),
     " END
                          WHEN 2 THEN CASE WHEN i % $3 = 0 OR i % $3 = 9 THEN $6 ELSE ",
-    thing!("8001", "i % $3"),
+    row_id!("8001", "i % $3"),
     " END
                          ELSE '00000000-0000-0000-0000-000000000000' END AS owner
         FROM placed
     ), stored AS (
-        INSERT INTO raw (mail, class, part, recipients, for_clause_offset, octets, data)
+        INSERT INTO raw (mail, class, part, recipients, for_clause_offset, stored_bytes, data)
         SELECT a.id, a.class, 0, 1, f.for_clause_offset, octet_length(f.data), f.data FROM addressed a CROSS JOIN first f
     )
     INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, single_recipient, tenant, address, sender,
@@ -247,9 +246,9 @@ const USAGE: &str = "INSERT INTO usage (scope, class, starts, bytes)
 const WEBHOOK: &str = concat!(
     "INSERT INTO webhook (id, tenant, url, events, secret, failure_count, due_at, created_at)
      SELECT ",
-    thing!("8004", "i"),
+    row_id!("8004", "i"),
     ", ",
-    thing!("8000", "i"),
+    row_id!("8000", "i"),
     ", 'https://hooks.example/', '{email.received}', 'x', i % 2, $1::timestamptz + interval '1 hour', $1
      FROM generate_series(1, $2) AS i"
 );
@@ -264,7 +263,7 @@ const OWN_WEBHOOK: &str =
 const EVENT: &str = concat!(
     "INSERT INTO webhook_event (webhook, seq, id, message, class)
      SELECT ",
-    thing!("8004", "i"),
+    row_id!("8004", "i"),
     ", m.seq, gen_random_uuid(), m.id, m.class
      FROM generate_series(1, $1) AS i,
           (SELECT seq, id, class FROM message WHERE class = 72 ORDER BY id DESC LIMIT 50) m"

@@ -1,0 +1,80 @@
+//! Statements that loops of the roles send while requests are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::recording::Statement;
+
+/// Statements of periodic jobs (of which some run every 5 minutes, or when a time range of partitions starts or ends), and
+/// writes that do not belong to a request.
+pub const BACKGROUND: &[&str] = &[
+    "claim_due_domains",
+    "claim_webhooks",
+    "clock_offset",
+    "count_due_domains",
+    "count_partitions",
+    "default_system_domain",
+    "delete_ended_tokens",
+    "delete_events",
+    "delete_expired_usage",
+    "delete_old_changes",
+    "delete_released_mailboxes",
+    "delete_removed_domains",
+    "delete_removed_tenants",
+    "delete_stale_events",
+    "detach_message_partition",
+    "drop_delivery_partitions",
+    "drop_detached_partitions",
+    "ensure_delivery_partition",
+    "ensure_message_partition",
+    "list_active_classes",
+    "list_arrivals",
+    "list_expired_partitions",
+    "list_mailbox_addresses",
+    "list_messages_by_id",
+    "list_missing_partitions",
+    "list_pending_events",
+    "list_purges",
+    "list_shared_domains",
+    "poll_stream",
+    "purge_batch",
+    "record_deliveries",
+    "release_webhook_lease",
+    "release_webhook_leases",
+    "remove_idle_mailboxes",
+    "renew_webhook_leases",
+    "shared_inbox_usage",
+    "store_usage",
+    "stream_id",
+    "touch_mailbox",
+    "touch_token",
+    "webhook_backlog",
+];
+
+/// Removes background statements, with the start and end of their transactions.
+pub fn without_background(
+    is_background: impl Fn(&str) -> bool,
+    statements: Vec<Statement>,
+) -> Vec<Statement> {
+    let mut kept = Vec::new();
+    let (mut begun, mut open) = (BTreeMap::new(), BTreeSet::new());
+    for statement in statements {
+        let process = statement.process;
+        match statement.name.as_str() {
+            "BEGIN" => {
+                begun.insert(process, statement);
+            }
+            "COMMIT" | "ROLLBACK" => kept.extend(open.remove(&process).then_some(statement)),
+            name if is_background(name) => {
+                begun.remove(&process);
+            }
+            _ => {
+                if let Some(begin) = begun.remove(&process) {
+                    open.insert(process);
+                    kept.push(begin);
+                }
+                kept.push(statement);
+            }
+        }
+    }
+    kept
+}

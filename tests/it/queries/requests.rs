@@ -1,0 +1,137 @@
+//! Requests to the running roles.
+
+use reqwest::Method;
+use serde_json::json;
+use tempmail_tests::app::SYSTEM_DOMAIN;
+use tempmail_tests::{SmtpClient, smtp};
+use uuid::Uuid;
+
+use super::fixture::Fixture;
+use super::session::Session;
+
+pub async fn record_token_api(fixture: &Fixture, session: &mut Session<'_>) {
+    let app = &fixture.app;
+    let get = |path: String| async move {
+        app.get(&path).await.expect(200);
+    };
+    let addresses = [
+        format!("inbox13@{SYSTEM_DOMAIN}"),
+        fixture.mailbox.address.clone(),
+        format!("a3@{}", fixture.domain),
+    ];
+    let address = |number: usize| addresses[number % addresses.len()].clone();
+    session
+        .record("GET /v1/inbox/{address}", &["find_token", "scan_inbox"], |number| {
+            get(format!("/v1/inbox/{}", address(number)))
+        })
+        .await;
+    session
+        .record("GET /v1/inbox/{address}?since=", &["find_token", "scan_inbox"], |number| {
+            get(format!("/v1/inbox/{}?since={}", address(number), fixture.since))
+        })
+        .await;
+
+    let readable = fixture.ids().await;
+    let id = |number: usize| readable[number % readable.len()][number];
+    session
+        .record("GET /v1/email/{id}", &["find_token", "find_readable_message"], |number| {
+            get(format!("/v1/email/{}", id(number)))
+        })
+        .await;
+    session
+        .record("GET /v1/email/{id}/raw", &["find_token", "find_readable_message"], |number| async move {
+            assert_eq!(app.get(&format!("/v1/email/{}/raw", id(number))).await.status, 200);
+        })
+        .await;
+
+    let large = format!("large@{SYSTEM_DOMAIN}");
+    // Random digits: 75 KB, compressed.
+    let text: Vec<String> = (0..4_500).map(|_| Uuid::new_v4().simple().to_string()).collect();
+    app.deliver(&large, "large", &text.join("\r\n")).await;
+    let large = app.emails(&large).await[0]["id"].as_str().unwrap().to_owned();
+    session
+        .record("GET /v1/email/{id} of 150 KB", &["find_token", "find_readable_message", "raw_chunk"], |_| {
+            get(format!("/v1/email/{large}"))
+        })
+        .await;
+
+    session
+        .record(
+            "DELETE /v1/email/{id}",
+            &["find_token", "find_readable_message", "delete_message"],
+            |number| async move {
+                let path = format!("/v1/email/{}", id(number));
+                assert_eq!(app.delete(&path).await.status, 204);
+            },
+        )
+        .await;
+    session
+        .record("DELETE /v1/inbox/{address}", &["find_token", "clear_inbox"], |number| async move {
+            let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
+            assert_eq!(app.delete(&path).await.status, 204);
+        })
+        .await;
+}
+
+pub async fn record_mailbox_api(fixture: &Fixture, session: &mut Session<'_>) {
+    let (app, mailbox) = (&fixture.app, &fixture.mailbox);
+    let get = |path: String| async move {
+        app.get_mailbox(mailbox, &path).await.expect(200);
+    };
+    session
+        .record("GET /api/messages", &["find_mailbox", "list_mailbox_messages"], |number| {
+            get(format!("/api/messages?page={}", 1 + number % 2))
+        })
+        .await;
+    let [_, ids, _] = fixture.ids().await;
+    session
+        .record("GET /api/messages/{id}", &["find_mailbox", "find_mailbox_message"], |number| {
+            get(format!("/api/messages/{}", ids[number]))
+        })
+        .await;
+    session.record("GET /api/me", &["find_mailbox", "mailbox_used"], |_| get("/api/me".to_owned())).await;
+    session
+        .record("POST /api/token", &["find_mailbox_to_sign_in"], |_| async move {
+            let body = json!({ "address": mailbox.address, "password": mailbox.password });
+            app.request(Method::POST, "/api/token").json(&body).send().await.expect(200);
+        })
+        .await;
+}
+
+pub async fn record_pro_api(fixture: &Fixture, session: &mut Session<'_>) {
+    let app = &fixture.app;
+    session
+        .record("GET /pro/api/accounts", &["find_token", "list_tenant_mailboxes"], |number| async move {
+            let path = format!("/pro/api/accounts?page={}", 1 + number % 2);
+            app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
+        })
+        .await;
+}
+
+pub async fn record_mail(fixture: &Fixture, session: &mut Session<'_>) {
+    let send = |recipient: String| async move {
+        let mut client = SmtpClient::connect_with_ehlo(fixture.app.smtp()).await;
+        client.expect_positive("MAIL FROM:<ada@client.example> SIZE=2000").await;
+        client.expect_positive(&format!("RCPT TO:<{recipient}>")).await;
+        client.expect_positive("DATA").await;
+        client.send(smtp::dot_stuffed(&smtp::message("ada@client.example", "hello", "text"))).await;
+        assert_eq!(client.reply().await.code, 250);
+        client.expect_positive("QUIT").await;
+    };
+    session
+        .record_with_fresh_view("a mail to an address without a mailbox", &["accept_mail"], |number| {
+            send(format!("inbox{number}@{SYSTEM_DOMAIN}"))
+        })
+        .await;
+    // Each to another mailbox: the accepted recipient is cached for 5 s.
+    session
+        .record("a mail to a mailbox", &["find_recipients", "accept_mail"], |number| {
+            send(fixture.others[number].address.clone())
+        })
+        .await;
+    session
+        .record("a mail to a custom domain", &["find_recipients", "accept_mail"], |number| {
+            send(format!("c{number}@{}", fixture.domain))
+        })
+        .await;
+}
