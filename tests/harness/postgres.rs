@@ -192,16 +192,30 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if !self.is_shared {
-            return;
+        if self.is_shared {
+            drop_later(std::mem::take(&mut self.name));
         }
-        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-        let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a runtime can be made").block_on(admin(&server().url, statement));
-        });
-        let _ = dropped.join();
     }
+}
+
+/// Has a thread of its own drop the databases of tests that ended, one after the other. A test must not wait for
+/// it: Postgres waits for connections that are being opened, and those of the test need the test's thread.
+fn drop_later(name: String) {
+    static NAMES: OnceLock<mpsc::Sender<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let (sender, names) = mpsc::channel::<String>();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.expect("a runtime can be made");
+            for name in names {
+                let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+                runtime.block_on(admin(&server().url, statement));
+            }
+        });
+        sender
+    });
+    // The server goes with the run in any case.
+    let _ = names.send(name);
 }
 
 async fn create_template() {
