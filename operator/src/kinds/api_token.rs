@@ -85,9 +85,7 @@ impl Reconcile for ApiToken {
         match step {
             TokenStep::Revoke => store.revoke_managed_token(epoch, uid, observed.now).await?,
             TokenStep::ReleasePredecessor => {
-                if let Some(predecessor) = &observed.predecessor {
-                    predecessor::release(self, predecessor, None, context).await?;
-                }
+                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
             }
             TokenStep::SetExpiry(expires_at) => store.set_token_expiry(epoch, uid, expires_at).await?,
             TokenStep::Declare { tenant } => declare(self, tenant, observed, issued, context).await?,

@@ -84,9 +84,7 @@ impl Reconcile for CustomDomain {
         match step {
             CustomDomainStep::Deactivate => store.deactivate_custom_domain(epoch, uid).await?,
             CustomDomainStep::ReleasePredecessor => {
-                if let Some(predecessor) = &observed.predecessor {
-                    predecessor::release(self, predecessor, None, context).await?;
-                }
+                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
             }
             CustomDomainStep::Declare { tenant, name } => {
                 let domain = CustomDomainDeclaration {

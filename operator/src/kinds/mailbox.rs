@@ -105,9 +105,7 @@ impl Reconcile for Mailbox {
         match step {
             MailboxStep::Deactivate => store.deactivate_mailbox(epoch, uid).await?,
             MailboxStep::ReleasePredecessor => {
-                if let Some(predecessor) = &observed.predecessor {
-                    predecessor::release(self, predecessor, None, context).await?;
-                }
+                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
             }
             MailboxStep::Declare { tenant, address } => {
                 declare(self, tenant, &address, observed, issued, context).await?;

@@ -57,9 +57,7 @@ impl Reconcile for Tenant {
     ) -> Result<(), StepError> {
         match step {
             TenantStep::ReleasePredecessor { adopt } => {
-                if let Some(predecessor) = &observed.predecessor {
-                    predecessor::release(self, predecessor, adopt, context).await?;
-                }
+                predecessor::release(self, observed.predecessor.as_ref(), adopt, context).await?;
             }
             TenantStep::Declare { adopt } => {
                 let tenant = declaration(self, adopt);

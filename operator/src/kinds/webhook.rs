@@ -91,9 +91,7 @@ impl Reconcile for Webhook {
         match step {
             WebhookStep::Delete => store.remove_managed_webhook(epoch, uid).await?,
             WebhookStep::ReleasePredecessor => {
-                if let Some(predecessor) = &observed.predecessor {
-                    predecessor::release(self, predecessor, None, context).await?;
-                }
+                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
             }
             WebhookStep::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
             WebhookStep::RecordReenable(requested) => {

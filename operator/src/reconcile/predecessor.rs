@@ -23,20 +23,20 @@ pub(crate) async fn find<K: Kind>(
     Ok(predecessors.into_iter().next())
 }
 
-/// Releases the row of a predecessor by its own deletion policy; a row that the object is to `adopt` is
-/// retained.
+/// Releases the row of a predecessor, if there is one, by its own deletion policy; a row that the object is to
+/// `adopt` is retained.
 pub(crate) async fn release<K: Reconcile>(
     object: &K,
-    predecessor: &Resource,
+    predecessor: Option<&Resource>,
     adopt: Option<Uuid>,
     context: &Context,
 ) -> Result<(), ReconcileError> {
+    let Some(Resource { identity, row_id, .. }) = predecessor else { return Ok(()) };
     // The object was read a while ago, and may be gone itself.
     let current = object.api(&context.client).get_metadata_opt(&object.name_any()).await?;
     if current.is_none_or(|current| current.uid() != object.uid()) {
         return Err(ReconcileError::Stale);
     }
-    let Resource { identity, row_id, .. } = predecessor;
     let retained = identity.retained || (row_id.is_some() && *row_id == adopt);
     let (kind, uid) = (identity.kind.as_str(), identity.uid);
     if K::release(uid, retained, context).await? == Release::Released {
