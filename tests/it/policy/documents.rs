@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::root;
+use super::{has_words, root};
 
 #[test]
 fn the_tests_that_the_documents_name_are_there() {
@@ -62,12 +62,7 @@ fn is_step(line: &str) -> bool {
 
 /// Whether a source file in Rust or SQL defines a function of that name.
 fn defines(source: &str, function: &str) -> bool {
-    let ends = |rest: &str| rest.starts_with(|next: char| !next.is_alphanumeric() && next != '_');
-    ["fn ", "FUNCTION "].iter().any(|keyword| {
-        source
-            .match_indices(&format!("{keyword}{function}"))
-            .any(|(at, found)| ends(&source[at + found.len()..]))
-    })
+    ["fn", "FUNCTION"].iter().any(|keyword| has_words(source, &format!("{keyword} {function}")))
 }
 
 #[test]

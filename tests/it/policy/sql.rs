@@ -1,6 +1,6 @@
 //! Where SQL may take the time from, and what opens a transaction.
 
-use super::tracked_files;
+use super::source_files;
 
 /// Lines with these may: the first measures how far the server's clock is ahead, the others are
 /// about the lease of a live process.
@@ -23,7 +23,7 @@ const SERVER_TIME: &[&str] = &[
 #[test]
 fn sql_does_not_ask_the_server_for_the_time() {
     // No other crate has SQL: none of them depends on sqlx.
-    let files = tracked_files("libs/store", &[".rs", ".sql"]);
+    let files = source_files("libs/store", &[".rs", ".sql"]);
     assert!(files.iter().any(|file| file.ends_with("0001_baseline.sql")), "the migrations are looked at");
     for file in files {
         let text = std::fs::read_to_string(&file).expect("source is UTF-8").to_ascii_lowercase();
@@ -52,7 +52,7 @@ fn sql_does_not_ask_the_server_for_the_time() {
 #[test]
 fn the_store_opens_no_transaction() {
     for file in
-        tracked_files("libs/store/src", &[".rs"]).iter().filter(|file| !file.ends_with("schema/object.rs"))
+        source_files("libs/store/src", &[".rs"]).iter().filter(|file| !file.ends_with("schema/object.rs"))
     {
         let text = std::fs::read_to_string(file).expect("source is UTF-8");
         for words in [".begin()", "\"BEGIN", "*/ BEGIN"] {

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{root, tracked_files};
+use super::{has_words, root, source_files};
+
+/// How the names of files end that people read; those of the other scopes are among them.
+const READ_BY_PEOPLE: &[&str] = &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/run"];
 
 /// Where a word is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +60,7 @@ impl Scope {
         match self {
             Self::Type | Self::Function | Self::Module => &[".rs"],
             Self::Column => &[".sql"],
-            Self::Message => &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/run"],
+            Self::Message => READ_BY_PEOPLE,
         }
     }
 
@@ -65,36 +68,17 @@ impl Scope {
     fn has(self, path: &Path, text: &str, word: &str) -> bool {
         match self {
             Self::Type => {
-                ["struct ", "enum ", "trait ", "type "].iter().any(|keyword| has_name(text, keyword, word))
+                let defines = |keyword| has_words(text, &format!("{keyword} {word}"));
+                ["struct", "enum", "trait", "type"].into_iter().any(defines)
             }
-            Self::Function => has_name(text, "fn ", word),
-            Self::Module => has_name(text, "mod ", word) || path.file_stem().is_some_and(|stem| stem == word),
+            Self::Function => has_words(text, &format!("fn {word}")),
+            Self::Module => {
+                has_words(text, &format!("mod {word}")) || path.file_stem().is_some_and(|stem| stem == word)
+            }
             Self::Column => has_words(&text.to_ascii_lowercase(), word),
             Self::Message => has_words(&as_prose(text), &word.to_lowercase()),
         }
     }
-}
-
-/// Whether `keyword` stands before exactly this name.
-fn has_name(text: &str, keyword: &str, name: &str) -> bool {
-    text.match_indices(&format!("{keyword}{name}")).any(|(at, found)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + found.len()..].chars().next();
-        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
-    })
-}
-
-/// Whether these words stand in the text, and not as part of longer ones.
-fn has_words(text: &str, words: &str) -> bool {
-    text.match_indices(words).any(|(at, found)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + found.len()..].chars().next();
-        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
-    })
-}
-
-fn is_of_name(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
 }
 
 /// In lower case and on one line, without what marks comments and literals that go on.
@@ -112,7 +96,7 @@ fn no_gone_word_is_back() {
     assert!(words.len() > 100, "the table is there");
     let mut back = Vec::new();
     for folder in words.iter().map(|word| word.folder.as_str()).collect::<BTreeSet<_>>() {
-        for path in tracked_files(folder, &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/run"]) {
+        for path in source_files(folder, READ_BY_PEOPLE) {
             if path.ends_with("docs/glossary.md") || path.ends_with("docs/interface.md") {
                 continue;
             }
