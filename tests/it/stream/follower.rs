@@ -71,9 +71,14 @@ async fn follow_one(app: &App, address: &str, token: &str, mut since: String) ->
     loop {
         let path = format!("/v1/inbox/{}?limit=50&since={since}", percent(address));
         let answer = app.get_as(token, &path).await;
-        if answer.status == 204 {
-            answer.header("x-next-since").clone_into(&mut since);
-            continue;
+        match answer.status {
+            204 => {
+                answer.header("x-next-since").clone_into(&mut since);
+                continue;
+            }
+            // The load may take every connection to Postgres: the client asks again.
+            503 => continue,
+            _ => {}
         }
         let body = answer.expect(200);
         since = body["next_since"].as_str().unwrap().to_owned();

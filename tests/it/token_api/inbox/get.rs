@@ -153,6 +153,7 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
     app.custom_domain(&app.tenant, "quiet.example").await;
     let token = || app.token(&app.tenant, TokenKind::Live);
     let incomplete = app.start_long_poll(&token().await, &format!("{PATH}?count=2")).await;
+    let first = app.start_long_poll(&token().await, PATH).await;
     let mut empty = Vec::new();
     for path in [
         "/v1/inbox/quiet@inbox.localhost?wait=1",
@@ -163,6 +164,8 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
         empty.push(app.start_long_poll(&token().await, path).await);
     }
     app.deliver(ADDRESS, "only one", "").await;
+    // Every waiting request is notified of a mail at once.
+    first.await.unwrap().expect(200);
     jump(HOLD - Duration::from_secs(15)).await;
     assert!(!incomplete.is_finished() && !empty.iter().any(JoinHandle::is_finished), "`wait` is ignored");
 

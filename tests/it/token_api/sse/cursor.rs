@@ -150,7 +150,9 @@ async fn a_ping_carries_the_scanned_position() {
     const OTHER: &str = "/v1/inbox/other@inbox.localhost";
     let app = App::start().await;
     let streams = [open_and_read_cursor(&app, ADDR).await, open_and_read_cursor(&app, USER).await];
+    let scanned = app.start_long_poll(&app.tenant.live, OTHER).await;
     app.deliver("other@inbox.localhost", "scanned", "").await;
+    scanned.await.unwrap().expect(200);
     jump(PING).await;
     for mut stream in streams {
         let first = stream.last_event_id().to_owned();
