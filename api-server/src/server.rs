@@ -11,6 +11,7 @@ use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -77,7 +78,11 @@ impl ApiServer {
     ///
     /// # Errors
     /// None so far.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: Shutdown) -> RoleFuture {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
             AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -40,6 +41,7 @@ pub struct ApiTokenSpec {
     pub secret: Option<SecretTarget>,
     /// When the token expires. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Timestamp>")]
     pub expires_at: Option<Time>,
     /// What the operator does when the Secret is missing or no longer holds the token.
     #[serde(default = "OnSecretLoss::rotate")]

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -87,9 +88,11 @@ pub struct Verification {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// When a pending verification fails.
+    #[schemars(with = "Timestamp")]
     pub deadline: Time,
     /// When the domain last became verified.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Timestamp>")]
     pub verified_at: Option<Time>,
     /// The DNS records to create.
     #[schemars(length(max = 4))]

@@ -8,6 +8,7 @@ use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tokio::net::TcpListener;
@@ -64,7 +65,11 @@ impl Ingest {
     ///
     /// # Errors
     /// A task of the role panicked.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: Shutdown) -> RoleFuture {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, address, tls, config, store, bus, clock, readiness } = self;
         let reserved = ReservedLocalParts::new(&config.addresses.reserved);
         let capacity = CapacityGate::default();

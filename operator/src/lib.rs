@@ -27,6 +27,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 
@@ -67,7 +68,11 @@ impl Operator {
     ///
     /// # Errors
     /// Another operator became the leader: the process should end and be restarted.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: Shutdown) -> RoleFuture {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { dependencies, readiness } = self;
         let Some(()) = shutdown
             .drain

@@ -8,6 +8,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_verification::Verifier;
@@ -65,7 +66,11 @@ impl Worker {
     ///
     /// # Errors
     /// A job panicked: the process should exit and be restarted.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: Shutdown) -> RoleFuture {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let mut tasks = JoinSet::new();
         for job in Job::ALL {
             tasks.spawn(self.clone().repeat(job, shutdown.clone()));

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::config;
 use crate::readiness::Readiness;
+use crate::role::RoleFuture;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
@@ -51,7 +52,11 @@ impl AdminServer {
     ///
     /// # Errors
     /// The listener failed.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub fn run(self, shutdown: Shutdown) -> RoleFuture {
+        Box::pin(self.serve(shutdown))
+    }
+
+    async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, readiness, metrics } = self;
         let upkeep = telemetry::run_upkeep(metrics.clone(), shutdown.stop.clone());
         let drain = shutdown.drain.clone();

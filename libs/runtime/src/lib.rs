@@ -5,5 +5,6 @@ pub mod admin;
 pub mod config;
 pub mod keys;
 pub mod readiness;
+pub mod role;
 pub mod shutdown;
 pub mod telemetry;
