@@ -6,24 +6,24 @@
 -- What was applied from libs/store/sql. An object that differs from its row was changed by hand.
 CREATE TABLE schema_object (
     kind            text NOT NULL CHECK (kind IN ('function', 'view', 'trigger')),
+    -- With types of arguments; of a trigger with its table: as DROP takes it.
     name            text NOT NULL,
     file            text NOT NULL,
+    -- SHA-256 of the text of the file that defines it.
     file_hash       bytea NOT NULL CHECK (octet_length(file_hash) = 32),
+    -- SHA-256 of what Postgres showed of it when it was applied.
     definition_hash bytea NOT NULL CHECK (octet_length(definition_hash) = 32),
+    -- Major version of that Postgres.
     server          integer NOT NULL,
+    -- Schema version of the newest program that applied it or kept it.
     version         bigint NOT NULL,
     PRIMARY KEY (kind, name)
 );
-COMMENT ON COLUMN schema_object.name IS 'with types of arguments; of a trigger with its table: as DROP takes it';
-COMMENT ON COLUMN schema_object.file_hash IS 'SHA-256 of the text of the file that defines it';
-COMMENT ON COLUMN schema_object.definition_hash IS 'SHA-256 of what Postgres showed of it when it was applied';
-COMMENT ON COLUMN schema_object.server IS 'major version of that Postgres';
-COMMENT ON COLUMN schema_object.version IS 'schema version of the newest program that applied it or kept it';
 
 -- Retention -------------------------------------------------------------------
 
+-- How long mail is kept, hours.
 CREATE DOMAIN retention_class AS smallint CHECK (VALUE IN (1, 6, 24, 72, 168, 720));
-COMMENT ON DOMAIN retention_class IS 'how long mail is kept, hours';
 
 -- Every retention that mail without a tenant ever had (configuration `retention.free_hours`).
 CREATE TABLE free_class (
@@ -32,29 +32,28 @@ CREATE TABLE free_class (
 
 -- Tenants and tokens ------------------------------------------------------------
 
+-- Pro subscriber or team: owns tokens, custom domains, mailboxes and webhooks.
 CREATE TABLE tenant (
     id              uuid PRIMARY KEY,
     name            text NOT NULL UNIQUE,
     suspended       boolean NOT NULL DEFAULT false,
     managed_by      text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
+    -- Retention of new mail.
     retention_hours retention_class NOT NULL,
     -- An array of the domain has a type of its own, which clients look up once a connection.
+    -- Every retention the tenant ever had: reads look in these classes only.
     classes         smallint[] NOT NULL CHECK (classes <@ '{1, 6, 24, 72, 168, 720}'),
     mailbox_limit   integer NOT NULL CHECK (mailbox_limit >= 0),
     domain_limit    integer NOT NULL CHECK (domain_limit >= 0),
     webhook_limit   integer NOT NULL CHECK (webhook_limit >= 0),
     token_limit     integer NOT NULL CHECK (token_limit >= 0),
+    -- Quota of a new mailbox, bytes; times mailbox_limit it bounds all mail of the tenant.
     mailbox_bytes   bigint NOT NULL CHECK (mailbox_bytes > 0),
     created_at      timestamptz NOT NULL,
+    -- Its mail is being deleted; the row follows.
     removed_at      timestamptz
 );
 CREATE INDEX tenant_removed ON tenant (removed_at) WHERE removed_at IS NOT NULL;
-COMMENT ON TABLE tenant IS 'Pro subscriber or team: owns tokens, custom domains, mailboxes and webhooks';
-COMMENT ON COLUMN tenant.retention_hours IS 'retention of new mail';
-COMMENT ON COLUMN tenant.classes IS 'every retention the tenant ever had: reads look in these classes only';
-COMMENT ON COLUMN tenant.mailbox_bytes IS
-    'quota of a new mailbox, bytes; times mailbox_limit it bounds all mail of the tenant';
-COMMENT ON COLUMN tenant.removed_at IS 'its mail is being deleted; the row follows';
 
 -- The built-in tenant that reads mail to postmaster and abuse.
 INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit, webhook_limit, token_limit,
@@ -66,8 +65,11 @@ CREATE TABLE api_token (
     tenant       uuid NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
     kind         text NOT NULL CHECK (kind IN ('pro', 'live')),
     name         text NOT NULL,
+    -- Last digits of the token.
     hint         text NOT NULL,
+    -- SHA-256 of the whole token; the token itself is not stored.
     hash         bytea NOT NULL UNIQUE CHECK (octet_length(hash) = 32),
+    -- false: not yet delivered to its owner, and refused.
     active       boolean NOT NULL DEFAULT true,
     managed_by   text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
     created_by   text NOT NULL,
@@ -80,9 +82,6 @@ CREATE INDEX api_token_tenant ON api_token (tenant, created_at DESC);
 -- When a token ended: it is listed for some days more.
 CREATE INDEX api_token_ended ON api_token ((coalesce(revoked_at, expires_at)))
     WHERE revoked_at IS NOT NULL OR expires_at IS NOT NULL;
-COMMENT ON COLUMN api_token.hint IS 'last digits of the token';
-COMMENT ON COLUMN api_token.hash IS 'SHA-256 of the whole token; the token itself is not stored';
-COMMENT ON COLUMN api_token.active IS 'false: not yet delivered to its owner, and refused';
 
 -- Domains -------------------------------------------------------------------------
 
@@ -90,31 +89,48 @@ COMMENT ON COLUMN api_token.active IS 'false: not yet delivered to its owner, an
 CREATE TABLE domain (
     id             uuid PRIMARY KEY,
     name           text NOT NULL,
+    -- null: a system domain; else a custom domain of that tenant.
     tenant         uuid REFERENCES tenant (id),
+    -- Mail is accepted and readable; a custom domain serves while it is verified.
     serves         boolean NOT NULL,
+    -- Addresses without a mailbox receive mail.
     shared_inboxes boolean NOT NULL DEFAULT true,
     is_default     boolean NOT NULL DEFAULT false,
     sort_order     integer NOT NULL DEFAULT 0,
     managed_by     text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
     created_at     timestamptz NOT NULL,
+    -- Its mail is being deleted; the row follows.
     removed_at     timestamptz,
 
     -- Verification of custom domains.
+    -- false: its Kubernetes object is not accepted; the domain stays pending and is not checked.
     active         boolean NOT NULL DEFAULT true,
     verify_status  text NOT NULL DEFAULT 'verified' CHECK (verify_status IN ('pending', 'verified', 'failed')),
+    -- Expected value of the TXT record; public, and the same when the tenant adds the domain again.
     verify_token   text,
+    -- A pending domain fails then.
     deadline       timestamptz,
     verified_at    timestamptz,
     failure_reason text CHECK (failure_reason IN ('verification_timed_out', 'records_lost', 'claimed_by_another')),
+    -- Consecutive daily checks that found a record missing or different.
     failed_checks  smallint NOT NULL DEFAULT 0,
+    -- The TXT record was found when name servers last answered.
     txt_ok         boolean NOT NULL DEFAULT false,
+    -- Result of the last check of the TXT record; unknown: no name server answered; null: never checked.
     txt_result     text CHECK (txt_result IN ('found', 'missing', 'mismatch', 'unknown')),
+    -- What name servers have in place of the TXT record: bounded, sorted, distinct; empty unless it is a mismatch.
     txt_seen       text[] NOT NULL DEFAULT '{}' CHECK (cardinality(txt_seen) <= 5),
+    -- The MX record was found when name servers last answered.
     mx_ok          boolean NOT NULL DEFAULT false,
+    -- Result of the last check of the MX record; unknown: no name server answered; null: never checked.
     mx_result      text CHECK (mx_result IN ('found', 'missing', 'mismatch', 'unknown')),
+    -- What name servers have in place of the MX record: bounded, sorted, distinct; empty unless it is a mismatch.
     mx_seen        text[] NOT NULL DEFAULT '{}' CHECK (cardinality(mx_seen) <= 5),
+    -- When the next scheduled check is due; null: never.
     next_check_at  timestamptz,
+    -- When its owner last requested a check: at most once in 10 s.
     check_requested_at timestamptz,
+    -- End of the lease of the loop that checks it (server time, between live processes).
     claimed_until  timestamptz,
 
     CHECK (tenant IS NULL OR NOT is_default),
@@ -128,30 +144,6 @@ CREATE INDEX domain_tenant ON domain (tenant) WHERE tenant IS NOT NULL;
 CREATE INDEX domain_name ON domain (name) WHERE tenant IS NOT NULL AND removed_at IS NULL;
 CREATE INDEX domain_due ON domain (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domain_removed ON domain (removed_at) WHERE removed_at IS NOT NULL;
-COMMENT ON COLUMN domain.tenant IS 'null: a system domain; else a custom domain of that tenant';
-COMMENT ON COLUMN domain.serves IS 'mail is accepted and readable; a custom domain serves while it is verified';
-COMMENT ON COLUMN domain.shared_inboxes IS 'addresses without a mailbox receive mail';
-COMMENT ON COLUMN domain.removed_at IS 'its mail is being deleted; the row follows';
-COMMENT ON COLUMN domain.active IS
-    'false: its Kubernetes object is not accepted; the domain stays pending and is not checked';
-COMMENT ON COLUMN domain.verify_token IS
-    'expected value of the TXT record; public, and the same when the tenant adds the domain again';
-COMMENT ON COLUMN domain.deadline IS 'a pending domain fails then';
-COMMENT ON COLUMN domain.failed_checks IS 'consecutive daily checks that found a record missing or different';
-COMMENT ON COLUMN domain.txt_ok IS 'the TXT record was found when name servers last answered';
-COMMENT ON COLUMN domain.txt_result IS
-    'result of the last check of the TXT record; unknown: no name server answered; null: never checked';
-COMMENT ON COLUMN domain.txt_seen IS
-    'what name servers have in place of the TXT record: bounded, sorted, distinct; empty unless it is a mismatch';
-COMMENT ON COLUMN domain.mx_ok IS 'the MX record was found when name servers last answered';
-COMMENT ON COLUMN domain.mx_result IS
-    'result of the last check of the MX record; unknown: no name server answered; null: never checked';
-COMMENT ON COLUMN domain.mx_seen IS
-    'what name servers have in place of the MX record: bounded, sorted, distinct; empty unless it is a mismatch';
-COMMENT ON COLUMN domain.next_check_at IS 'when the next scheduled check is due; null: never';
-COMMENT ON COLUMN domain.check_requested_at IS 'when its owner last requested a check: at most once in 10 s';
-COMMENT ON COLUMN domain.claimed_until IS
-    'end of the lease of the loop that checks it (server time, between live processes)';
 
 -- Mailboxes -----------------------------------------------------------------------
 
@@ -160,15 +152,22 @@ CREATE TABLE mailbox (
     id             uuid PRIMARY KEY,
     domain         uuid NOT NULL REFERENCES domain (id) ON DELETE CASCADE,
     local_part     text NOT NULL,
+    -- null: a free mailbox, which only its own JWT can read.
     tenant         uuid REFERENCES tenant (id),
     quota          bigint NOT NULL CHECK (quota > 0),
+    -- PHC string.
     password_hash  text NOT NULL,
+    -- Part of every mailbox JWT; a password reset raises it and so revokes earlier ones.
     password_epoch integer NOT NULL DEFAULT 0,
+    -- false: mail is received but sign-in is refused, because the password is not yet delivered or the Kubernetes
+    -- object is not accepted.
     active         boolean NOT NULL DEFAULT true,
     managed_by     text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
     created_at     timestamptz NOT NULL,
+    -- Last sign-in or read; an idle free mailbox is removed.
     seen_at        timestamptz NOT NULL,
     removed_at     timestamptz,
+    -- A removed mailbox keeps its address until then, so that no other owner receives its mail.
     held_until     timestamptz,
     CHECK ((removed_at IS NULL) = (held_until IS NULL))
 );
@@ -177,16 +176,6 @@ CREATE INDEX mailbox_tenant ON mailbox (tenant, created_at DESC) WHERE tenant IS
 CREATE INDEX mailbox_removed_of_tenant ON mailbox (tenant) WHERE tenant IS NOT NULL AND removed_at IS NOT NULL;
 CREATE INDEX mailbox_free_seen ON mailbox (seen_at) WHERE tenant IS NULL AND removed_at IS NULL;
 CREATE INDEX mailbox_held ON mailbox (held_until) WHERE removed_at IS NOT NULL;
-COMMENT ON COLUMN mailbox.tenant IS 'null: a free mailbox, which only its own JWT can read';
-COMMENT ON COLUMN mailbox.password_hash IS 'PHC string';
-COMMENT ON COLUMN mailbox.password_epoch IS
-    'part of every mailbox JWT; a password reset raises it and so revokes earlier ones';
-COMMENT ON COLUMN mailbox.active IS
-    'false: mail is received but sign-in is refused, because the password is not yet delivered or the Kubernetes '
-    'object is not accepted';
-COMMENT ON COLUMN mailbox.seen_at IS 'last sign-in or read; an idle free mailbox is removed';
-COMMENT ON COLUMN mailbox.held_until IS
-    'a removed mailbox keeps its address until then, so that no other owner receives its mail';
 
 -- Webhooks --------------------------------------------------------------------------
 
@@ -195,45 +184,44 @@ CREATE TABLE webhook (
     tenant            uuid NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
     url               text NOT NULL,
     events            text[] NOT NULL CHECK (cardinality(events) > 0),
+    -- Sealed (AES-256-GCM) with a key of the installation, for this webhook alone.
     secret            bytea NOT NULL,
+    -- disabled: it failed too often in a row and receives no more events.
     status            text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+    -- false: its secret is not yet delivered to its owner; events wait.
     active            boolean NOT NULL DEFAULT true,
     managed_by        text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
     created_at        timestamptz NOT NULL,
+    -- Failed attempts in a row.
     failure_count     integer NOT NULL DEFAULT 0 CHECK (failure_count >= 0),
+    -- When the last failure that counts was recorded: attempts that began before it do not count.
     failed_at         timestamptz,
     last_triggered_at timestamptz,
+    -- No attempt before; business time.
     due_at            timestamptz NOT NULL DEFAULT '-infinity',
+    -- The process that delivers its events; only what that process records counts.
     lease_holder      uuid,
+    -- Server time, between live processes.
     lease_expires_at  timestamptz
 );
 CREATE INDEX webhook_tenant ON webhook (tenant, created_at DESC);
-COMMENT ON COLUMN webhook.secret IS 'sealed (AES-256-GCM) with a key of the installation, for this webhook alone';
-COMMENT ON COLUMN webhook.status IS 'disabled: it failed too often in a row and receives no more events';
-COMMENT ON COLUMN webhook.active IS 'false: its secret is not yet delivered to its owner; events wait';
-COMMENT ON COLUMN webhook.failure_count IS 'failed attempts in a row';
-COMMENT ON COLUMN webhook.failed_at IS
-    'when the last failure that counts was recorded: attempts that began before it do not count';
-COMMENT ON COLUMN webhook.due_at IS 'no attempt before; business time';
-COMMENT ON COLUMN webhook.lease_holder IS 'the process that delivers its events; only what that process records counts';
-COMMENT ON COLUMN webhook.lease_expires_at IS 'server time, between live processes';
 
 -- One row per event and webhook, from the commit of its mail until it is delivered or dropped. Its
 -- content is read from the message when it is sent. No foreign key: mail never waits for a change of a
 -- webhook. Events of a deleted webhook are deleted later.
 CREATE TABLE webhook_event (
     webhook  uuid NOT NULL,
+    -- Position of the message in the stream: the order of delivery.
     seq      bigint NOT NULL,
+    -- evt_… of every attempt.
     id       uuid NOT NULL,
+    -- message.id, with class where it is stored.
     message  uuid NOT NULL,
     class    retention_class NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
     PRIMARY KEY (webhook, seq)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
         autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0);
-COMMENT ON COLUMN webhook_event.seq IS 'position of the message in the stream: the order of delivery';
-COMMENT ON COLUMN webhook_event.id IS 'evt_… of every attempt';
-COMMENT ON COLUMN webhook_event.message IS 'message.id, with class where it is stored';
 
 -- One row per attempt; its time is that of its id (UUIDv7). A partition a day (webhooks/delivery.sql), dropped
 -- with the attempts of deleted webhooks when its week is over: so there is no foreign key.
@@ -242,6 +230,7 @@ CREATE TABLE webhook_delivery (
     id          uuid NOT NULL,
     event_type  text NOT NULL,
     event_id    text NOT NULL,
+    -- 0: no response.
     status_code integer NOT NULL,
     error       text CHECK (error IN ('timeout', 'connection_refused', 'dns_failure', 'tls_failure',
                                       'blocked_address', 'http_status', 'connection_failed')),
@@ -249,7 +238,6 @@ CREATE TABLE webhook_delivery (
     duration_ms integer NOT NULL CHECK (duration_ms >= 0),
     PRIMARY KEY (webhook, id)
 ) PARTITION BY RANGE (id);
-COMMENT ON COLUMN webhook_delivery.status_code IS '0: no response';
 
 -- Mail ------------------------------------------------------------------------
 
@@ -258,10 +246,10 @@ COMMENT ON COLUMN webhook_delivery.status_code IS '0: no response';
 CREATE TABLE stream (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     seq       bigint NOT NULL,
+    -- Tells this stream from others where several installations share a Redis.
     id        uuid NOT NULL DEFAULT gen_random_uuid()
 ) WITH (fillfactor = 10);
 INSERT INTO stream (seq) VALUES (0);
-COMMENT ON COLUMN stream.id IS 'tells this stream from others where several installations share a Redis';
 
 -- One row per recipient: what lists show. owner_kind: 0 shared inbox, 1 mailbox, 2 custom domain,
 -- 3 platform. The time of a message is that of its id (UUIDv7). Rows are narrow, since lists read many of
@@ -269,14 +257,22 @@ COMMENT ON COLUMN stream.id IS 'tells this stream from others where several inst
 -- (`/v1/me`, `/v1/domain`), domain (purge of a custom domain), seq (messages that no hint announced).
 CREATE TABLE message (
     id               uuid NOT NULL,
+    -- The mailbox, or the key of the exact address where there is none (first 16 octets of its SHA-256).
     inbox            uuid NOT NULL,
+    -- Mailbox, custom domain, platform tenant, or nil for a shared inbox; decided when stored, never changed.
     owner            uuid NOT NULL,
+    -- raw.mail; recipients of one mail and class share it.
     mail             uuid NOT NULL,
+    -- Tenant of the mailbox or custom domain, or platform, when stored; null for free mailboxes and shared
+    -- inboxes.
     tenant           uuid,
     seq              bigint NOT NULL,
+    -- Octets that /raw returns to this recipient.
     size             integer NOT NULL,
+    -- Retention in hours.
     class            smallint NOT NULL,
     owner_kind       smallint NOT NULL,
+    -- The mail had one recipient, so its trace may name it.
     single_recipient boolean NOT NULL,
     is_read          boolean NOT NULL DEFAULT false,
     address          text NOT NULL,
@@ -291,31 +287,24 @@ CREATE INDEX message_inbox ON message (inbox, seq);
 CREATE INDEX message_tenant ON message (tenant, seq) WHERE tenant IS NOT NULL;
 CREATE INDEX message_domain ON message (owner, seq) WHERE owner_kind = 2;
 CREATE INDEX message_seq ON message USING brin (seq) WITH (pages_per_range = 32, autosummarize = on);
-COMMENT ON COLUMN message.inbox IS 'the mailbox, or the key of the exact address where there is none (first 16 octets of its SHA-256)';
-COMMENT ON COLUMN message.owner IS 'mailbox, custom domain, platform tenant, or nil for a shared inbox; decided when stored, never changed';
-COMMENT ON COLUMN message.mail IS 'raw.mail; recipients of one mail and class share it';
-COMMENT ON COLUMN message.tenant IS 'tenant of the mailbox or custom domain, or platform, when stored; null for free mailboxes and shared inboxes';
-COMMENT ON COLUMN message.size IS 'octets that /raw returns to this recipient';
-COMMENT ON COLUMN message.class IS 'retention in hours';
-COMMENT ON COLUMN message.single_recipient IS 'the mail had one recipient, so its trace may name it';
 
 -- Once per mail and retention class: trace field and data, zstd. Data of more than one part is stored before
 -- the messages, a part at a time, so that no mail waits for it under the stream's lock.
 CREATE TABLE raw (
     mail              uuid NOT NULL,
     class             smallint NOT NULL,
+    -- From 0; what is said of the mail is in part 0, and zero in the others.
     part              smallint NOT NULL,
+    -- Messages that refer to it; the last one deletes it; 0: its mail is not accepted yet.
     recipients        integer NOT NULL,
+    -- Offset in the uncompressed data where the `for` clause goes.
     for_clause_offset integer NOT NULL,
+    -- Bytes of all parts.
     stored_bytes      integer NOT NULL,
     data              bytea NOT NULL,
     PRIMARY KEY (class, mail, part)
 ) PARTITION BY RANGE (class, mail);
 ALTER TABLE raw ALTER COLUMN data SET STORAGE EXTERNAL;
-COMMENT ON COLUMN raw.part IS 'from 0; what is said of the mail is in part 0, and zero in the others';
-COMMENT ON COLUMN raw.recipients IS 'messages that refer to it; the last one deletes it; 0: its mail is not accepted yet';
-COMMENT ON COLUMN raw.for_clause_offset IS 'offset in the uncompressed data where the `for` clause goes';
-COMMENT ON COLUMN raw.stored_bytes IS 'bytes of all parts';
 
 -- Attached partitions of `message` and `raw`, a pair per retention class and time range, with the bytes of
 -- their messages.
@@ -323,12 +312,12 @@ CREATE TABLE message_partition (
     class        smallint NOT NULL,
     starts       timestamptz NOT NULL,
     ends         timestamptz NOT NULL,
+    -- Bytes of all of its messages.
     bytes        bigint NOT NULL DEFAULT 0,
+    -- Bytes of those in shared inboxes.
     shared_bytes bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (class, starts)
 ) WITH (fillfactor = 10);
-COMMENT ON COLUMN message_partition.bytes IS 'bytes of all of its messages';
-COMMENT ON COLUMN message_partition.shared_bytes IS 'bytes of those in shared inboxes';
 
 -- Octets by scope and partition, deleted with the partition, so expiry updates nothing. A scope is a mailbox,
 -- the key of an address of a custom domain or of the platform, or a tenant. A shared inbox has no row: it
@@ -336,44 +325,43 @@ COMMENT ON COLUMN message_partition.shared_bytes IS 'bytes of those in shared in
 CREATE TABLE usage (
     scope          uuid NOT NULL,
     class          smallint NOT NULL,
+    -- message_partition.starts.
     starts         timestamptz NOT NULL,
     bytes          bigint NOT NULL,
+    -- Messages with lower ids have expired, and are not in bytes any more.
     expired_before uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     PRIMARY KEY (scope, class, starts)
 ) WITH (fillfactor = 70);
-COMMENT ON COLUMN usage.starts IS 'message_partition.starts';
-COMMENT ON COLUMN usage.expired_before IS 'messages with lower ids have expired, and are not in bytes any more';
 
 -- Deletions by an owner that the worker still carries out: hidden at once.
 CREATE TABLE purge (
     id         uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    -- An inbox, or the owner itself for everything it has.
     inbox      uuid NOT NULL,
     owner      uuid NOT NULL,
+    -- Only messages to this exact address; empty: all of the inbox.
     address    text NOT NULL,
     up_to_seq  bigint NOT NULL,
+    -- The owner is removed; else its inbox was cleared, and usage is lowered already.
     owner_removed boolean NOT NULL,
     created_at timestamptz NOT NULL,
     UNIQUE (inbox, owner, address, up_to_seq, owner_removed)
 );
-COMMENT ON COLUMN purge.inbox IS 'an inbox, or the owner itself for everything it has';
-COMMENT ON COLUMN purge.address IS 'only messages to this exact address; empty: all of the inbox';
-COMMENT ON COLUMN purge.owner_removed IS 'the owner is removed; else its inbox was cleared, and usage is lowered already';
 
 -- Changes of rights -------------------------------------------------------------------
 
 -- A process that relies on the rights of a subject checks them again when a row names it. A reader keeps
 -- the snapshot of its last poll and sees each row exactly once: those visible in its current snapshot and
--- not in the previous one. So the feed needs no counter, and no lock that a change of rights waits for.
+-- not in the previous one. So the feed needs no counter, and no lock that a change of rights waits for. The
+-- worker deletes rows that are older than some minutes.
 CREATE TABLE change (
     xid        xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    -- Tenant, api_token, mailbox, domain or webhook, or the key of an address that became a mailbox.
     subject    uuid NOT NULL,
     changed_at timestamptz NOT NULL DEFAULT now() /* lease */
 );
 CREATE INDEX change_xid ON change (xid);
 CREATE INDEX change_changed_at ON change USING brin (changed_at);
-COMMENT ON TABLE change IS 'changes of the last minutes: the worker deletes older rows';
-COMMENT ON COLUMN change.subject IS
-    'tenant, api_token, mailbox, domain or webhook, or the key of an address that became a mailbox';
 
 -- Kubernetes objects --------------------------------------------------------------------
 
@@ -384,31 +372,27 @@ CREATE TABLE operator (
 );
 INSERT INTO operator (epoch) VALUES (0);
 
+-- The Kubernetes objects that an operator has seen and not yet released.
 CREATE TABLE resource (
+    -- metadata.uid: an object that is created again under the same name has another one.
     uid              uuid PRIMARY KEY,
+    -- metadata.uid of the namespace kube-system: several clusters may share a database.
     cluster          uuid NOT NULL,
     kind             text NOT NULL
         CHECK (kind IN ('Tenant', 'SystemDomain', 'CustomDomain', 'Webhook', 'ApiToken', 'Mailbox')),
     namespace        text,
     name             text NOT NULL,
+    -- The row that the object manages: id of a tenant, domain, webhook, api_token or mailbox.
     row_id           uuid UNIQUE,
+    -- Last known deletion policy of the object: the row stays when the object is deleted.
     retained         boolean NOT NULL,
+    -- Value of the annotation that requested a DNS check, handled last.
     verify_handled   text,
+    -- Value of the annotation that requested a new secret, handled last.
     rotate_handled   text,
+    -- Value of the annotation that requested re-enabling a webhook, handled last.
     reenable_handled text,
+    -- The object no longer exists, and its row is not released yet.
     missing_since    timestamptz
 );
 CREATE INDEX resource_name ON resource (cluster, kind, name);
-COMMENT ON TABLE resource IS 'the Kubernetes objects that an operator has seen and not yet released';
-COMMENT ON COLUMN resource.uid IS 'metadata.uid: an object that is created again under the same name has another one';
-COMMENT ON COLUMN resource.cluster IS
-    'metadata.uid of the namespace kube-system: several clusters may share a database';
-COMMENT ON COLUMN resource.row_id IS
-    'the row that the object manages: id of a tenant, domain, webhook, api_token or mailbox';
-COMMENT ON COLUMN resource.retained IS
-    'last known deletion policy of the object: the row stays when the object is deleted';
-COMMENT ON COLUMN resource.verify_handled IS 'value of the annotation that requested a DNS check, handled last';
-COMMENT ON COLUMN resource.rotate_handled IS 'value of the annotation that requested a new secret, handled last';
-COMMENT ON COLUMN resource.reenable_handled IS
-    'value of the annotation that requested re-enabling a webhook, handled last';
-COMMENT ON COLUMN resource.missing_since IS 'the object no longer exists, and its row is not released yet';

@@ -29,14 +29,12 @@ CREATE OR REPLACE FUNCTION inbox_messages(
 DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
     IF p_newest_first THEN
-        RETURN QUERY
-        SELECT m.* FROM visible_message m
+        RETURN QUERY SELECT m.* FROM visible_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
            AND (p_address = '' OR m.address = p_address) AND m.seq < p_seq
          ORDER BY m.seq DESC LIMIT p_limit;
     ELSE
-        RETURN QUERY
-        SELECT m.* FROM visible_message m
+        RETURN QUERY SELECT m.* FROM visible_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
            AND (p_address = '' OR m.address = p_address) AND m.seq > p_seq
          ORDER BY m.seq LIMIT p_limit;
@@ -51,13 +49,11 @@ CREATE OR REPLACE FUNCTION tenant_messages(
 DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
     IF p_newest_first THEN
-        RETURN QUERY
-        SELECT m.* FROM served_message m
+        RETURN QUERY SELECT m.* FROM served_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.tenant = p_tenant AND m.seq < p_seq
          ORDER BY m.seq DESC LIMIT p_limit;
     ELSE
-        RETURN QUERY
-        SELECT m.* FROM served_message m
+        RETURN QUERY SELECT m.* FROM served_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.tenant = p_tenant AND m.seq > p_seq
          ORDER BY m.seq LIMIT p_limit;
     END IF;

@@ -8,9 +8,7 @@ CREATE OR REPLACE FUNCTION create_token(
 DECLARE
     v_refusal text := check_limit(p_tenant, 'token', p_now);
 BEGIN
-    IF v_refusal IS NOT NULL THEN
-        RETURN v_refusal;
-    END IF;
+    IF v_refusal IS NOT NULL THEN RETURN v_refusal; END IF;
     INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at, expires_at)
     VALUES (p_id, p_tenant, p_kind, p_name, p_hint, p_hash, p_created_by, p_now, p_expires_at);
     RETURN 'created';

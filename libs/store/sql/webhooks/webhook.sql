@@ -7,9 +7,7 @@ CREATE OR REPLACE FUNCTION create_webhook(
 DECLARE
     v_refusal text := check_limit(p_tenant, 'webhook', p_now);
 BEGIN
-    IF v_refusal IS NOT NULL THEN
-        RETURN v_refusal;
-    END IF;
+    IF v_refusal IS NOT NULL THEN RETURN v_refusal; END IF;
     INSERT INTO webhook (id, tenant, url, events, secret, created_at)
     VALUES (p_id, p_tenant, p_url, p_events, p_secret, p_now);
     RETURN 'created';
