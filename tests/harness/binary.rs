@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 
-pub use self::installation::Installation;
+pub use self::installation::UpInstallation;
 use crate::process::{self, pid};
 use crate::wait::DEADLINE;
 

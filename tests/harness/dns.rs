@@ -17,7 +17,7 @@ use hickory_proto::rr::rdata::{A, CNAME, MX, NS, TXT};
 use hickory_proto::rr::{Name, RData, RecordType};
 use tempmail_runtime::config::{Dns, DnsMode};
 
-pub use self::fault::{Fault, ReplyGate};
+pub use self::fault::{NameServerFault, ReplyGate};
 pub use self::rebinding::RebindingServer;
 pub use self::server::{NameServer, ReceivedQuery};
 use self::server::{ServerRole, Sockets};

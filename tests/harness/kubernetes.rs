@@ -24,7 +24,7 @@ pub use self::kubectl::program;
 pub use self::namespace::Namespace;
 pub use self::objects::Objects;
 pub use self::operator_process::OperatorProcess;
-pub use self::proxy::{ApiProxy, ApiRequest, Fault, StopPoint, StopReached, Verb};
+pub use self::proxy::{ApiFault, ApiProxy, ApiRequest, StopPoint, StopReached, Verb};
 pub use self::status::{
     assert_conditions, condition, condition_message, condition_reason, condition_status, secret_value,
     verification_records,

@@ -83,12 +83,12 @@ pub struct ReceivedRequest {
 #[derive(Debug)]
 pub struct Receiver {
     address: SocketAddr,
-    state: Arc<Shared>,
+    state: Arc<ReceiverState>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ReceiverState {
     reactions: Mutex<Reactions>,
     requests: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
@@ -118,7 +118,7 @@ impl Receiver {
     /// The address is in use.
     pub async fn start_at(address: SocketAddr, identity: &Identity) -> Self {
         let reactions = Reactions { queued: VecDeque::new(), default: Reaction::Status(204) };
-        let state = Arc::new(Shared {
+        let state = Arc::new(ReceiverState {
             reactions: Mutex::new(reactions),
             requests: Mutex::default(),
             connections: AtomicUsize::new(0),
@@ -248,7 +248,12 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-async fn respond(State(shared): State<Arc<Shared>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn respond(
+    State(shared): State<Arc<ReceiverState>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     // Before the reaction is chosen: a release that follows then includes this request.
     let mut released = shared.released.subscribe();
     let reaction = {

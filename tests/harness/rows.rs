@@ -139,6 +139,19 @@ pub async fn set_limit(pool: &PgPool, tenant: Uuid, limit: TenantLimit, most: i3
     updates_one(sqlx::query(statement).bind(tenant).bind(most).execute(pool).await);
 }
 
+/// Sets the retention of a tenant's new mail, hours; its earlier ones stay readable.
+///
+/// # Panics
+/// There is no such tenant, or no class of that many hours.
+pub async fn set_retention(pool: &PgPool, tenant: Uuid, hours: i16) {
+    let set = sqlx::query(
+        "UPDATE tenant SET retention_hours = $2,
+                classes = (SELECT array_agg(DISTINCT class ORDER BY class) FROM unnest(classes || $2) AS class)
+          WHERE id = $1",
+    );
+    updates_one(set.bind(tenant).bind(hours).execute(pool).await);
+}
+
 /// Lifts all limits of all tenants.
 ///
 /// # Panics
@@ -235,15 +248,6 @@ fn updates_one(result: sqlx::Result<PgQueryResult>) {
     assert_eq!(result.expect("a row can be changed").rows_affected(), 1);
 }
 
-/// Sets how many webhooks each tenant may have.
-///
-/// # Panics
-/// The statement fails.
-pub async fn set_webhook_limit(pool: &PgPool, limit: i32) {
-    let set = sqlx::query("UPDATE tenant SET webhook_limit = $1").bind(limit).execute(pool).await;
-    set.expect("the limit is valid");
-}
-
 /// Sets the URL of a webhook to one that can't be set over HTTP.
 ///
 /// # Panics
@@ -311,19 +315,6 @@ pub async fn restore_verification(pool: &PgPool, domain: Uuid) {
     .await
     .expect("the domain may be verified");
     assert_eq!(restored.rows_affected(), 1);
-}
-
-/// Revokes the Pro tokens of a tenant.
-///
-/// # Panics
-/// The statement fails.
-pub async fn revoke_pro_tokens(pool: &PgPool, clock: &dyn Clock, tenant: Uuid) {
-    sqlx::query("UPDATE api_token SET revoked_at = $1 WHERE kind = 'pro' AND tenant = $2")
-        .bind(clock.now().to_sqlx())
-        .bind(tenant)
-        .execute(pool)
-        .await
-        .expect("tokens can be revoked");
 }
 
 /// Sets how many mailboxes a tenant may have, and the quota of each in bytes.

@@ -1,5 +1,5 @@
-//! One mail, several owners: no copy tells of another, and each has its own life.
+//! One mail to recipients with different owners: no copy reveals another, and each has its own retention.
 
-mod handed_on;
+mod created_mailbox;
 mod isolation;
-mod mailbox_in_the_flow;
+mod next_owner;

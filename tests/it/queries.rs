@@ -17,7 +17,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use tokio::sync::OnceCell;
 
-use fixture::Fixture;
+use fixture::QueryFixture;
 use recording::{Recorder, Statement};
 use session::{RecordedRequest, Session};
 use statements::{COLD, HOT, HotStatement, TINY};
@@ -121,7 +121,7 @@ async fn recording() -> &'static [RecordedRequest] {
 }
 
 async fn record() -> Vec<RecordedRequest> {
-    let fixture = Fixture::start().await;
+    let fixture = QueryFixture::start().await;
     let mut session = Session {
         recorder: Recorder::start(fixture.app.database()).await,
         recorded: Vec::new(),

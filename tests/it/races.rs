@@ -1,4 +1,4 @@
-//! Many want one thing at once: one gets it, and all others are told why not.
+//! Concurrent requests for one thing: one succeeds, and the others get the error that says why.
 
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 mod large_mail;
 mod rights;
 mod rules;
+mod unknown_results;
 mod usage;
-mod words;
 
 use jiff::Timestamp;
 use tempmail_model::id::new_id;

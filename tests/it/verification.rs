@@ -20,9 +20,9 @@ use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport
 const DOMAIN: &str = "acme.test";
 const TXT_NAME: &str = "_tempmail.acme.test";
 const TOKEN: &str = "claimant";
-const RIGHT_TXT: &str = "tempmail-verify=claimant";
-const HOLDER_TOKEN: &str = "holder";
-const HOLDER_TXT: &str = "tempmail-verify=holder";
+const EXPECTED_TXT: &str = "tempmail-verify=claimant";
+const INCUMBENT_TOKEN: &str = "incumbent";
+const INCUMBENT_TXT: &str = "tempmail-verify=incumbent";
 const MX_HOST: &str = "mx.inbox.example";
 
 fn question() -> ExpectedRecords<'static> {
@@ -41,26 +41,26 @@ async fn find_over_tcp(world: &TestDns) -> DomainFindings {
     resolver(world).find(&question(), Transport::TcpOnly).await
 }
 
-async fn find_with_holder(world: &TestDns) -> DomainFindings {
-    let question = ExpectedRecords { incumbent_token: Some(HOLDER_TOKEN), ..question() };
+async fn find_with_incumbent(world: &TestDns) -> DomainFindings {
+    let question = ExpectedRecords { incumbent_token: Some(INCUMBENT_TOKEN), ..question() };
     resolver(world).find(&question, Transport::UdpFirst).await
 }
 
-/// DomainFindings, whatever was seen.
+/// [`DomainFindings`] without what name servers had in place of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Verdict {
+struct ExpectedFindings {
     txt: Finding,
     mx: Finding,
     incumbent_txt: Finding,
 }
 
-impl PartialEq<Verdict> for DomainFindings {
-    fn eq(&self, other: &Verdict) -> bool {
+impl PartialEq<ExpectedFindings> for DomainFindings {
+    fn eq(&self, other: &ExpectedFindings) -> bool {
         (self.txt.finding, self.mx.finding, self.incumbent_txt) == (other.txt, other.mx, other.incumbent_txt)
     }
 }
 
-/// DomainFindings of a question in which nobody holds the domain.
-fn found(txt: Finding, mx: Finding) -> Verdict {
-    Verdict { txt, mx, incumbent_txt: Finding::Unknown }
+/// What is found about a domain that no other tenant has.
+fn found(txt: Finding, mx: Finding) -> ExpectedFindings {
+    ExpectedFindings { txt, mx, incumbent_txt: Finding::Unknown }
 }

@@ -18,7 +18,7 @@ mod secrets;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::rows::{count_pending_events, set_webhook_limit, set_webhook_url};
+use tempmail_tests::rows::{TenantLimit, count_pending_events, set_limit, set_webhook_url};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver, Response};
 use uuid::Uuid;
@@ -83,7 +83,7 @@ async fn wait_until_delivered(app: &App) {
 /// Creates a webhook for each of these URLs, delivers one mail, and returns the first attempt at each. Some URLs can't be
 /// created over HTTP any more: they are rows of an older version.
 async fn first_attempts(app: &App, urls: &[String]) -> Vec<Value> {
-    set_webhook_limit(&app.pool, 1000).await;
+    set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 1000).await;
     let mut webhooks = Vec::new();
     for url in urls {
         let webhook = create_webhook(app, "https://hooks.example/").await;

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx as _;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_model::clock::Clock as _;
-use tempmail_tests::rows::revoke_pro_tokens;
+use tempmail_tests::rows::revoke_token;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, SmtpClient};
 use tokio::join;
@@ -146,7 +146,7 @@ async fn removes_an_idle_free_mailbox_and_holds_its_address() {
 async fn deletes_a_revoked_token_after_a_week() {
     let app = App::start().await;
     let tokens = app.count(TOKENS).await;
-    revoke_pro_tokens(&app.pool, &app.clock, app.tenant.id).await;
+    revoke_token(&app.pool, &app.tenant.pro, app.clock.now()).await;
     app.advance_hours(7 * 24 - 1);
     app.worker_pass().await;
     assert_eq!(app.count(TOKENS).await, tokens);

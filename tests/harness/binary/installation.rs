@@ -14,7 +14,7 @@ use crate::port::free_port;
 
 /// The data directory and ports of one `tempmail up`, which a test may start several times.
 #[derive(Debug)]
-pub struct Installation {
+pub struct UpInstallation {
     directory: tempfile::TempDir,
     _validated: ValidatedServer,
     /// SMTP listener.
@@ -25,7 +25,7 @@ pub struct Installation {
     pub admin: SocketAddr,
 }
 
-impl Installation {
+impl UpInstallation {
     /// An empty data directory and free ports.
     ///
     /// # Panics
@@ -91,7 +91,7 @@ impl Installation {
     }
 }
 
-impl Default for Installation {
+impl Default for UpInstallation {
     fn default() -> Self {
         Self::new()
     }

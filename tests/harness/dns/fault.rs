@@ -8,7 +8,7 @@ use crate::wait::within_deadline;
 
 /// What a server does instead of replying correctly.
 #[derive(Debug, Clone)]
-pub enum Fault {
+pub enum NameServerFault {
     /// Replies `SERVFAIL`.
     ServFail,
     /// Replies `REFUSED`.

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::RwLock;
 
 use super::Domains;
-use super::fault::{Fault, ReplyGate};
+use super::fault::{NameServerFault, ReplyGate};
 use super::recursion;
 use super::zone::{Zone, name};
 
@@ -78,9 +78,9 @@ pub struct ReceivedQuery {
 
 /// A name server. Clones share one server, which stops with the last of them.
 #[derive(Clone)]
-pub struct NameServer(Arc<Shared>);
+pub struct NameServer(Arc<RunningNameServer>);
 
-struct Shared {
+struct RunningNameServer {
     host: String,
     address: SocketAddr,
     state: Arc<ServerState>,
@@ -98,7 +98,7 @@ struct ServerState {
 /// A fault, for one name or for all.
 #[derive(Clone)]
 struct ActiveFault {
-    fault: Fault,
+    fault: NameServerFault,
     name: Option<Name>,
 }
 
@@ -122,7 +122,12 @@ impl NameServer {
         if let Some(listener) = sockets.tcp {
             server.register_listener(listener, IDLE, REPLY_BUFFER);
         }
-        Self(Arc::new(Shared { host: host.to_owned(), address: sockets.address, state, _server: server }))
+        Self(Arc::new(RunningNameServer {
+            host: host.to_owned(),
+            address: sockets.address,
+            state,
+            _server: server,
+        }))
     }
 
     /// Its host name.
@@ -136,12 +141,12 @@ impl NameServer {
     }
 
     /// Sets a fault for all queries from now on.
-    pub fn set_fault(&self, fault: Fault) {
+    pub fn set_fault(&self, fault: NameServerFault) {
         self.replace_fault(Some(ActiveFault { fault, name: None }));
     }
 
     /// Sets a fault for queries of one name.
-    pub fn set_fault_for(&self, at: &str, fault: Fault) {
+    pub fn set_fault_for(&self, at: &str, fault: NameServerFault) {
         self.replace_fault(Some(ActiveFault { fault, name: Some(name(at)) }));
     }
 
@@ -157,7 +162,7 @@ impl NameServer {
     /// Holds its replies.
     pub fn hold_replies(&self) -> ReplyGate {
         let hold = ReplyGate::new();
-        self.set_fault(Fault::Held(hold.clone()));
+        self.set_fault(NameServerFault::Held(hold.clone()));
         hold
     }
 
@@ -165,7 +170,7 @@ impl NameServer {
     pub fn spoof_udp_and_hold_tcp(&self, texts: &[&str]) -> ReplyGate {
         let hold = ReplyGate::new();
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        self.set_fault(Fault::SpoofedUdpWithHeldTcp(texts, hold.clone()));
+        self.set_fault(NameServerFault::SpoofedUdpWithHeldTcp(texts, hold.clone()));
         hold
     }
 
@@ -227,7 +232,7 @@ impl QueryHandler {
         });
     }
 
-    fn fault_for(&self, request: &Request) -> Option<Fault> {
+    fn fault_for(&self, request: &Request) -> Option<NameServerFault> {
         let failing = self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         let at = request.request_info().ok()?.query.original().name().clone();
         failing.name.is_none_or(|name| name == at).then_some(failing.fault)
@@ -254,38 +259,38 @@ impl RequestHandler for QueryHandler {
         let over_tcp = request.protocol() == Protocol::Tcp;
         let is_txt = request.request_info().is_ok_and(|info| info.query.query_type() == RecordType::TXT);
         match self.fault_for(request) {
-            Some(Fault::ServFail) => {
+            Some(NameServerFault::ServFail) => {
                 send(request, answers, ResponseCode::ServFail, SyntheticReply::default()).await
             }
-            Some(Fault::Refused) => {
+            Some(NameServerFault::Refused) => {
                 send(request, answers, ResponseCode::Refused, SyntheticReply::default()).await
             }
-            Some(Fault::Lame) => {
+            Some(NameServerFault::Lame) => {
                 let answers = FlagOverride { answers, clear_authority: true, resolver: false };
                 self.answer::<_, T>(request, answers).await
             }
-            Some(Fault::Referral { authoritative }) => {
+            Some(NameServerFault::Referral { authoritative }) => {
                 let reply = SyntheticReply { authoritative, refer: true, ..SyntheticReply::default() };
                 send(request, answers, ResponseCode::NoError, reply).await
             }
-            Some(Fault::Truncated) if !over_tcp => {
+            Some(NameServerFault::Truncated) if !over_tcp => {
                 let reply =
                     SyntheticReply { authoritative: true, truncated: true, ..SyntheticReply::default() };
                 send(request, answers, ResponseCode::NoError, reply).await
             }
-            Some(Fault::Silent) => unanswered(request),
-            Some(Fault::SilentOverTcp) if over_tcp => unanswered(request),
-            Some(Fault::SpoofedUdp(texts) | Fault::SpoofedUdpWithHeldTcp(texts, _))
+            Some(NameServerFault::Silent) => unanswered(request),
+            Some(NameServerFault::SilentOverTcp) if over_tcp => unanswered(request),
+            Some(NameServerFault::SpoofedUdp(texts) | NameServerFault::SpoofedUdpWithHeldTcp(texts, _))
                 if !over_tcp && is_txt =>
             {
                 let reply = SyntheticReply { authoritative: true, texts, ..SyntheticReply::default() };
                 send(request, answers, ResponseCode::NoError, reply).await
             }
-            Some(Fault::SpoofedUdpWithHeldTcp(_, hold)) if over_tcp => {
+            Some(NameServerFault::SpoofedUdpWithHeldTcp(_, hold)) if over_tcp => {
                 hold.wait().await;
                 self.answer::<_, T>(request, answers).await
             }
-            Some(Fault::Held(hold)) => {
+            Some(NameServerFault::Held(hold)) => {
                 hold.wait().await;
                 self.answer::<_, T>(request, answers).await
             }

@@ -14,7 +14,7 @@ use kube::{Client, Config};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use self::fault::Fault;
+pub use self::fault::ApiFault;
 use self::forward::{ProxyState, WatchEnd};
 pub use self::request::{ApiRequest, Verb};
 use self::script::{Action, Trigger};
@@ -116,14 +116,14 @@ impl ApiProxy {
 
     /// Fails the `nth` write from now on, where 1 is the next, of those that nothing else is scheduled
     /// for. It is not forwarded.
-    pub fn fail_write(&self, nth: usize, fault: Fault) {
+    pub fn fail_write(&self, nth: usize, fault: ApiFault) {
         self.state
             .script()
             .schedule(Trigger::Write { nth, matches: Box::new(|_| true) }, Action::Fail(fault));
     }
 
     /// Fails the next request that matches. It is not forwarded.
-    pub fn fail_next(&self, matches: impl Fn(&ApiRequest) -> bool + Send + 'static, fault: Fault) {
+    pub fn fail_next(&self, matches: impl Fn(&ApiRequest) -> bool + Send + 'static, fault: ApiFault) {
         self.state.script().schedule(Trigger::Request(Box::new(matches)), Action::Fail(fault));
     }
 

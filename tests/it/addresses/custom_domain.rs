@@ -1,7 +1,7 @@
 //! Addresses of a custom domain.
 
 use super::fixture::Inbox::{Malformed, NotFound, Own, Victim};
-use super::fixture::{Fixture, Row};
+use super::fixture::{InboxFixture, Row};
 
 /// The victims are victim@ and kim@ at b\u{fc}cher.example, and victim@kiosk.example. Another
 /// tenant gets the answers for domains that are not served.
@@ -53,7 +53,7 @@ const ON_A_CUSTOM_DOMAIN: &[Row<'_>] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn decides_every_spelling_of_an_address_the_same_on_every_surface() {
-    let fixture = Fixture::start(&[
+    let fixture = InboxFixture::start(&[
         "victim@xn--bcher-kva.example",
         "kim@xn--bcher-kva.example",
         "victim@kiosk.example",

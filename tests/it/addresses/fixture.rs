@@ -30,13 +30,13 @@ pub enum Inbox {
 pub type Row<'a> = (&'a str, &'a str, Inbox, Inbox, u16, u16);
 
 /// A tenant with mailboxes, each with a mail with the subject `secret`, and another tenant.
-pub struct Fixture {
+pub struct InboxFixture {
     pub app: App,
     pub owner: Tenant,
     victims: Vec<Mailbox>,
 }
 
-impl Fixture {
+impl InboxFixture {
     pub async fn start(victims: &[&str]) -> Self {
         let app = App::start().await;
         let owner = app.another_tenant("lighthouse").await;

@@ -5,7 +5,7 @@ use tempmail_tests::http::percent;
 use tempmail_tests::{App, SmtpClient};
 
 use super::fixture::Inbox::{Malformed, NotFound, Own};
-use super::fixture::{Fixture, Row};
+use super::fixture::{InboxFixture, Row};
 
 /// Reserved names of a system domain, which can't be created or read. Mail to `postmaster` and
 /// `abuse` is the platform's.
@@ -40,7 +40,7 @@ const RESERVED: &[Row<'_>] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refuses_every_spelling_of_a_reserved_name() {
-    let fixture = Fixture::start(&["victim@inbox.localhost"]).await;
+    let fixture = InboxFixture::start(&["victim@inbox.localhost"]).await;
     // Deferred until the default domain is known.
     tempmail_tests::wait::eventually("postmaster is known", || async {
         (fixture.mail("postmaster").await == "250 2.1.5").then_some(())

@@ -1,7 +1,7 @@
 //! Addresses of a system domain.
 
 use super::fixture::Inbox::{Malformed, NotFound, Own, Victim};
-use super::fixture::{Fixture, Row};
+use super::fixture::{InboxFixture, Row};
 
 /// The victims are victim@inbox.localhost and kim@inbox.localhost.
 const ON_A_SYSTEM_DOMAIN: &[Row<'_>] = &[
@@ -131,7 +131,7 @@ const ON_A_SYSTEM_DOMAIN: &[Row<'_>] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn decides_every_spelling_of_an_address_the_same_on_every_surface() {
-    let fixture = Fixture::start(&["victim@inbox.localhost", "kim@inbox.localhost"]).await;
+    let fixture = InboxFixture::start(&["victim@inbox.localhost", "kim@inbox.localhost"]).await;
     fixture.check(ON_A_SYSTEM_DOMAIN).await;
     // Tags belong to the mailbox.
     let is_victims = |row: &Row<'_>| row.1 == "250 2.1.5" && row.3 == NotFound;

@@ -1,12 +1,12 @@
 //! Addresses in URLs.
 
 use super::fixture::Inbox::{Malformed, NotFound, Own, Victim};
-use super::fixture::{Fixture, answer_of, raw_get};
+use super::fixture::{InboxFixture, answer_of, raw_get};
 
 /// Each row has the target behind `/v1/inbox/`, the address that it means, and the answers to the owner and to another tenant.
 #[tokio::test(flavor = "multi_thread")]
 async fn decodes_an_address_in_a_url_once_and_does_not_normalise_the_path() {
-    let fixture = Fixture::start(&["victim@inbox.localhost"]).await;
+    let fixture = InboxFixture::start(&["victim@inbox.localhost"]).await;
     for shared in [
         "%76ictim@inbox.localhost",
         "victim%2Btag@inbox.localhost",

@@ -1,24 +1,24 @@
 //! The commands beside a running `up`, and what the next `up` makes of what they did.
 
 use serde_json::Value;
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::{App, Binary, CommandOutput, Response, send_mail, smtp};
 
-async fn tempmail(installation: &Installation, arguments: &str) -> CommandOutput {
+async fn tempmail(installation: &UpInstallation, arguments: &str) -> CommandOutput {
     let directory = installation.data_dir();
     let mut words: Vec<&str> = arguments.split(' ').collect();
     words.extend(["--data-dir", directory.to_str().unwrap()]);
     CommandOutput::run(&words, &[]).await
 }
 
-async fn get(installation: &Installation, live: &str, path: &str) -> Response {
+async fn get(installation: &UpInstallation, live: &str, path: &str) -> Response {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let url = format!("http://{}{path}", installation.http);
     Request::new(&client, reqwest::Method::GET, &url).live(live).send().await
 }
 
-async fn domains(installation: &Installation) -> Vec<String> {
+async fn domains(installation: &UpInstallation) -> Vec<String> {
     let body = get(installation, "", "/api/domains").await.expect(200);
     let domains = body["domains"].as_array().unwrap().iter();
     domains.map(|domain| domain["domain"].as_str().unwrap().to_owned()).collect()
@@ -29,7 +29,7 @@ fn token(credentials: &Value) -> &str {
 }
 
 /// Stops it and starts it again.
-fn restart(installation: &Installation, server: Binary) -> Binary {
+fn restart(installation: &UpInstallation, server: Binary) -> Binary {
     stop(server);
     installation.up(&[])
 }
@@ -41,7 +41,7 @@ fn stop(mut server: Binary) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_a_tenant_while_up_runs() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[]);
     tempmail(&installation, "tenant create acme").await.success();
     let made = tempmail(&installation, "token create acme --kind live").await;
@@ -60,7 +60,7 @@ async fn creates_a_tenant_while_up_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recreates_a_deleted_local_tenant_at_the_next_start() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[]);
     let before = installation.credentials();
     let local = tempmail(&installation, "tenant show local --json").await.json();
@@ -81,7 +81,7 @@ async fn recreates_a_deleted_local_tenant_at_the_next_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn does_not_add_a_removed_domain_unless_requested() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[]);
     assert_eq!(domains(&installation).await, ["inbox.localhost"]);
     tempmail(&installation, "system-domain add other.localhost").await.success();
@@ -103,7 +103,7 @@ async fn does_not_add_a_removed_domain_unless_requested() {
 async fn refuses_to_start_with_a_domain_of_a_tenant() {
     let app = App::start().await;
     app.custom_domain(&app.tenant, "ships.example").await;
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut command = installation.command();
     command.args(["--domain", "mail.ships.example", "--postgres-url", &app.database().url()]);
     let mut server = Binary::spawn(command);

@@ -1,7 +1,7 @@
 //! `redis.url` of the real program.
 
 use nix::sys::signal::Signal;
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::{Binary, CommandOutput, RedisServer};
 
 use super::*;
@@ -13,7 +13,7 @@ fn require_password(redis: &RedisServer) {
     let _: String = redis.query(&["CONFIG", "SET", "requirepass", PASSWORD]);
 }
 
-async fn wait_until_degraded(installation: &Installation, degraded: bool) {
+async fn wait_until_degraded(installation: &UpInstallation, degraded: bool) {
     let line = format!("tempmail_bus_degraded {}", u8::from(degraded));
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     eventually(&line, || async {
@@ -28,7 +28,7 @@ async fn wait_until_degraded(installation: &Installation, degraded: bool) {
 async fn up_reconnects_to_redis_and_releases_its_permits_when_it_ends() {
     let mut redis = RedisServer::new();
     require_password(&redis);
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let url = format!("redis://:{PASSWORD}@127.0.0.1:{}", redis.port());
     let mut command = installation.command();
     command.args(["--redis-url", &url]).env("TEMPMAIL_TELEMETRY__LOG", "info");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::postgres::Database;
 use tempmail_tests::{Binary, rows, send_mail};
@@ -31,7 +31,7 @@ const PREPARE: [&str; 2] =
 #[ignore = "needs Schemathesis and takes long: `tests/run schemathesis` installs and starts it"]
 async fn nothing_is_found() {
     let database = Database::create().await;
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = up(&installation, &database);
     let api = SchemathesisServer::new(&installation.credentials());
     let mailbox = api.post("/api/accounts", &account(OWNED)).await;
@@ -77,7 +77,7 @@ async fn nothing_is_found() {
 
 /// The binary over the database of the test, without the limits that a run would reach, and with an unreachable name
 /// server.
-fn up(installation: &Installation, database: &Database) -> Binary {
+fn up(installation: &UpInstallation, database: &Database) -> Binary {
     let mut command = installation.command();
     command.arg("--postgres-url").arg(database.url());
     for limit in ["V1_PER_SECOND", "PRO_PER_SECOND"] {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tempmail_store::ResourceKind;
 use tempmail_tests::kubernetes::{
-    ApiProxy, ApiRequest, Cluster, Fault, Installation, OperatorProcess, Team, Verb,
+    ApiFault, ApiProxy, ApiRequest, Cluster, Installation, OperatorProcess, Team, Verb,
 };
 use tempmail_tests::wait::eventually;
 
@@ -63,7 +63,7 @@ async fn retries_each_write_that_fails() {
     let fixture = ProxiedOperator::start().await;
     let ProxiedOperator { operator, proxy, team, .. } = &fixture;
     // Each write (finalizer, status, status with the result of the check), and each fault.
-    let faults = [(1, Fault::Conflict), (2, Fault::TooManyRequests(1)), (3, Fault::Internal)];
+    let faults = [(1, ApiFault::Conflict), (2, ApiFault::TooManyRequests(1)), (3, ApiFault::Internal)];
     for (nth, fault) in faults {
         let name = format!("write-{nth}");
         let before = proxy.request_count();
@@ -86,7 +86,7 @@ fn has_failed(write: &ApiRequest) -> bool {
 async fn restarts_a_watch_that_breaks() {
     let fixture = ProxiedOperator::start().await;
     let is_watch = |request: &ApiRequest| request.resource == "customdomains" && request.verb == Verb::Watch;
-    fixture.proxy.fail_next(is_watch, Fault::Expired);
+    fixture.proxy.fail_next(is_watch, ApiFault::Expired);
     fixture.proxy.drop_watches();
     fixture.declare("after-expiry").await;
     fixture.wait_until_settled("after-expiry").await;

@@ -29,13 +29,13 @@ async fn adopt(objects: &Objects, name: &str, id: &str, spec: &str) {
 }
 
 /// A verified domain `ours` of a team.
-struct TenantFixture {
+struct TeamFixture {
     installation: &'static SharedInstallation,
     team: Team,
     domain: String,
 }
 
-impl TenantFixture {
+impl TeamFixture {
     /// The spec of the tenant has these further fields.
     async fn start(spec: &str) -> Self {
         let installation = Installation::shared().await;
@@ -64,8 +64,8 @@ impl TenantFixture {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_that_is_created_again_inherits_nothing_unless_it_adopts() {
-    let fixture = TenantFixture::start("").await;
-    let TenantFixture { installation, team, .. } = &fixture;
+    let fixture = TeamFixture::start("").await;
+    let TeamFixture { installation, team, .. } = &fixture;
     installation.wait_for_mail_reply(&fixture.address(), 250).await;
     let (first, tenant) = (team.tenant_id().await, team.tenant_object());
     let live_of_first = fixture.token(TokenKind::Live).await;
@@ -160,8 +160,8 @@ async fn does_not_touch_an_existing_tenant_of_the_same_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deletes_everything_of_a_tenant_whose_policy_is_delete() {
-    let fixture = TenantFixture::start("deletionPolicy: Delete").await;
-    let TenantFixture { installation, team, domain } = &fixture;
+    let fixture = TeamFixture::start("deletionPolicy: Delete").await;
+    let TeamFixture { installation, team, domain } = &fixture;
     let first = team.tenant_id().await;
     let live = fixture.token(TokenKind::Live).await;
     team.delete(&team.tenant_object()).await;
@@ -179,8 +179,8 @@ async fn deletes_everything_of_a_tenant_whose_policy_is_delete() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_tenant_has_no_service_until_it_is_resumed() {
-    let fixture = TenantFixture::start("").await;
-    let TenantFixture { installation, team, .. } = &fixture;
+    let fixture = TeamFixture::start("").await;
+    let TeamFixture { installation, team, .. } = &fixture;
     let pro = fixture.token(TokenKind::Pro).await;
     for (suspended, http, smtp) in [(true, 403, 550), (false, 200, 250)] {
         team.patch_tenant(json!({"suspended": suspended})).await;
@@ -194,7 +194,7 @@ async fn a_suspended_tenant_has_no_service_until_it_is_resumed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_mail_for_the_hours_of_the_spec() {
-    let fixture = TenantFixture::start("retentionHours: 6").await;
+    let fixture = TeamFixture::start("retentionHours: 6").await;
     let live = fixture.token(TokenKind::Live).await;
     fixture.installation.wait_for_mail_reply(&fixture.address(), 250).await;
     let listed = fixture.get_live(&fixture.inbox(), &live).await.expect(200);

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use tempmail_tests::app::Mailbox;
+use tempmail_tests::rows::set_retention;
 use tempmail_tests::{App, SmtpClient};
 
 const BOX: &str = "quarterdeck@inbox.localhost";
@@ -13,11 +14,7 @@ const MAIL: &[u8] =
 /// A free mailbox (1 h), a custom domain of a tenant with 6 h, and a shared inbox (1 h).
 async fn sent() -> (App, Mailbox) {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET retention_hours = 6, classes = '{6,72}' WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    set_retention(&app.pool, app.tenant.id, 6).await;
     app.custom_domain(&app.tenant, "ships.example").await;
     let mailbox = app.mailbox(None, BOX).await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
@@ -138,11 +135,7 @@ async fn keeps_other_copies_when_one_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn applies_a_changed_retention_to_new_mail_only() {
     let (app, _mailbox) = sent().await;
-    sqlx::query("UPDATE tenant SET retention_hours = 72 WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    set_retention(&app.pool, app.tenant.id, 72).await;
     app.deliver(DOMAIN, "longer", "").await;
     app.advance_hours(7);
     app.worker_pass().await;

@@ -10,7 +10,7 @@ const READ_BY_PEOPLE: &[&str] = &[".rs", ".sql", ".md", ".yaml", ".tpl", "tests/
 
 /// Where a word is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum WordScope {
     /// Name of a struct, enum, trait or alias.
     Type,
     /// Name of a function.
@@ -25,7 +25,7 @@ enum Scope {
 
 /// A row of `docs/gone-words.tsv`.
 struct GoneWord {
-    scope: Scope,
+    scope: WordScope,
     /// Folder that it is gone from.
     folder: String,
     word: String,
@@ -41,11 +41,11 @@ fn gone_words() -> Vec<GoneWord> {
         let [scope, folder, word, now]: [&str; 4] =
             row.split('\t').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("four columns: {row}"));
         let scope = match scope {
-            "type" => Scope::Type,
-            "function" => Scope::Function,
-            "module" => Scope::Module,
-            "column" => Scope::Column,
-            "message" => Scope::Message,
+            "type" => WordScope::Type,
+            "function" => WordScope::Function,
+            "module" => WordScope::Module,
+            "column" => WordScope::Column,
+            "message" => WordScope::Message,
             _ => panic!("an unknown scope: {row}"),
         };
         assert!(!word.is_empty() && !now.is_empty(), "{row}");
@@ -54,7 +54,7 @@ fn gone_words() -> Vec<GoneWord> {
     .collect()
 }
 
-impl Scope {
+impl WordScope {
     /// Files that it is about.
     fn endings(self) -> &'static [&'static str] {
         match self {
@@ -124,7 +124,8 @@ fn the_glossary_has_each_word_once_and_none_that_is_gone() {
     for word in &words {
         assert!(once.insert(word), "{word} is there twice");
     }
-    for gone in gone_words().into_iter().filter(|gone| gone.scope == Scope::Message && gone.folder == ".") {
+    for gone in gone_words().into_iter().filter(|gone| gone.scope == WordScope::Message && gone.folder == ".")
+    {
         assert!(!once.contains(&gone.word.to_lowercase()), "{} is gone", gone.word);
     }
 }
@@ -132,16 +133,16 @@ fn the_glossary_has_each_word_once_and_none_that_is_gone() {
 #[test]
 fn finds_names_and_phrases_as_whole_words() {
     let path = Path::new("desk.rs");
-    assert!(Scope::Type.has(path, "pub(crate) struct Desk {", "Desk"));
-    assert!(!Scope::Type.has(path, "struct DeskLamp;", "Desk"));
-    assert!(Scope::Function.has(path, "async fn make_true(&self)", "make_true"));
-    assert!(!Scope::Function.has(path, "self.make_true()", "make_true"));
-    assert!(Scope::Module.has(path, "", "desk"));
-    assert!(Scope::Module.has(Path::new("lib.rs"), "pub mod desk;", "desk"));
-    assert!(Scope::Column.has(Path::new("a.sql"), "UPDATE x SET thing = 1", "thing"));
-    assert!(!Scope::Column.has(Path::new("a.sql"), "everything", "thing"));
+    assert!(WordScope::Type.has(path, "pub(crate) struct Desk {", "Desk"));
+    assert!(!WordScope::Type.has(path, "struct DeskLamp;", "Desk"));
+    assert!(WordScope::Function.has(path, "async fn make_true(&self)", "make_true"));
+    assert!(!WordScope::Function.has(path, "self.make_true()", "make_true"));
+    assert!(WordScope::Module.has(path, "", "desk"));
+    assert!(WordScope::Module.has(Path::new("lib.rs"), "pub mod desk;", "desk"));
+    assert!(WordScope::Column.has(Path::new("a.sql"), "UPDATE x SET thing = 1", "thing"));
+    assert!(!WordScope::Column.has(Path::new("a.sql"), "everything", "thing"));
     let broken = "/// a row was put\n/// out of";
-    assert!(Scope::Message.has(path, broken, "put out of"));
-    assert!(Scope::Message.has(path, "\"it was Put \\\n    out of\"", "put out of"));
-    assert!(!Scope::Message.has(path, "output out of", "put out of"));
+    assert!(WordScope::Message.has(path, broken, "put out of"));
+    assert!(WordScope::Message.has(path, "\"it was Put \\\n    out of\"", "put out of"));
+    assert!(!WordScope::Message.has(path, "output out of", "put out of"));
 }

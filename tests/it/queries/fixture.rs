@@ -25,7 +25,7 @@ const POOL: u32 = 3;
 
 /// The installation that requests are made to.
 #[derive(Debug)]
-pub struct Fixture {
+pub struct QueryFixture {
     /// All roles, over the filled database; the tenant's retention is 72 h.
     pub app: App,
     /// A mailbox of the tenant, with hundreds of mails.
@@ -45,7 +45,7 @@ pub const HOLDER: Uuid = Uuid::from_u128(1);
 /// Webhooks of others with pending events; as many again have none.
 pub const LANES: u32 = 500;
 
-impl Fixture {
+impl QueryFixture {
     /// Starts it; from then on the log of Postgres has all statements.
     pub async fn start() -> Self {
         let database = Database::create().await;

@@ -8,11 +8,11 @@ use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, ScanRange, St
 use uuid::Uuid;
 
 use super::REPEATED;
-use super::fixture::{self, Fixture, HOLDER};
+use super::fixture::{self, HOLDER, QueryFixture};
 use super::session::Session;
 
 /// Statements of loops of the API server.
-pub async fn record_stream(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_stream(fixture: &QueryFixture, session: &mut Session<'_>) {
     let app = &fixture.app;
     let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
     let now = app.clock.now();
@@ -69,7 +69,7 @@ pub async fn record_stream(fixture: &Fixture, session: &mut Session<'_>) {
 }
 
 /// Statements of a worker that delivers events to a webhook.
-pub async fn record_webhooks(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_webhooks(fixture: &QueryFixture, session: &mut Session<'_>) {
     let app = &fixture.app;
     let store = Store::connect(&app.database().url(), 1, "tempmail tests").unwrap();
     let process: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(store.pool()).await.unwrap();

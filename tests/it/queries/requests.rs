@@ -6,10 +6,10 @@ use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::{SmtpClient, smtp};
 use uuid::Uuid;
 
-use super::fixture::Fixture;
+use super::fixture::QueryFixture;
 use super::session::Session;
 
-pub async fn record_token_api(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>) {
     let app = &fixture.app;
     let get = |path: String| async move {
         app.get(&path).await.expect(200);
@@ -73,7 +73,7 @@ pub async fn record_token_api(fixture: &Fixture, session: &mut Session<'_>) {
         .await;
 }
 
-pub async fn record_mailbox_api(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_mailbox_api(fixture: &QueryFixture, session: &mut Session<'_>) {
     let (app, mailbox) = (&fixture.app, &fixture.mailbox);
     let get = |path: String| async move {
         app.get_mailbox(mailbox, &path).await.expect(200);
@@ -98,7 +98,7 @@ pub async fn record_mailbox_api(fixture: &Fixture, session: &mut Session<'_>) {
         .await;
 }
 
-pub async fn record_pro_api(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_pro_api(fixture: &QueryFixture, session: &mut Session<'_>) {
     let app = &fixture.app;
     session
         .record("GET /pro/api/accounts", &["find_token", "list_tenant_mailboxes"], |number| async move {
@@ -108,7 +108,7 @@ pub async fn record_pro_api(fixture: &Fixture, session: &mut Session<'_>) {
         .await;
 }
 
-pub async fn record_mail(fixture: &Fixture, session: &mut Session<'_>) {
+pub async fn record_mail(fixture: &QueryFixture, session: &mut Session<'_>) {
     let send = |recipient: String| async move {
         let mut client = SmtpClient::connect_with_ehlo(fixture.app.smtp()).await;
         client.expect_positive("MAIL FROM:<ada@client.example> SIZE=2000").await;

@@ -36,11 +36,11 @@ pub struct RealtimeFixture {
     /// The processes.
     pub fleet: Fleet,
     /// Subscribers at both API processes.
-    pub subscribers: Vec<Subscriber>,
+    pub subscribers: Vec<CheckedSubscriber>,
 }
 
 /// A follower and what it must receive.
-pub struct Subscriber {
+pub struct CheckedSubscriber {
     /// Index of the API process it started at.
     pub api: usize,
     feed: Feed,
@@ -154,7 +154,7 @@ impl RealtimeFixture {
     }
 }
 
-impl Subscriber {
+impl CheckedSubscriber {
     fn feed_name(&self) -> &'static str {
         match self.feed {
             Feed::Inbox(_) => "Inbox",
@@ -182,7 +182,7 @@ impl Subscriber {
     }
 }
 
-impl fmt::Debug for Subscriber {
+impl fmt::Debug for CheckedSubscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at API process {}", self.feed, self.api)
     }
@@ -200,7 +200,7 @@ pub async fn redis_is_connected(fleet: &Fleet) {
 }
 
 /// A subscriber of every feed at each API process, each with its own credential.
-async fn subscribers(fleet: &Fleet) -> Vec<Subscriber> {
+async fn subscribers(fleet: &Fleet) -> Vec<CheckedSubscriber> {
     let stranger = fleet.another_tenant("lagoon").await;
     fleet.custom_domain(&fleet.tenant, DOMAIN).await;
     let pro = Some(&*fleet.tenant.pro);
@@ -233,14 +233,14 @@ async fn subscribers(fleet: &Fleet) -> Vec<Subscriber> {
         }
         subscribers.extend(all.into_iter().map(|(credential, feed, addresses)| {
             let follower = fleet.follow(api, &credential, feed.clone());
-            Subscriber { api, feed, addresses, follower }
+            CheckedSubscriber { api, feed, addresses, follower }
         }));
     }
     subscribers
 }
 
 /// Ids of all stored messages of a subscriber's feed, in stream order.
-async fn stored_for(pool: &PgPool, subscriber: &Subscriber) -> Vec<Uuid> {
+async fn stored_for(pool: &PgPool, subscriber: &CheckedSubscriber) -> Vec<Uuid> {
     let ids = sqlx::query_scalar(
         "SELECT id FROM message
          WHERE address = ANY ($1) OR $2 AND split_part(address, '@', 2) = $3 ORDER BY seq",

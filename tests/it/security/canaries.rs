@@ -4,7 +4,7 @@ use std::fs;
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::{App, SmtpClient, log, postgres};
 
@@ -173,7 +173,7 @@ async fn logs_no_canary_in_the_roles() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn has_no_canary_in_logs_and_metrics_of_up() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[("TEMPMAIL_TELEMETRY__LOG", "debug")]);
     let credentials = installation.credentials();
     let text = |key: &str| credentials[key].as_str().unwrap().to_owned();

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{Binary, SmtpClient, send_mail, smtp};
 
 /// An installation that accepts all clients, however slowly they connect.
-fn start(installation: &Installation) -> Binary {
+fn start(installation: &UpInstallation) -> Binary {
     installation.up(&[("TEMPMAIL_SMTP__CONNECTIONS", "20000"), ("TEMPMAIL_SMTP__COMMAND_SECONDS", "3600")])
 }
 
@@ -42,7 +42,7 @@ async fn assert_accepts_mail(server: SocketAddr) {
 /// Asserts that idle clients stay connected while others are served. Returns the memory of each, in
 /// bytes.
 async fn hold_idle_clients(clients: usize) -> u64 {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = start(&installation);
     assert_accepts_mail(installation.smtp).await;
     let before = server.resident_bytes();
@@ -58,7 +58,7 @@ async fn hold_idle_clients(clients: usize) -> u64 {
 /// Asserts that half mails are not stored, and that others are served meanwhile. Returns the memory of
 /// each, in bytes.
 async fn hold_half_mails(clients: usize) -> u64 {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = start(&installation);
     assert_accepts_mail(installation.smtp).await;
     let before = server.resident_bytes();

@@ -7,6 +7,7 @@ use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, RAW_PART_BYTES, RawData};
+use tempmail_tests::rows::set_retention;
 use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
 use super::{mail, store};
@@ -94,11 +95,7 @@ async fn defers_a_mail_whose_retention_changed_meanwhile() {
     store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2);
 
-    let retain = async |hours: i16| {
-        let change = sqlx::query("UPDATE tenant SET retention_hours = $2, classes = '{24,72}' WHERE id = $1");
-        change.bind(app.tenant.id).bind(hours).execute(&app.pool).await.unwrap();
-    };
-    retain(24).await;
+    set_retention(&app.pool, app.tenant.id, 24).await;
     store(&app).ensure_message_partition(24_i16.try_into().unwrap(), now).await.unwrap();
     let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
     let mut writer = store(&app).mail_writer().await.unwrap();
@@ -106,7 +103,7 @@ async fn defers_a_mail_whose_retention_changed_meanwhile() {
     assert!(refused.is_retention_changed() && !refused.is_data_refused(), "{refused}");
     assert_eq!(app.count("SELECT count(*) FROM message").await, 0);
 
-    retain(72).await;
+    set_retention(&app.pool, app.tenant.id, 72).await;
     let stored = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap();
     assert!(matches!(stored[..], [AcceptOutcome::Stored(_)]), "{stored:?}");
     store(&app).discard_raw(mail.id, &ahead.classes).await.unwrap();

@@ -1,4 +1,4 @@
-//! Rules that are said once in SQL and once in Rust: both must say the same.
+//! Rules that exist in SQL and in Rust give the same results.
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::Value;
 use tempmail_model::clock::Clock as _;
 use tempmail_tests::mailbox::Mailbox;
+use tempmail_tests::rows::{set_mailbox_quota, set_retention};
 use tempmail_tests::{App, Reply, send_mail, smtp};
 use tokio::join;
 
@@ -54,11 +55,7 @@ async fn counts_usage_exactly_after_any_order_of_arrivals_deletions_and_expiry()
     let seed = rand::rng().random::<u32>();
     let mut random = StdRng::seed_from_u64(seed.into());
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET retention_hours = 1, classes = '{1,72}' WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    set_retention(&app.pool, app.tenant.id, 1).await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for step in 0..120 {
         let tag = ["", "+a", "+b"][random.random_range(0..3)];
@@ -100,11 +97,7 @@ async fn counts_usage_exactly_after_any_order_of_arrivals_deletions_and_expiry()
 #[tokio::test(flavor = "multi_thread")]
 async fn frees_the_usage_of_a_cleared_tag_before_the_worker_deletes_it() {
     let app = App::start().await;
-    sqlx::query("UPDATE tenant SET mailbox_bytes = 10000 WHERE id = $1")
-        .bind(app.tenant.id)
-        .execute(&app.pool)
-        .await
-        .unwrap();
+    set_mailbox_quota(&app.pool, app.tenant.id, 100, 10_000).await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     assert_eq!(send(&app, "+a", 6_000).await.code, 250);
     assert_eq!(send(&app, "+b", 2_000).await.code, 250);
@@ -151,12 +144,7 @@ async fn delivers_and_deletes_concurrently_without_a_deadlock() {
     let mailbox = app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     // Mail of two classes, which one purge covers.
     for (hours, count) in [(72_i16, 60), (24, 60)] {
-        sqlx::query("UPDATE tenant SET retention_hours = $2, classes = '{24,72}' WHERE id = $1")
-            .bind(app.tenant.id)
-            .bind(hours)
-            .execute(&app.pool)
-            .await
-            .unwrap();
+        set_retention(&app.pool, app.tenant.id, hours).await;
         app.worker_pass().await;
         for number in 0..count {
             assert_eq!(send(&app, ["", "+a", "+b"][number % 3], 100).await.code, 250);

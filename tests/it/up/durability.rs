@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Response, SmtpClient};
@@ -30,7 +30,7 @@ fn message(name: &str) -> Vec<u8> {
 /// Sends mail over one connection until the server is killed. Returns the address, which gets at most a
 /// page of mail, and the names of the accepted mails.
 async fn send_until_killed(
-    installation: &Installation,
+    installation: &UpInstallation,
     round: usize,
     connection: usize,
     accepted: &AtomicUsize,
@@ -64,7 +64,7 @@ async fn send_until_killed(
 /// Kills everything under load, once per round and at a random moment, and checks the accepted mails in
 /// the end.
 async fn kill_under_load(rounds: usize) {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut random = StdRng::seed_from_u64(SEED);
     let mut accepted_mails = AcceptedMails::new();
     let mut server = installation.up(&ENVIRONMENT);
@@ -91,7 +91,7 @@ async fn kill_under_load(rounds: usize) {
     check(&installation, &accepted_mails).await;
 }
 
-async fn check(installation: &Installation, accepted_mails: &AcceptedMails) {
+async fn check(installation: &UpInstallation, accepted_mails: &AcceptedMails) {
     let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let get = |path: String| {

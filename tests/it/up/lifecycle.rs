@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use nix::sys::signal::Signal;
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::{Binary, Response, SmtpClient, send_mail, smtp};
 
@@ -14,7 +14,7 @@ async fn get(url: String, token: &str) -> Response {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn receives_and_serves_mail() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let _server = installation.up(&[]);
     let credentials = installation.credentials();
     assert_eq!(credentials["base_url"], format!("http://{}", installation.http));
@@ -36,7 +36,7 @@ async fn receives_and_serves_mail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_mail_and_credentials_over_a_restart() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut server = installation.up(&[]);
     let credentials = installation.credentials();
     let keys = std::fs::read(installation.data_dir().join("keys.json")).unwrap();
@@ -57,9 +57,9 @@ async fn keeps_mail_and_credentials_over_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_data_directory_that_is_in_use() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let _first = installation.up(&[]);
-    let other_ports = Installation::new();
+    let other_ports = UpInstallation::new();
     let mut command = std::process::Command::new(tempmail_tests::binary::program());
     command.arg("up").arg("--data-dir").arg(installation.data_dir());
     command.arg("--smtp").arg(other_ports.smtp.to_string());
@@ -81,7 +81,7 @@ async fn rejects_a_data_directory_that_is_in_use() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn finishes_open_mail_transactions_after_sigterm() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut server = installation.up(&[]);
     let mut in_flight = SmtpClient::connect_with_ehlo(installation.smtp).await;
     in_flight.expect_positive("MAIL FROM:<a@client.example>").await;
@@ -102,7 +102,7 @@ async fn finishes_open_mail_transactions_after_sigterm() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_an_invalid_setting_in_one_sentence() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     for (name, value) in [("TEMPMAIL_SMTP__NONSENSE", "1"), ("TEMPMAIL_SMTP__CONNECTIONS", "many")] {
         let mut command = installation.command();
         command.env(name, value);
@@ -115,7 +115,7 @@ async fn reports_an_invalid_setting_in_one_sentence() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_owner_can_read_files_with_secrets() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let _server = installation.up(&[]);
     for file in ["credentials.json", "keys.json"] {
         let mode = std::fs::metadata(installation.data_dir().join(file)).unwrap().permissions().mode();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::unistd::{Uid, User};
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 
 /// Adds the sockets in a directory and below it.
 fn find_sockets(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -55,7 +55,7 @@ fn listening_sockets(processes: &[u32]) -> (Vec<PathBuf>, Vec<u16>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_listens_on_a_private_socket_only() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[]);
     let (mut paths, ports) = listening_sockets(&server.descendants());
     assert_eq!(ports, Vec::<u16>::new(), "Postgres listens on TCP");
@@ -90,7 +90,7 @@ async fn postgres_listens_on_a_private_socket_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_requires_a_password_on_its_socket() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let server = installation.up(&[]);
     let (paths, _) = listening_sockets(&server.descendants());
     let directory = paths

@@ -1,12 +1,12 @@
-//! Only the word of a server that is responsible for the name counts, and nobody remembers it.
+//! Only authoritative answers count, and none is cached.
 
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_verification::Transport;
 
-use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question, resolver};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, found, question, resolver};
 
 #[tokio::test]
 async fn counts_no_vote_for_an_answer_without_authority() {
@@ -14,9 +14,9 @@ async fn counts_no_vote_for_an_answer_without_authority() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[0].clear(TXT_NAME).await;
-    servers[0].set_fault(Fault::Lame);
+    servers[0].set_fault(NameServerFault::Lame);
     assert_eq!(find(&world).await, found(Found, Found), "its NXDOMAIN does not count");
-    servers[1].set_fault(Fault::Lame);
+    servers[1].set_fault(NameServerFault::Lame);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nor does its right answer");
 }
 
@@ -26,7 +26,7 @@ async fn counts_no_vote_for_a_referral() {
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     for authoritative in [false, true] {
-        servers[0].set_fault(Fault::Referral { authoritative });
+        servers[0].set_fault(NameServerFault::Referral { authoritative });
         assert_eq!(find(&world).await, found(Unknown, Unknown), "{authoritative}");
     }
 }
@@ -40,7 +40,7 @@ async fn ignores_the_cache_of_the_seed() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     assert_eq!(find(&world).await, found(Found, Found), "the seed says that there is no such name");
 
-    world.seed_server().set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    world.seed_server().set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
     world.seed_server().set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     world.clear(TXT_NAME).await;
     world.clear(DOMAIN).await;

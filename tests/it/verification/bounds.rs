@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::{Fault, NameServer};
+use tempmail_tests::dns::{NameServer, NameServerFault};
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 use tokio::task::JoinSet;
 
-use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
 async fn does_not_query_servers_at_private_addresses() {
@@ -71,11 +71,11 @@ async fn counts_the_votes_before_the_deadline() {
     let second = world.domain("second.test", 2).await;
     let third = world.domain("third.test", 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
-    own[0].set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    own[0].set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
     own[1].set_cname(TXT_NAME, "acme.second.test").await;
-    own[2].set_fault(Fault::Silent);
+    own[2].set_fault(NameServerFault::Silent);
     world.set_cname("acme.second.test", "acme.third.test").await;
-    second[1].set_fault(Fault::Silent);
+    second[1].set_fault(NameServerFault::Silent);
     world.set_txt("acme.third.test", &["tempmail-verify=another"]).await;
     assert_eq!(find(&world).await, found(Found, Found));
     assert_ne!(second[0].queries(), []);

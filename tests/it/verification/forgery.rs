@@ -1,4 +1,4 @@
-//! Answers that don't answer the question are not heard, though they come first.
+//! Forged replies are ignored, also where they arrive before the real one.
 
 use tempmail_model::verification::Finding::{Found, Unknown};
 use tempmail_tests::TestDns;

@@ -1,4 +1,4 @@
-//! Custom domains over time: what their records in DNS, and the lack of them, do to them.
+//! The states of a custom domain over time, as its DNS records appear, change and disappear.
 
 mod findings;
 mod handover;

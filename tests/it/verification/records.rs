@@ -4,8 +4,8 @@ use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::TestDns;
 
 use super::{
-    DOMAIN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_with_holder, found, question,
-    resolver,
+    DOMAIN, EXPECTED_TXT, INCUMBENT_TXT, MX_HOST, TOKEN, TXT_NAME, find, find_with_incumbent, found,
+    question, resolver,
 };
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn reports_a_record_missing_beside_other_types() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_mx(TXT_NAME, &[(10, MX_HOST)]).await;
-    world.set_txt(DOMAIN, &[RIGHT_TXT]).await;
+    world.set_txt(DOMAIN, &[EXPECTED_TXT]).await;
     assert_eq!(find(&world).await, found(Missing, Missing), "NOERROR without records");
 }
 
@@ -56,7 +56,7 @@ async fn compares_the_text_exactly() {
 async fn finds_the_text_beside_others() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
-    world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", RIGHT_TXT]).await;
+    world.set_txt(TXT_NAME, &["v=spf1 -all", "tempmail-verify=another", EXPECTED_TXT]).await;
     assert_eq!(find(&world).await.txt.finding, Found);
 }
 
@@ -129,20 +129,24 @@ async fn reports_a_mismatch_for_an_alias_of_our_host() {
 async fn checks_the_record_of_the_incumbent_too() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    let findings = find_with_holder(&world).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
+    let findings = find_with_incumbent(&world).await;
     assert_eq!((findings.txt.finding, findings.incumbent_txt), (Found, Missing));
 
-    world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
-    let findings = find_with_holder(&world).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT, INCUMBENT_TXT]).await;
+    let findings = find_with_incumbent(&world).await;
     assert_eq!((findings.txt.finding, findings.incumbent_txt), (Found, Found));
 
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    servers[1].set_txt(TXT_NAME, &[HOLDER_TXT, RIGHT_TXT]).await;
-    assert_eq!(find_with_holder(&world).await.incumbent_txt, Found, "one server is enough for the holder");
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
+    servers[1].set_txt(TXT_NAME, &[INCUMBENT_TXT, EXPECTED_TXT]).await;
+    assert_eq!(
+        find_with_incumbent(&world).await.incumbent_txt,
+        Found,
+        "one server is enough for the incumbent"
+    );
 
-    world.set_txt(TXT_NAME, &[HOLDER_TXT]).await;
-    let findings = find_with_holder(&world).await;
+    world.set_txt(TXT_NAME, &[INCUMBENT_TXT]).await;
+    let findings = find_with_incumbent(&world).await;
     assert_eq!((findings.txt.finding, findings.incumbent_txt), (Mismatch, Found));
     assert_eq!(find(&world).await.incumbent_txt, Unknown, "nobody holds it");
 }

@@ -1,12 +1,14 @@
-//! Mode `recursive`: the configured resolvers are asked, and their word is taken.
+//! Mode `recursive`: the answers of the configured resolvers count.
 
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_verification::{DomainFindings, ExpectedRecords, Resolver, Transport};
 
-use super::{DOMAIN, HOLDER_TOKEN, HOLDER_TXT, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, found, question};
+use super::{
+    DOMAIN, EXPECTED_TXT, INCUMBENT_TOKEN, INCUMBENT_TXT, MX_HOST, TOKEN, TXT_NAME, found, question,
+};
 
 async fn find(world: &TestDns) -> DomainFindings {
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
@@ -36,12 +38,12 @@ async fn counts_no_vote_for_a_failing_resolver() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_fault(Fault::ServFail);
+    servers[0].set_fault(NameServerFault::ServFail);
     assert_eq!(find(&world).await, found(Unknown, Unknown));
     servers[0].clear_fault();
-    world.recursive_server().set_fault(Fault::Refused);
+    world.recursive_server().set_fault(NameServerFault::Refused);
     assert_eq!(find(&world).await, found(Unknown, Unknown));
-    world.recursive_server().set_fault(Fault::Referral { authoritative: false });
+    world.recursive_server().set_fault(NameServerFault::Referral { authoritative: false });
     assert_eq!(find(&world).await, found(Unknown, Unknown), "a server that is no resolver");
 }
 
@@ -54,7 +56,7 @@ async fn requires_the_record_from_every_resolver_that_answers() {
     settings.servers.push(world.seed());
     let resolver = Resolver::new(&settings).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Missing, Missing));
-    world.seed_server().set_fault(Fault::ServFail);
+    world.seed_server().set_fault(NameServerFault::ServFail);
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await, found(Found, Found));
 }
 
@@ -65,7 +67,7 @@ async fn follows_aliases_within_the_answer() {
     world.domain("elsewhere.test", 1).await;
     world.set_cname(TXT_NAME, "acme.elsewhere.test").await;
     assert_eq!(find(&world).await.txt.finding, Missing);
-    world.set_txt("acme.elsewhere.test", &[RIGHT_TXT]).await;
+    world.set_txt("acme.elsewhere.test", &[EXPECTED_TXT]).await;
     assert_eq!(find(&world).await.txt.finding, Found);
     world.clear("acme.elsewhere.test").await;
     world.set_cname("acme.elsewhere.test", TXT_NAME).await;
@@ -76,11 +78,11 @@ async fn follows_aliases_within_the_answer() {
 async fn checks_the_record_of_the_incumbent() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
-    world.set_txt(TXT_NAME, &[RIGHT_TXT, HOLDER_TXT]).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT, INCUMBENT_TXT]).await;
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
-    let question = ExpectedRecords { incumbent_token: Some(HOLDER_TOKEN), ..question() };
+    let question = ExpectedRecords { incumbent_token: Some(INCUMBENT_TOKEN), ..question() };
     assert_eq!(resolver.find(&question, Transport::TcpOnly).await.incumbent_txt, Found);
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
     assert_eq!(resolver.find(&question, Transport::TcpOnly).await.incumbent_txt, Missing);
 }
 
@@ -88,7 +90,7 @@ async fn checks_the_record_of_the_incumbent() {
 async fn sends_the_deciding_query_over_tcp() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
-    world.recursive_server().set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
+    world.recursive_server().set_fault(NameServerFault::SpoofedUdp(vec![EXPECTED_TXT.to_owned()]));
     let resolver = Resolver::new(&world.settings(DnsMode::Recursive)).unwrap();
     assert_eq!(resolver.find(&question(), Transport::UdpFirst).await.txt.finding, Found);
     assert_eq!(resolver.find(&question(), Transport::TcpOnly).await.txt.finding, Missing);
@@ -101,6 +103,6 @@ async fn reports_a_mismatch_for_a_domain_that_is_an_alias() {
     world.domain("elsewhere.test", 1).await;
     world.set_cname(DOMAIN, "elsewhere.test").await;
     world.set_mx("elsewhere.test", &[(10, MX_HOST)]).await;
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
     assert_eq!(find(&world).await, found(Found, Mismatch));
 }

@@ -3,10 +3,10 @@
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::wait::eventually;
 
-use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, find_over_tcp, found};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, find_over_tcp, found};
 
 #[tokio::test]
 async fn fetches_an_answer_too_large_for_udp_over_tcp() {
@@ -14,7 +14,7 @@ async fn fetches_an_answer_too_large_for_udp_over_tcp() {
     world.domain(DOMAIN, 1).await;
     let others: Vec<_> = (0..30).map(|number| format!("{number:0200}")).collect();
     let mut texts: Vec<_> = others.iter().map(String::as_str).collect();
-    texts.push(RIGHT_TXT);
+    texts.push(EXPECTED_TXT);
     world.set_txt(TXT_NAME, &texts).await;
     assert_eq!(find(&world).await.txt.finding, Found);
 }
@@ -24,13 +24,13 @@ async fn does_not_read_a_truncated_answer_as_empty() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_fault(Fault::Truncated);
+    servers[0].set_fault(NameServerFault::Truncated);
     assert_eq!(find(&world).await, found(Found, Found));
 
     let without = world.server_without_tcp().await;
     world.delegate(DOMAIN, &[&without]).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    without.set_fault(Fault::Truncated);
+    without.set_fault(NameServerFault::Truncated);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "nobody brings the rest");
 }
 
@@ -39,12 +39,12 @@ async fn sends_the_deciding_query_over_tcp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
-    servers[0].set_fault(Fault::SpoofedUdp(vec![RIGHT_TXT.to_owned()]));
+    servers[0].set_fault(NameServerFault::SpoofedUdp(vec![EXPECTED_TXT.to_owned()]));
     assert_eq!(find(&world).await, found(Found, Found), "a forger of UDP is believed");
     assert_eq!(find_over_tcp(&world).await, found(Missing, Found), "but not here");
 
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
-    servers[0].set_fault(Fault::SpoofedUdp(Vec::new()));
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
+    servers[0].set_fault(NameServerFault::SpoofedUdp(Vec::new()));
     assert_eq!(find(&world).await, found(Missing, Found));
     assert_eq!(find_over_tcp(&world).await, found(Found, Found));
 }
@@ -53,10 +53,10 @@ async fn sends_the_deciding_query_over_tcp() {
 async fn prefers_the_answer_over_tcp_to_a_faster_one_over_udp() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
-    let hold = servers[0].spoof_udp_and_hold_tcp(&[RIGHT_TXT]);
+    let hold = servers[0].spoof_udp_and_hold_tcp(&[EXPECTED_TXT]);
     let (findings, ()) = tokio::join!(find_over_tcp(&world), async {
         hold.query_received().await;
-        eventually("the lie is told", async || {
+        eventually("the forged response is sent", async || {
             servers[0]
                 .queries()
                 .iter()
@@ -74,7 +74,7 @@ async fn finds_servers_over_tcp_for_the_deciding_query() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    world.seed_server().set_fault(Fault::Truncated);
+    world.seed_server().set_fault(NameServerFault::Truncated);
     assert_eq!(find_over_tcp(&world).await, found(Found, Found));
     assert!(world.seed_server().queries().iter().any(|asked| asked.over_tcp));
 }
@@ -96,6 +96,6 @@ async fn counts_the_vote_of_a_server_that_is_silent_over_tcp() {
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     servers[1].set_txt(TXT_NAME, &["tempmail-verify=another"]).await;
-    servers[1].set_fault(Fault::SilentOverTcp);
+    servers[1].set_fault(NameServerFault::SilentOverTcp);
     assert_eq!(find_over_tcp(&world).await, found(Mismatch, Found));
 }

@@ -3,9 +3,9 @@
 use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Mismatch, Missing, Unknown};
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 
-use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_holder, found};
+use super::{DOMAIN, MX_HOST, TOKEN, TXT_NAME, find, find_with_incumbent, found};
 
 #[tokio::test]
 async fn requires_the_records_from_every_server_that_answers() {
@@ -31,8 +31,8 @@ async fn counts_no_vote_for_a_failing_server() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 3).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_fault(Fault::ServFail);
-    servers[1].set_fault(Fault::Refused);
+    servers[0].set_fault(NameServerFault::ServFail);
+    servers[1].set_fault(NameServerFault::Refused);
     assert_eq!(find(&world).await, found(Found, Found));
     servers[2].clear(TXT_NAME).await;
     assert_eq!(find(&world).await, found(Missing, Found), "the third has");
@@ -43,10 +43,10 @@ async fn reports_unknown_without_votes() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_fault(Fault::ServFail);
-    servers[1].set_fault(Fault::Refused);
-    let findings = find_with_holder(&world).await;
-    assert_eq!(findings, found(Unknown, Unknown), "neither is the holder's record absent");
+    servers[0].set_fault(NameServerFault::ServFail);
+    servers[1].set_fault(NameServerFault::Refused);
+    let findings = find_with_incumbent(&world).await;
+    assert_eq!(findings, found(Unknown, Unknown), "neither is the incumbent's record absent");
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn counts_no_vote_for_a_silent_server() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 2).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    servers[0].set_fault(Fault::Silent);
+    servers[0].set_fault(NameServerFault::Silent);
     assert_eq!(find(&world).await, found(Found, Found));
     let asked = servers[0].queries();
     let txt = asked.iter().filter(|asked| asked.record_type == RecordType::TXT);
@@ -68,8 +68,8 @@ async fn counts_no_vote_for_a_closed_port() {
     let world = TestDns::start().await;
     let servers = world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    for nobody in ["127.255.255.1", "::1"] {
-        world.add_host(servers[0].host(), nobody.parse().unwrap()).await;
+    for unanswered in ["127.255.255.1", "::1"] {
+        world.add_host(servers[0].host(), unanswered.parse().unwrap()).await;
     }
     assert_eq!(find(&world).await, found(Found, Found));
 }

@@ -4,10 +4,10 @@ use hickory_proto::rr::RecordType;
 use tempmail_model::verification::Finding::{Found, Missing, Unknown};
 use tempmail_runtime::config::DnsMode;
 use tempmail_tests::TestDns;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 
-use super::{DOMAIN, MX_HOST, RIGHT_TXT, TOKEN, TXT_NAME, find, found, question};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, found, question};
 
 #[tokio::test]
 async fn queries_the_servers_of_the_zone_for_a_name_below_it() {
@@ -37,7 +37,7 @@ async fn accepts_a_zone_of_the_verification_name() {
     world.domain(DOMAIN, 1).await;
     world.set_mx(DOMAIN, &[(10, MX_HOST)]).await;
     world.domain(TXT_NAME, 1).await;
-    world.set_txt(TXT_NAME, &[RIGHT_TXT]).await;
+    world.set_txt(TXT_NAME, &[EXPECTED_TXT]).await;
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
@@ -47,7 +47,7 @@ async fn continues_at_the_parent_after_a_failure_of_the_seed() {
     let world = TestDns::start().await;
     world.domain(DOMAIN, 1).await;
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
-    world.seed_server().set_fault_for(&format!("{TXT_NAME}."), Fault::ServFail);
+    world.seed_server().set_fault_for(&format!("{TXT_NAME}."), NameServerFault::ServFail);
     assert_eq!(find(&world).await, found(Found, Found));
 }
 
@@ -55,7 +55,7 @@ async fn continues_at_the_parent_after_a_failure_of_the_seed() {
 async fn reports_unknown_for_a_domain_that_is_not_delegated() {
     let world = TestDns::start().await;
     assert_eq!(find(&world).await, found(Unknown, Unknown), "the root and `test` have no servers here");
-    world.seed_server().set_fault(Fault::ServFail);
+    world.seed_server().set_fault(NameServerFault::ServFail);
     assert_eq!(find(&world).await, found(Unknown, Unknown), "the seed fails");
 }
 
@@ -73,8 +73,8 @@ async fn accepts_the_answer_of_one_seed() {
     world.set_verified(DOMAIN, TOKEN, MX_HOST).await;
     let refusing = world.server().await;
     let silent = world.server().await;
-    refusing.set_fault(Fault::Refused);
-    silent.set_fault(Fault::Silent);
+    refusing.set_fault(NameServerFault::Refused);
+    silent.set_fault(NameServerFault::Silent);
     let mut settings = world.settings(DnsMode::Authoritative);
     settings.servers = vec![refusing.address(), silent.address(), world.seed()];
     let resolver = Resolver::new(&settings).unwrap();

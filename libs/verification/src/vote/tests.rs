@@ -174,7 +174,7 @@ proptest! {
     }
 
     /// One more vote can spoil a record, but never prove it where the others do not; and it
-    /// can save the holder, but never make its record absent.
+    /// can save the incumbent, but never make its record absent.
     #[test]
     fn an_additional_vote_never_displaces_the_incumbent(
         txt in some_txt(),

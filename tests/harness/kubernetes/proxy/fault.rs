@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// An error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ApiFault {
     /// 409 `Conflict`: the resource version of the request is not the newest.
     Conflict,
     /// 409 `AlreadyExists`.
@@ -22,7 +22,7 @@ pub enum Fault {
     Internal,
 }
 
-impl Fault {
+impl ApiFault {
     /// Its status.
     pub(super) fn status(self) -> StatusCode {
         match self {

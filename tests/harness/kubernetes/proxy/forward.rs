@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::fault::Fault;
+use super::fault::ApiFault;
 use super::lock;
 use super::request::{ApiRequest, Verb};
 use super::script::{Action, Script, StopPoint};
@@ -211,7 +211,7 @@ fn last_frame(end: WatchEnd) -> Result<Frame<Bytes>, BoxError> {
     match end {
         WatchEnd::Broken => Err("the watch is dropped".into()),
         WatchEnd::Expired => {
-            let (_, status) = Fault::Expired.response();
+            let (_, status) = ApiFault::Expired.response();
             let event = json!({ "type": "ERROR", "object": status });
             Ok(Frame::data(format!("{event}\n").into()))
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::watch;
 
-use super::fault::Fault;
+use super::fault::ApiFault;
 use super::request::ApiRequest;
 use crate::wait::within_deadline;
 
@@ -44,7 +44,7 @@ impl StopReached {
 
 /// What happens to a request.
 pub(super) enum Action {
-    Fail(Fault),
+    Fail(ApiFault),
     Stop { point: StopPoint, call: Box<dyn FnOnce() + Send>, done: watch::Sender<bool> },
 }
 

@@ -5,7 +5,7 @@ use tempmail_tests::rows::SYSTEM_DOMAIN as SHARED_DOMAIN;
 
 /// A kind of object that the operator is killed for. Its objects have the name of the tenant.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct CrashKind {
     name: &'static str,
     /// Whether its objects are in a namespace, and refer to a tenant.
     is_namespaced: bool,
@@ -17,35 +17,35 @@ pub(super) struct Kind {
     pub(super) rotates: bool,
 }
 
-pub(super) const SYSTEM_DOMAIN: Kind = Kind {
+pub(super) const SYSTEM_DOMAIN: CrashKind = CrashKind {
     name: "SystemDomain",
     is_namespaced: false,
     spec: |team| format!("domain: {}", team.domain("sys")),
     final_reason: "Ready",
     rotates: false,
 };
-pub(super) const CUSTOM_DOMAIN: Kind = Kind {
+pub(super) const CUSTOM_DOMAIN: CrashKind = CrashKind {
     name: "CustomDomain",
     is_namespaced: true,
     spec: |team| format!("domain: {}, deletionPolicy: Delete", team.domain("mail")),
     final_reason: "DnsLookupFailed",
     rotates: false,
 };
-pub(super) const WEBHOOK: Kind = Kind {
+pub(super) const WEBHOOK: CrashKind = CrashKind {
     name: "Webhook",
     is_namespaced: true,
     spec: |_team| "url: 'https://hooks.example.com/mail'".to_owned(),
     final_reason: "Ready",
     rotates: true,
 };
-pub(super) const API_TOKEN: Kind = Kind {
+pub(super) const API_TOKEN: CrashKind = CrashKind {
     name: "ApiToken",
     is_namespaced: true,
     spec: |_team| "type: Pro".to_owned(),
     final_reason: "Ready",
     rotates: true,
 };
-pub(super) const MAILBOX: Kind = Kind {
+pub(super) const MAILBOX: CrashKind = CrashKind {
     name: "Mailbox",
     is_namespaced: true,
     spec: |team| format!("address: {}@{SHARED_DOMAIN}", team.tenant),
@@ -54,7 +54,7 @@ pub(super) const MAILBOX: Kind = Kind {
 };
 
 /// All kinds but Tenant.
-pub(super) const KINDS: &[Kind] = &[SYSTEM_DOMAIN, CUSTOM_DOMAIN, WEBHOOK, API_TOKEN, MAILBOX];
+pub(super) const KINDS: &[CrashKind] = &[SYSTEM_DOMAIN, CUSTOM_DOMAIN, WEBHOOK, API_TOKEN, MAILBOX];
 
 /// The spec of the tenants.
 const TENANT: &str = "deletionPolicy: Delete";
@@ -66,9 +66,9 @@ const ROTATION: &str = "2026-11-21T00:00:00Z";
 pub(super) enum UserAction {
     CreateTenant,
     DeleteTenant,
-    Create(Kind),
-    Rotate(Kind),
-    Delete(Kind),
+    Create(CrashKind),
+    Rotate(CrashKind),
+    Delete(CrashKind),
 }
 
 impl UserAction {
@@ -113,7 +113,7 @@ impl UserAction {
     }
 }
 
-async fn create(kind: Kind, team: &Team) {
+async fn create(kind: CrashKind, team: &Team) {
     let spec = (kind.spec)(team);
     if kind.is_namespaced {
         team.apply(kind.name, &team.tenant, &spec).await;
@@ -122,6 +122,6 @@ async fn create(kind: Kind, team: &Team) {
     }
 }
 
-fn object(kind: Kind, team: &Team) -> String {
+fn object(kind: CrashKind, team: &Team) -> String {
     format!("{}/{}", kind.name.to_lowercase(), team.tenant)
 }

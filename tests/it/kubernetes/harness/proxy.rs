@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{ListParams, ObjectMeta, PostParams, WatchEvent, WatchParams};
-use tempmail_tests::kubernetes::{Fault, Namespace, StopPoint, Verb};
+use tempmail_tests::kubernetes::{ApiFault, Namespace, StopPoint, Verb};
 use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{ApiProxy, Cluster};
 use tokio::net::TcpStream;
@@ -96,7 +96,7 @@ async fn ends_an_expired_watch_with_an_error_event() {
 async fn fails_only_the_nth_write() {
     let fixture = ProxyFixture::start().await;
     let before = fixture.proxy.request_count();
-    fixture.proxy.fail_write(2, Fault::AlreadyExists);
+    fixture.proxy.fail_write(2, ApiFault::AlreadyExists);
     fixture.create("one").await.unwrap();
     fixture.objects.get("one").await.unwrap();
     let refused = fixture.create("two").await.unwrap_err();
@@ -123,11 +123,11 @@ async fn fails_only_the_nth_write() {
 async fn fails_a_matching_request_as_an_api_server_does() {
     let fixture = ProxyFixture::start().await;
     let cases = [
-        (Fault::Conflict, 409, "Conflict"),
-        (Fault::AlreadyExists, 409, "AlreadyExists"),
-        (Fault::Expired, 410, "Expired"),
-        (Fault::Invalid, 422, "Invalid"),
-        (Fault::Internal, 500, "InternalError"),
+        (ApiFault::Conflict, 409, "Conflict"),
+        (ApiFault::AlreadyExists, 409, "AlreadyExists"),
+        (ApiFault::Expired, 410, "Expired"),
+        (ApiFault::Invalid, 422, "Invalid"),
+        (ApiFault::Internal, 500, "InternalError"),
     ];
     for (fault, code, reason) in cases {
         fixture.proxy.fail_next(|request| request.verb == Verb::List, fault);
@@ -137,7 +137,7 @@ async fn fails_a_matching_request_as_an_api_server_does() {
         assert_eq!((status.code, status.reason.as_str()), (code, reason));
     }
     // The client of kube retries by itself.
-    fixture.proxy.fail_next(|request| request.verb == Verb::List, Fault::TooManyRequests(1));
+    fixture.proxy.fail_next(|request| request.verb == Verb::List, ApiFault::TooManyRequests(1));
     let before = fixture.proxy.request_count();
     fixture.objects.list(&ListParams::default()).await.unwrap();
     let statuses: Vec<_> = fixture.proxy.requests()[before..].iter().map(|request| request.status).collect();
@@ -152,7 +152,7 @@ async fn counts_leases_as_writes_only_on_request() {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
         Lease { metadata, ..Lease::default() }
     };
-    fixture.proxy.fail_write(1, Fault::Internal);
+    fixture.proxy.fail_write(1, ApiFault::Internal);
     leases.create(&PostParams::default(), &lease("one")).await.unwrap();
     assert_eq!(fixture.proxy.writes_since(0).len(), 0);
     fixture.proxy.count_all_writes();

@@ -5,7 +5,7 @@ use tempmail_tests::kubernetes::{Cluster, Installation, Team, condition, secret_
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
 
-use super::kind::{KINDS, Kind};
+use super::kind::{KINDS, OutageKind};
 
 /// Labels of the objects before the outage: one is not touched during it, one is changed and one is
 /// deleted.
@@ -30,7 +30,7 @@ impl OutageFixture<'_> {
         format!("{label}-{}", self.team.tenant)
     }
 
-    fn object(&self, kind: &Kind, label: &str) -> String {
+    fn object(&self, kind: &OutageKind, label: &str) -> String {
         kind.object(&self.name(label))
     }
 
@@ -48,7 +48,7 @@ impl OutageFixture<'_> {
         }
     }
 
-    async fn create(&self, kind: &Kind, label: &str) {
+    async fn create(&self, kind: &OutageKind, label: &str) {
         let (name, spec) = (self.name(label), (kind.spec)(self.team, label));
         if kind.is_namespaced {
             self.team.apply(kind.name, &name, &spec).await;
@@ -80,7 +80,7 @@ impl OutageFixture<'_> {
     }
 
     /// Waits until an object has its final conditions.
-    pub(super) async fn wait_until_settled(&self, kind: &Kind, label: &str) {
+    pub(super) async fn wait_until_settled(&self, kind: &OutageKind, label: &str) {
         self.team
             .wait_until(&self.object(kind, label), kind.final_reason, |shown| {
                 let is_observed = shown["status"]["observedGeneration"] == shown["metadata"]["generation"];
@@ -91,14 +91,14 @@ impl OutageFixture<'_> {
     }
 
     /// Waits until the object that was changed is settled, and asserts that its row is changed.
-    pub(super) async fn wait_until_changed(&self, kind: &Kind) {
+    pub(super) async fn wait_until_changed(&self, kind: &OutageKind) {
         self.wait_until_settled(kind, "changes").await;
         let uid = self.uid(kind, "changes").await;
         assert!(self.holds(kind.is_changed, uid).await, "{}", kind.is_changed);
     }
 
     /// Waits until the object that was deleted is gone, and asserts that its row is gone, too.
-    pub(super) async fn wait_until_deleted(&self, kind: &Kind, row: Uuid) {
+    pub(super) async fn wait_until_deleted(&self, kind: &OutageKind, row: Uuid) {
         self.team.wait_until_deleted(&self.object(kind, "goes")).await;
         assert!(!self.holds(ROW_EXISTS, row).await, "the row of a {} stays", kind.name);
     }
@@ -179,7 +179,7 @@ impl OutageFixture<'_> {
         self.holds(has_webhook, uid.parse().expect("a UUID")).await
     }
 
-    async fn uid(&self, kind: &Kind, label: &str) -> Uuid {
+    async fn uid(&self, kind: &OutageKind, label: &str) -> Uuid {
         let shown = self.team.get(&self.object(kind, label)).await;
         shown["metadata"]["uid"].as_str().expect("a uid").parse().expect("a UUID")
     }

@@ -5,7 +5,7 @@ use tempmail_tests::kubernetes::Team;
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 
 /// A kind, and what is done with its objects.
-pub(super) struct Kind {
+pub(super) struct OutageKind {
     pub(super) name: &'static str,
     /// Whether its objects are in a namespace, and refer to a tenant.
     pub(super) is_namespaced: bool,
@@ -21,7 +21,7 @@ pub(super) struct Kind {
     pub(super) secret: Option<&'static str>,
 }
 
-impl Kind {
+impl OutageKind {
     /// The object of a name, as [`Team`] names it.
     pub(super) fn object(&self, name: &str) -> String {
         format!("{}/{name}", self.name.to_lowercase())
@@ -29,8 +29,8 @@ impl Kind {
 }
 
 /// All kinds.
-pub(super) const KINDS: &[Kind] = &[
-    Kind {
+pub(super) const KINDS: &[OutageKind] = &[
+    OutageKind {
         name: "Tenant",
         is_namespaced: false,
         spec: |_team, _label| "deletionPolicy: Delete".to_owned(),
@@ -40,7 +40,7 @@ pub(super) const KINDS: &[Kind] = &[
                                      WHERE r.uid = $1 AND t.domain_limit = 7)",
         secret: None,
     },
-    Kind {
+    OutageKind {
         name: "SystemDomain",
         is_namespaced: false,
         spec: |team, label| format!("domain: {label}.system.{}.example", team.tenant),
@@ -50,7 +50,7 @@ pub(super) const KINDS: &[Kind] = &[
                                      WHERE r.uid = $1 AND d.sort_order = 7)",
         secret: None,
     },
-    Kind {
+    OutageKind {
         name: "CustomDomain",
         is_namespaced: true,
         spec: |team, label| format!("domain: {}", team.domain(label)),
@@ -59,7 +59,7 @@ pub(super) const KINDS: &[Kind] = &[
         is_changed: "SELECT EXISTS (SELECT FROM resource WHERE uid = $1 AND retained)",
         secret: None,
     },
-    Kind {
+    OutageKind {
         name: "Webhook",
         is_namespaced: true,
         spec: |_team, label| format!("url: 'https://hooks.example.com/{label}'"),
@@ -69,7 +69,7 @@ pub(super) const KINDS: &[Kind] = &[
                                      WHERE r.uid = $1 AND w.url = 'https://hooks.example.com/changed')",
         secret: Some("webhook"),
     },
-    Kind {
+    OutageKind {
         name: "ApiToken",
         is_namespaced: true,
         spec: |_team, _label| "type: Pro".to_owned(),
@@ -79,7 +79,7 @@ pub(super) const KINDS: &[Kind] = &[
                                      WHERE r.uid = $1 AND t.expires_at = '2100-01-01T00:00:00Z')",
         secret: Some("token"),
     },
-    Kind {
+    OutageKind {
         name: "Mailbox",
         is_namespaced: true,
         spec: |team, label| format!("address: {label}.{}@{SYSTEM_DOMAIN}", team.tenant),

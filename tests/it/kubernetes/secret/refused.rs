@@ -11,12 +11,12 @@ const OBJECTS: [&str; 3] = ["apitoken/ci", "webhook/hook", "mailbox/box"];
 const SECRETS: [&str; 3] = ["ci-token", "hook-webhook", "box-mailbox"];
 
 /// A token, a webhook and a mailbox of a team.
-struct Credentials {
+struct CredentialObjects {
     installation: &'static SharedInstallation,
     team: Team,
 }
 
-impl Credentials {
+impl CredentialObjects {
     /// Declares them, and waits until they are ready.
     async fn start() -> Self {
         let installation = Installation::shared().await;
@@ -101,7 +101,7 @@ async fn refusal(team: &Team, object: &str, reason: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_an_immutable_secret_and_rotates_when_it_is_deleted() {
-    let credentials = Credentials::start().await;
+    let credentials = CredentialObjects::start().await;
     let team = &credentials.team;
     let former = credentials.values().await;
     for secret in SECRETS {
@@ -170,8 +170,8 @@ async fn assert_refused_by_policy(team: &Team, object: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_credentials_that_a_policy_does_not_let_it_rotate() {
-    let credentials = Credentials::start().await;
-    let Credentials { installation, team } = &credentials;
+    let credentials = CredentialObjects::start().await;
+    let CredentialObjects { installation, team } = &credentials;
     let former = credentials.values().await;
     create_policy(team, installation).await;
     for object in OBJECTS {
@@ -186,8 +186,8 @@ async fn keeps_credentials_that_a_policy_does_not_let_it_rotate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_the_rows_of_new_objects_whose_secrets_a_policy_refuses() {
-    let credentials = Credentials::start().await;
-    let Credentials { installation, team } = &credentials;
+    let credentials = CredentialObjects::start().await;
+    let CredentialObjects { installation, team } = &credentials;
     create_policy(team, installation).await;
     let address = format!("address: new@{}", team.domain("sys"));
     team.apply("ApiToken", "new", "type: Live").await;

@@ -9,7 +9,7 @@ use tempmail_tests::{App, WebSocket};
 use super::{assert_nothing_unread, watch};
 
 /// A socket that ends, and one of another tenant that stays open.
-struct RevocationFixture {
+struct WebSocketFixture {
     app: App,
     mailbox: Mailbox,
     socket: WebSocket,
@@ -17,7 +17,7 @@ struct RevocationFixture {
     other_socket: WebSocket,
 }
 
-impl RevocationFixture {
+impl WebSocketFixture {
     /// A mailbox of the tenant, and another tenant's.
     async fn at(address: &str, app: App) -> Self {
         let acme = app.another_tenant("acme").await;
@@ -39,7 +39,7 @@ impl RevocationFixture {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_on_a_password_reset() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = WebSocketFixture::start().await;
     let path = format!("/pro/api/accounts/{}/reset-password", fixture.mailbox.id);
     let request = fixture.app.request(Method::PUT, &path).bearer(&fixture.app.tenant.pro);
     request.json(&json!({ "password": "another horse" })).send().await.expect(200);
@@ -48,12 +48,12 @@ async fn closes_the_socket_on_a_password_reset() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_when_the_mailbox_is_deleted() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = WebSocketFixture::start().await;
     let request = fixture.app.request(Method::DELETE, "/api/me").bearer(&fixture.mailbox.jwt);
     request.send().await.expect(204);
     fixture.ends_with("invalid_token").await;
 
-    let fixture = RevocationFixture::start().await;
+    let fixture = WebSocketFixture::start().await;
     let path = format!("/pro/api/accounts/{}", fixture.mailbox.id);
     fixture.app.request(Method::DELETE, &path).bearer(&fixture.app.tenant.pro).send().await.expect(204);
     fixture.ends_with("invalid_token").await;
@@ -61,14 +61,14 @@ async fn closes_the_socket_when_the_mailbox_is_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_when_the_tenant_is_suspended() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = WebSocketFixture::start().await;
     fixture.app.tempmail("tenant suspend harbour").await.success();
     fixture.ends_with("account_disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_the_socket_when_the_tenant_is_deleted() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = WebSocketFixture::start().await;
     fixture.app.tempmail("tenant delete harbour --yes").await.success();
     fixture.ends_with("invalid_token").await;
 }
@@ -77,13 +77,13 @@ async fn closes_the_socket_when_the_tenant_is_deleted() {
 async fn closes_the_socket_when_the_domain_is_lost_or_deleted() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
-    let fixture = RevocationFixture::at("captain@ships.example", app).await;
+    let fixture = WebSocketFixture::at("captain@ships.example", app).await;
     fixture.app.end_verification(domain).await;
     fixture.ends_with("invalid_token").await;
 
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;
-    let fixture = RevocationFixture::at("captain@ships.example", app).await;
+    let fixture = WebSocketFixture::at("captain@ships.example", app).await;
     fixture.app.delete_domain(&fixture.app.tenant, &domain.to_string()).await.expect(204);
     fixture.ends_with("invalid_token").await;
 }

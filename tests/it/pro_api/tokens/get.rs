@@ -58,14 +58,14 @@ async fn returns_the_last_use_to_the_minute() {
         token["last_used_at"].clone()
     };
     assert_eq!(used(list(&app, "").await, "live"), Value::Null);
-    let first = eventually("the use is noted", || async {
+    let first = eventually("the use is recorded", || async {
         let at = used(list(&app, "").await, "pro");
         (!at.is_null()).then_some(at)
     })
     .await;
     assert_time(&first);
     app.clock.advance(SignedDuration::from_secs(61));
-    eventually("a later use is noted", || async {
+    eventually("a later use is recorded", || async {
         let at = used(list(&app, "").await, "pro");
         (at != first).then_some(())
     })

@@ -1,4 +1,4 @@
-//! A domain or an address changes hands while everybody is subscribed and mail arrives: long-polls, streams, sockets,
+//! A domain or an address gets another owner while mail arrives for its subscribers: long-polls, streams, sockets,
 //! cursors and ids of the former readers give access to nothing of the new owner, who receives all of it.
 
 use std::collections::BTreeSet;

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::{self, Request};
 use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::raw::RawConnection;
@@ -112,7 +112,7 @@ async fn stays_open_while_postgres_is_down() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_on_drain_and_resume_after_the_restart() {
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut server = installation.up(&[]);
     let token = installation.credentials()["live_token"].as_str().unwrap().to_owned();
     let client = http::client();

@@ -16,14 +16,14 @@ const OF_DOMAIN: &str = "/v1/sse/addr?address=any@ours.example";
 const OF_SHARED: &str = "/v1/sse/addr?address=shared@inbox.localhost";
 
 /// A tenant with a mailbox, a domain and a token.
-struct RevocationFixture {
+struct SseFixture {
     app: App,
     mailbox: Mailbox,
     domain: Uuid,
     token: String,
 }
 
-impl RevocationFixture {
+impl SseFixture {
     async fn start() -> Self {
         let app = App::start().await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), BOX).await;
@@ -59,7 +59,7 @@ async fn assert_ended(streams: Vec<EventStream>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_token_is_revoked() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let streams = fixture.streams(ALL).await;
     rows::revoke_token(&fixture.app.pool, &fixture.token, fixture.now()).await;
     assert_ended(streams).await;
@@ -69,7 +69,7 @@ async fn ends_when_the_token_is_revoked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_token_is_deleted() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let streams = fixture.streams(ALL).await;
     rows::delete_token(&fixture.app.pool, &fixture.token).await;
     assert_ended(streams).await;
@@ -77,7 +77,7 @@ async fn ends_when_the_token_is_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_token_expires() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     rows::expire_token(&fixture.app.pool, &fixture.token, fixture.now() + SignedDuration::from_hours(24))
         .await;
     let streams = fixture.streams(ALL).await;
@@ -89,7 +89,7 @@ async fn ends_when_the_token_expires() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_at_an_expiry_set_while_it_is_open() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let streams = fixture.streams(ALL).await;
     rows::expire_token(&fixture.app.pool, &fixture.token, fixture.now() + SignedDuration::from_hours(1))
         .await;
@@ -104,7 +104,7 @@ async fn ends_at_an_expiry_set_while_it_is_open() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_tenant_is_suspended() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let streams = fixture.streams(ALL).await;
     rows::suspend_tenant(&fixture.app.pool, fixture.app.tenant.id).await;
     assert_ended(streams).await;
@@ -114,7 +114,7 @@ async fn ends_when_the_tenant_is_suspended() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_mailbox_is_deleted() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let ending = fixture.streams(&[OF_BOX, "/v1/sse/addr?address=box%2Btag@inbox.localhost"]).await;
     let mut kept = fixture.streams(&[USER]).await;
     let deletion = fixture.app.request(Method::DELETE, "/api/me").bearer(&fixture.mailbox.jwt).send().await;
@@ -126,7 +126,7 @@ async fn ends_when_the_mailbox_is_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_the_domain_is_lost_or_deleted() {
     for deleted in [false, true] {
-        let fixture = RevocationFixture::start().await;
+        let fixture = SseFixture::start().await;
         fixture.app.mailbox(Some(&fixture.app.tenant.pro), "box@ours.example").await;
         let ending = fixture.streams(&[OF_DOMAIN, "/v1/sse/addr?address=box@ours.example"]).await;
         let mut kept = fixture.streams(&[USER]).await;
@@ -143,7 +143,7 @@ async fn ends_when_the_domain_is_lost_or_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_another_tenant_creates_the_mailbox() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let other = fixture.app.another_tenant("lighthouse").await;
     let ending = fixture.streams(&[OF_SHARED, "/v1/sse/addr?address=shared%2Btag@inbox.localhost"]).await;
     fixture.app.mailbox(Some(&other.pro), "shared@inbox.localhost").await;
@@ -154,7 +154,7 @@ async fn ends_when_another_tenant_creates_the_mailbox() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn continues_when_its_own_tenant_creates_the_mailbox() {
-    let fixture = RevocationFixture::start().await;
+    let fixture = SseFixture::start().await;
     let mut streams = fixture.streams(&[OF_SHARED]).await;
     super::assert_nothing_unread(&fixture.app, &mut streams[0], "shared@inbox.localhost").await;
     fixture.app.mailbox(Some(&fixture.app.tenant.pro), "shared@inbox.localhost").await;

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use tempmail_model::verification::{Finding, RecordFinding};
 use tempmail_store::{CustomDomain, Store};
 use tempmail_tests::app::Domain;
-use tempmail_tests::dns::{Fault, NameServer};
+use tempmail_tests::dns::{NameServer, NameServerFault};
 use tempmail_tests::{App, Tenant, TestDns};
 
 use Finding::{Found, Mismatch, Missing, Unknown};
@@ -90,7 +90,7 @@ async fn records_unknown_without_an_answer_and_keeps_the_last_answer() {
     world.dns.set_txt(TXT_NAME, &[&world.domain.txt]).await;
     world.dns.set_mx("ships.test", &[(10, "elsewhere.test")]).await;
     assert_eq!(world.asked().await, (found(Found, &[]), found(Mismatch, &["10 elsewhere.test"])));
-    for fault in [Fault::ServFail, Fault::Lame] {
+    for fault in [NameServerFault::ServFail, NameServerFault::Lame] {
         world.servers[0].set_fault(fault);
         assert_eq!(world.asked().await, (found(Unknown, &[]), found(Unknown, &[])));
         let row = world.row().await;

@@ -1,8 +1,8 @@
-//! One name, two tenants: whose records are there gets it, and a holder whose record is there
-//! keeps it.
+//! Two tenants claim one name: the one whose records are published gets it, and the incumbent keeps
+//! it while its record is published.
 
 use tempmail_tests::app::Domain;
-use tempmail_tests::dns::{Fault, NameServer};
+use tempmail_tests::dns::{NameServer, NameServerFault};
 use tempmail_tests::wait::within_deadline;
 use tempmail_tests::{App, Tenant, TestDns};
 
@@ -80,7 +80,7 @@ async fn transfers_the_name_when_the_record_of_the_incumbent_is_absent() {
     assert_eq!(sale.asked().await, handed_over());
     let record = sale.app.domain_record(&sale.app.tenant, &sale.seller.id).await;
     assert_eq!(record["dns_records"][0]["ok"], false);
-    // The new holder's own mail, from here on.
+    // The new incumbent's own mail, from here on.
     sale.app.deliver("any@ships.test", "for the buyer", "").await;
     assert_eq!(sale.app.emails_as(&sale.buyer.live, "any@ships.test").await[0]["subject"], "for the buyer");
     sale.app.get("/v1/inbox/any@ships.test").await.assert_v1_error(404, "not_found");
@@ -103,7 +103,7 @@ async fn transfers_the_name_in_a_scheduled_check() {
 async fn keeps_the_incumbent_without_an_answer() {
     let sale = Sale::start().await;
     sale.dns.publish(&[&sale.bought]).await;
-    for fault in [Fault::ServFail, Fault::Refused, Fault::Lame] {
+    for fault in [NameServerFault::ServFail, NameServerFault::Refused, NameServerFault::Lame] {
         sale.server.set_fault(fault);
         assert_eq!(sale.asked().await, kept());
     }
@@ -114,7 +114,7 @@ async fn keeps_the_incumbent_without_an_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_the_incumbent_if_an_answer_is_forged_over_udp() {
     let sale = Sale::start().await;
-    sale.server.set_fault(Fault::SpoofedUdp(vec![sale.bought.txt.clone()]));
+    sale.server.set_fault(NameServerFault::SpoofedUdp(vec![sale.bought.txt.clone()]));
     assert_eq!(sale.asked().await, kept(), "over TCP the seller's record is there");
 }
 

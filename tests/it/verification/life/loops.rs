@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::binary::Installation;
+use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Binary, TestDns, tls};
@@ -12,7 +12,7 @@ async fn checks_pending_domains_in_up() {
     tls::install_provider();
     let dns = TestDns::start().await;
     dns.domain("ships.test", 1).await;
-    let installation = Installation::new();
+    let installation = UpInstallation::new();
     let mut command = installation.command();
     command.arg("--dns-server").arg(dns.recursive().to_string());
     command.env("TEMPMAIL_LIMITS__PRO_PER_SECOND", "1000").env("TEMPMAIL_DNS__INTERVAL_SECONDS", "1");

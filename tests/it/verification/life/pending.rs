@@ -1,8 +1,8 @@
-//! From pending to verified, or to the end of 72 hours.
+//! A pending domain is verified, or fails after 72 hours.
 
 use jiff::SignedDuration;
 use serde_json::json;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::{App, TestDns};
 
 use super::{app_and_dns, state};
@@ -54,7 +54,7 @@ async fn fails_a_pending_domain_after_72_hours() {
 async fn fails_a_pending_domain_after_72_hours_without_an_answer() {
     let dns = TestDns::start().await;
     let servers = dns.domain("ships.test", 1).await;
-    servers[0].set_fault(Fault::Refused);
+    servers[0].set_fault(NameServerFault::Refused);
     let app = App::builder().dns(&dns).start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
     app.clock.advance(SignedDuration::from_hours(72));

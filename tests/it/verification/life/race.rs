@@ -1,4 +1,4 @@
-//! Many at once: one name has one holder.
+//! Of tenants that prove one name at once, one gets it.
 
 use futures_util::future::join_all;
 use jiff::SignedDuration;

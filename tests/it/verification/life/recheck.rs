@@ -1,7 +1,7 @@
-//! A verified domain is looked at daily, and lost after 7 wrong days in a row.
+//! A verified domain is checked daily, and fails after seven failed checks in a row.
 
 use tempmail_tests::app::Domain;
-use tempmail_tests::dns::{Fault, NameServer};
+use tempmail_tests::dns::{NameServer, NameServerFault};
 use tempmail_tests::{App, TestDns, send_mail, smtp};
 
 use super::state;
@@ -70,7 +70,7 @@ async fn ignores_a_check_without_an_answer() {
     let world = Verified::start().await;
     world.dns.clear("_tempmail.ships.test").await;
     assert_eq!(world.after_days(6).await, state("verified", ""));
-    world.server.set_fault(Fault::ServFail);
+    world.server.set_fault(NameServerFault::ServFail);
     assert_eq!(world.after_days(10).await, state("verified", ""));
     world.server.clear_fault();
     assert_eq!(world.after_days(1).await, state("failed", "records_lost"));

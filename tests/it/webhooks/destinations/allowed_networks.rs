@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::receiver::ca_file;
 use tempmail_tests::{App, TestDns};
 
@@ -83,9 +83,9 @@ async fn does_not_reveal_which_private_names_exist() {
     dns.set_addresses("closed.corp.internal", &[closed.into()]).await;
     dns.set_addresses("public.corp.internal", &["8.8.8.8".parse().unwrap()]).await;
     let silent = dns.domain("silent.internal", 1).await;
-    silent[0].set_fault(Fault::Silent);
+    silent[0].set_fault(NameServerFault::Silent);
     let failing = dns.domain("failing.internal", 1).await;
-    failing[0].set_fault(Fault::ServFail);
+    failing[0].set_fault(NameServerFault::ServFail);
     let names = [
         "closed.corp.internal",
         "public.corp.internal",

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use jiff::SignedDuration;
 use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Reaction, ca_file};
-use tempmail_tests::rows::set_webhook_limit;
+use tempmail_tests::rows::{TenantLimit, set_limit};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
@@ -33,7 +33,7 @@ impl RebindingFixture {
         let (allowed, denied) = loopback_addresses();
         let dns = RebindingServer::start(move |name, number| respond(name, number, allowed, denied)).await;
         let app = app_with_dns(&dns, allowed.into()).await;
-        set_webhook_limit(&app.pool, 1000).await;
+        set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 1000).await;
         let names: Vec<String> = ORDERS
             .iter()
             .flat_map(|order| {

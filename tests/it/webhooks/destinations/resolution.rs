@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use tempmail_runtime::config::DnsMode;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::receiver::ca_file;
-use tempmail_tests::rows::set_webhook_limit;
+use tempmail_tests::rows::{TenantLimit, set_limit};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, TestDns};
 
@@ -79,9 +79,11 @@ async fn queries_and_checks_both_families() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_a_dns_that_fails_or_does_not_respond_as_dns_failure() {
     let (dns, app) = app_without_private_networks().await;
-    set_webhook_limit(&app.pool, 3).await;
+    set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 3).await;
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
-    for (name, fault) in [("a", Fault::ServFail), ("b", Fault::Refused), ("c", Fault::Silent)] {
+    for (name, fault) in
+        [("a", NameServerFault::ServFail), ("b", NameServerFault::Refused), ("c", NameServerFault::Silent)]
+    {
         dns.recursive_server().set_fault(fault.clone());
         let webhook = create_webhook(&app, &format!("https://{name}.{PUBLIC_DOMAIN}/in")).await;
         app.deliver("box@inbox.localhost", "Hello", "").await;

@@ -1,4 +1,4 @@
-//! A worker that is asked to end.
+//! A worker that receives SIGTERM.
 
 use nix::sys::signal::Signal;
 use tempmail_tests::Fleet;

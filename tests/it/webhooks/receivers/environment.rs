@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
-use tempmail_tests::rows::set_webhook_limit;
+use tempmail_tests::rows::{TenantLimit, set_limit};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, Receiver};
 use uuid::Uuid;
@@ -74,7 +74,7 @@ async fn makes_no_attempt_without_a_file_descriptor() {
     let servers = vec![dns.address()];
     let builder = Fleet::builder().apis(1).ingests(1).receivers();
     let fleet = builder.config(|config| config.dns.servers = servers).start().await;
-    set_webhook_limit(&fleet.pool, 2).await;
+    set_limit(&fleet.pool, fleet.tenant.id, TenantLimit::Webhooks, 2).await;
     // `localhost` is resolved without a file descriptor, the other name needs one.
     let names = ["localhost", "receiver.guarded.example"];
     let receiver = Receiver::start_at((loopback, 0).into(), &Identity::issued_for(&names)).await;

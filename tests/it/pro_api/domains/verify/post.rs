@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::dns::Fault;
+use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::{App, TestDns};
 
@@ -89,13 +89,13 @@ async fn changes_nothing_when_dns_does_not_answer() {
         let of = |key: &str| checked[key].clone();
         (of("verify_status"), of("txt_record"), of("mx_record"), of("mx_configured"))
     };
-    servers[0].set_fault(Fault::ServFail);
+    servers[0].set_fault(NameServerFault::ServFail);
     let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("pending"), json!(false), json!(false), json!(false)));
     servers[0].clear_fault();
     dns.publish(&[&domain]).await;
     app.check_domain_once_allowed(&app.tenant, &domain.id).await;
-    servers[0].set_fault(Fault::ServFail);
+    servers[0].set_fault(NameServerFault::ServFail);
     let checked = app.check_domain_once_allowed(&app.tenant, &domain.id).await;
     assert_eq!(seen(&checked), (json!("verified"), json!(false), json!(false), json!(true)));
     assert_eq!(checked["dns_records"][0]["ok"], true, "as it was when the servers last answered");

@@ -1,5 +1,5 @@
-//! An address that goes from one owner to the next while the former's readers are there: they
-//! get nothing of what is the next one's, by whatever way they read.
+//! An address gets another owner: readers of the former owner receive none of the mail of the next,
+//! on any surface.
 
 use jiff::SignedDuration;
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! A mailbox made while mail to its address flows.
+//! A mailbox is created while mail for its address arrives.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

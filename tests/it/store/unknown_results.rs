@@ -1,5 +1,5 @@
-//! A word from the schema that this version does not know defers: 451 and 503. It is never taken for another,
-//! and never condemns a mail.
+//! A result of a database function that this version does not know: the request is deferred with 451 or 503,
+//! and no mail is refused for good.
 
 use reqwest::Method;
 use serde_json::json;
