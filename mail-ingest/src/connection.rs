@@ -2,6 +2,7 @@
 
 mod client_stream;
 mod deadline;
+mod health_check;
 mod server;
 mod timeouts;
 

@@ -12,7 +12,6 @@ use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
 use crate::capacity::CapacityGate;
 use crate::connection::{Server, Timeouts};
@@ -22,13 +21,13 @@ use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::recipient::{RecipientChecker, SharedInboxIndex};
 use crate::smtp::{DataLimits, SessionSettings};
-use crate::tls;
+use crate::tls::Tls;
 
 /// The role: an SMTP server that receives and stores.
 pub struct Ingest {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Tls>,
     config: Arc<Config>,
     store: Store,
     bus: SharedBus,
@@ -48,7 +47,7 @@ impl Ingest {
         clock: Arc<dyn Clock>,
         readiness: Readiness,
     ) -> anyhow::Result<Self> {
-        let tls = tls::acceptor(&config.smtp.tls)?;
+        let tls = Tls::from_config(&config.smtp.tls)?;
         let listener = listener::bind(config.smtp.listen)?;
         let address = listener.local_addr()?;
         readiness.set_not_ready("postgres", "not queried yet");
@@ -93,15 +92,20 @@ impl Ingest {
             settings: Arc::new(session_settings(&config, tls.is_some())),
             recipients,
             delivery,
-            tls,
+            tls: tls.as_ref().map(Tls::acceptor),
             timeouts: Timeouts::from_config(&config.smtp),
             metrics: Metrics::new(),
             drain: shutdown.drain.clone(),
         });
+        let renewal_task = tls.map(|tls| tokio::spawn(tls.follow_renewals()));
         readiness.set_ready("smtp");
         tracing::info!(%address, "accepting mail");
-        listener::accept(listener, server, limits, shutdown).await;
+        let proxies = config.smtp.proxy_networks.clone();
+        listener::accept(listener, server, limits, proxies, shutdown).await;
         readiness.set_not_ready("smtp", "draining");
+        if let Some(task) = renewal_task {
+            task.abort();
+        }
         capacity_task.abort();
         index_task.abort();
         // These end with the handles of the last session.

@@ -1,6 +1,7 @@
 //! The listening socket: accepts connections within the limits, and drains.
 
 mod connection_limits;
+mod proxy_header;
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -8,12 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use ipnet::IpNet;
 use socket2::{Domain, Protocol, Socket, Type};
 use tempmail_runtime::shutdown::Shutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 pub(crate) use self::connection_limits::ConnectionLimits;
+use self::connection_limits::ConnectionPermit;
+use self::proxy_header::CarriedClient;
 use crate::connection::Server;
 use crate::smtp::{Reply, reply};
 
@@ -41,10 +45,12 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Accepts connections until the drain, then waits for the sessions to end; aborts them at the stop.
+/// Connections from `proxies` begin with a header of the PROXY protocol.
 pub(crate) async fn accept(
     listener: TcpListener,
     server: Arc<Server>,
     limits: ConnectionLimits,
+    proxies: Vec<IpNet>,
     shutdown: Shutdown,
 ) {
     let mut sessions = JoinSet::new();
@@ -59,7 +65,10 @@ pub(crate) async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 failing = false;
-                let Some(permit) = limits.acquire(peer.ip()) else {
+                let peer = peer.ip().to_canonical();
+                let is_proxy = proxies.iter().any(|network| network.contains(&peer));
+                let permit = if is_proxy { limits.acquire_for_proxy() } else { limits.acquire(peer) };
+                let Some(permit) = permit else {
                     server.metrics.rejected.increment(1);
                     reject(stream, reply::TOO_MANY_CONNECTIONS);
                     continue;
@@ -68,9 +77,14 @@ pub(crate) async fn accept(
                 server.metrics.connections.increment(1);
                 let server = Arc::clone(&server);
                 sessions.spawn(async move {
-                    server.serve(stream, peer.ip()).await;
+                    // Boxed, so that a connection without a proxy reserves no memory for it.
+                    if is_proxy {
+                        Box::pin(serve_proxied(&server, stream, permit)).await;
+                    } else {
+                        server.serve(stream, peer).await;
+                        drop(permit);
+                    }
                     server.metrics.connections.decrement(1);
-                    drop(permit);
                 });
             }
             // The client disconnected before it was accepted.
@@ -91,6 +105,20 @@ pub(crate) async fn accept(
             sessions.shutdown().await;
         }
         () = async { while sessions.join_next().await.is_some() {} } => {}
+    }
+}
+
+/// Serves the client behind a load balancer, as if it had connected itself. Without a valid header the connection
+/// is closed.
+async fn serve_proxied(server: &Server, mut stream: TcpStream, mut permit: ConnectionPermit) {
+    match proxy_header::read(&mut stream).await {
+        Ok(CarriedClient::Client(client)) if permit.count_for(client) => server.serve(stream, client).await,
+        Ok(CarriedClient::Client(_)) => {
+            server.metrics.rejected.increment(1);
+            reject(stream, reply::TOO_MANY_CONNECTIONS);
+        }
+        Ok(CarriedClient::HealthCheck) => server.serve_health_check(stream).await,
+        Err(_) => server.metrics.proxy_headers_refused.increment(1),
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Metrics {
     pub(crate) accepted: Counter,
     /// Connections rejected because of a limit.
     pub(crate) rejected: Counter,
+    /// Connections of load balancers that were closed for want of a valid PROXY header.
+    pub(crate) proxy_headers_refused: Counter,
     /// Failed TLS handshakes.
     pub(crate) tls_failures: Counter,
     stored: Counter,
@@ -26,6 +28,7 @@ impl Metrics {
             connections: gauge!("tempmail_smtp_connections"),
             accepted: counter!("tempmail_smtp_connections_total", "result" => "accepted"),
             rejected: counter!("tempmail_smtp_connections_total", "result" => "rejected"),
+            proxy_headers_refused: counter!("tempmail_smtp_proxy_headers_refused_total"),
             tls_failures: counter!("tempmail_smtp_tls_failures_total"),
             stored: counter!("tempmail_smtp_mails_total", "code" => Reply::from(DeliveryOutcome::Stored).code()),
             bytes: counter!("tempmail_smtp_bytes_total"),

@@ -54,19 +54,30 @@ impl TestCertificate {
         self.directory.path().join("key.pem")
     }
 
+    /// Replaces the files by those of another certificate.
+    ///
+    /// # Panics
+    /// They can't be copied.
+    pub fn renew_with(&self, renewed: &Self) {
+        std::fs::copy(renewed.cert_path(), self.cert_path()).expect("a file can be copied");
+        std::fs::copy(renewed.key_path(), self.key_path()).expect("a file can be copied");
+    }
+
     /// Upgrades a session to TLS, after the server's `220` to `STARTTLS`.
     ///
     /// # Panics
     /// The handshake fails.
     pub async fn start_tls(&self, client: SmtpClient) -> SmtpClient {
+        self.try_start_tls(client).await.expect("the TLS handshake succeeds")
+    }
+
+    /// As [`Self::start_tls`]; `None` if the server has another certificate.
+    pub async fn try_start_tls(&self, client: SmtpClient) -> Option<SmtpClient> {
         let mut roots = RootCertStore::empty();
         roots.add(self.der.clone()).expect("our own certificate is one");
         let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         let name = ServerName::try_from(NAME).expect("the name is a host name");
-        let stream = TlsConnector::from(Arc::new(config))
-            .connect(name, client.into_stream())
-            .await
-            .expect("the TLS handshake succeeds");
-        SmtpClient::from_stream(stream)
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, client.into_stream()).await.ok()?;
+        Some(SmtpClient::from_stream(stream))
     }
 }

@@ -6,6 +6,7 @@ mod data;
 mod limits;
 mod many_clients;
 mod postgres_outage;
+mod proxy_protocol;
 mod quota;
 mod recipients;
 mod starttls;

@@ -8,6 +8,7 @@ mod load;
 mod reference;
 mod schema;
 mod secret;
+mod service_link;
 mod settings;
 mod validate;
 

@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod config;
+pub mod file_watch;
 pub mod keys;
 pub mod readiness;
 pub mod role;

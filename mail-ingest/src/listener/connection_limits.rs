@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipnet::IpNet;
 
@@ -28,7 +28,7 @@ struct OpenConnections {
 #[derive(Debug)]
 pub(crate) struct ConnectionPermit {
     limits: ConnectionLimits,
-    /// `None` for a peer that is exempt from the limit per peer.
+    /// `None` where the connection does not count towards the limit of a peer.
     peer: Option<IpAddr>,
 }
 
@@ -41,21 +41,24 @@ impl ConnectionLimits {
     /// A permit for a connection from `address`; `None` if a limit is reached.
     pub(super) fn acquire(&self, address: IpAddr) -> Option<ConnectionPermit> {
         let address = address.to_canonical();
+        let mut permit = self.acquire_for_proxy()?;
         let unlimited = self.0.unlimited.iter().any(|network| network.contains(&address));
-        let peer = (!unlimited).then(|| peer_network(address));
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        (unlimited || permit.count_for(address)).then_some(permit)
+    }
+
+    /// A permit for a connection from a load balancer, whose client is not known yet; `None` if the limit of all
+    /// connections is reached.
+    pub(super) fn acquire_for_proxy(&self) -> Option<ConnectionPermit> {
+        let mut open = self.lock();
         if open.total >= self.0.max {
             return None;
         }
-        if let Some(peer) = peer {
-            let count = open.by_peer.entry(peer).or_default();
-            if *count >= self.0.max_per_peer {
-                return None;
-            }
-            *count += 1;
-        }
         open.total += 1;
-        Some(ConnectionPermit { limits: self.clone(), peer })
+        Some(ConnectionPermit { limits: self.clone(), peer: None })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
@@ -64,9 +67,25 @@ impl ConnectionLimits {
     }
 }
 
+impl ConnectionPermit {
+    /// Counts the connection towards the limit of the peer `address`; `false` if that is reached.
+    pub(super) fn count_for(&mut self, address: IpAddr) -> bool {
+        let peer = peer_network(address);
+        let mut open = self.limits.lock();
+        let count = open.by_peer.entry(peer).or_default();
+        if *count >= self.limits.0.max_per_peer {
+            return false;
+        }
+        *count += 1;
+        drop(open);
+        self.peer = Some(peer);
+        true
+    }
+}
+
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut open = self.limits.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.limits.lock();
         open.total -= 1;
         let Some(peer) = self.peer else { return };
         if let Some(count) = open.by_peer.get_mut(&peer) {
@@ -112,6 +131,21 @@ mod tests {
         let permits: Vec<_> =
             (0..10).map(|_| limits.acquire("2001:db8::1".parse().unwrap()).unwrap()).collect();
         drop(permits);
+        assert_eq!(limits.open(), 0);
+        assert!(limits.0.open.lock().unwrap().by_peer.is_empty());
+    }
+
+    #[test]
+    fn counts_a_client_behind_a_load_balancer_as_a_peer_that_is_never_exempt() {
+        let limits = ConnectionLimits::new(5, 1, vec!["192.0.2.0/24".parse().unwrap()]);
+        let client: IpAddr = "192.0.2.1".parse().unwrap();
+        let mut first = limits.acquire_for_proxy().unwrap();
+        let mut second = limits.acquire_for_proxy().unwrap();
+        assert!(first.count_for(client));
+        assert!(!second.count_for(client));
+        drop(first);
+        assert!(second.count_for(client));
+        drop(second);
         assert_eq!(limits.open(), 0);
         assert!(limits.0.open.lock().unwrap().by_peer.is_empty());
     }

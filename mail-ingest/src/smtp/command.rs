@@ -9,6 +9,9 @@ use super::reply::{self, Reply};
 /// more.
 pub(super) const LINE_MAX: usize = 2048;
 
+/// The one line of the signature of the PROXY protocol, version 2, that is no command line.
+const PROXY_V2_LINE: &[u8] = b"\0";
+
 /// Maximum characters of a client's name in the trace field.
 const HELLO_MAX: usize = 255;
 
@@ -65,8 +68,11 @@ pub(super) fn is_rcpt(line: &[u8]) -> bool {
 /// Parses a command line without its CRLF.
 ///
 /// # Errors
-/// The reply that rejects it; [`reply::BDAT_SYNTAX`] has to close the session.
+/// The reply that rejects it; [`reply::BDAT_SYNTAX`] and [`reply::PROXY_REFUSED`] have to close the session.
 pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
+    if line == PROXY_V2_LINE {
+        return Err(reply::PROXY_REFUSED);
+    }
     let line = std::str::from_utf8(line).map_err(|_| reply::BAD_LINE)?;
     if line.bytes().any(|b| b.is_ascii_control()) {
         return Err(reply::BAD_LINE);
@@ -89,6 +95,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
         4 if is("VRFY") && argument.is_empty() => Err(reply::ARGUMENT_NEEDED),
         4 if is("VRFY") => Ok(Command::Vrfy),
         4 if is("EXPN") || is("AUTH") || is("ETRN") || is("TURN") => Err(reply::NOT_IMPLEMENTED),
+        5 if is("PROXY") => Err(reply::PROXY_REFUSED),
         8 if is("STARTTLS") => without_argument(Command::StartTls),
         _ => Err(reply::UNKNOWN_COMMAND),
     }

@@ -115,10 +115,14 @@ replies! {
     MAIL_FIRST = "503 5.5.1 Send MAIL first";
     /// DATA or RCPT after BDAT.
     CHUNKING_STARTED = "503 5.5.1 The message was started with BDAT, send BDAT or RSET";
+    /// A health check of a load balancer that sends more than QUIT.
+    ONLY_QUIT = "503 5.5.1 A connection without a client address may only QUIT, closing";
     /// STARTTLS within TLS.
     TLS_ACTIVE = "503 5.5.1 TLS is already active";
     /// DATA, BDAT if there was no RCPT or all were rejected.
     NO_RECIPIENTS = "554 5.5.1 No valid recipients";
+    /// A header of the PROXY protocol from an address outside `smtp.proxy_networks`.
+    PROXY_REFUSED = "554 5.7.1 The PROXY protocol is not accepted from this address, closing";
     /// A domain that is not served here.
     NOT_SERVED = "550 5.7.1 This domain is not served here";
     /// No such mailbox, or a reserved address.

@@ -1,5 +1,7 @@
 //! STARTTLS (RFC 3207), with a TLS client.
 
+use tempmail_runtime::file_watch;
+use tempmail_tests::time::{jump, jump_until};
 use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::{App, SmtpClient, smtp};
 
@@ -83,4 +85,34 @@ async fn does_not_offer_starttls_without_a_certificate() {
     let mut client = SmtpClient::connect(app.smtp()).await;
     assert!(!client.expect_positive("EHLO client.example").await.lines.contains(&"STARTTLS".to_owned()));
     assert_eq!(client.command("STARTTLS").await.status(), "502 5.5.1");
+}
+
+/// Whether STARTTLS succeeds with a client that trusts only this certificate.
+async fn is_served(app: &App, certificate: &TestCertificate) -> bool {
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    client.expect_positive("STARTTLS").await;
+    certificate.try_start_tls(client).await.is_some()
+}
+
+#[tokio::test]
+async fn serves_a_renewed_certificate_and_keeps_it_while_the_files_are_broken() {
+    let (app, files) = start_with_certificate().await;
+    let [second, third] = [TestCertificate::generate(), TestCertificate::generate()];
+    assert!(!is_served(&app, &second).await);
+    files.renew_with(&second);
+    jump_until("the renewed certificate is served", file_watch::PERIOD, || async {
+        is_served(&app, &second).await.then_some(())
+    })
+    .await;
+
+    std::fs::write(files.key_path(), "broken").unwrap();
+    for _ in 0..3 {
+        jump(file_watch::PERIOD).await;
+        assert!(is_served(&app, &second).await);
+    }
+    files.renew_with(&third);
+    jump_until("the certificate after broken files is served", file_watch::PERIOD, || async {
+        is_served(&app, &third).await.then_some(())
+    })
+    .await;
 }

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod allowed_networks;
+mod ca_file;
 mod names;
 mod rebinding;
 mod resolution;

@@ -78,6 +78,7 @@ impl Dispatcher {
         let mut lanes = ClaimedLanes::default();
         tokio::select! {
             () = self.dispatch(&mut lanes, &shutdown.drain) => {}
+            () = self.context.sender.follow_ca_file() => {}
             () = shutdown.drain.cancelled() => {}
         }
         tokio::select! {

@@ -3,15 +3,18 @@
 use std::error::Error;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use hickory_resolver::TokioResolver;
 use jiff::SignedDuration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode, Url};
-use tempmail_runtime::config::Config;
+use tempmail_runtime::config::{Config, Webhooks};
+use tempmail_runtime::file_watch::FileWatch;
+use tokio::sync::Mutex;
 
 use super::destination::{AddressScope, DestinationPolicy};
 use super::file_descriptors::{NoFileDescriptor, is_exhausted};
@@ -47,10 +50,22 @@ pub(super) struct RequestOutcome {
 
 /// Sends requests to receivers. Cheap to clone.
 #[derive(Debug, Clone)]
-pub(super) struct Sender {
+pub(super) struct Sender(Arc<SenderState>);
+
+#[derive(Debug)]
+struct SenderState {
+    clients: RwLock<Clients>,
+    policy: Arc<DestinationPolicy>,
+    resolver: TokioResolver,
+    webhooks: Webhooks,
+    ca_file: Mutex<FileWatch>,
+}
+
+/// The HTTP clients; each has its own connections.
+#[derive(Debug)]
+struct Clients {
     public: Client,
     allowed_networks: Client,
-    policy: Arc<DestinationPolicy>,
 }
 
 impl Sender {
@@ -59,38 +74,33 @@ impl Sender {
     /// # Errors
     /// `webhooks.ca_file` can't be read, or the system's DNS servers.
     pub(super) fn new(config: &Config) -> anyhow::Result<Self> {
-        let webhooks = &config.webhooks;
+        let webhooks = config.webhooks.clone();
         let policy = Arc::new(DestinationPolicy::new(&webhooks.allowed_networks, &webhooks.denied_networks));
         let resolver = resolver(&config.dns.servers).context("the system's DNS servers")?;
-        let authorities = trusted_authorities(webhooks.ca_file.as_deref())?;
-        let timeout = Duration::from_secs(webhooks.timeout_seconds);
-        let client = |scope| {
-            let resolver = GuardedResolver {
-                resolver: resolver.clone(),
-                policy: Arc::clone(&policy),
-                scope,
-                timeout: DNS_TIMEOUT.min(timeout / DNS_TIMEOUT_DIVISOR),
-            };
-            Client::builder()
-                .user_agent(concat!("tempmail/", env!("CARGO_PKG_VERSION")))
-                .https_only(true)
-                .no_proxy()
-                .redirect(Policy::none())
-                .dns_resolver(Arc::new(resolver))
-                .connect_timeout(CONNECT_TIMEOUT)
-                .timeout(timeout)
-                .http2_initial_stream_window_size(STREAM_WINDOW)
-                .http2_initial_connection_window_size(CONNECTION_WINDOW)
-                .pool_max_idle_per_host(IDLE_MAX)
-                .pool_idle_timeout(IDLE_TIMEOUT)
-                .tls_certs_only(authorities.iter().cloned())
-                .build()
-        };
-        let (public, allowed_networks) =
-            (client(AddressScope::Public)?, client(AddressScope::AllowedNetworks)?);
-        Ok(Self { public, allowed_networks, policy })
+        let ca_file = Mutex::new(FileWatch::new(webhooks.ca_file.iter().cloned().collect()));
+        let clients = RwLock::new(Clients::new(&webhooks, &resolver, &policy)?);
+        Ok(Self(Arc::new(SenderState { clients, policy, resolver, webhooks, ca_file })))
     }
 
+    /// Trusts the authorities of `webhooks.ca_file` whenever it changes, until the future is dropped. While the
+    /// file can't be used, the former ones stay trusted.
+    pub(super) async fn follow_ca_file(&self) {
+        let SenderState { clients, policy, resolver, webhooks, ca_file } = &*self.0;
+        let mut ca_file = ca_file.lock().await;
+        loop {
+            ca_file.changed().await;
+            match Clients::new(webhooks, resolver, policy) {
+                Ok(renewed) => {
+                    *clients.write().unwrap_or_else(PoisonError::into_inner) = renewed;
+                    tracing::info!("the authorities of webhooks.ca_file are renewed");
+                }
+                Err(error) => tracing::error!(
+                    error = format!("{error:#}"),
+                    "webhooks.ca_file can't be used: the former authorities stay trusted"
+                ),
+            }
+        }
+    }
     /// Sends one request; 2xx is a success.
     ///
     /// # Errors
@@ -104,14 +114,11 @@ impl Sender {
         let _in_flight = InFlightGauge::increment();
         let started = Instant::now();
         let url = Url::parse(url).ok();
-        let scope = url.as_ref().and_then(|url| self.policy.scope_of(url));
+        let scope = url.as_ref().and_then(|url| self.0.policy.scope_of(url));
         let (Some(url), Some(scope)) = (url, scope) else {
             return Ok(failed("blocked_address", Duration::ZERO));
         };
-        let client = match scope {
-            AddressScope::Public => &self.public,
-            AddressScope::AllowedNetworks => &self.allowed_networks,
-        };
+        let client = self.client(scope);
         let exchange = async {
             let response = client.post(url).headers(headers).body(body).send().await?;
             let (status, retry_after) = (response.status(), retry_after(&response));
@@ -134,6 +141,51 @@ impl Sender {
             "blocked_address" => Ok(failed("blocked_address", Duration::ZERO)),
             word => Ok(failed(word, started.elapsed())),
         }
+    }
+
+    fn client(&self, scope: AddressScope) -> Client {
+        let clients = self.0.clients.read().unwrap_or_else(PoisonError::into_inner);
+        match scope {
+            AddressScope::Public => clients.public.clone(),
+            AddressScope::AllowedNetworks => clients.allowed_networks.clone(),
+        }
+    }
+}
+
+impl Clients {
+    fn new(
+        webhooks: &Webhooks,
+        resolver: &TokioResolver,
+        policy: &Arc<DestinationPolicy>,
+    ) -> anyhow::Result<Self> {
+        let authorities = trusted_authorities(webhooks.ca_file.as_deref())?;
+        let timeout = Duration::from_secs(webhooks.timeout_seconds);
+        let client = |scope| {
+            let resolver = GuardedResolver {
+                resolver: resolver.clone(),
+                policy: Arc::clone(policy),
+                scope,
+                timeout: DNS_TIMEOUT.min(timeout / DNS_TIMEOUT_DIVISOR),
+            };
+            Client::builder()
+                .user_agent(concat!("tempmail/", env!("CARGO_PKG_VERSION")))
+                .https_only(true)
+                .no_proxy()
+                .redirect(Policy::none())
+                .dns_resolver(Arc::new(resolver))
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(timeout)
+                .http2_initial_stream_window_size(STREAM_WINDOW)
+                .http2_initial_connection_window_size(CONNECTION_WINDOW)
+                .pool_max_idle_per_host(IDLE_MAX)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .tls_certs_only(authorities.iter().cloned())
+                .build()
+        };
+        Ok(Self {
+            public: client(AddressScope::Public)?,
+            allowed_networks: client(AddressScope::AllowedNetworks)?,
+        })
     }
 }
 

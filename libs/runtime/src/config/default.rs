@@ -50,6 +50,7 @@ impl Default for Smtp {
             connections: 10_000,
             connections_per_peer: 100,
             unlimited_networks: Vec::new(),
+            proxy_networks: Vec::new(),
             command_seconds: 60,
             data_seconds: 180,
             min_data_rate: 1024,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::ConfigError;
 use super::schema::{self, ConfigKey, ValueKind};
+use super::service_link::is_service_link;
 
 /// Prefix of every variable.
 const PREFIX: &str = "TEMPMAIL_";
@@ -11,12 +12,17 @@ const PREFIX: &str = "TEMPMAIL_";
 /// The settings among `variables`.
 ///
 /// # Errors
-/// A `TEMPMAIL_` variable names no key, a file can't be read, or a value has the wrong kind.
+/// A `TEMPMAIL_` variable names no key and is not one that Kubernetes sets, a file can't be read, or a value has the wrong kind.
 pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<Value, ConfigError> {
     let mut root = Value::Object(Map::new());
     for (variable, text) in variables {
         let Some(name) = variable.strip_prefix(PREFIX) else { continue };
-        let (key, from_file) = key_of(name).ok_or_else(|| ConfigError::UnknownVariable(variable.clone()))?;
+        let Some((key, from_file)) = key_of(name) else {
+            if is_service_link(name, &text) {
+                continue;
+            }
+            return Err(ConfigError::UnknownVariable(variable));
+        };
         if text.is_empty() {
             continue;
         }

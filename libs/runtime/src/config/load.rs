@@ -139,6 +139,7 @@ mod tests {
                 ("TEMPMAIL_TELEMETRY__FORMAT", "json"),
                 ("TEMPMAIL_JWT__KEYS", "[{\"kid\": \"a\", \"secret\": \"s\"}]"),
                 ("TEMPMAIL_SMTP__TLS__CERT", ""),
+                ("TEMPMAIL_API_PORT", "tcp://10.96.0.7:8080"),
                 ("PATH", "/bin"),
             ],
         )
@@ -186,6 +187,7 @@ mod tests {
             ("smtp: {tls: {cart: a}}", &[], "`smtp.tls.cart` is not a key"),
             ("jwt: {keys: [{kid: a, secret: hush, more: b}]}", &[], "more` is not a key"),
             ("", &[("TEMPMAIL_SMTP__HOTS", "a")], "variable TEMPMAIL_SMTP__HOTS sets no key"),
+            ("", &[("TEMPMAIL_API_PORT", "a")], "variable TEMPMAIL_API_PORT sets no key"),
             (
                 "",
                 &[("TEMPMAIL_SMTP__HOSTNAME_FILE", "a")],
@@ -199,6 +201,16 @@ mod tests {
             ("", &[("TEMPMAIL_POSTGRES__POOL", "hush")], "`postgres.pool` must be a whole number above 0"),
             ("retention: {pro_hours: 2}", &[], "`retention.pro_hours` must be 1, 6, 24, 72, 168 or 720"),
             ("http: {unlimited_networks: [hush]}", &[], "must be a list of networks"),
+            (
+                "smtp: {proxy_networks: [0.0.0.0/0]}",
+                &[],
+                "must be a list of networks of load balancers, not of all",
+            ),
+            (
+                "smtp: {proxy_networks: ['::/0']}",
+                &[],
+                "must be a list of networks of load balancers, not of all",
+            ),
             ("jwt: {keys: hush}", &[], "`jwt.keys` must be a list of {kid, secret}"),
             ("", &[("TEMPMAIL_JWT__KEYS", "{hush")], "`jwt.keys` must be a list of {kid, secret}"),
             ("telemetry: {format: hush}", &[], "`telemetry.format` must be text or json"),

@@ -112,6 +112,8 @@ pub struct Smtp {
     pub connections_per_peer: usize,
     /// Networks of peers that are exempt from the limits per peer.
     pub unlimited_networks: Vec<IpNet>,
+    /// Networks of load balancers, whose connections begin with a header of the PROXY protocol.
+    pub proxy_networks: Vec<IpNet>,
     /// Seconds that a client may stay silent between commands.
     pub command_seconds: u64,
     /// Seconds between two blocks of message data.

@@ -25,11 +25,17 @@ impl Config {
             (&self.http.trusted_proxies, "http.trusted_proxies"),
             (&self.http.unlimited_networks, "http.unlimited_networks"),
             (&self.smtp.unlimited_networks, "smtp.unlimited_networks"),
+            (&self.smtp.proxy_networks, "smtp.proxy_networks"),
             (&self.webhooks.allowed_networks, "webhooks.allowed_networks"),
             (&self.webhooks.denied_networks, "webhooks.denied_networks"),
         ] {
             require(networks.iter().all(has_no_host_bits), key)?;
         }
+        // Anyone could claim any address.
+        require(
+            self.smtp.proxy_networks.iter().all(|network| network.prefix_len() > 0),
+            "smtp.proxy_networks",
+        )?;
         require(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
         require(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
         let keys_secret = &self.operator.keys_secret;

@@ -23,7 +23,7 @@ impl Session {
             Ok(command) => command,
             Err(rejection) => {
                 self.reply(rejection, out);
-                if rejection == reply::BDAT_SYNTAX {
+                if [reply::BDAT_SYNTAX, reply::PROXY_REFUSED].contains(&rejection) {
                     self.state = SessionState::Closed;
                 }
                 return None;
