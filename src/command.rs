@@ -1,6 +1,7 @@
 //! The command line.
 
 mod administration;
+mod check;
 mod config_args;
 mod data_directory;
 mod migrate;
@@ -38,6 +39,8 @@ enum Command {
     Operator(ConfigArgs),
     /// Migrate the database to the schema of this version
     Migrate(ConfigArgs),
+    /// Check that mail that is sent over SMTP is received over HTTP
+    Check(check::CheckArgs),
     /// Manage tenants
     Tenant(AdminArgs<tenant::TenantCommand>),
     /// Manage the API tokens of a tenant
@@ -70,6 +73,7 @@ impl Cli {
             Command::Ingest(args) => block_on(role::run(Role::Ingest, args.load()?)),
             Command::Worker(args) => block_on(role::run(Role::Worker, args.load()?)),
             Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?)),
+            Command::Check(args) => block_on(check::run(args)),
             Command::Tenant(args) => block_on(tenant::run(args)),
             Command::Token(args) => block_on(token::run(args)),
             Command::SystemDomain(args) => block_on(system_domain::run(args)),

@@ -2,7 +2,7 @@
 
 mod admin_args;
 mod database;
-mod output;
+pub(super) mod output;
 pub(crate) mod system_domain;
 pub(crate) mod tenant;
 pub(crate) mod token;

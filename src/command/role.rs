@@ -97,7 +97,7 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when Postgres answers and has the schema of this version.
+/// Returns when Postgres answers and has the schema of this version: `migrate` may still be running.
 async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result<()> {
     loop {
         match store.check_schema().await {
@@ -108,6 +108,11 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
             Err(SchemaError::Store(error)) if error.is_unavailable() => {
                 readiness.set_not_ready("postgres", "Postgres does not answer");
                 tracing::warn!(%error, "waiting for Postgres");
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(error @ SchemaError::Older { .. }) => {
+                readiness.set_not_ready("postgres", error.to_string());
+                tracing::warn!("waiting for a migration: {error}");
                 tokio::time::sleep(RETRY).await;
             }
             Err(error) => return Err(error.into()),
