@@ -38,14 +38,19 @@ def pod_findings($name):
   (.[] | select(.metadata.name != "extra")
    | select(.metadata.labels | (has("app.kubernetes.io/name") and has("app.kubernetes.io/instance")) | not)
    | "\(name): labels"),
-  # Services, disruption budgets and policies select pods; each Deployment selects its own alone.
-  (.[] | name as $name | .spec? | objects | (.podSelector? // .selector?) // empty
-   | (.matchLabels? // .) | select(type == "object" and has("app.kubernetes.io/component"))
-   | . as $selector | [$pods[] | select(.metadata.labels | contains($selector))] | select(length != 1)
+  # Services, disruption budgets and policies select the pods of one role, and Deployments their own.
+  (.[] | select(.kind != "ServiceMonitor") | name as $name | .spec? | objects
+   | (.podSelector? // .selector?) // empty | (.matchLabels? // .) as $labels
+   | [$pods[] | select(.metadata.labels | contains($labels))] | select(length != 1)
    | "\($name): selects \(length) kinds of pods"),
+  # Ports that Services name are those of the pods.
+  (.[] | select(.kind == "Service") | name as $name | .spec | .selector as $labels | .ports[].targetPort
+   | . as $port | select([$pods[] | select(.metadata.labels | contains($labels)) | .spec.containers[].ports[]?
+                          | select(.name == $port)] == [])
+   | "\($name): no pod has the port \($port)"),
   # Two objects of one name overwrite each other.
   ([.[] | [.apiVersion, .kind, .metadata.namespace, .metadata.name]] | group_by(.)[] | select(length > 1)
    | "twice: \(.[0] | join(" "))"),
-  # What no restart of a pod survives is no rolling update.
+  # A rollout keeps as many pods as there are.
   (.[] | select(.kind == "Deployment" and .metadata.labels["app.kubernetes.io/component"] != "redis")
    | select(.spec.strategy.rollingUpdate.maxUnavailable != 0) | "\(name): maxUnavailable")
