@@ -3,7 +3,7 @@
     reach.py RENDERED.json EXPECTED
 
 The rendered objects are JSON, one a line. EXPECTED has lines `source destination port yes|no`. A source or destination is a
-role of the release, `namespace:NAME` for a pod of another namespace, or an IP address. What the policies say of a
+component of the release, `namespace:NAME` for a pod of another namespace, or an IP address. What the policies say of a
 connection is worked out by the rules of Kubernetes: a pod that no policy selects may do everything, and a
 connection needs the egress of its source and the ingress of its destination.
 """
@@ -38,7 +38,7 @@ class Peer:
             self.namespace = name.removeprefix("namespace:")
             return
         for o in objects:
-            template = o.get("spec", {}).get("template")
+            template = o if o["kind"] == "Pod" else o.get("spec", {}).get("template")
             if template and template["metadata"]["labels"].get("app.kubernetes.io/component") == name:
                 self.labels = template["metadata"]["labels"]
                 containers = template["spec"]["containers"]
