@@ -273,6 +273,21 @@ impl Request {
     pub async fn send(self) -> Response {
         self.try_send().await.expect("the server answers")
     }
+
+    /// As [`Self::send`], again and again while the answer is 503: under load, requests may wait too long for a
+    /// connection to Postgres.
+    ///
+    /// # Panics
+    /// As [`Self::send`], and if the request has a body that can't be repeated.
+    pub async fn send_until_available(self) -> Response {
+        loop {
+            let again = self.builder.try_clone().expect("the request can be repeated");
+            let response = Self { builder: again }.send().await;
+            if response.status != 503 {
+                return response;
+            }
+        }
+    }
 }
 
 /// Percent-encodes a path segment or query value.

@@ -163,6 +163,12 @@ async fn counts_requests_that_fail_together_once() {
     pair.app.clock.advance(FOURTH_DELAY_MAX);
     let held = || pair.failing.requests().iter().filter(|request| request.reaction == together).count();
     eventually("some are in flight", || async { (held() >= 2).then_some(()) }).await;
+    // A success that is recorded after a failure would end the row of failures.
+    eventually("the successes are recorded", || async {
+        let attempts = list_attempts(&pair.app, &pair.webhook).await;
+        (attempts.iter().filter(|attempt| attempt["status_code"] == 204).count() == 20).then_some(())
+    })
+    .await;
     // Later attempts are never answered: they do not count before the test ends.
     pair.failing.react_with(Reaction::Hang);
     pair.failing.release_held();

@@ -137,7 +137,8 @@ impl SubscriberClient {
                 Some(read_socket(socket, received).await)
             }
             Transport::ProSession { token } => loop {
-                let response = self.get("/pro/api/accounts").bearer(token).send().await;
+                let request = self.get("/pro/api/accounts").bearer(token);
+                let response = request.send_until_available().await;
                 if response.status != 200 {
                     return Some(rejection(&response));
                 }
@@ -176,7 +177,7 @@ impl SubscriberClient {
             let path = with_cursor(path, cursor_of(received).as_deref());
             // Set before the request: mail from before it is returned at once.
             lock(received).is_ready = true;
-            let response = self.get(&path).live(token).send().await;
+            let response = self.get(&path).live(token).send_until_available().await;
             let mut received = lock(received);
             match response.status {
                 200 => {
