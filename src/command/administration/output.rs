@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde_json::Value;
 
 /// Prints one line.
-pub(super) fn line(text: &str) -> anyhow::Result<()> {
+pub(in crate::command) fn line(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }
