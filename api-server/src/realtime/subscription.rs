@@ -70,14 +70,20 @@ impl Subscription {
     /// [`notified`](Self::notified).
     ///
     /// # Errors
-    /// [`ApiError::NotFound`] where the caller may not read the scope; Postgres is unavailable.
+    /// [`ApiError::NotFound`] where the caller may not read the scope, unless its token ended meanwhile;
+    /// Postgres is unavailable.
     pub(crate) async fn read(
         &mut self,
         state: &AppState,
         range: ScanRange,
         limit: i64,
     ) -> Result<StreamPage, ApiError> {
-        let (access, rows, position) = self.scan(state, range, limit).await?;
+        let scan = self.scan(state, range, limit).await;
+        if let Err(ApiError::NotFound) = scan {
+            // A tenant that is deleted loses both: its token is reported first, whenever it was checked.
+            self.recheck(state).await?;
+        }
+        let (access, rows, position) = scan?;
         let former = self.access.replace(access);
         let owner_changed = former.is_some_and(|former| former != access);
         // Earlier arrivals under a new topic were not notified.

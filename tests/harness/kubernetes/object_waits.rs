@@ -79,6 +79,17 @@ impl Objects {
         eventually(&format!("{object} is created"), || self.get_opt(object)).await
     }
 
+    /// Waits for an event with this reason: events are written after the status that they are about.
+    ///
+    /// # Panics
+    /// There never is.
+    pub async fn wait_for_event(&self, reason: &str) {
+        eventually(&format!("an event {reason}"), || async {
+            self.list("event").await.iter().any(|event| event["reason"] == reason).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until an object is gone; another one of its name may be there.
     ///
     /// # Panics

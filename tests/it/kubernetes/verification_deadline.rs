@@ -70,9 +70,7 @@ impl PendingDomain {
         assert_eq!(condition_reason(&failed, "Verified"), "VerificationTimedOut");
         assert_conditions(&failed, &[("Ready", "False")]);
         assert_eq!(failed["status"]["verification"]["state"], "Failed");
-        let events = self.team.list("event").await;
-        let timeouts = events.iter().filter(|event| event["reason"] == "VerificationTimedOut").count();
-        assert_eq!(timeouts, 1, "{events:#?}");
+        self.team.wait_for_event("VerificationTimedOut").await;
         assert_eq!(self.over_http().await["verify_status"], "failed");
         assert_eq!(self.mail_reply().await, 550);
     }

@@ -68,14 +68,6 @@ impl WebhookFixture {
         self.team.wait_for_reason(OBJECT, "Delivering", "AutoDisabled").await
     }
 
-    /// Waits for an event with this reason.
-    async fn wait_for_event(&self, reason: &str) {
-        eventually(reason, || async {
-            self.team.list("event").await.iter().any(|event| event["reason"] == reason).then_some(())
-        })
-        .await;
-    }
-
     async fn tokens_and_webhooks(&self) -> (i64, i64) {
         self.installation.tokens_and_webhooks(&self.team).await
     }
@@ -163,15 +155,15 @@ async fn recreates_a_disabled_webhook_on_request() {
     assert_eq!(shown["status"]["webhookId"], former);
     assert_eq!(shown["status"]["state"], "Disabled");
     assert_conditions(&shown, &[("Delivering", "False"), ("Ready", "False"), ("Stalled", "True")]);
-    fixture.wait_for_event("AutoDisabled").await;
+    fixture.team.wait_for_event("AutoDisabled").await;
 
     fixture.team.annotate(OBJECT, REENABLE, "now").await;
     let shown = fixture.team.wait_for_condition(OBJECT, "Ready").await;
     assert_eq!(shown["status"]["lastHandledReenableAt"], "now");
     assert_ne!(shown["status"]["webhookId"], former);
     assert_ne!(fixture.secret().await, secret);
-    fixture.wait_for_event("WebhookReenabled").await;
-    fixture.wait_for_event("SecretRotated").await;
+    fixture.team.wait_for_event("WebhookReenabled").await;
+    fixture.team.wait_for_event("SecretRotated").await;
     fixture.assert_delivers().await;
     assert_eq!(fixture.tokens_and_webhooks().await, (1, 1));
 }

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{Connection as _, PgConnection, SqlSafeStr as _};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
 
 use super::error::SchemaError;
 use super::object;
@@ -80,9 +81,10 @@ impl Store {
     /// [`SchemaError::Migration`]: the schema stays at the last migration that succeeded;
     /// [`SchemaError::File`]: the functions stay as they were.
     pub async fn migrate(&self) -> Result<MigrationReport, SchemaError> {
-        let connection = self.pool().acquire().await.map_err(StoreError::from)?;
-        // Detached, so that its settings and its lock end with the connection.
-        let mut connection = connection.detach();
+        // A connection of its own, with which its settings and its lock end. A migration, or the wait for another
+        // process's, may take long: slow statements are no warning here.
+        let options = PgConnectOptions::clone(&self.pool().connect_options()).disable_statement_logging();
+        let mut connection = options.connect().await.map_err(StoreError::from)?;
         let migrated = migrate(&mut connection).await;
         let closed = connection.close().await;
         let report = migrated?;

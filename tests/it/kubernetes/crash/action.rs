@@ -2,6 +2,7 @@
 
 use tempmail_tests::kubernetes::Team;
 use tempmail_tests::rows::SYSTEM_DOMAIN as SHARED_DOMAIN;
+use tempmail_tests::wait::eventually;
 
 /// A kind of object that the operator is killed for. Its objects have the name of the tenant.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +109,14 @@ impl UserAction {
             Self::Rotate(kind) => {
                 team.wait_for_status(&object(kind, team), "lastHandledRotateAt", ROTATION).await;
             }
-            Self::Delete(kind) => team.wait_until_deleted(&object(kind, team)).await,
+            Self::Delete(kind) => {
+                team.wait_until_deleted(&object(kind, team)).await;
+                // Kubernetes deletes later what the object owns.
+                eventually("its Secret is deleted", || async {
+                    team.list("secret").await.is_empty().then_some(())
+                })
+                .await;
+            }
         }
     }
 }
