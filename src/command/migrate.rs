@@ -22,7 +22,9 @@ pub(super) async fn run(config: Config) -> anyhow::Result<()> {
             tracing::info!("the schema is up to date");
         }
         Err(SchemaError::Newer { found, needed }) => {
-            tracing::warn!("the schema is at version {found}, newer than this program ({needed}): it stays as it is");
+            tracing::warn!(
+                "the schema is at version {found}, newer than this program ({needed}): it stays as it is"
+            );
         }
         Err(error) => return Err(error.into()),
     }

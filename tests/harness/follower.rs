@@ -123,6 +123,11 @@ impl Follower {
         self.state.progress().attempts
     }
 
+    /// Number of requests that the server could not answer then.
+    pub fn deferrals(&self) -> usize {
+        self.state.progress().deferrals
+    }
+
     /// Waits until so many messages are received.
     ///
     /// # Panics

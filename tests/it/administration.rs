@@ -3,6 +3,7 @@
 
 mod check;
 mod database;
+mod next_schema;
 mod schema;
 mod system_domain;
 mod tenant;

@@ -5,7 +5,7 @@ mod chaos;
 mod delivery;
 mod drain;
 mod faults;
-mod fixture;
+pub mod fixture;
 mod flood;
 mod permits;
 mod revocation;

@@ -8,6 +8,7 @@ CREATE TABLE schema_object (
     kind            text NOT NULL CHECK (kind IN ('function', 'view', 'trigger')),
     -- With types of arguments; of a trigger with its table: as DROP takes it.
     name            text NOT NULL,
+    -- Empty: no file defines it any more, and programs of an earlier version may use it.
     file            text NOT NULL,
     -- SHA-256 of the text of the file that defines it.
     file_hash       bytea NOT NULL CHECK (octet_length(file_hash) = 32),
@@ -18,6 +19,12 @@ CREATE TABLE schema_object (
     -- Schema version of the newest program that applied it or kept it.
     version         bigint NOT NULL,
     PRIMARY KEY (kind, name)
+);
+
+CREATE TABLE schema_compatibility (
+    singleton       boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    -- The lowest schema version whose programs work with this schema.
+    lowest_version  bigint NOT NULL
 );
 
 -- Retention -------------------------------------------------------------------

@@ -63,9 +63,19 @@ impl StoreError {
         self.sqlstate().is_some_and(|code| code == "23514") && self.constraint().is_none()
     }
 
+    /// Whether a migration changed what the statement was planned for: its result, or a function that was replaced. The
+    /// statement had no effect; planned again, it works.
+    pub(crate) fn is_plan_outdated(&self) -> bool {
+        // Internal errors are not translated.
+        self.sqlstate().is_some_and(|code| code == "0A000")
+            || matches!(self, Self::Database(error) if error.as_database_error().is_some_and(|error| {
+                error.message().starts_with("cache lookup failed for function")
+            }))
+    }
+
     /// Whether a lock was not granted in time, or there was a deadlock.
     pub(crate) fn is_lock_timeout(&self) -> bool {
-        self.sqlstate().is_some_and(|code| code == "55P03" || code == "40P01")
+        matches!(self, Self::Unavailable(error) | Self::Database(error) if is_lock_timeout(error))
     }
 
     fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
@@ -82,6 +92,12 @@ impl StoreError {
             _ => None,
         }
     }
+}
+
+/// Whether a lock was not granted in time, or there was a deadlock.
+pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| code == "55P03" || code == "40P01")
 }
 
 /// The text of an error for logs: of a data exception (class 22) only the code, because its message quotes the

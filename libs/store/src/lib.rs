@@ -43,6 +43,7 @@ pub use mail::scan::{MailboxScan, TenantScan};
 pub use mail::usage::{StoreUsage, USAGE_BATCH};
 pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};
 pub use pool::Store;
+pub use schema::definition::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile};
 pub use schema::error::SchemaError;
 pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;

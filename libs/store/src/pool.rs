@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
-use sqlx::{Connection as _, PgPool, Postgres};
+use sqlx::{Connection as _, Either, Execute as _, Executor as _, PgConnection, PgPool, Postgres};
 
 use crate::error::StoreError;
 use crate::row::first_column;
@@ -67,7 +68,7 @@ impl Store {
 
     /// Runs a statement; returns how many rows it changed.
     pub(crate) async fn affected_rows(&self, statement: Statement<'_>) -> Result<u64, StoreError> {
-        Ok(statement.execute(&self.pool).await?.rows_affected())
+        Ok(self.run(statement).await?.0)
     }
 
     /// The first column of the one row of the result.
@@ -84,7 +85,7 @@ impl Store {
         statement: Statement<'_>,
         from_row: impl FnOnce(&PgRow) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        from_row(&statement.fetch_one(&self.pool).await?)
+        self.fetch_optional(statement, from_row).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())
     }
 
     /// The row of the result, if it has one.
@@ -93,7 +94,7 @@ impl Store {
         statement: Statement<'_>,
         from_row: impl FnOnce(&PgRow) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        statement.fetch_optional(&self.pool).await?.as_ref().map(from_row).transpose()
+        self.fetch_rows(statement).await?.first().map(from_row).transpose()
     }
 
     /// All rows of the result.
@@ -102,8 +103,43 @@ impl Store {
         statement: Statement<'_>,
         from_row: impl Fn(&PgRow) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError> {
-        statement.fetch_all(&self.pool).await?.iter().map(from_row).collect()
+        self.fetch_rows(statement).await?.iter().map(from_row).collect()
     }
+
+    /// All rows of the result.
+    pub(crate) async fn fetch_rows(&self, statement: Statement<'_>) -> Result<Vec<PgRow>, StoreError> {
+        Ok(self.run(statement).await?.1)
+    }
+
+    /// Runs a statement; returns how many rows it changed, and those of the result. It is repeated once where a
+    /// migration changed what the connection had planned it for.
+    async fn run(&self, mut statement: Statement<'_>) -> Result<(u64, Vec<PgRow>), StoreError> {
+        let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
+        let text = statement.sql();
+        let mut connection = self.pool.acquire().await?;
+        match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
+            Err(error) if error.is_plan_outdated() => {
+                connection.clear_cached_statements().await?;
+                run_over(&mut connection, sqlx::query_with(text, arguments)).await
+            }
+            ended => ended,
+        }
+    }
+}
+
+async fn run_over(
+    connection: &mut PgConnection,
+    statement: Statement<'_>,
+) -> Result<(u64, Vec<PgRow>), StoreError> {
+    let (mut affected, mut rows) = (0, Vec::new());
+    let mut results = connection.fetch_many(statement);
+    while let Some(result) = results.try_next().await? {
+        match result {
+            Either::Left(ended) => affected += ended.rows_affected(),
+            Either::Right(row) => rows.push(row),
+        }
+    }
+    Ok((affected, rows))
 }
 
 fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {

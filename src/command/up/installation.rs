@@ -9,7 +9,7 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{NewToken, Store, SystemDomainAddition, TenantLimits};
+use tempmail_store::{NewToken, SchemaError, Store, SystemDomainAddition, TenantLimits};
 use uuid::Uuid;
 
 use super::settings::reachable;
@@ -61,7 +61,12 @@ pub(super) async fn prepare(
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    migrate::log_findings(&store.migrate().await?);
+    match store.migrate().await {
+        Ok(report) => migrate::log_findings(&report),
+        // It may be compatible.
+        Err(SchemaError::Newer { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
     store.check_schema().await?;
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;

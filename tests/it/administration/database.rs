@@ -69,7 +69,11 @@ async fn reports_a_schema_of_another_version() {
     let url = app.database().url();
     for (change, expected) in [
         ("UPDATE schema_object SET version = 0", "the schema is at version 0"),
-        ("UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1", "use a newer tempmail"),
+        (
+            "WITH newer AS (UPDATE _sqlx_migrations SET version = 9999)
+             UPDATE schema_compatibility SET lowest_version = 9999",
+            "use a newer tempmail",
+        ),
         ("DELETE FROM _sqlx_migrations", "run `tempmail migrate`"),
         ("DROP TABLE _sqlx_migrations", "the schema is at version 0"),
     ] {

@@ -166,7 +166,7 @@ async fn keeps_a_function_that_is_not_part_of_tempmail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn drops_a_function_that_no_file_defines_any_more() {
+async fn drops_a_function_that_no_compatible_version_defines() {
     let database = Database::create().await;
     let pool = database.pool();
     let before = dump(&database).await;
@@ -179,7 +179,7 @@ async fn drops_a_function_that_no_file_defines_any_more() {
             "INSERT INTO schema_object (kind, name, file, file_hash, definition_hash, server, version)
              SELECT 'function', p.oid::regprocedure::text, '{file}', sha256('former'),
                     sha256(convert_to(pg_get_functiondef(p.oid), 'UTF8')),
-                    current_setting('server_version_num')::integer / 10000, 1
+                    current_setting('server_version_num')::integer / 10000, 0
                FROM pg_proc p WHERE p.proname = '{name}'"
         );
         run(&pool, &record).await;
@@ -361,7 +361,7 @@ async fn upgrades_to_the_schema_of_a_new_database() {
           WHERE name = 'partition_width(smallint)';
          INSERT INTO schema_object (kind, name, file, file_hash, definition_hash, server, version)
          SELECT 'function', 'of_before()', file, file_hash,
-                sha256(convert_to(pg_get_functiondef('of_before()'::regprocedure), 'UTF8')), server, version
+                sha256(convert_to(pg_get_functiondef('of_before()'::regprocedure), 'UTF8')), server, 0
            FROM schema_object WHERE name = 'partition_width(smallint)'",
     )
     .await;
@@ -405,7 +405,8 @@ async fn waits_for_postgres() {
     let postgres = PostgresProxy::start().await;
     postgres.cut();
     let (mut migrating, _) = start("migrate", &database.url_through(postgres.port()));
-    eventually("it waits", || async { migrating.stderr().contains("waiting for Postgres").then_some(()) }).await;
+    eventually("it waits", || async { migrating.stderr().contains("waiting for Postgres").then_some(()) })
+        .await;
     postgres.restore();
     assert!(migrating.wait().success(), "{}", migrating.stderr());
     assert_eq!(migrate(&database).await, [""; 0]);

@@ -136,12 +136,23 @@ fn reason(word: &str, id: Uuid) -> Result<FailureReason, StoreError> {
         .ok_or(StoreError::Inconsistent { table: "domain", column: "failure_reason", id })
 }
 
+/// SQL for the columns of a domain `d` that [`CustomDomain`] reads.
+macro_rules! custom_domain_columns {
+    () => {
+        "d.id, d.tenant, d.name, d.verify_status, d.verify_token, d.failure_reason, d.txt_ok, d.mx_ok, d.txt_result,
+         d.txt_seen, d.mx_result, d.mx_seen, d.created_at, d.deadline, d.verified_at, d.managed_by, d.active"
+    };
+}
+pub(crate) use custom_domain_columns;
+
 /// SQL for the custom domains of a tenant that are not removed.
 macro_rules! custom_domain {
     () => {
-        "SELECT id, tenant, name, verify_status, verify_token, failure_reason, txt_ok, mx_ok, txt_result, txt_seen,
-                mx_result, mx_seen, created_at, deadline, verified_at, managed_by, active
-         FROM domain WHERE tenant = $1 AND removed_at IS NULL "
+        concat!(
+            "SELECT ",
+            custom_domain_columns!(),
+            " FROM domain d WHERE d.tenant = $1 AND d.removed_at IS NULL "
+        )
     };
 }
 
@@ -186,7 +197,7 @@ impl Store {
             sqlx::query(concat!(
                 "/* list_custom_domains */ ",
                 custom_domain!(),
-                "ORDER BY created_at DESC, id DESC OFFSET $2 LIMIT $3"
+                "ORDER BY d.created_at DESC, d.id DESC OFFSET $2 LIMIT $3"
             ))
             .bind(tenant)
             .bind(rows_before(page))
@@ -206,7 +217,7 @@ impl Store {
         id: Uuid,
     ) -> Result<Option<CustomDomain>, StoreError> {
         self.fetch_optional(
-            sqlx::query(concat!("/* find_custom_domain */ ", custom_domain!(), "AND id = $2"))
+            sqlx::query(concat!("/* find_custom_domain */ ", custom_domain!(), "AND d.id = $2"))
                 .bind(tenant)
                 .bind(id),
             CustomDomain::from_row,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::declaration::{DeclareResult, declare_result};
 use super::epoch::{Epoch, fenced};
-use crate::domains::custom::CustomDomain;
+use crate::domains::custom::{CustomDomain, custom_domain_columns};
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -36,10 +36,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn find_managed_custom_domain(&self, uid: Uuid) -> Result<Option<CustomDomain>, StoreError> {
-        let statement = sqlx::query(
-            "/* find_managed_custom_domain */
-            SELECT d.* FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.removed_at IS NULL",
-        );
+        let statement = sqlx::query(concat!(
+            "/* find_managed_custom_domain */ SELECT ",
+            custom_domain_columns!(),
+            " FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = $1 AND d.removed_at IS NULL",
+        ));
         self.fetch_optional(statement.bind(uid), CustomDomain::from_row).await
     }
 

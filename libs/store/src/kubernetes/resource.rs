@@ -61,6 +61,14 @@ pub struct Resource {
     pub missing_since: Option<Timestamp>,
 }
 
+/// SQL for the columns of a resource `r` that [`Resource`] reads.
+macro_rules! resource_columns {
+    () => {
+        "r.uid, r.kind, r.namespace, r.name, r.retained, r.row_id, r.verify_handled, r.rotate_handled,
+         r.reenable_handled, r.missing_since"
+    };
+}
+
 impl ResourceKind {
     /// All of them.
     pub const ALL: [Self; 6] =
@@ -116,7 +124,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn find_resource(&self, uid: Uuid) -> Result<Option<Resource>, StoreError> {
-        let statement = sqlx::query("/* find_resource */ SELECT * FROM resource WHERE uid = $1").bind(uid);
+        let statement =
+            concat!("/* find_resource */ SELECT ", resource_columns!(), " FROM resource r WHERE r.uid = $1");
+        let statement = sqlx::query(statement).bind(uid);
         self.fetch_optional(statement, Resource::from_row).await
     }
 
@@ -162,9 +172,12 @@ impl Store {
         if head.changed.is_empty() {
             return Ok((Vec::new(), head.snapshot));
         }
-        let statement =
-            sqlx::query("/* list_changed_resources */ SELECT * FROM resource WHERE row_id = ANY ($1)")
-                .bind(&head.changed);
+        let statement = concat!(
+            "/* list_changed_resources */ SELECT ",
+            resource_columns!(),
+            " FROM resource r WHERE r.row_id = ANY ($1)"
+        );
+        let statement = sqlx::query(statement).bind(&head.changed);
         Ok((self.fetch_all(statement, ResourceIdentity::from_row).await?, head.snapshot))
     }
 
@@ -177,10 +190,12 @@ impl Store {
         cluster: Uuid,
         kind: ResourceKind,
     ) -> Result<Vec<Resource>, StoreError> {
-        let statement =
-            sqlx::query("/* list_resources */ SELECT * FROM resource WHERE cluster = $1 AND kind = $2")
-                .bind(cluster)
-                .bind(kind.as_str());
+        let statement = concat!(
+            "/* list_resources */ SELECT ",
+            resource_columns!(),
+            " FROM resource r WHERE r.cluster = $1 AND r.kind = $2"
+        );
+        let statement = sqlx::query(statement).bind(cluster).bind(kind.as_str());
         self.fetch_all(statement, Resource::from_row).await
     }
 
@@ -195,16 +210,17 @@ impl Store {
         successor: &ResourceIdentity,
         tenant: Option<Uuid>,
     ) -> Result<Vec<Resource>, StoreError> {
-        let statement = sqlx::query(
-            "/* list_predecessors */
-            SELECT r.* FROM resource r
+        let statement = sqlx::query(concat!(
+            "/* list_predecessors */ SELECT ",
+            resource_columns!(),
+            " FROM resource r
               LEFT JOIN domain d ON d.id = r.row_id
               LEFT JOIN webhook w ON w.id = r.row_id
               LEFT JOIN api_token k ON k.id = r.row_id
               LEFT JOIN mailbox b ON b.id = r.row_id
             WHERE r.cluster = $1 AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
               AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6",
-        )
+        ))
         .bind(cluster)
         .bind(successor.kind.as_str())
         .bind(&successor.namespace)

@@ -16,7 +16,7 @@ use super::class::{class_of, retention_class};
 use super::raw::RawData;
 use super::reserved::reserved_code;
 use crate::error::StoreError;
-use crate::pool::Store;
+use crate::pool::{Statement, Store};
 
 /// A mail to store: the data that its recipients share.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ pub struct DeliveryLimits {
     pub inbox_bytes: i64,
 }
 
-const ACCEPT_MAIL: &str = "/* accept_mail */ SELECT * FROM \
+const ACCEPT_MAIL: &str = "/* accept_mail */ SELECT o_result, o_seq, o_class, o_tenant, o_owner, o_inbox FROM \
     accept_mail($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21)";
 
 /// The connection over which a process stores mail.
@@ -154,35 +154,25 @@ impl MailWriter {
         now: Timestamp,
         mails: &[NewMail],
     ) -> Result<Vec<AcceptOutcome>, StoreError> {
-        let recipients = || {
-            mails.iter().zip(1_i32..).flat_map(|(mail, of)| mail.recipients.iter().map(move |to| (of, to)))
+        let answer = match self.try_accept(limits, now, mails).await {
+            Err(error) if error.is_plan_outdated() => {
+                self.connection.clear_cached_statements().await?;
+                self.try_accept(limits, now, mails).await?
+            }
+            answer => answer?,
         };
-        let answer = sqlx::query(ACCEPT_MAIL)
-            .bind(limits.free_class.hours())
-            .bind(limits.inbox_bytes)
-            .bind(now.to_sqlx())
-            .bind(mails.iter().map(|mail| mail.id).collect::<Vec<_>>())
-            .bind(mails.iter().map(NewMail::accepted_at).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.raw.inline()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.for_clause_offset).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.sender.as_str()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.from_text.as_str()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.from_email.as_str()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.subject.as_str()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.preview.as_str()).collect::<Vec<_>>())
-            .bind(mails.iter().map(|mail| mail.recipients.len() == 1).collect::<Vec<_>>())
-            .bind(recipients().map(|(of, _)| of).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.id).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.address.as_str()).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.address.base_local_part()).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.address.domain()).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.address.inbox_key()).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.reserved_code()).collect::<Vec<_>>())
-            .bind(recipients().map(|(_, to)| to.size).collect::<Vec<_>>())
-            .fetch_one(&mut *self.connection)
-            .await?;
-        let mut decisions = decisions(&answer, recipients().map(|(_, to)| to.id))?.into_iter();
+        let ids = mails.iter().flat_map(|mail| &mail.recipients).map(|to| to.id);
+        let mut decisions = decisions(&answer, ids)?.into_iter();
         Ok(mails.iter().map(|mail| outcome(decisions.by_ref().take(mail.recipients.len()))).collect())
+    }
+
+    async fn try_accept(
+        &mut self,
+        limits: DeliveryLimits,
+        now: Timestamp,
+        mails: &[NewMail],
+    ) -> Result<PgRow, StoreError> {
+        Ok(accept_mail(limits, now, mails).fetch_one(&mut *self.connection).await?)
     }
 
     /// Subtracts expired messages from the sums by which the quotas of these inboxes are checked.
@@ -207,6 +197,34 @@ impl MailWriter {
     pub fn discard(self) {
         drop(self.connection.detach());
     }
+}
+
+/// The statement that stores a batch.
+fn accept_mail(limits: DeliveryLimits, now: Timestamp, mails: &[NewMail]) -> Statement<'_> {
+    let recipients =
+        || mails.iter().zip(1_i32..).flat_map(|(mail, of)| mail.recipients.iter().map(move |to| (of, to)));
+    sqlx::query(ACCEPT_MAIL)
+        .bind(limits.free_class.hours())
+        .bind(limits.inbox_bytes)
+        .bind(now.to_sqlx())
+        .bind(mails.iter().map(|mail| mail.id).collect::<Vec<_>>())
+        .bind(mails.iter().map(NewMail::accepted_at).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.raw.inline()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.for_clause_offset).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.sender.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.from_text.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.from_email.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.subject.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.preview.as_str()).collect::<Vec<_>>())
+        .bind(mails.iter().map(|mail| mail.recipients.len() == 1).collect::<Vec<_>>())
+        .bind(recipients().map(|(of, _)| of).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.id).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.address.as_str()).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.address.base_local_part()).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.address.domain()).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.address.inbox_key()).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.reserved_code()).collect::<Vec<_>>())
+        .bind(recipients().map(|(_, to)| to.size).collect::<Vec<_>>())
 }
 
 impl NewMail {

@@ -11,8 +11,8 @@ use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts}
 use tempmail_model::message::OwnerKind;
 use uuid::Uuid;
 
-use super::message::{MessageRow, message_by_id};
-use super::raw::{StoredMessage, mails_of_moment, raw_start};
+use super::message::{MessageRow, message_by_id, message_columns};
+use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use super::reserved::reserved_code;
 use crate::error::StoreError;
 use crate::pool::{Statement, Store};
@@ -85,7 +85,7 @@ macro_rules! scan_inbox {
         concat!(
             "/* scan_inbox */ WITH ", access!(), "
             SELECT a.domain AS access_domain, a.mailbox AS access_mailbox, a.owner_kind AS access_owner_kind,
-                   a.owner AS access_owner, a.inbox AS access_inbox, s.seq AS position, m.*
+                   a.owner AS access_owner, a.inbox AS access_inbox, s.seq AS position, ", message_columns!(), "
             FROM access a JOIN stream s ON s.singleton
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
@@ -115,10 +115,10 @@ const CLEAR_INBOX: &str = concat!(
 
 // Raw data is read after the access check, so that a refusal takes as long as an unknown id.
 static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
-    let (message, raw) = (message_by_id(), raw_start("$4", "$5", "$6"));
+    let (columns, message, raw) = (message_columns!(), message_by_id(), raw_start("$4", "$5", "$6"));
     format!(
         "/* find_readable_message */
-        SELECT m.*, r.* FROM (
+        SELECT {columns}, {RAW_COLUMNS} FROM (
             SELECT m.* FROM {message}
             CROSS JOIN LATERAL address_owner(
                 split_part(m.address, '@', 2), split_part(split_part(m.address, '@', 1), '+', 1), 0::smallint, $3) o
@@ -163,7 +163,7 @@ impl Store {
             ScanRange::After(seq) => (SCAN_AFTER, seq),
             ScanRange::Before(seq) => (SCAN_BEFORE, seq),
         };
-        let rows = with_access(statement, &query, now).bind(bound).bind(limit).fetch_all(self.pool()).await?;
+        let rows = self.fetch_rows(with_access(statement, &query, now).bind(bound).bind(limit)).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let mut scan = InboxScan {
             access: InboxAccess::from_row(first)?,

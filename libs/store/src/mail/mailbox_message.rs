@@ -7,25 +7,28 @@ use jiff_sqlx::ToSqlx as _;
 use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
-use super::message::{MessageRow, message_by_id};
-use super::raw::{StoredMessage, mails_of_moment, raw_start};
+use super::message::{MessageRow, message_by_id, message_columns};
+use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
 use crate::page::rows_before;
 use crate::pool::Store;
 
-const LIST_MAILBOX_MESSAGES: &str = "/* list_mailbox_messages */
-    SELECT m.* FROM mailbox b
+const LIST_MAILBOX_MESSAGES: &str = concat!(
+    "/* list_mailbox_messages */ SELECT ",
+    message_columns!(),
+    " FROM mailbox b
     LEFT JOIN tenant t ON t.id = b.tenant
     CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
     CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, 9223372036854775807, $3 + $4) m
     WHERE b.id = $1
-    ORDER BY m.seq DESC OFFSET $3 LIMIT $4";
+    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
+);
 
 static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
-    let (message, raw) = (message_by_id(), raw_start("$4", "$5", "$6"));
+    let (columns, message, raw) = (message_columns!(), message_by_id(), raw_start("$4", "$5", "$6"));
     format!(
         "/* find_mailbox_message */
-        SELECT m.*, r.* FROM {message} LEFT JOIN LATERAL {raw} ON true
+        SELECT {columns}, {RAW_COLUMNS} FROM {message} LEFT JOIN LATERAL {raw} ON true
         WHERE m.owner = $2 AND m.inbox = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))"
     )
 });

@@ -87,6 +87,16 @@ impl MessageRow {
     }
 }
 
+/// SQL for the columns of a message `m` that [`MessageRow`] reads. Statements name what they return: a column that a
+/// later schema adds does not change the result of a prepared statement.
+macro_rules! message_columns {
+    () => {
+        "m.id, m.seq, m.class, m.mail, m.owner_kind, m.owner, m.inbox, m.tenant, m.address, m.sender, m.from_text,
+         m.from_email, m.subject, m.preview, m.size, m.single_recipient, m.is_read"
+    };
+}
+pub(crate) use message_columns;
+
 /// SQL for the visible message of the id `$1`, of any class, as `m`.
 pub(crate) fn message_by_id() -> String {
     let arms = each_class(|class| format!("SELECT * FROM visible_message WHERE class = {class} AND id = $1"));

@@ -66,6 +66,9 @@ impl RawData {
     }
 }
 
+/// SQL for the columns of [`raw_start`].
+pub(crate) const RAW_COLUMNS: &str = "r.for_clause_offset, r.stored_len, r.head";
+
 /// SQL for the first `len` bytes of the raw data of `message m`, as `r`. `lowest` and `highest` as [`mails_of_moment`]
 /// gives them, so that each arm is pruned to one partition.
 pub(crate) fn raw_start(lowest: &str, highest: &str, len: &str) -> String {

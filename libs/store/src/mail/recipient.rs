@@ -80,8 +80,10 @@ impl RecipientReader {
     ) -> Result<Vec<RecipientStatus>, StoreError> {
         let kept = self.connection.is_some();
         match self.try_find(queries, now).await {
-            // The connection may have broken while it was idle.
-            Err(error) if kept && error.is_unavailable() => self.try_find(queries, now).await,
+            // The connection may have broken while it was idle, or its plans.
+            Err(error) if kept && (error.is_unavailable() || error.is_plan_outdated()) => {
+                self.try_find(queries, now).await
+            }
             result => result,
         }
     }

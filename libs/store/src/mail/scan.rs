@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use super::inbox::ScanRange;
-use super::message::MessageRow;
+use super::message::{MessageRow, message_columns};
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -22,7 +22,9 @@ macro_rules! scan_tenant {
                 FROM tenant t LEFT JOIN domain d ON d.name = $2::text AND d.serves AND d.tenant = t.id
                 WHERE t.id = $1 AND ($2 IS NULL OR d.id IS NOT NULL)
             )
-            SELECT s.seq AS position, a.domain AS access_domain, m.*
+            SELECT s.seq AS position, a.domain AS access_domain, ",
+            message_columns!(),
+            "
             FROM access a JOIN stream s ON s.singleton
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
@@ -42,7 +44,8 @@ macro_rules! scan_tenant {
 const SCAN_TENANT_AFTER: &str = scan_tenant!("false", "ASC");
 const SCAN_TENANT_BEFORE: &str = scan_tenant!("true", "DESC");
 
-const SCAN_MAILBOX: &str = "/* scan_mailbox */ WITH access AS MATERIALIZED (
+const SCAN_MAILBOX: &str = concat!(
+    "/* scan_mailbox */ WITH access AS MATERIALIZED (
         SELECT b.id, b.password_epoch, coalesce(t.suspended, false) AS suspended,
                CASE WHEN t.id IS NULL THEN ARRAY(SELECT class FROM free_class) ELSE t.classes END AS classes
         FROM mailbox b
@@ -50,14 +53,17 @@ const SCAN_MAILBOX: &str = "/* scan_mailbox */ WITH access AS MATERIALIZED (
         LEFT JOIN tenant t ON t.id = b.tenant
         WHERE b.id = $1 AND b.removed_at IS NULL
     )
-    SELECT s.seq AS position, a.password_epoch, a.suspended, m.*
+    SELECT s.seq AS position, a.password_epoch, a.suspended, ",
+    message_columns!(),
+    "
     FROM access a JOIN stream s ON s.singleton
     LEFT JOIN LATERAL (
         SELECT m.* FROM unnest(a.classes) AS c (class)
         CROSS JOIN LATERAL inbox_messages(c.class, $2, a.id, a.id, '', false, $3, $4) m
         ORDER BY m.seq LIMIT $4
     ) m ON true
-    ORDER BY m.seq";
+    ORDER BY m.seq"
+);
 
 /// What a scan of a tenant's mail met.
 #[derive(Debug, Clone)]
@@ -102,14 +108,9 @@ impl Store {
             ScanRange::After(seq) => (SCAN_TENANT_AFTER, seq),
             ScanRange::Before(seq) => (SCAN_TENANT_BEFORE, seq),
         };
-        let rows = sqlx::query(statement)
-            .bind(tenant)
-            .bind(domain)
-            .bind(now.to_sqlx())
-            .bind(bound)
-            .bind(limit)
-            .fetch_all(self.pool())
-            .await?;
+        let statement =
+            sqlx::query(statement).bind(tenant).bind(domain).bind(now.to_sqlx()).bind(bound).bind(limit);
+        let rows = self.fetch_rows(statement).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         Ok(Some(TenantScan {
             domain: first.try_get("access_domain")?,
@@ -130,13 +131,8 @@ impl Store {
         limit: i64,
         now: Timestamp,
     ) -> Result<Option<MailboxScan>, StoreError> {
-        let rows = sqlx::query(SCAN_MAILBOX)
-            .bind(mailbox)
-            .bind(now.to_sqlx())
-            .bind(after)
-            .bind(limit)
-            .fetch_all(self.pool())
-            .await?;
+        let statement = sqlx::query(SCAN_MAILBOX).bind(mailbox).bind(now.to_sqlx()).bind(after).bind(limit);
+        let rows = self.fetch_rows(statement).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         Ok(Some(MailboxScan {
             password_epoch: first.try_get("password_epoch")?,

@@ -11,7 +11,7 @@ use tempmail_model::retention::RetentionClass;
 use uuid::Uuid;
 
 use super::class::{class_of, each_class};
-use super::message::MessageRow;
+use super::message::{MessageRow, message_columns};
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -25,9 +25,12 @@ static LIST_ARRIVALS: LazyLock<String> = LazyLock::new(|| {
     format!("/* list_arrivals */ {arms}")
 });
 
-const LIST_MESSAGES_BY_ID: &str = "/* list_messages_by_id */
-    SELECT m.* FROM visible_message m
-    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)";
+const LIST_MESSAGES_BY_ID: &str = concat!(
+    "/* list_messages_by_id */ SELECT ",
+    message_columns!(),
+    " FROM visible_message m
+    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)"
+);
 
 impl Store {
     /// The id of this database's stream. Hints name it, because several installations may share a Redis.

@@ -1,6 +1,8 @@
 //! Why a schema can't be used or migrated.
 
-use crate::error::StoreError;
+use sqlx::migrate::MigrateError;
+
+use crate::error::{StoreError, is_lock_timeout};
 
 /// Why this program can't use or migrate the schema.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +15,7 @@ pub enum SchemaError {
         /// Newest version known.
         needed: i64,
     },
-    /// It is newer than this program.
+    /// It is too new for this program, or newer than what it migrates to.
     #[error("the schema is at version {found}, newer than this program ({needed}): use a newer tempmail")]
     Newer {
         /// Newest version applied.
@@ -29,7 +31,7 @@ pub enum SchemaError {
     Prerelease,
     /// A migration could not be applied.
     #[error("a migration failed: {0}")]
-    Migration(#[from] sqlx::migrate::MigrateError),
+    Migration(#[from] MigrateError),
     /// The functions of a file could not be applied.
     #[error("the functions of {file}.sql could not be applied: {error}")]
     File {
@@ -41,4 +43,17 @@ pub enum SchemaError {
     /// Postgres failed or is not available.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl SchemaError {
+    /// Whether a lock was not granted in time.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        match self {
+            Self::Store(error) | Self::File { error, .. } => error.is_lock_timeout(),
+            Self::Migration(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => {
+                is_lock_timeout(error)
+            }
+            _ => false,
+        }
+    }
 }

@@ -1,25 +1,29 @@
 //! The version of the schema. `tempmail migrate` (and `up`) update it; roles only check it.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
+use tokio::time::{Instant, sleep};
 
+use super::definition::{MigrationFile, SCHEMA, SchemaDefinition};
 use super::error::SchemaError;
-use super::object;
-use super::report::MigrationReport;
+use super::object::{self, Object};
+use super::report::{Deviation, MigrationReport};
 use crate::error::StoreError;
 use crate::pool::Store;
 
-/// Version, name and text of each file in `libs/store/migrations`, oldest first. `sqlx::migrate!` would list them,
-/// too, but the macro compiles sqlx, tokio and rustls a second time.
-const MIGRATIONS: [(i64, &str, &str); 1] =
-    [(1, "baseline", include_str!("../../migrations/0001_baseline.sql"))];
-
 /// The number of migrations before the first release, which the baseline replaced.
 const PRERELEASE_MIGRATIONS: i64 = 12;
+
+/// How long a statement of a migration waits for a lock. Statements of the roles wait behind it; it is shorter than
+/// the time after which Postgres resolves a deadlock, so that it is never a role whose statement fails.
+const LOCK_TIMEOUT: &str = "500ms";
+/// The time between two attempts, and how long they are repeated.
+const LOCK_PAUSE: Duration = Duration::from_millis(500);
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 
 /// The versions of a database; 0 if it is empty.
 struct Applied {
@@ -49,9 +53,8 @@ impl Applied {
         Ok(Self { migration, functions })
     }
 
-    fn refuse_newer(&self, needed: i64) -> Result<(), SchemaError> {
-        let found = self.migration.max(self.functions);
-        if found > needed { Err(SchemaError::Newer { found, needed }) } else { Ok(()) }
+    fn newest(&self) -> i64 {
+        self.migration.max(self.functions)
     }
 }
 
@@ -60,84 +63,114 @@ async fn newest(connection: &mut PgConnection, statement: &'static str) -> Resul
     Ok(version.unwrap_or(0))
 }
 
-/// The schema version of this program, which is that of its newest migration.
-fn needed_version() -> i64 {
-    MIGRATIONS.last().map_or(0, |&(version, ..)| version)
-}
-
-fn migrator() -> Migrator {
-    let migration = |(version, name, text): (i64, &'static str, &'static str)| {
-        Migration::new(version, name.into(), MigrationType::Simple, text.into_sql_str(), false)
-    };
-    Migrator::with_migrations(MIGRATIONS.map(migration).into())
-}
-
-impl Store {
+impl SchemaDefinition {
     /// Applies the missing migrations, then the functions, views and triggers that changed, under a lock, so that
-    /// several processes may call it at once. What was changed by hand is replaced, and reported.
+    /// several processes may call it at once. What was changed by hand is replaced, and reported. Roles of
+    /// [`Self::lowest_compatible`] and newer may run meanwhile: what they call is kept, and none of their statements
+    /// waits longer than half a second for it.
     ///
     /// # Errors
     /// [`SchemaError::Newer`] and [`SchemaError::Prerelease`]: nothing was changed;
     /// [`SchemaError::Migration`]: the schema stays at the last migration that succeeded;
     /// [`SchemaError::File`]: the functions stay as they were.
-    pub async fn migrate(&self) -> Result<MigrationReport, SchemaError> {
+    pub async fn migrate(&self, store: &Store) -> Result<MigrationReport, SchemaError> {
         // A connection of its own, with which its settings and its lock end. A migration, or the wait for another
         // process's, may take long: slow statements are no warning here.
-        let options = PgConnectOptions::clone(&self.pool().connect_options()).disable_statement_logging();
+        let options = PgConnectOptions::clone(&store.pool().connect_options()).disable_statement_logging();
         let mut connection = options.connect().await.map_err(StoreError::from)?;
-        let migrated = migrate(&mut connection).await;
+        let migrated = self.migrate_over(&mut connection).await;
         let closed = connection.close().await;
         let report = migrated?;
         closed.map_err(StoreError::from)?;
         Ok(report)
     }
 
-    /// Checks that the schema is one that this program works with.
+    /// Checks that programs of this version work with the schema that there is.
     ///
     /// # Errors
     /// [`SchemaError::Older`], [`SchemaError::Newer`], [`SchemaError::Prerelease`], [`SchemaError::Store`].
-    pub async fn check_schema(&self) -> Result<(), SchemaError> {
-        let mut connection = self.pool().acquire().await.map_err(StoreError::from)?;
-        let (applied, needed) = (Applied::read(&mut connection).await?, needed_version());
-        applied.refuse_newer(needed)?;
+    pub async fn check(&self, store: &Store) -> Result<(), SchemaError> {
+        let mut connection = store.pool().acquire().await.map_err(StoreError::from)?;
+        let (applied, needed) = (Applied::read(&mut connection).await?, self.version());
+        if applied.newest() > needed {
+            let lowest = lowest_compatible(&mut connection).await?;
+            if lowest > needed {
+                return Err(SchemaError::Newer { found: applied.newest(), needed });
+            }
+        }
         let found = applied.migration.min(applied.functions);
-        match found.cmp(&needed) {
-            Ordering::Less => Err(SchemaError::Older { found, needed }),
-            Ordering::Equal | Ordering::Greater => Ok(()),
+        if found < needed { Err(SchemaError::Older { found, needed }) } else { Ok(()) }
+    }
+
+    async fn migrate_over(&self, connection: &mut PgConnection) -> Result<MigrationReport, SchemaError> {
+        for statement in [
+            // Building an index may take longer than the statements of roles.
+            "/* migrate */ SET statement_timeout = 0",
+            // The text of definitions depends on it.
+            "/* migrate */ SET search_path = public",
+            "/* migrate */ SELECT pg_advisory_lock(hashtext('tempmail.migrate'))",
+        ] {
+            sqlx::query(statement).execute(&mut *connection).await.map_err(StoreError::from)?;
+        }
+        let (applied, needed) = (Applied::read(connection).await?, self.version());
+        if applied.newest() > needed {
+            return Err(SchemaError::Newer { found: applied.newest(), needed });
+        }
+        let by_hand =
+            if applied.functions > 0 { object::deviations(connection).await? } else { BTreeMap::new() };
+        let limit =
+            sqlx::query("/* migrate */ SELECT set_config('lock_timeout', $1, false)").bind(LOCK_TIMEOUT);
+        limit.execute(&mut *connection).await.map_err(StoreError::from)?;
+        let give_up = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match self.try_migrate_over(connection, &by_hand).await {
+                Err(error) if error.is_lock_timeout() && Instant::now() < give_up => {
+                    tracing::info!("waiting for statements of other processes to end");
+                    sleep(LOCK_PAUSE).await;
+                }
+                ended => return ended,
+            }
         }
     }
+
+    async fn try_migrate_over(
+        &self,
+        connection: &mut PgConnection,
+        by_hand: &BTreeMap<Object, Deviation>,
+    ) -> Result<MigrationReport, SchemaError> {
+        self.migrator().run(&mut *connection).await?;
+        object::apply(connection, self, by_hand).await
+    }
+
+    fn migrator(&self) -> Migrator {
+        let migration = |file: &MigrationFile| {
+            let text = file.text.into_sql_str();
+            Migration::new(file.version, file.name.into(), MigrationType::Simple, text, false)
+        };
+        Migrator::with_migrations(self.migrations.iter().map(migration).collect())
+    }
 }
 
-async fn migrate(connection: &mut PgConnection) -> Result<MigrationReport, SchemaError> {
-    for statement in [
-        // Building an index may take longer than the statements of roles.
-        "/* migrate */ SET statement_timeout = 0",
-        // The text of definitions depends on it.
-        "/* migrate */ SET search_path = public",
-        "/* migrate */ SELECT pg_advisory_lock(hashtext('tempmail.migrate'))",
-    ] {
-        sqlx::query(statement).execute(&mut *connection).await.map_err(StoreError::from)?;
+impl Store {
+    /// Migrates to the schema of this version: [`SchemaDefinition::migrate`].
+    ///
+    /// # Errors
+    /// Those of [`SchemaDefinition::migrate`].
+    pub async fn migrate(&self) -> Result<MigrationReport, SchemaError> {
+        SCHEMA.migrate(self).await
     }
-    let (applied, version) = (Applied::read(connection).await?, needed_version());
-    applied.refuse_newer(version)?;
-    let by_hand = if applied.functions > 0 { object::deviations(connection).await? } else { BTreeMap::new() };
-    migrator().run(&mut *connection).await?;
-    object::apply(connection, version, by_hand).await
+
+    /// Checks that this version works with the schema that there is: [`SchemaDefinition::check`].
+    ///
+    /// # Errors
+    /// Those of [`SchemaDefinition::check`].
+    pub async fn check_schema(&self) -> Result<(), SchemaError> {
+        SCHEMA.check(self).await
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_every_file_of_the_folder_in_order() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|file| file.unwrap().file_name().into_string().unwrap())
-            .collect();
-        files.sort();
-        let listed = MIGRATIONS.map(|(version, name, _)| format!("{version:04}_{name}.sql"));
-        assert_eq!(files, listed);
-    }
+/// The lowest schema version whose programs work with a schema that is newer than this program.
+async fn lowest_compatible(connection: &mut PgConnection) -> Result<i64, StoreError> {
+    let statement = "/* schema_version */ SELECT lowest_version FROM schema_compatibility";
+    Ok(sqlx::query_scalar(statement).fetch_one(connection).await?)
 }

@@ -6,52 +6,10 @@ use std::fmt;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
+use super::definition::{SchemaDefinition, SqlFile};
 use super::error::SchemaError;
 use super::report::{Deviation, MigrationReport, SchemaFinding};
 use crate::error::StoreError;
-
-/// A file of `libs/store/sql`.
-struct File {
-    /// Its path without the extension.
-    name: &'static str,
-    text: &'static str,
-}
-
-macro_rules! files {
-    ($($name:literal),+ $(,)?) => {
-        &[$(File { name: $name, text: include_str!(concat!("../../sql/", $name, ".sql")) }),+]
-    };
-}
-
-/// In the order in which they are applied: a function in SQL needs the objects that it names.
-const FILES: &[File] = files![
-    "id",
-    "partition",
-    "change",
-    "mail/partition",
-    "mail/message",
-    "mail/usage",
-    "mail/address",
-    "mail/accept",
-    "mail/deletion",
-    "tenants/limit",
-    "domains/name",
-    "domains/custom",
-    "tenants/mailbox",
-    "domains/system",
-    "tenants/tenant",
-    "tenants/token",
-    "webhooks/webhook",
-    "webhooks/delivery",
-    "kubernetes/epoch",
-    "kubernetes/resource",
-    "kubernetes/tenant",
-    "kubernetes/custom_domain",
-    "kubernetes/token",
-    "kubernetes/webhook",
-    "kubernetes/mailbox",
-    "kubernetes/system_domain",
-];
 
 /// The kinds of objects, as `schema_object` and `DROP` name them, in the order in which they are dropped: a trigger
 /// needs its function, and a function may return rows of a view.
@@ -198,27 +156,24 @@ pub(super) async fn deviations(
     Ok(found.collect())
 }
 
-/// Applies the files whose text or objects changed, drops objects that no file defines any more, and revokes from
-/// PUBLIC the rights that Postgres grants it; all of it in one transaction. `by_hand` is what [`deviations`] found
+/// Applies the files whose text or objects changed, drops objects that no compatible program uses any more, and revokes
+/// from PUBLIC the rights that Postgres grants it; all of it in one transaction. `by_hand` is what [`deviations`] found
 /// before the migrations.
 pub(super) async fn apply(
     connection: &mut PgConnection,
-    version: i64,
-    by_hand: BTreeMap<Object, Deviation>,
+    schema: &SchemaDefinition,
+    by_hand: &BTreeMap<Object, Deviation>,
 ) -> Result<MigrationReport, SchemaError> {
     let mut transaction = connection.begin().await.map_err(StoreError::from)?;
-    let (applied, defined) = apply_files(&mut transaction, version).await?;
-    drop_undefined(&mut transaction, &applied, &defined).await?;
+    let (applied, defined) = apply_files(&mut transaction, schema).await?;
+    retire_undefined(&mut transaction, schema.files, &applied, &defined).await?;
+    drop_retired(&mut transaction, schema.lowest_compatible).await?;
     revoke_from_public(&mut transaction).await?;
-    sqlx::query("/* migrate */ UPDATE schema_object SET version = $1 WHERE version < $1")
-        .bind(version)
-        .execute(&mut *transaction)
-        .await
-        .map_err(StoreError::from)?;
+    record_version(&mut transaction, schema).await?;
     let mut findings: Vec<SchemaFinding> = by_hand
-        .into_iter()
+        .iter()
         .filter(|(object, _)| defined.contains(object))
-        .map(|(object, deviation)| SchemaFinding { object: object.to_string(), deviation })
+        .map(|(object, deviation)| SchemaFinding { object: object.to_string(), deviation: *deviation })
         .collect();
     findings.extend(foreign(&mut transaction).await?);
     transaction.commit().await.map_err(StoreError::from)?;
@@ -228,12 +183,12 @@ pub(super) async fn apply(
 /// The files that were applied, and the objects that they defined.
 async fn apply_files(
     connection: &mut PgConnection,
-    version: i64,
+    schema: &SchemaDefinition,
 ) -> Result<(BTreeSet<&'static str>, BTreeSet<Object>), SchemaError> {
     let state = State::read(connection).await?;
-    let hashes = file_hashes(connection).await?;
+    let (hashes, version) = (file_hashes(connection, schema.files).await?, schema.version());
     let (mut applied, mut defined) = (BTreeSet::new(), BTreeSet::new());
-    for (file, hash) in FILES.iter().zip(&hashes) {
+    for (file, hash) in schema.files.iter().zip(&hashes) {
         let mut recorded = state.recorded.iter().filter(|recorded| recorded.file == file.name).peekable();
         if recorded.peek().is_some() && !recorded.any(|recorded| recorded.is_stale(&state, hash, version)) {
             continue;
@@ -264,8 +219,8 @@ async fn apply_files(
 }
 
 /// SHA-256 of each file's text.
-async fn file_hashes(connection: &mut PgConnection) -> Result<Vec<Vec<u8>>, StoreError> {
-    let texts: Vec<&str> = FILES.iter().map(|file| file.text).collect();
+async fn file_hashes(connection: &mut PgConnection, files: &[SqlFile]) -> Result<Vec<Vec<u8>>, StoreError> {
+    let texts: Vec<&str> = files.iter().map(|file| file.text).collect();
     Ok(sqlx::query_scalar(
         "/* migrate */ SELECT sha256(convert_to(f.text, 'UTF8'))
            FROM unnest($1::text[]) WITH ORDINALITY f (text, number) ORDER BY f.number",
@@ -306,29 +261,44 @@ async fn record(
     Ok(())
 }
 
-/// Drops objects that an earlier version applied and no file defines any more.
-async fn drop_undefined(
+/// Records which objects of earlier versions no file defines any more, by an empty name of their file. Programs of
+/// their version may still run.
+async fn retire_undefined(
     connection: &mut PgConnection,
+    files: &[SqlFile],
     applied: &BTreeSet<&'static str>,
     defined: &BTreeSet<Object>,
 ) -> Result<(), StoreError> {
+    for recorded in recorded(connection).await? {
+        let is_current = files.iter().any(|file| file.name == recorded.file);
+        let is_undefined = applied.contains(recorded.file.as_str()) || !is_current;
+        if is_undefined && !recorded.file.is_empty() && !defined.contains(&recorded.object) {
+            sqlx::query("/* migrate */ UPDATE schema_object SET file = '' WHERE kind = $1 AND name = $2")
+                .bind(recorded.kind())
+                .bind(&recorded.object.name)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops retired objects whose last version is below `lowest_compatible`.
+async fn drop_retired(connection: &mut PgConnection, lowest_compatible: i64) -> Result<(), StoreError> {
     let State { recorded, present, .. } = State::read(connection).await?;
-    let undefined: Vec<Object> = recorded
+    let unused: Vec<Object> = recorded
         .into_iter()
-        .filter(|recorded| {
-            let is_current = FILES.iter().any(|file| file.name == recorded.file);
-            !defined.contains(&recorded.object) && (applied.contains(recorded.file.as_str()) || !is_current)
-        })
+        .filter(|recorded| recorded.file.is_empty() && recorded.version < lowest_compatible)
         .map(|recorded| recorded.object)
         .collect();
     for kind in KINDS {
-        for object in undefined.iter().filter(|object| object.kind == kind) {
+        for object in unused.iter().filter(|object| object.kind == kind) {
             if present.contains_key(object) {
                 // The name is as Postgres quotes it.
                 sqlx::query(AssertSqlSafe(format!("/* migrate */ DROP {kind} {}", object.name)))
                     .execute(&mut *connection)
                     .await?;
-                tracing::info!(%object, "dropped: this version does not use it any more");
+                tracing::info!(%object, "dropped: no version that works with this schema uses it");
             }
             sqlx::query("/* migrate */ DELETE FROM schema_object WHERE kind = $1 AND name = $2")
                 .bind(&object.kind)
@@ -337,6 +307,23 @@ async fn drop_undefined(
                 .await?;
         }
     }
+    Ok(())
+}
+
+/// Records the version of the objects, and which programs work with them.
+async fn record_version(connection: &mut PgConnection, schema: &SchemaDefinition) -> Result<(), StoreError> {
+    sqlx::query("/* migrate */ UPDATE schema_object SET version = $1 WHERE version < $1 AND file <> ''")
+        .bind(schema.version())
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "/* migrate */ INSERT INTO schema_compatibility (lowest_version) VALUES ($1)
+         ON CONFLICT (singleton) DO UPDATE SET lowest_version = excluded.lowest_version
+          WHERE schema_compatibility.lowest_version <> excluded.lowest_version",
+    )
+    .bind(schema.lowest_compatible)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -123,7 +123,9 @@ impl Tenant {
 /// SQL for the tenants that are not removed, with their usage. Binds $1 now.
 macro_rules! tenants {
     () => {
-        "SELECT t.*, (SELECT k.bytes FROM scope_used(t.id, $1) k) AS stored_bytes,
+        "SELECT t.id, t.name, t.suspended, t.retention_hours, t.mailbox_limit, t.domain_limit, t.webhook_limit,
+                t.token_limit, t.mailbox_bytes, t.managed_by, t.created_at,
+                (SELECT k.bytes FROM scope_used(t.id, $1) k) AS stored_bytes,
                 (SELECT count(*) FROM mailbox b WHERE b.tenant = t.id AND b.removed_at IS NULL) AS mailboxes,
                 (SELECT count(*) FROM domain d WHERE d.tenant = t.id AND d.removed_at IS NULL) AS domains,
                 (SELECT count(*) FROM webhook w WHERE w.tenant = t.id) AS webhooks,

@@ -142,9 +142,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Vec<WebhookDelivery>>, StoreError> {
         // A webhook without attempts is one row of nulls.
-        let rows = sqlx::query(
+        let statement = sqlx::query(
             "/* list_webhook_deliveries */
-            SELECT a.* FROM webhook w
+            SELECT a.id, a.event_type, a.event_id, a.status_code, a.error, a.attempt, a.duration_ms FROM webhook w
             LEFT JOIN LATERAL (
                 SELECT * FROM webhook_delivery d WHERE d.webhook = w.id AND d.id >= $3
                 ORDER BY d.id DESC LIMIT $4
@@ -155,9 +155,8 @@ impl Store {
         .bind(webhook)
         .bind(tenant)
         .bind(lowest_id(now - DELIVERY_RETENTION))
-        .bind(limit)
-        .fetch_all(self.pool())
-        .await?;
+        .bind(limit);
+        let rows = self.fetch_rows(statement).await?;
         if rows.is_empty() {
             return Ok(None);
         }

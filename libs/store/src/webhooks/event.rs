@@ -7,14 +7,17 @@ use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::mail::message::MessageRow;
+use crate::mail::message::{MessageRow, message_columns};
 use crate::pool::Store;
 use crate::row::optional_time;
 
 /// The events of a mailbox wait while its domain does not serve; all of a webhook wait while its tenant is
 /// suspended, or while its secret is not delivered to its owner.
-const LIST_PENDING_EVENTS: &str = "/* list_pending_events */
-    SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.*
+const LIST_PENDING_EVENTS: &str = concat!(
+    "/* list_pending_events */
+    SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.serves, ",
+    message_columns!(),
+    "
     FROM webhook w JOIN tenant t ON t.id = w.tenant AND NOT t.suspended
     LEFT JOIN LATERAL (
         SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq > $3 ORDER BY e.seq LIMIT $4
@@ -28,7 +31,8 @@ const LIST_PENDING_EVENTS: &str = "/* list_pending_events */
         LIMIT 1
     ) m ON true
     WHERE w.id = $1 AND w.lease_holder = $2 AND w.status = 'active' AND w.active
-    ORDER BY e.seq";
+    ORDER BY e.seq"
+);
 
 const DELETE_EVENTS: &str = "/* delete_events */
     DELETE FROM webhook_event WHERE webhook = $1 AND seq = ANY ($2)";
@@ -140,15 +144,13 @@ impl Store {
         limit: i64,
         now: Timestamp,
     ) -> Result<Option<PendingEvents>, StoreError> {
-        let rows = sqlx::query(LIST_PENDING_EVENTS)
+        let statement = sqlx::query(LIST_PENDING_EVENTS)
             .bind(webhook)
             .bind(holder)
             .bind(after)
             .bind(limit)
-            .bind(now.to_sqlx())
-            .fetch_all(self.pool())
-            .await?;
-        PendingEvents::from_rows(&rows)
+            .bind(now.to_sqlx());
+        PendingEvents::from_rows(&self.fetch_rows(statement).await?)
     }
 
     /// Deletes events of a webhook.

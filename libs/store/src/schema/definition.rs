@@ -1,0 +1,113 @@
+//! What the schema of a version consists of: its migrations, and the files of `libs/store/sql`.
+
+/// A version of the schema.
+#[derive(Debug, Clone, Copy)]
+pub struct SchemaDefinition {
+    /// Oldest first. The version of the schema is that of the newest.
+    pub migrations: &'static [MigrationFile],
+    /// In the order in which they are applied: a function in SQL needs the objects that it names.
+    pub files: &'static [SqlFile],
+    /// The lowest schema version whose programs work with this schema. What they call is kept, although no file defines
+    /// it any more.
+    pub lowest_compatible: i64,
+}
+
+/// A file of `libs/store/migrations`.
+#[derive(Debug, Clone, Copy)]
+pub struct MigrationFile {
+    /// Its number.
+    pub version: i64,
+    /// The rest of its name, without the extension.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// A file of `libs/store/sql`, which defines functions, views and triggers.
+#[derive(Debug, Clone, Copy)]
+pub struct SqlFile {
+    /// Its path without the extension.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+// `sqlx::migrate!` would list the migrations, too, but the macro compiles sqlx, tokio and rustls a second time.
+macro_rules! migrations {
+    ($(($version:literal, $name:literal, $file:literal)),+ $(,)?) => {
+        &[$(MigrationFile {
+            version: $version,
+            name: $name,
+            text: include_str!(concat!("../../migrations/", $file, ".sql")),
+        }),+]
+    };
+}
+
+macro_rules! files {
+    ($($name:literal),+ $(,)?) => {
+        &[$(SqlFile { name: $name, text: include_str!(concat!("../../sql/", $name, ".sql")) }),+]
+    };
+}
+
+/// The schema of this version.
+pub const SCHEMA: SchemaDefinition = SchemaDefinition {
+    migrations: migrations![(1, "baseline", "0001_baseline")],
+    files: files![
+        "id",
+        "partition",
+        "change",
+        "mail/partition",
+        "mail/message",
+        "mail/usage",
+        "mail/address",
+        "mail/accept",
+        "mail/deletion",
+        "tenants/limit",
+        "domains/name",
+        "domains/custom",
+        "tenants/mailbox",
+        "domains/system",
+        "tenants/tenant",
+        "tenants/token",
+        "webhooks/webhook",
+        "webhooks/delivery",
+        "kubernetes/epoch",
+        "kubernetes/resource",
+        "kubernetes/tenant",
+        "kubernetes/custom_domain",
+        "kubernetes/token",
+        "kubernetes/webhook",
+        "kubernetes/mailbox",
+        "kubernetes/system_domain",
+    ],
+    lowest_compatible: 1,
+};
+
+impl SchemaDefinition {
+    /// Its version.
+    pub fn version(&self) -> i64 {
+        self.migrations.last().map_or(0, |migration| migration.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_every_migration_of_the_folder_in_order() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let listed = |migration: &MigrationFile| format!("{:04}_{}.sql", migration.version, migration.name);
+        assert_eq!(files, SCHEMA.migrations.iter().map(listed).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn works_with_the_programs_of_the_version_before() {
+        assert!((1..=SCHEMA.version()).contains(&SCHEMA.lowest_compatible));
+    }
+}

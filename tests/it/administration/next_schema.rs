@@ -1,0 +1,156 @@
+//! Programs of this version over the schema of the next one: a platform team migrates while the pods of the version
+//! before still serve, and these may restart.
+
+use tempmail_model::token::TokenKind;
+use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile, Store};
+use tempmail_tests::command::CommandOutput;
+use tempmail_tests::{Database, Feed, Fleet, Follower};
+
+use crate::realtime::fixture::RealtimeFixture;
+use crate::realtime::senders::{LoadProfile, Senders};
+
+/// Mails accepted before and after each step.
+const MAILS: usize = 100;
+/// Long-polls that wait for the same address.
+const WAITERS: usize = 100;
+const SHARED: &str = "shared@inbox.localhost";
+
+/// The tables that get a column, in a migration each: one that locks several tables may deadlock with the roles.
+const TABLES: [&str; 9] = [
+    "tenant",
+    "domain",
+    "mailbox",
+    "api_token",
+    "webhook",
+    "webhook_event",
+    "webhook_delivery",
+    "message",
+    "raw",
+];
+
+/// The next version: a column in each table, an OUT parameter of `accept_mail`, another signature of `inbox_messages`.
+fn next_schema() -> SchemaDefinition {
+    let mut migrations = SCHEMA.migrations.to_vec();
+    for (table, version) in TABLES.into_iter().zip(SCHEMA.version() + 1..) {
+        let text = format!("ALTER TABLE {table} ADD COLUMN of_next text").leak();
+        migrations.push(MigrationFile { version, name: table, text });
+    }
+    let files: Vec<SqlFile> = SCHEMA.files.iter().map(next_file).collect();
+    SchemaDefinition {
+        migrations: migrations.leak(),
+        files: files.leak(),
+        lowest_compatible: SCHEMA.version(),
+    }
+}
+
+fn next_file(file: &SqlFile) -> SqlFile {
+    let (definition, next) = match file.name {
+        "mail/accept" => ("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text"),
+        "mail/message" => (
+            "FUNCTION inbox_messages(\n    p_class smallint",
+            "FUNCTION inbox_messages(\n    p_next text, p_class smallint",
+        ),
+        _ => return *file,
+    };
+    assert_eq!(file.text.matches(definition).count(), 1, "{} has {definition}", file.name);
+    let mut text = file.text.replace(definition, next);
+    if file.name == "mail/accept" {
+        // Postgres does not replace a function whose result differs.
+        text.insert_str(0, "DROP FUNCTION IF EXISTS accept_mail;\n");
+    }
+    SqlFile { name: file.name, text: text.leak() }
+}
+
+/// The schema after it, with which programs of this version no longer work.
+fn schema_after_next() -> SchemaDefinition {
+    let next = next_schema();
+    SchemaDefinition { lowest_compatible: next.version(), ..next }
+}
+
+fn store(database: &Database) -> Store {
+    Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one")
+}
+
+async fn signatures_of(function: &str, database: &Database) -> usize {
+    let rows: Vec<String> = sqlx::query_scalar("SELECT proname::text FROM pg_proc WHERE proname = $1")
+        .bind(function)
+        .fetch_all(&database.pool())
+        .await
+        .expect("Postgres answers");
+    rows.len()
+}
+
+async fn list_tenants(database: &Database) -> CommandOutput {
+    CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
+}
+
+/// Followers of the address that a tenant may wait for ten times.
+async fn waiters(fleet: &Fleet) -> Vec<Follower> {
+    let mut waiters = Vec::new();
+    for nth in 0..WAITERS / 10 {
+        let tenant = fleet.another_tenant(&format!("quay-{nth}")).await;
+        for _ in 0..10 {
+            let token = fleet.token(&tenant, TokenKind::Live).await;
+            waiters.push(fleet.follow(nth % 2, &token, Feed::Inbox(SHARED.to_owned())));
+        }
+    }
+    for waiter in &waiters {
+        waiter.ready().await;
+    }
+    waiters
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serves_while_the_next_schema_is_applied_and_restarts_over_it() {
+    let fixture = RealtimeFixture::start().await;
+    let fleet = &fixture.fleet;
+    let waiters = waiters(fleet).await;
+    // Some 200 mails a second.
+    let senders = Senders::start(&LoadProfile { connections: 8, ..fixture.load() });
+    senders.wait_for_accepted(MAILS).await;
+
+    let report = next_schema().migrate(&store(fleet.database())).await.unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    senders.wait_for_accepted(MAILS).await;
+    for process in fleet.processes() {
+        let log = process.log();
+        let refused: Vec<&str> = log.lines().filter(|line| line.contains("Postgres refused")).collect();
+        assert!(refused.is_empty(), "{:?}: {refused:#?}", process.role());
+    }
+    let deferrals: usize = waiters.iter().map(Follower::deferrals).sum();
+    assert_eq!(deferrals, 0, "no request of a waiter failed");
+
+    fleet.api(1).restart().await;
+    fleet.ingest(1).restart().await;
+    fleet.worker(0).restart().await;
+    senders.wait_for_accepted(MAILS).await;
+    let accepted = senders.stop().await;
+    let before_the_restart = &accepted[..2 * MAILS];
+    assert!(before_the_restart.iter().all(|sent| sent.acceptance.attempts == 1), "no mail was deferred");
+    fixture.assert_delivered(&accepted).await;
+    let stored = fleet.stored_message_ids(SHARED).await;
+    for waiter in &waiters {
+        waiter.wait_for(stored.len()).await;
+        assert_eq!(waiter.received(), stored);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_what_programs_of_a_compatible_version_call() {
+    let database = Database::create().await;
+    let (next, after) = (next_schema(), schema_after_next());
+    let store = store(&database);
+    for _ in 0..2 {
+        assert_eq!(next.migrate(&store).await.unwrap().findings, []);
+        assert_eq!(signatures_of("inbox_messages", &database).await, 2, "of this version and of the next");
+    }
+    store.check_schema().await.unwrap();
+    next.check(&store).await.unwrap();
+    list_tenants(&database).await.success();
+
+    assert_eq!(after.migrate(&store).await.unwrap().findings, []);
+    assert_eq!(signatures_of("inbox_messages", &database).await, 1);
+    next.check(&store).await.unwrap();
+    let refused = list_tenants(&database).await;
+    assert!(refused.failure().contains("use a newer tempmail"), "{}", refused.stderr);
+}
