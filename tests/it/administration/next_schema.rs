@@ -4,7 +4,8 @@
 use tempmail_model::token::TokenKind;
 use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile, Store};
 use tempmail_tests::command::CommandOutput;
-use tempmail_tests::{Database, Feed, Fleet, Follower};
+use tempmail_tests::postgres::Database;
+use tempmail_tests::{Feed, Fleet, Follower};
 
 use crate::realtime::fixture::RealtimeFixture;
 use crate::realtime::senders::{LoadProfile, Senders};

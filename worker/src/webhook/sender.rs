@@ -101,6 +101,7 @@ impl Sender {
             }
         }
     }
+
     /// Sends one request; 2xx is a success.
     ///
     /// # Errors
