@@ -1,5 +1,6 @@
 //! The authorities of `webhooks.ca_file`, which are read again when the file is renewed.
 
+use reqwest::Method;
 use tempmail_runtime::file_watch;
 use tempmail_tests::receiver::ca_file;
 use tempmail_tests::time::jump_until;
@@ -21,6 +22,9 @@ async fn trusts_the_authorities_of_a_renewed_file() {
         let webhook = create_webhook(&app, &receiver.url()).await;
         app.deliver("box@inbox.localhost", "Hello", "").await;
         let attempt = eventually("an attempt", || async { list_attempts(&app, &webhook).await.pop() }).await;
+        // A tenant may have one.
+        let path = format!("/pro/api/webhooks/{}", webhook.id);
+        app.request(Method::DELETE, &path).bearer(&app.tenant.pro).send().await.expect(204);
         outcome(&attempt).0
     };
     assert_eq!(first_outcome().await, 0);
