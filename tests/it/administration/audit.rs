@@ -30,7 +30,10 @@ impl<'a> Trail<'a> {
         let listed = self.app.tempmail("audit --json").await.json();
         let entries = &listed.as_array().expect("a list")[self.read..];
         self.read += entries.len();
-        entries.iter().map(|entry| ["actor", "action", "kind", "subject"].map(|key| text(entry, key))).collect()
+        entries
+            .iter()
+            .map(|entry| ["actor", "action", "kind", "subject"].map(|key| text(entry, key)))
+            .collect()
     }
 
     /// Asserts that there is one entry since the last call.
@@ -199,7 +202,8 @@ async fn logs_each_entry() {
     let id = text(&created, "id");
     eventually("the worker logs the entry", || async {
         let log = fleet.worker(0).log();
-        let line = log.lines().find(|line| line.contains("tempmail::audit") && line.contains(&id))?.to_owned();
+        let line =
+            log.lines().find(|line| line.contains("tempmail::audit") && line.contains(&id))?.to_owned();
         let entry: Value = serde_json::from_str(&line).expect("the log is JSON");
         assert_eq!((text(&entry, "action"), text(&entry, "kind")), ("created".into(), "token".into()));
         assert!(!line.contains(&text(&created, "token")), "an entry has ids only");
