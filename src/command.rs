@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 use crate::process::open_files;
-use administration::{AdminArgs, system_domain, tenant, token};
+use administration::{AdminArgs, audit, system_domain, tenant, token};
 use config_args::ConfigArgs;
 use role::Role;
 
@@ -47,6 +47,8 @@ enum Command {
     Token(AdminArgs<token::TokenCommand>),
     /// Manage system domains
     SystemDomain(AdminArgs<system_domain::SystemDomainCommand>),
+    /// List who made, changed or deleted what
+    Audit(audit::AuditArgs),
     /// Print the reference of all settings
     Config,
     /// Print the OpenAPI document of the HTTP interface
@@ -77,6 +79,7 @@ impl Cli {
             Command::Tenant(args) => block_on(tenant::run(args)),
             Command::Token(args) => block_on(token::run(args)),
             Command::SystemDomain(args) => block_on(system_domain::run(args)),
+            Command::Audit(args) => block_on(audit::run(args)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Commands that administer tenants, tokens and system domains in the database.
 
 mod admin_args;
+pub(crate) mod audit;
 mod database;
 pub(super) mod output;
 pub(crate) mod system_domain;

@@ -1,6 +1,7 @@
 //! `tempmail tenant`, `token` and `system-domain`: the real program over the database of a
 //! running installation. `tempmail migrate`, which makes that database.
 
+mod audit;
 mod check;
 mod database;
 mod next_schema;

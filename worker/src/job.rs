@@ -15,12 +15,20 @@ pub(crate) enum Job {
     Cleanup,
     /// Checks the DNS records of custom domains that are due.
     VerifyDomains,
+    /// Sends new entries of the audit trail to the log.
+    LogAudit,
 }
 
 impl Job {
     /// Every job, in the order in which a single pass of all of them runs.
-    pub(crate) const ALL: [Self; 5] =
-        [Self::CreatePartitions, Self::VerifyDomains, Self::Cleanup, Self::Purge, Self::DropPartitions];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::CreatePartitions,
+        Self::VerifyDomains,
+        Self::Cleanup,
+        Self::Purge,
+        Self::DropPartitions,
+        Self::LogAudit,
+    ];
 
     /// Its name in metrics and logs.
     pub(crate) fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl Job {
             Self::Purge => "purge",
             Self::Cleanup => "cleanup",
             Self::VerifyDomains => "verify_domains",
+            Self::LogAudit => "log_audit",
         }
     }
 
@@ -39,7 +48,7 @@ impl Job {
             Self::CreatePartitions | Self::DropPartitions => 30,
             Self::Purge => 1,
             Self::Cleanup => 300,
-            Self::VerifyDomains => 5,
+            Self::VerifyDomains | Self::LogAudit => 5,
         })
     }
 }

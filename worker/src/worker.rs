@@ -15,7 +15,7 @@ use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
 
 use crate::job::Job;
-use crate::maintenance::{cleanup, partitions, purge};
+use crate::maintenance::{audit_log, cleanup, partitions, purge};
 use crate::webhook::Dispatcher;
 
 /// What the worker is called in `/readyz`.
@@ -133,6 +133,7 @@ impl Worker {
                 Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
+            Job::LogAudit => audit_log::run(store).await,
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::http::rate_limit::{RateLimitHeaders, enforce};
 /// The tenant of a `tm_pro_` token, where a session is not accepted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProToken {
+    /// The token.
+    pub(crate) token: Uuid,
     /// The tenant, which is not suspended.
     pub(crate) tenant: Uuid,
 }
@@ -26,6 +28,8 @@ pub(crate) struct ProCaller {
     pub(crate) token: Uuid,
     /// The tenant, which is not suspended.
     pub(crate) tenant: Uuid,
+    /// Whether a session was presented, and not the token.
+    pub(crate) has_session: bool,
 }
 
 impl<S: AsRef<Authenticator> + Send + Sync> OptionalFromRequestParts<S> for ProToken {
@@ -33,7 +37,8 @@ impl<S: AsRef<Authenticator> + Send + Sync> OptionalFromRequestParts<S> for ProT
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Option<Self>, ApiError> {
         let Some(presented) = bearer(&parts.headers)? else { return Ok(None) };
-        Ok(Some(Self { tenant: state.as_ref().find_pro_token(presented).await?.tenant }))
+        let token = state.as_ref().find_pro_token(presented).await?;
+        Ok(Some(Self { token: token.id, tenant: token.tenant }))
     }
 }
 
@@ -43,9 +48,8 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for ProCaller {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let auth = state.as_ref();
         let presented = bearer(&parts.headers)?.ok_or(ApiError::AuthenticationRequired)?;
-        let token = if presented.starts_with(TokenKind::Pro.prefix()) {
-            auth.find_pro_token(presented).await?
-        } else {
+        let has_session = !presented.starts_with(TokenKind::Pro.prefix());
+        let token = if has_session {
             let now = auth.clock.now();
             match auth.pro_sessions.verify(presented, now).ok_or(ApiError::InvalidToken)? {
                 VerifiedProSession::Expired => return Err(ApiError::SessionExpired),
@@ -55,10 +59,12 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for ProCaller {
                     token
                 }
             }
+        } else {
+            auth.find_pro_token(presented).await?
         };
         let decision = auth.limits.count_pro_token(token.id).await;
         RateLimitHeaders::record_in(&parts.extensions, "token", decision);
         enforce(decision)?;
-        Ok(Self { token: token.id, tenant: token.tenant })
+        Ok(Self { token: token.id, tenant: token.tenant, has_session })
     }
 }

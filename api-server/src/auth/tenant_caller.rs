@@ -1,6 +1,7 @@
 //! Callers that act for a tenant, on whichever surface.
 
 use axum::response::IntoResponse;
+use tempmail_store::Actor;
 use uuid::Uuid;
 
 use super::live_caller::LiveCaller;
@@ -17,6 +18,9 @@ pub(crate) trait TenantCaller: Send + 'static {
 
     /// The token that was presented, or that the session belongs to.
     fn token(&self) -> Uuid;
+
+    /// The caller in the audit trail.
+    fn actor(&self) -> Actor;
 }
 
 impl TenantCaller for ProCaller {
@@ -29,6 +33,10 @@ impl TenantCaller for ProCaller {
     fn token(&self) -> Uuid {
         self.token
     }
+
+    fn actor(&self) -> Actor {
+        if self.has_session { Actor::Session(self.token) } else { Actor::Token(self.token) }
+    }
 }
 
 impl TenantCaller for LiveCaller {
@@ -40,5 +48,9 @@ impl TenantCaller for LiveCaller {
 
     fn token(&self) -> Uuid {
         self.token
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::Token(self.token)
     }
 }

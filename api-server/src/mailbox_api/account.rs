@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempmail_model::address::{MailboxAddress, Reservation};
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{MailboxCreation, NewMailbox, ServingDomain};
+use tempmail_store::{Actor, MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -134,7 +134,11 @@ async fn create_account(
         free_quota: i64::try_from(state.config.limits.mailbox_bytes).unwrap_or(i64::MAX),
         password_hash: &password_hash,
     };
-    match state.store.create_mailbox(new, now).await? {
+    let store = match pro {
+        Some(caller) => state.store.acting(Actor::Token(caller.token)),
+        None => state.store.clone(),
+    };
+    match store.create_mailbox(new, now).await? {
         MailboxCreation::Created => {}
         MailboxCreation::AddressTaken => return Err(ApiError::AddressTaken),
         MailboxCreation::LimitReached => return Err(ApiError::AccountLimitReached),
@@ -169,7 +173,7 @@ async fn delete_account(
     if mailbox.managed_by_kubernetes {
         return Err(ApiError::ManagedByKubernetes);
     }
-    if remove(&state, mailbox.id, state.clock.now()).await? {
+    if remove(&state, Actor::Mailbox(mailbox.id), mailbox.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it, and its tokens with it.

@@ -10,7 +10,7 @@ use tempmail_store::{ListedMailbox, TenantMailbox};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::ProCaller;
+use crate::auth::{ProCaller, TenantCaller as _};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::parameter::{PageNumber, PathId};
@@ -117,7 +117,7 @@ async fn delete_account(
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
     let found = find_mutable(&state, caller, id).await?;
-    if mailbox::remove(&state, found.id, state.clock.now()).await? {
+    if mailbox::remove(&state, caller.actor(), found.id, state.clock.now()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.
@@ -136,7 +136,7 @@ async fn reset_password(
     // Found before hashing, which costs far more.
     let found = find_mutable(&state, caller, id).await?;
     let hash = state.passwords.hash(password).await?;
-    state.store.reset_mailbox_password(caller.tenant, found.id, &hash).await??;
+    state.store.acting(caller.actor()).reset_mailbox_password(caller.tenant, found.id, &hash).await??;
     Ok(Json(PasswordReset { message: "password_reset" }))
 }
 

@@ -5,6 +5,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::json;
 use tempmail_model::timestamp::timestamp;
+use tempmail_store::Actor;
 use utoipa::ToSchema;
 
 use crate::http::client::Client;
@@ -57,6 +58,7 @@ async fn create_session(
     }
     let presented = body.text("token")?;
     let token = state.auth.find_pro_token(&presented).await?;
+    state.store.acting(Actor::Token(token.id)).record_session(token.id, token.tenant).await?;
     let (session, expires_at) = state.auth.pro_sessions.issue(token.id, state.clock.now());
     Ok(Json(Session { token: session, expires_at: timestamp(expires_at) }))
 }

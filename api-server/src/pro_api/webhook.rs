@@ -12,7 +12,7 @@ use tempmail_store::{CreateOutcome, NewWebhook, Webhook, WebhookDelivery};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::ProCaller;
+use crate::auth::{ProCaller, TenantCaller as _};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::{BodyError, JsonObject};
 use crate::http::parameter::{PageLimit, PageNumber, PathId};
@@ -205,7 +205,7 @@ async fn create_webhook(
     let id = new_id(now);
     let sealed = state.webhook_secrets.seal(id, secret.expose());
     let new = NewWebhook { id, tenant: caller.tenant, url: url.as_str(), events: &events, secret: &sealed };
-    match state.store.create_webhook(new, now).await? {
+    match state.store.acting(caller.actor()).create_webhook(new, now).await? {
         CreateOutcome::Created => {}
         CreateOutcome::LimitReached => return Err(ApiError::WebhookLimitReached),
         CreateOutcome::TenantDisabled => return Err(ApiError::AccountDisabled),
@@ -226,7 +226,7 @@ async fn delete_webhook(
     caller: ProCaller,
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
-    state.store.delete_webhook(caller.tenant, id).await??;
+    state.store.acting(caller.actor()).delete_webhook(caller.tenant, id).await??;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -237,7 +237,8 @@ async fn rotate_secret(
 ) -> Result<Json<RotatedSecret>, ApiError> {
     let secret = new_secret()?;
     let sealed = state.webhook_secrets.seal(id, secret.expose());
-    state.store.rotate_webhook_secret(caller.tenant, id, &sealed, state.clock.now()).await??;
+    let store = state.store.acting(caller.actor());
+    store.rotate_webhook_secret(caller.tenant, id, &sealed, state.clock.now()).await??;
     Ok(Json(RotatedSecret { id, secret: secret.expose().to_owned() }))
 }
 

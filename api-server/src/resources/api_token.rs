@@ -12,14 +12,13 @@ use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, is_token_name};
 use tempmail_store::{CreateOutcome, NewToken};
-use uuid::Uuid;
 
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::{BodyError, JsonObject};
 use crate::http::parameter::{PageNumber, PathId};
 use crate::openapi::{Operation, Routes, path_id};
 use crate::state::AppState;
-use kinds::{ManagedTokenKinds, TokenManager};
+use kinds::TokenManager;
 use record::{CreatedToken, TokenList, TokenRecord};
 
 /// The paths of a surface's token routes, and what is its own in their descriptions.
@@ -68,7 +67,7 @@ async fn create_token<C: TokenManager>(
     caller: C,
     body: JsonObject,
 ) -> Result<(StatusCode, Json<CreatedToken>), C::Error> {
-    let created = create(&state, caller.tenant(), caller.token(), C::KINDS, body).await?;
+    let created = create(&state, &caller, body).await?;
     Ok((StatusCode::CREATED, Json(created)))
 }
 
@@ -77,21 +76,20 @@ async fn revoke_token<C: TokenManager>(
     caller: C,
     PathId(id): PathId,
 ) -> Result<StatusCode, C::Error> {
-    let revoked = state.store.revoke_token(caller.tenant(), id, C::KINDS.only(), state.clock.now()).await;
+    let store = state.store.acting(caller.actor());
+    let revoked = store.revoke_token(caller.tenant(), id, C::KINDS.only(), state.clock.now()).await;
     revoked.map_err(ApiError::from)?.map_err(ApiError::from)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Creates the token that `body` describes, for the tenant of the token `created_by`.
-async fn create(
+/// Creates the token that `body` describes, for the tenant of the caller.
+async fn create<C: TokenManager>(
     state: &AppState,
-    tenant: Uuid,
-    created_by: Uuid,
-    kinds: ManagedTokenKinds,
+    caller: &C,
     mut body: JsonObject,
 ) -> Result<CreatedToken, ApiError> {
     let name = parse_name(body.text("name")?)?;
-    let kind = kinds.parse(not_null(body.take("kind")).as_ref())?;
+    let kind = C::KINDS.parse(not_null(body.take("kind")).as_ref())?;
     let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
     let token = PlainToken::generate(kind).map_err(|error| {
         tracing::error!("the operating system provides no randomness: {error}");
@@ -100,9 +98,10 @@ async fn create(
     let now = state.clock.now();
     let id = new_id(now);
     let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
-    let created_by = created_by.to_string();
+    let created_by = caller.token().to_string();
+    let tenant = caller.tenant();
     let new = NewToken { tenant, kind, name: &name, token: &token, created_by: &created_by, expires_at };
-    match state.store.create_token(id, new, now).await? {
+    match state.store.acting(caller.actor()).create_token(id, new, now).await? {
         CreateOutcome::Created => {}
         CreateOutcome::LimitReached => return Err(ApiError::TokenLimitReached),
         CreateOutcome::TenantDisabled => return Err(ApiError::AccountDisabled),

@@ -85,7 +85,7 @@ async fn create_domain<C: TenantCaller + FromRequestParts<AppState>>(
     caller: C,
     body: JsonObject,
 ) -> Result<(StatusCode, Json<DomainRecord>), C::Error> {
-    let record = create(&state, caller.tenant(), body).await?;
+    let record = create(&state, &caller, body).await?;
     Ok((StatusCode::CREATED, Json(record)))
 }
 
@@ -94,13 +94,19 @@ async fn delete_domain<C: TenantCaller + FromRequestParts<AppState>>(
     caller: C,
     PathId(id): PathId,
 ) -> Result<StatusCode, C::Error> {
-    let removed = state.store.remove_custom_domain(caller.tenant(), id, state.clock.now()).await;
+    let store = state.store.acting(caller.actor());
+    let removed = store.remove_custom_domain(caller.tenant(), id, state.clock.now()).await;
     removed.map_err(ApiError::from)?.map_err(ApiError::from)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Adds the domain that `body` names.
-async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<DomainRecord, ApiError> {
+async fn create<C: TenantCaller>(
+    state: &AppState,
+    caller: &C,
+    mut body: JsonObject,
+) -> Result<DomainRecord, ApiError> {
+    let tenant = caller.tenant();
     let name = custom_domain_name(&body.text("domain")?)?;
     let rules = state.verifier.settings();
     let now = state.clock.now();
@@ -114,7 +120,7 @@ async fn create(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<
         deadline: now + rules.pending,
         next_check_at: now + rules.interval.min(rules.pending),
     };
-    match state.store.create_custom_domain(new, now).await? {
+    match state.store.acting(caller.actor()).create_custom_domain(new, now).await? {
         DomainCreation::Created => find(state, tenant, new.id).await,
         DomainCreation::AlreadyExists => Err(ApiError::DomainAlreadyExists),
         DomainCreation::LimitReached => Err(ApiError::DomainLimitReached),

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempmail_model::limits::Limits;
+use tempmail_store::Actor;
 use uuid::Uuid;
 
 use crate::http::error::ApiError;
@@ -36,7 +37,12 @@ pub(crate) fn check_password_length(state: &AppState, password: &str) -> Result<
 ///
 /// # Errors
 /// The store failed.
-pub(crate) async fn remove(state: &AppState, id: Uuid, now: Timestamp) -> Result<bool, ApiError> {
+pub(crate) async fn remove(
+    state: &AppState,
+    actor: Actor,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<bool, ApiError> {
     let hold_days = state.config.limits.address_hold_days;
-    Ok(state.store.remove_mailbox(id, now, hold_days).await?)
+    Ok(state.store.acting(actor).remove_mailbox(id, now, hold_days).await?)
 }

@@ -27,6 +27,29 @@ CREATE TABLE schema_compatibility (
     lowest_version  bigint NOT NULL
 );
 
+-- Audit -----------------------------------------------------------------------
+
+-- Who made, changed or deleted what. Written by functions only (sql/audit.sql): no role has a right to write here. Its
+-- time is that of its id (UUIDv7). A partition a month, dropped after 400 days.
+CREATE TABLE audit (
+    id      uuid NOT NULL PRIMARY KEY,
+    -- A kind of actor and its id, such as `token 0190…`; or the process that acted by itself.
+    actor   text NOT NULL CHECK (length(actor) <= 200),
+    -- The login of the database.
+    login   text NOT NULL,
+    action  text NOT NULL,
+    kind    text NOT NULL CHECK (kind IN ('tenant', 'domain', 'mailbox', 'token', 'session', 'webhook', 'setting')),
+    -- Its id; the name of a setting.
+    subject text NOT NULL,
+    tenant  uuid
+) PARTITION BY RANGE (id);
+CREATE INDEX audit_tenant ON audit (tenant, id) WHERE tenant IS NOT NULL;
+
+-- Entries that no worker has sent to the log yet.
+CREATE TABLE audit_unlogged (
+    id uuid PRIMARY KEY
+);
+
 -- Retention -------------------------------------------------------------------
 
 -- How long mail is kept, hours.

@@ -4,6 +4,9 @@
 //! take the time as an argument; each is one statement, so that a hot path needs one round trip. What callers have to
 //! distinguish is in the result types; every other failure is a [`StoreError`].
 
+mod acting_connection;
+mod actor;
+mod audit;
 mod clock;
 mod domains;
 mod error;
@@ -17,6 +20,8 @@ mod schema;
 mod tenants;
 mod webhooks;
 
+pub use actor::Actor;
+pub use audit::AuditEntry;
 pub use domains::check::{CheckRequest, DomainToCheck, Incumbent, VerifyOutcome};
 pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
 pub use domains::serving::{ServingDomain, SystemDomain};

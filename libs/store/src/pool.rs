@@ -7,6 +7,8 @@ use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{Connection as _, Either, Execute as _, Executor as _, PgConnection, PgPool, Postgres};
 
+use crate::acting_connection::ActingConnection;
+use crate::actor::Actor;
 use crate::error::StoreError;
 use crate::row::first_column;
 
@@ -33,6 +35,8 @@ pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: PgPool,
+    /// Who makes the changes, for the audit trail; `None`: the process itself.
+    actor: Option<Actor>,
 }
 
 impl Store {
@@ -45,7 +49,7 @@ impl Store {
     pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
         let options: PgConnectOptions = url.parse()?;
         let options = options.application_name(application_name).options(SETTINGS);
-        Ok(Self { pool: pool(options, max_connections) })
+        Ok(Self { pool: pool(options, max_connections), actor: None })
     }
 
     /// The same database over a pool of its own with up to `max_connections`, for statements that must not
@@ -53,7 +57,13 @@ impl Store {
     #[must_use]
     pub fn with_own_pool(&self, max_connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { pool: pool(options, max_connections) }
+        Self { pool: pool(options, max_connections), actor: None }
+    }
+
+    /// The same database, for changes that somebody else makes: they are recorded as the actor's.
+    #[must_use]
+    pub fn acting(&self, actor: Actor) -> Self {
+        Self { pool: self.pool.clone(), actor: Some(actor) }
     }
 
     /// The connections, for statements of this crate and of tests.
@@ -116,14 +126,16 @@ impl Store {
     async fn run(&self, mut statement: Statement<'_>) -> Result<(u64, Vec<PgRow>), StoreError> {
         let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
         let text = statement.sql();
-        let mut connection = self.pool.acquire().await?;
-        match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
+        let mut connection = ActingConnection::acquire(&self.pool, self.actor).await?;
+        let ended = match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
             Err(error) if error.is_plan_outdated() => {
                 connection.clear_cached_statements().await?;
                 run_over(&mut connection, sqlx::query_with(text, arguments)).await
             }
             ended => ended,
-        }
+        };
+        connection.release().await;
+        ended
     }
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tempmail_embedded_postgres::{Error, running_url};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_runtime::config::Config;
-use tempmail_store::{SchemaError, Store, StoreError};
+use tempmail_store::{Actor, SchemaError, Store, StoreError};
 
 use crate::command::data_directory;
 
@@ -55,7 +55,7 @@ impl DatabaseArgs {
         let clock = SystemClock::default();
         let (offset, _) = store.clock_offset(|| clock.local_now()).await.map_err(explain)?;
         clock.set_offset(offset);
-        Ok(Database { store, config, now: clock.now() })
+        Ok(Database { store: store.acting(Actor::Command), config, now: clock.now() })
     }
 
     fn url(&self, config: &Config) -> anyhow::Result<String> {

@@ -9,7 +9,7 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{NewToken, SchemaError, Store, SystemDomainAddition, TenantLimits};
+use tempmail_store::{Actor, NewToken, SchemaError, Store, SystemDomainAddition, TenantLimits};
 use uuid::Uuid;
 
 use super::settings::reachable;
@@ -71,10 +71,11 @@ pub(super) async fn prepare(
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     store.record_free_class(config.retention.free_hours).await?;
-    let domains = ensure_domains(&store, domains, clock.now()).await?;
+    let acting = store.acting(Actor::Command);
+    let domains = ensure_domains(&acting, domains, clock.now()).await?;
     let tenant =
-        store.ensure_tenant(TENANT, &TenantLimits::pro(config.retention.pro_hours), clock.now()).await?;
-    let credentials = ensure_credentials(config, directory, &store, tenant, clock.now()).await?;
+        acting.ensure_tenant(TENANT, &TenantLimits::pro(config.retention.pro_hours), clock.now()).await?;
+    let credentials = ensure_credentials(config, directory, &acting, tenant, clock.now()).await?;
     Ok(Installation { store, clock, readiness, domains, credentials })
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::SignedDuration;
 use reqwest::Method;
+use serde_json::json;
 use tempmail_model::clock::Clock as _;
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{SharedInstallation, Team, assert_conditions};
@@ -46,6 +47,18 @@ async fn writes_a_token_that_acts_for_the_tenant() {
     let names: Vec<_> = listed["tokens"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
     let name = |object: &str| format!("{}/{object}", team.namespace.name());
     assert_eq!(names, [&name("dash"), &name("ci")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_trail_names_the_object() {
+    let TokenFixture { installation, team, .. } = TokenFixture::start("type: Live").await;
+    let shown = team.get("apitoken/ci").await;
+    let entries = installation.app.tempmail("audit --json --limit 100000").await.json();
+    let mut entries = entries.as_array().expect("a list").iter();
+    let created = entries.find(|entry| entry["subject"] == shown["status"]["tokenId"]).expect("an entry");
+    let uid = shown["metadata"]["uid"].as_str().expect("an object has a uid");
+    assert_eq!((&created["kind"], &created["action"]), (&json!("token"), &json!("created")));
+    assert_eq!(created["actor"], format!("object {uid}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ DECLARE
     v_domain domain;
     v_answer text;
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id
      WHERE r.uid = p_uid AND d.removed_at IS NULL;
     IF FOUND THEN

@@ -15,7 +15,7 @@ DECLARE
     v_domain  uuid;
     v_answer  text := 'existing';
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
      WHERE r.uid = p_uid AND b.removed_at IS NULL;
     IF FOUND AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN

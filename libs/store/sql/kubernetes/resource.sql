@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION release_resource(p_epoch bigint, p_uid uuid) RETURNS 
 DECLARE
     v_row_id uuid;
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     DELETE FROM resource WHERE uid = p_uid RETURNING row_id INTO v_row_id;
     RETURN v_row_id;
 END $$;

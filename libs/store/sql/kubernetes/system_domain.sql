@@ -12,7 +12,7 @@ DECLARE
     v_overlapping text;
     v_answer text := 'existing';
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     SELECT a.o_id, a.o_overlapping INTO v_id, v_overlapping
       FROM add_system_domain(p_id, p_name, p_shared_inboxes, p_sort_order, p_now) a;
     IF v_overlapping IS NOT NULL THEN
@@ -49,7 +49,7 @@ CREATE OR REPLACE FUNCTION release_system_domain(
 DECLARE
     v_domain domain;
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = p_uid AND d.serves;
     o_outcome := 'not_found';
     IF FOUND THEN

@@ -11,7 +11,7 @@ DECLARE
     v_id     uuid;
     v_answer text := 'existing';
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     SELECT t.id INTO v_id FROM resource r JOIN tenant t ON t.id = r.row_id
      WHERE r.uid = p_uid AND t.removed_at IS NULL;
     IF NOT FOUND THEN

@@ -22,7 +22,7 @@ DECLARE
     v_refusal  text;
     v_replaces boolean;
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     v_refusal := check_limit(p_tenant, 'token', p_now);
     v_replaces := EXISTS (SELECT FROM resource r JOIN api_token k ON k.id = r.row_id
                            WHERE r.uid = p_uid AND k.tenant = p_tenant AND k.revoked_at IS NULL
@@ -42,7 +42,7 @@ END $$;
 CREATE OR REPLACE FUNCTION revoke_managed_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     PERFORM end_managed_token(p_uid, p_now);
     UPDATE resource SET row_id = NULL WHERE uid = p_uid;
 END $$;

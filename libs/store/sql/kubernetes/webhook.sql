@@ -12,7 +12,7 @@ DECLARE
     v_replaced uuid := (SELECT row_id FROM resource WHERE uid = p_uid);
     v_refusal  text;
 BEGIN
-    PERFORM lock_epoch(p_epoch);
+    PERFORM lock_epoch(p_epoch, p_uid);
     v_refusal := check_limit(p_tenant, 'webhook', p_now);
     IF v_refusal = 'tenant_disabled' OR v_refusal IS NOT NULL
        AND NOT EXISTS (SELECT FROM webhook WHERE id = v_replaced AND tenant = p_tenant) THEN

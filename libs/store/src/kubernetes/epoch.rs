@@ -11,12 +11,12 @@ use crate::pool::{Statement, Store};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Epoch(i64);
 
-/// The text of a statement that locks the epoch `$1` first: a comment with its name, and its text with
+/// The text of a statement that locks the epoch `$1` first, for the object `$2`: a comment with its name, and its text with
 /// `(SELECT locked FROM epoch)` as a condition of each part that writes. It fails with [`StoreError::Fenced`]
 /// unless `$1` is the current epoch, also where it finds no row.
 macro_rules! fenced {
     ($name:literal, $statement:expr) => {
-        concat!($name, " WITH epoch AS MATERIALIZED (SELECT lock_epoch($1) AS locked)", $statement)
+        concat!($name, " WITH epoch AS MATERIALIZED (SELECT lock_epoch($1, $2) AS locked)", $statement)
     };
 }
 
@@ -62,7 +62,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Fenced`] where it is not.
     pub async fn check_epoch(&self, epoch: Epoch) -> Result<(), StoreError> {
-        self.execute(sqlx::query(fenced!("/* check_epoch */", " SELECT locked FROM epoch")).bind(epoch.0))
-            .await
+        let statement = "/* check_epoch */ SELECT lock_epoch($1, NULL)";
+        self.execute(sqlx::query(statement).bind(epoch.0)).await
     }
 }

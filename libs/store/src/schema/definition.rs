@@ -56,6 +56,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "id",
         "partition",
         "change",
+        "audit",
         "mail/partition",
         "mail/message",
         "mail/usage",

@@ -14,10 +14,10 @@ const COUNTER: &str = "
     CREATE SEQUENCE statement_number;
     CREATE TABLE stop (number bigint);
     INSERT INTO stop VALUES (NULL);
-    ALTER FUNCTION lock_epoch(bigint) RENAME TO lock_epoch_without_stop;
-    CREATE FUNCTION lock_epoch(p_epoch bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+    ALTER FUNCTION lock_epoch(bigint, uuid) RENAME TO lock_epoch_without_stop;
+    CREATE FUNCTION lock_epoch(p_epoch bigint, p_uid uuid) RETURNS boolean LANGUAGE plpgsql AS $$
     BEGIN
-        PERFORM lock_epoch_without_stop(p_epoch);
+        PERFORM lock_epoch_without_stop(p_epoch, p_uid);
         IF nextval('statement_number') >= (SELECT s.number FROM stop s) THEN
             PERFORM pg_advisory_xact_lock_shared(1);
         END IF;

@@ -1,0 +1,35 @@
+//! Sends the audit trail to the log, for systems that collect logs.
+
+use tempmail_store::{AuditEntry, Store};
+
+/// Entries that are logged together.
+const BATCH: i64 = 500;
+
+/// Logs every entry that is not in the log yet, oldest first. One is logged twice, with the same id, where the process
+/// ends before that is recorded, or where two workers are at it.
+pub(crate) async fn run(store: &Store) -> anyhow::Result<()> {
+    loop {
+        let entries = store.list_unlogged_audit(BATCH).await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        entries.iter().for_each(log);
+        let ids: Vec<_> = entries.iter().map(|entry| entry.id).collect();
+        store.record_audit_logged(&ids).await?;
+    }
+}
+
+fn log(entry: &AuditEntry) {
+    tracing::info!(
+        target: "tempmail::audit",
+        id = %entry.id,
+        time = %entry.at(),
+        actor = entry.actor,
+        login = entry.login,
+        action = entry.action,
+        kind = entry.kind,
+        subject = entry.subject,
+        tenant = entry.tenant.map(tracing::field::display),
+        "audit"
+    );
+}
