@@ -224,6 +224,7 @@ async fn the_oldest_object_that_wants_the_default_domain_has_it() {
     assert_eq!(fixture.default().await, "second.example");
 
     fixture.declare("first", "first.example", "default: true").await;
+    fixture.wait_until_ready("first").await;
     let shown = fixture.wait_for_reason("second", "DefaultTaken").await;
     assert_conditions(&shown, &[("Accepted", "True"), ("Stalled", "True")]);
     assert_eq!(fixture.default().await, "first.example");
