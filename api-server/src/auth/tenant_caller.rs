@@ -9,7 +9,7 @@ use super::pro_caller::ProCaller;
 use crate::http::error::{ApiError, V1Error};
 
 /// A caller whose API token belongs to a tenant.
-pub(crate) trait TenantCaller: Send + 'static {
+pub(crate) trait TenantCaller: Send + Sync + 'static {
     /// The form of errors on the caller's surface.
     type Error: From<ApiError> + IntoResponse + Send;
 

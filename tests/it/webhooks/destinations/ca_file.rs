@@ -30,7 +30,7 @@ async fn trusts_the_authorities_of_a_renewed_file() {
     assert_eq!(first_outcome().await, 0);
     std::fs::copy(ca_file(), &file).unwrap();
     jump_until("the renewed authority is trusted", file_watch::PERIOD, || async {
-        (first_outcome().await == 200).then_some(())
+        (first_outcome().await == 204).then_some(())
     })
     .await;
 }
