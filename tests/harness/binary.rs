@@ -76,12 +76,16 @@ impl Binary {
         }
     }
 
-    /// The exit status; `None` while it runs.
+    /// The exit status, once the rest of the output is read; `None` while it runs.
     ///
     /// # Panics
     /// The process can't be waited for.
     pub fn exit_status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().expect("our own child can be waited for")
+        let status = self.child.try_wait().expect("our own child can be waited for");
+        if status.is_some() {
+            self.wait_for_readers();
+        }
+        status
     }
 
     /// Waits until it exits, and reads the rest of its output.
@@ -92,7 +96,6 @@ impl Binary {
         let deadline = Instant::now() + DEADLINE;
         loop {
             if let Some(status) = self.exit_status() {
-                self.wait_for_readers();
                 return status;
             }
             assert!(Instant::now() < deadline, "does not exit:\n{}", self.output());
