@@ -82,7 +82,7 @@ async fn continues_after_an_invalid_command() {
         "RSET now",
         "STARTTLS",
         "GET / HTTP/1.1",
-        "\u{0}",
+        "NOOP \u{0}",
         "MAIL FROM:<a@b.example> FOO=BAR",
         "MAIL FROM:<a@b.example> SIZE=x",
         "MAIL FROM:<a@b.example> BODY=BINARYMIME",
