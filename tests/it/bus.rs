@@ -8,6 +8,7 @@ mod privacy;
 mod program;
 mod sessions;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -52,18 +53,27 @@ struct BusPair {
     one: SharedBus,
     two: SharedBus,
     redis: Option<RedisServer>,
+    /// Connections that last as long as no bus reconnects.
+    connections: RefCell<BTreeSet<u64>>,
 }
 
 impl BusPair {
     fn local() -> Self {
         let bus: SharedBus = Arc::new(LocalBus::new());
-        Self { one: bus.clone(), two: bus, redis: None }
+        Self { one: bus.clone(), two: bus, redis: None, connections: RefCell::default() }
     }
 
     async fn over_redis() -> Self {
         let redis = RedisServer::new();
         let (one, two) = (connect(&redis.url()).await, connect(&redis.url()).await);
-        Self { one, two, redis: Some(redis) }
+        let pair = Self { one, two, redis: Some(redis), connections: RefCell::default() };
+        pair.expect_connections();
+        pair
+    }
+
+    /// From now on, all current connections to Redis are expected to last.
+    fn expect_connections(&self) {
+        *self.connections.borrow_mut() = self.redis.as_ref().map(clients).unwrap_or_default();
     }
 
     /// A rate limit for each handle: processes share nothing but its name.
@@ -93,16 +103,15 @@ async fn without_reconnections(scenario: impl AsyncFn(&BusPair)) {
     loop {
         let pair = BusPair::over_redis().await;
         let redis = pair.redis.as_ref().expect("the pair is over Redis");
-        let before = clients(redis);
         let Err(panic) = AssertUnwindSafe(scenario(&pair)).catch_unwind().await else { return };
-        if before.is_subset(&clients(redis)) {
+        if pair.connections.borrow().is_subset(&clients(redis)) {
             resume_unwind(panic);
         }
     }
 }
 
 /// Ids of the connections that a server has, but for the one that lists them.
-fn clients(redis: &RedisServer) -> BTreeSet<u64> {
+pub(crate) fn clients(redis: &RedisServer) -> BTreeSet<u64> {
     let list: String = redis.query(&["CLIENT", "LIST"]);
     let others = list.lines().filter(|line| !line.contains("cmd=client"));
     let ids = others.filter_map(|line| line.split(' ').find_map(|field| field.strip_prefix("id=")));

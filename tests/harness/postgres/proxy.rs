@@ -34,8 +34,10 @@ impl PostgresProxy {
                 tokio::spawn(async move {
                     let Ok(mut server) = UnixStream::connect(socket).await else { return };
                     tokio::select! {
-                        _ = copy_bidirectional(&mut client, &mut server) => {}
+                        // What is sent after a cut does not reach Postgres.
+                        biased;
                         _ = state.changed() => {}
+                        _ = copy_bidirectional(&mut client, &mut server) => {}
                     }
                 });
             }

@@ -62,6 +62,7 @@ async fn has_released_a_permit_everywhere_when_release_returns() {
         let redis = pair.redis.as_ref().unwrap();
         let proxy = RedisProxy::start(redis.port()).await;
         let distant = connect(&proxy.url()).await;
+        pair.expect_connections();
         release_by_turns(&*distant, &*pair.two).await;
     })
     .await;

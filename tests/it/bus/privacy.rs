@@ -105,8 +105,7 @@ async fn needs_only_the_documented_rights() {
     assert!(one.begin_attempt(&failures, key).await.is_err());
     first.record_success().await;
     second.record_success().await;
-    one.publish(vec![arrival(1)]);
-    receive(&mut arrivals, 1).await;
+    publish_until_received(&mut arrivals, &*one).await;
     let refused: Vec<Vec<redis::Value>> = redis.query(&["ACL", "LOG"]);
     assert!(refused.is_empty(), "{refused:?}");
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use reqwest::Method;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::{App, SmtpClient, smtp};
 
@@ -22,7 +23,8 @@ async fn one_mailbox(round: usize) {
         let other = app.another_tenant("lighthouse").await;
         let mut seen = Vec::new();
         while !enough.load(Ordering::Acquire) {
-            let answer = app.get_as(&other.live, &format!("/v1/inbox/{address}?limit=50")).await;
+            let request = app.request(Method::GET, &format!("/v1/inbox/{address}?limit=50"));
+            let answer = request.live(&other.live).send_until_available().await;
             match answer.status {
                 200 => seen.extend(answer.json()["emails"].as_array().unwrap().clone()),
                 404 => break,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, SmtpClient, smtp};
 use tokio::time::sleep;
 
@@ -111,8 +112,11 @@ pub async fn lost_publishes(fixture: &mut RealtimeFixture, scale: Scale) {
         .deliver_across(scale.mails, async |fixture, senders| {
             fixture.proxy.drop_publishes(3, ARRIVALS_MIN);
             senders.wait_for_accepted(5 * scale.mails).await;
-            let dropped = fixture.proxy.dropped_publishes();
-            assert!(dropped > scale.mails / 4, "only {dropped} were dropped");
+            // One message may have many arrivals.
+            eventually("enough messages are dropped", || async {
+                (fixture.proxy.dropped_publishes() > scale.mails / 4).then_some(())
+            })
+            .await;
             fixture.proxy.drop_no_publishes();
         })
         .await;

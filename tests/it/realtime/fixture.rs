@@ -190,10 +190,20 @@ impl fmt::Debug for CheckedSubscriber {
 
 /// Waits until no process serves without Redis.
 pub async fn redis_is_connected(fleet: &Fleet) {
+    every_process_reports(fleet, "tempmail_bus_degraded 0").await;
+}
+
+/// Waits until every process serves without Redis.
+pub async fn redis_is_lost(fleet: &Fleet) {
+    every_process_reports(fleet, "tempmail_bus_degraded 1").await;
+}
+
+/// Waits until every process with a bus has this line in its metrics.
+async fn every_process_reports(fleet: &Fleet, line: &str) {
     for pod in fleet.processes().iter().filter(|pod| pod.role() != Role::Worker) {
-        eventually("a process is connected to Redis", || async {
+        eventually(&format!("a process reports {line}"), || async {
             let metrics = pod.metrics().await;
-            metrics.lines().any(|line| line == "tempmail_bus_degraded 0").then_some(())
+            metrics.lines().any(|found| found == line).then_some(())
         })
         .await;
     }

@@ -43,7 +43,7 @@ async fn closes_a_client_that_sends_a_command_byte_by_byte() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closes_with_421_after_silence_in_the_data_and_stores_nothing() {
-    let app = App::builder().config(|config| config.smtp.data_seconds = 1).start().await;
+    let app = App::builder().config(|config| config.smtp.data_seconds = 5).start().await;
     let mut client = client_in_data(&app, "half@inbox.localhost").await;
     client.send("Subject: half\r\n\r\nbody\r\n").await;
     assert_eq!(client.reply().await.status(), "421 4.4.2");

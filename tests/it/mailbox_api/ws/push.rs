@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Fleet, SmtpClient, WebSocket, send_mail, smtp};
 use uuid::Uuid;
 
-use super::{assert_nothing_unread, pushed, subjects, watch};
+use super::{assert_nothing_unread, pushed, subjects, try_watch, watch};
 
 /// Ids of a mailbox's messages, in stream order.
 async fn stored(app: &App, mailbox: &Mailbox) -> Vec<Uuid> {
@@ -122,7 +123,8 @@ async fn listing_after_auth_ok_and_pushes_cover_every_mail() {
     let (mut known, mut repeated) = (BTreeSet::new(), 0);
     let connect = async {
         while known.len() < 200 {
-            let mut socket = watch(&app, &mailbox).await;
+            // Sockets that were dropped may still hold their slots.
+            let mut socket = eventually("a slot is free", || try_watch(&app, &mailbox)).await;
             let mut listed = BTreeSet::new();
             for page in 1.. {
                 let answer =

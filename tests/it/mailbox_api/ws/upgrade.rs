@@ -1,5 +1,6 @@
 //! The upgrade to a WebSocket, and its rejections.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_tests::raw::RawConnection;
 use tempmail_tests::wait::eventually;
@@ -83,10 +84,8 @@ async fn treats_all_names_of_localhost_as_one_origin() {
 async fn limits_a_client_to_20_unauthenticated_sockets() {
     let app = App::builder().config(|config| config.http.unlimited_networks.clear()).start().await;
     let mailbox = app.mailbox(None, "many@inbox.localhost").await;
-    let mut waiting = Vec::new();
-    for _ in 0..20 {
-        waiting.push(WebSocket::to(app.http()).connect().await);
-    }
+    // At once, since each is closed after 10 s.
+    let mut waiting = join_all((0..20).map(|_| WebSocket::to(app.http()).connect())).await;
     let refused = WebSocket::to(app.http()).refused().await;
     refused.assert_api_error(429, "rate_limit_exceeded");
     assert!(!refused.header("retry-after").is_empty());

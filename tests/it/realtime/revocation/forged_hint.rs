@@ -5,6 +5,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{Fleet, RedisServer};
 use uuid::Uuid;
 
+use super::super::fixture::redis_is_connected;
 use super::subscriber::{Subscriber, Transport};
 
 /// A message of the bus channel with one arrival, as a process of this version sends it.
@@ -25,6 +26,7 @@ fn hint(seq: i64, id: Uuid, hours: u16, tenant: Uuid, owner: Uuid, inbox: Uuid) 
 async fn a_forged_hint_discloses_no_foreign_mail() {
     let redis = RedisServer::new();
     let fleet = Fleet::builder().apis(1).ingests(1).workers(0).redis(&redis.url()).start().await;
+    redis_is_connected(&fleet).await;
     let thief = fleet.another_tenant("thief").await;
     let theirs = fleet.mailbox(Some(&thief.pro), "theirs@inbox.localhost").await;
     let ours = fleet.mailbox(Some(&fleet.tenant.pro), "ours@inbox.localhost").await;

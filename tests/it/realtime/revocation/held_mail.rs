@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::within_deadline;
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{Fleet, Response, Tenant};
 use tokio::task::JoinHandle;
 
@@ -23,7 +23,7 @@ async fn a_pending_long_poll_drops_mail_that_became_unreadable() {
     use FirstMail::*;
     let fleet = Fleet::builder().apis(2).ingests(1).workers(0).start().await;
     let cases = [Stays, MessageDeleted, InboxCleared, MailboxDeleted, DomainLost, DomainMailboxLost];
-    let waits = join_all(cases.map(|case| begin(&fleet, case))).await;
+    let waits = join_all(cases.map(|case| begin(&fleet, case, cases.len()))).await;
     // A draining process responds with what it has.
     let (_, responses) = tokio::join!(fleet.api(1).terminate(), join_all(waits));
     for (case, response) in cases.iter().zip(responses) {
@@ -33,8 +33,8 @@ async fn a_pending_long_poll_drops_mail_that_became_unreadable() {
     }
 }
 
-/// Starts a wait for two mails, delivers the first one, and applies what happens to it.
-async fn begin(fleet: &Fleet, case: FirstMail) -> JoinHandle<Response> {
+/// Starts a wait for two mails, delivers the first one once all `cases` wait, and applies what happens to it.
+async fn begin(fleet: &Fleet, case: FirstMail, cases: usize) -> JoinHandle<Response> {
     let name = format!("{case:?}").to_lowercase();
     let tenant = fleet.another_tenant(&name).await;
     let domain = fleet.custom_domain(&tenant, &format!("{name}.test")).await;
@@ -47,6 +47,10 @@ async fn begin(fleet: &Fleet, case: FirstMail) -> JoinHandle<Response> {
         _ => Some(fleet.mailbox(Some(&tenant.pro), &address).await),
     };
     let wait = wait(fleet, &tenant, 2).await;
+    eventually("all cases wait", || async {
+        (fleet.api(1).metric("tempmail_subscribers").await >= cases as f64).then_some(())
+    })
+    .await;
     // When this one returns, the other one has received the mail, too.
     let probe = self::wait(fleet, &tenant, 1).await;
     fleet.deliver(0, &address, "first").await;

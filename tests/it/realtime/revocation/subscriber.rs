@@ -127,12 +127,13 @@ impl SubscriberClient {
         match &self.transport {
             Transport::LongPoll { path, token } => Some(self.poll(path, token, received).await),
             Transport::Sse { address, token } => {
-                let request = self.stream(address.as_deref(), token, cursor_of(received));
-                read_stream(EventStream::open(request).await, received).await;
+                let opened = self.open_stream(address.as_deref(), token, cursor_of(received)).await;
+                read_stream(opened.expect("the stream is opened"), received).await;
                 None
             }
             Transport::WebSocket { jwt } => {
-                let socket = WebSocket::authenticated(self.server, jwt).await;
+                let (socket, first) = self.open_socket(jwt).await;
+                assert_eq!(first, json!({ "type": "auth_ok" }));
                 lock(received).is_ready = true;
                 Some(read_socket(socket, received).await)
             }
@@ -155,19 +156,50 @@ impl SubscriberClient {
     async fn reconnect(&self, cursor: Option<String>) -> Rejection {
         match &self.transport {
             Transport::LongPoll { path, token } => {
-                rejection(&self.get(&with_cursor(path, cursor.as_deref())).live(token).send().await)
+                let request = self.get(&with_cursor(path, cursor.as_deref())).live(token);
+                rejection(&request.send_until_available().await)
             }
             Transport::Sse { address, token } => {
-                let request = self.stream(address.as_deref(), token, cursor);
-                rejection(&EventStream::refused(request).await)
+                let opened = self.open_stream(address.as_deref(), token, cursor).await;
+                rejection(&opened.expect_err("the stream is rejected"))
             }
             Transport::WebSocket { jwt } => {
-                let mut socket = WebSocket::to(self.server).connect().await;
-                socket.auth(jwt).await;
-                read_socket(socket, &Mutex::default()).await
+                let (mut socket, first) = self.open_socket(jwt).await;
+                let code = first["error"].as_str().expect("the socket is rejected").to_owned();
+                assert_eq!(first, json!({ "error": code }));
+                (socket.closed().await, code)
             }
             Transport::ProSession { token } => {
-                rejection(&self.get("/pro/api/accounts").bearer(token).send().await)
+                rejection(&self.get("/pro/api/accounts").bearer(token).send_until_available().await)
+            }
+        }
+    }
+
+    /// The answer to a request for a stream, which is repeated while it is 503: so many clients at once may
+    /// wait too long for a connection to Postgres.
+    async fn open_stream(
+        &self,
+        address: Option<&str>,
+        token: &str,
+        cursor: Option<String>,
+    ) -> Result<EventStream, Response> {
+        loop {
+            let request = self.stream(address, token, cursor.clone());
+            match EventStream::try_open(request).await.expect("the server answers") {
+                Err(response) if response.status == 503 => {}
+                opened => return opened,
+            }
+        }
+    }
+
+    /// A WebSocket and its first message; as [`Self::open_stream`].
+    async fn open_socket(&self, jwt: &str) -> (WebSocket, Value) {
+        loop {
+            let mut socket = WebSocket::to(self.server).connect().await;
+            socket.auth(jwt).await;
+            let first = socket.next_json().await;
+            if first != json!({ "error": "unavailable" }) {
+                return (socket, first);
             }
         }
     }

@@ -70,7 +70,7 @@ async fn returns_sse_unavailable_while_the_stream_position_is_stale() {
     sqlx::query("ALTER TABLE stream RENAME TO elsewhere").execute(&app.pool).await.unwrap();
     let lost = eventually("new streams are rejected", || async {
         let asked = EventStream::try_open(request(&app, &app.tenant.live, USER)).await.unwrap();
-        asked.err().filter(|answer| answer.status == 503)
+        asked.err().filter(|answer| answer.status == 503 && answer.error(503) == "sse_unavailable")
     })
     .await;
     assert!(!lost.header("retry-after").is_empty());
