@@ -53,13 +53,13 @@ async fn exits_when_another_operator_holds_the_lease() {
     let former = start_with_long_lease(&installation, kubeconfig).await;
     former.wait_until_leader().await;
     let next = start_with_long_lease(&installation, kubeconfig).await;
-    let stolen = json!({
-        "holderIdentity": "thief", "renewTime": format!("{:.6}", now()), "leaseDurationSeconds": 600,
-    });
-    patch_lease(&installation, stolen).await;
+    let stolen = json!({"spec": {
+        "holderIdentity": "thief", "renewTime": format!("{:.6}", now()), "leaseDurationSeconds": 30,
+    }});
+    let (leases, patch) = (leases(&installation), Patch::Merge(stolen));
+    leases.patch("tempmail-operator", &PatchParams::default(), &patch).await.expect("the lease is stolen");
     assert!(!former.wait_for_exit().await.success());
     assert!(former.log().contains("another operator leads"), "{}", former.log());
-    patch_lease(&installation, json!({"leaseDurationSeconds": 1})).await;
     next.wait_until_leader().await;
     Team::new(&installation.cluster).await;
 }
@@ -236,11 +236,4 @@ fn leases(installation: &Installation<Cluster>) -> Api<Lease> {
 async fn lease(installation: &Installation<Cluster>) -> LeaseSpec {
     let lease = leases(installation).get("tempmail-operator").await.expect("there is a lease");
     lease.spec.expect("a lease has a spec")
-}
-
-/// Changes fields of the lease's spec.
-async fn patch_lease(installation: &Installation<Cluster>, spec: Value) {
-    let patch = Patch::Merge(json!({ "spec": spec }));
-    let patched = leases(installation).patch("tempmail-operator", &PatchParams::default(), &patch).await;
-    patched.expect("the lease is changed");
 }
