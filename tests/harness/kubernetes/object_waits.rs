@@ -95,10 +95,16 @@ impl Objects {
     /// # Panics
     /// It stays.
     pub async fn wait_until_deleted(&self, object: &str) {
-        let Some(first) = self.get_opt(object).await else { return };
+        if let Some(first) = self.get_opt(object).await {
+            self.wait_until_gone(object, &first["metadata"]["uid"]).await;
+        }
+    }
+
+    /// Waits until the object of this uid is gone.
+    pub(super) async fn wait_until_gone(&self, object: &str, uid: &Value) {
         let give_up = Instant::now() + DEADLINE;
         while let Some(shown) = self.get_opt(object).await {
-            if shown["metadata"]["uid"] != first["metadata"]["uid"] {
+            if shown["metadata"]["uid"] != *uid {
                 return;
             }
             assert!(Instant::now() < give_up, "{object} is never gone: {shown:#}");

@@ -231,8 +231,10 @@ impl Objects {
     /// # Panics
     /// It stays.
     pub async fn delete(&self, object: &str) {
+        // The operator may create another one of its name at once.
+        let uid = self.get(object).await["metadata"]["uid"].clone();
         self.start_deletion(object).await;
-        self.wait_until_deleted(object).await;
+        self.wait_until_gone(object, &uid).await;
     }
 
     /// Deletes an object without its finalizers: the operator does not finalize it.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{Feed, Fleet, Follower, OutgoingMail};
 
 fn mail(address: &str, number: usize) -> OutgoingMail {
@@ -40,7 +41,7 @@ async fn follower_receives_each_mail_once_across_restarts() {
     follower.stop().await;
     assert_eq!(follower.received(), fleet.stored_message_ids(&address).await);
     assert_eq!(follower.duplicates(), 0);
-    assert!(fleet.api(1).log().contains("draining"));
+    eventually("the end is logged", || async { fleet.api(1).log().contains("draining").then_some(()) }).await;
     assert!(fleet.api(0).resident_bytes() > 0 && fleet.worker(0).is_ready().await);
 }
 

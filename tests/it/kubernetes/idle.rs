@@ -1,6 +1,7 @@
 //! An operator at rest: objects that are reconciled again without a change are not written.
 
 use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team, assert_conditions};
+use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
 
 /// Objects of the test.
@@ -33,32 +34,26 @@ async fn reconciles_settled_objects_without_writing_them() {
         .filter(|request| request.is_write() && request.resource != "leases")
         .collect();
     assert!(written.is_empty(), "{written:#?}");
-    let compared = operator.metric("tempmail_operator_status_patches_total").await;
-    assert!(compared >= OBJECTS, "{compared} statuses were compared");
 }
 
 /// Declares a verified, a pending and a refused domain, and waits until each has its final conditions.
 async fn settle_domains(installation: &Installation<tempmail_tests::Cluster>, team: &Team) {
     team.apply("CustomDomain", "pending", &format!("domain: {}", team.domain("pending"))).await;
-    let refused = "domain: com.localhost, tenantRef: {name: missing}";
-    installation
-        .cluster
-        .objects(team.namespace.name())
-        .apply_object("CustomDomain", "refused", refused)
-        .await;
+    // For want of a tenant it would stall after a minute, which is written.
+    team.apply("CustomDomain", "refused", &format!("domain: mail.{SYSTEM_DOMAIN}")).await;
     installation.verified_domain(team, "verified", "verified").await;
     assert_conditions(&team.get("customdomain/verified").await, &[("Ready", "True")]);
     team.wait_for_reason("customdomain/pending", "Verified", "DnsLookupFailed").await;
     team.wait_for_condition("customdomain/refused", "Accepted=False").await;
 }
 
-/// Restarts the operator, and returns when it has reconciled all objects.
+/// Restarts the operator, and returns when it has compared the statuses of all objects.
 async fn restart(operator: &OperatorProcess) {
     operator.terminate().await;
     operator.restart().await;
     operator.wait_until_leader().await;
-    eventually("all objects are reconciled", async || {
-        (operator.metric("tempmail_operator_reconciles_total").await >= OBJECTS).then_some(())
+    eventually("all statuses are compared", async || {
+        (operator.metric("tempmail_operator_status_patches_total").await >= OBJECTS).then_some(())
     })
     .await;
 }

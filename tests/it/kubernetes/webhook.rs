@@ -9,6 +9,7 @@ use tempmail_tests::{Installation, Receiver};
 
 const OBJECT: &str = "webhook/hook";
 const REENABLE: &str = "tempmail.dev/reenable-requested-at";
+const PAUSED: &str = "tempmail.dev/paused";
 const UNREACHABLE: &str = "url: 'https://hooks.example.com/'";
 
 /// A team with a webhook that delivers to a receiver, a Pro token and a mailbox.
@@ -171,13 +172,16 @@ async fn recreates_a_disabled_webhook_on_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn delivers_no_event_before_the_secret_is_written() {
     let (fixture, other) = (WebhookFixture::start().await, WebhookFixture::start().await);
+    // Else the operator may activate it again, whatever makes it reconcile the object.
+    fixture.team.annotate(OBJECT, PAUSED, "true").await;
+    fixture.team.wait_for_condition(OBJECT, "ReconciliationPaused").await;
     // As after the first half of a rotation.
     fixture.installation.deactivate_webhook(&fixture.id().await).await;
     fixture.deliver().await;
     other.deliver().await;
     other.receiver.wait_for_requests(1).await;
     assert_eq!(fixture.receiver.request_count(), 0);
-    fixture.team.trigger_reconcile(OBJECT).await;
+    fixture.team.remove_annotation(OBJECT, PAUSED).await;
     assert!(fixture.receiver.wait_for_requests(1).await[0].is_signed_by(&fixture.secret().await));
 }
 

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::receiver::Reaction;
+use tempmail_tests::rows::set_webhook_failures;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver, Tenant, send_mail, smtp};
 
@@ -17,6 +18,9 @@ use crate::security::at_rest::rows;
 const WORDS: [&str; 3] = ["kestrel", "ptarmigan", "dunlin"];
 /// Mails with a pending event.
 const PENDING: usize = 50;
+/// The longest delays of the fifth attempt after the fourth, and of the sixth after the fifth.
+const FIFTH_DELAY_MAX: SignedDuration = SignedDuration::from_mins(12);
+const SIXTH_DELAY_MAX: SignedDuration = SignedDuration::from_mins(36);
 
 /// A tenant whose webhook has failed while mails came, and another whose webhook works.
 struct DeletionFixture {
@@ -42,6 +46,8 @@ impl DeletionFixture {
         let mailbox = app.mailbox(Some(&app.tenant.pro), "name@ships.example").await;
         app.mailbox(Some(&app.tenant.pro), "neighbour@inbox.localhost").await;
         receiver.react_next_with([Reaction::Status(500)]);
+        // The next attempt is ten minutes after the failure, however long the mails take.
+        set_webhook_failures(&app.pool, 3).await;
         let [subject, sender, body] = WORDS;
         let sender = format!("{sender}@client.example");
         let message = smtp::message(&sender, subject, body);
@@ -49,7 +55,7 @@ impl DeletionFixture {
             let reply = send_mail(app.smtp(), &sender, &mailbox.address, &message).await;
             assert_eq!(reply.code, 250, "{reply:?}");
         }
-        wait_for_failures(&app, &webhook, 1).await;
+        wait_for_failures(&app, &webhook, 4).await;
         let content = rows(&app.pool).await;
         assert!(WORDS.iter().all(|word| content.contains(word)), "the search finds content");
         Self { app, receiver, webhook, mailbox, domain, other, working }
@@ -67,7 +73,7 @@ impl DeletionFixture {
     /// Starts the second attempt, to which the receiver responds when it is released.
     async fn start_second_attempt(&self, status: u16) {
         self.receiver.react_next_with([Reaction::HeldStatus(status)]);
-        self.app.clock.advance(SignedDuration::from_secs(6));
+        self.app.clock.advance(FIFTH_DELAY_MAX);
         self.receiver.wait_for_requests(2).await;
     }
 
@@ -75,7 +81,7 @@ impl DeletionFixture {
     /// webhook is due, mail to a neighbour of the same webhook is delivered (with `neighbour`), and mail to
     /// another tenant.
     async fn assert_no_further_requests(&self, previous: usize, neighbour: bool) {
-        self.app.clock.advance(SignedDuration::from_secs(6));
+        self.app.clock.advance(FIFTH_DELAY_MAX);
         if neighbour {
             self.app.deliver("neighbour@inbox.localhost", "stays", "").await;
         }
@@ -165,7 +171,7 @@ async fn records_an_attempt_in_flight_when_its_mailbox_is_deleted() {
         })
         .await;
         assert_eq!((&recorded["status_code"], &recorded["attempt"]), (&status.into(), &2.into()));
-        fixture.app.clock.advance(SignedDuration::from_secs(36));
+        fixture.app.clock.advance(SIXTH_DELAY_MAX);
         fixture.assert_no_further_requests(2, true).await;
         fixture.assert_content_is_gone().await;
     }

@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::rows::set_webhook_failures;
-use tempmail_tests::wait::eventually;
+use tempmail_tests::wait::{DEADLINE, eventually};
 use tempmail_tests::{Fleet, Receiver};
 
 const BOX: &str = "name@inbox.localhost";
@@ -23,7 +23,9 @@ async fn wait_for_metric(fleet: &Fleet, name: &str, is_expected: impl Fn(f64) ->
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::float_cmp, reason = "the values are counts")]
 async fn counts_attempts_claimed_and_pending_webhooks() {
-    let fleet = Fleet::builder().apis(1).ingests(1).receivers().start().await;
+    let fleet = Fleet::builder().apis(1).ingests(1).receivers();
+    // A request is in flight until the backlog has been measured.
+    let fleet = fleet.config(|config| config.webhooks.timeout_seconds = DEADLINE.as_secs()).start().await;
     let receiver = Receiver::start().await;
     let body = json!({ "url": receiver.url(), "events": ["email.received"] });
     let create = fleet.request(0, Method::POST, "/pro/api/webhooks").bearer(&fleet.tenant.pro).json(&body);

@@ -4,7 +4,9 @@ use jiff::SignedDuration;
 use reqwest::Method;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::receiver::Reaction;
-use tempmail_tests::rows::{count_leased_webhooks, count_pending_events, restore_verification};
+use tempmail_tests::rows::{
+    count_leased_webhooks, count_pending_events, restore_verification, set_webhook_failures,
+};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
@@ -14,6 +16,8 @@ use super::{
 };
 
 const BOX: &str = "name@inbox.localhost";
+/// The longest delay of the fifth attempt after the fourth.
+const FIFTH_DELAY_MAX: SignedDuration = SignedDuration::from_mins(12);
 
 /// A mailbox whose webhook has failed once, and mails with pending events.
 struct PendingFixture {
@@ -33,10 +37,12 @@ impl PendingFixture {
         let webhook = create_webhook(&app, &receiver.url()).await;
         let mailbox = app.mailbox(Some(&app.tenant.pro), BOX).await;
         receiver.react_next_with([Reaction::Status(500)]);
+        // The next attempt is ten minutes after the failure, however long the mails take.
+        set_webhook_failures(&app.pool, 3).await;
         for number in 1..=mails {
             app.deliver(BOX, &number.to_string(), "").await;
         }
-        wait_for_failures(&app, &webhook, 1).await;
+        wait_for_failures(&app, &webhook, 4).await;
         Self { app, receiver, webhook, mailbox }
     }
 
@@ -108,14 +114,14 @@ async fn drops_events_of_deleted_mail() {
             assert_eq!(fixture.app.delete(&format!("/v1/email/{id}")).await.status, 204);
         }
     }
-    assert_eq!(fixture.subjects_sent_after(SignedDuration::from_secs(6)).await, ["20", "the last"]);
+    assert_eq!(fixture.subjects_sent_after(FIFTH_DELAY_MAX).await, ["20", "the last"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn drops_events_of_a_cleared_inbox() {
     let fixture = PendingFixture::after_a_failure(10, "").await;
     assert_eq!(fixture.app.delete(&format!("/v1/inbox/{BOX}")).await.status, 204);
-    assert_eq!(fixture.subjects_sent_after(SignedDuration::from_secs(6)).await, ["the last"]);
+    assert_eq!(fixture.subjects_sent_after(FIFTH_DELAY_MAX).await, ["the last"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +176,7 @@ async fn keeps_events_while_their_domain_does_not_serve() {
         app.deliver("box@ships.example", &number.to_string(), "").await;
     }
     app.end_verification(domain).await;
-    app.clock.advance(SignedDuration::from_secs(6));
+    app.clock.advance(FIFTH_DELAY_MAX);
     eventually("only events of the domain are pending", || async {
         (count_pending_events(&app.pool).await == 29).then_some(())
     })

@@ -12,6 +12,11 @@ use tempmail_tests::{App, Receiver};
 /// time.
 const TIMEOUT_SECONDS: u64 = 6;
 
+/// A tempmail whose timeout (30 s) is not reached on a busy machine.
+async fn app() -> App {
+    App::builder().receivers().start().await
+}
+
 /// A tempmail with a short timeout.
 async fn app_with_short_timeout() -> App {
     App::builder()

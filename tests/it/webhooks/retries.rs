@@ -149,7 +149,8 @@ async fn sends_pending_events_in_order_after_a_failure() {
     sorted.sort_unstable();
     assert_eq!(sorted, (1..=61).collect::<Vec<_>>(), "each of them once");
     for (position, mail) in (1_usize..).zip(&received) {
-        assert!(position.abs_diff(*mail) < 16, "{mail} overtook more than are in flight together");
+        // A slow request may be overtaken by any number, but overtakes only those in flight with it.
+        assert!(*mail < position + 16, "{mail} overtook more than are in flight together");
     }
 }
 

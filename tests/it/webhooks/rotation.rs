@@ -1,10 +1,12 @@
 //! Rotation: a new secret replaces the old one, also while requests are in flight.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
+use tempmail_model::clock::Clock as _;
 use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
@@ -17,7 +19,7 @@ use super::{
 
 const BOX: &str = "name@inbox.localhost";
 /// Requests that begin this long after the response to a rotation are signed by the new secret.
-const TAKES_EFFECT: Duration = Duration::from_secs(1);
+const TAKES_EFFECT: SignedDuration = SignedDuration::from_secs(1);
 
 /// Rotates the secret, and returns the new one.
 async fn rotate(app: &App, webhook: &CreatedWebhook) -> String {
@@ -37,7 +39,13 @@ async fn app_with_mailbox() -> (App, Receiver, CreatedWebhook) {
 /// A secret, and the time from which on no earlier one signs requests.
 struct SecretInUse {
     secret: String,
-    exclusive_from: Instant,
+    exclusive_from: Timestamp,
+}
+
+/// When a request began: it may arrive much later.
+fn began_at(request: &ReceivedRequest) -> Timestamp {
+    let seconds: i64 = request.header("x-webhook-timestamp").parse().expect("a number");
+    Timestamp::from_second(seconds).expect("a time")
 }
 
 /// Which secret signed a request.
@@ -51,7 +59,7 @@ async fn signs_requests_a_second_after_a_rotation_with_the_new_secret() {
     let (app, receiver, webhook) = app_with_mailbox().await;
     // Several requests are in flight at any time.
     receiver.react_with(Reaction::DelayedStatus(Duration::from_millis(50), 204));
-    let mut secrets = vec![SecretInUse { secret: webhook.secret.clone(), exclusive_from: Instant::now() }];
+    let mut secrets = vec![SecretInUse { secret: webhook.secret.clone(), exclusive_from: app.clock.now() }];
     let done = AtomicBool::new(false);
     let flow = async {
         let mut sent = 0;
@@ -66,15 +74,15 @@ async fn signs_requests_a_second_after_a_rotation_with_the_new_secret() {
             let known = secrets.len();
             eventually("only this secret is in use", || async {
                 let from = secrets[known - 1].exclusive_from;
-                receiver.requests().iter().rfind(|request| request.at >= from).map(|_| ())
+                receiver.requests().iter().rfind(|request| began_at(request) >= from).map(|_| ())
             })
             .await;
             let secret = rotate(&app, &webhook).await;
-            secrets.push(SecretInUse { secret, exclusive_from: Instant::now() + TAKES_EFFECT });
+            secrets.push(SecretInUse { secret, exclusive_from: app.clock.now() + TAKES_EFFECT });
         }
         let from = secrets[5].exclusive_from;
         eventually("only the last secret is in use", || async {
-            receiver.requests().iter().rfind(|request| request.at >= from).map(|_| ())
+            receiver.requests().iter().rfind(|request| began_at(request) >= from).map(|_| ())
         })
         .await;
         done.store(true, Ordering::Relaxed);
@@ -87,7 +95,7 @@ async fn signs_requests_a_second_after_a_rotation_with_the_new_secret() {
     for request in &requests {
         let signer = signer(&secrets, request);
         uses[signer] += 1;
-        let newest = secrets.iter().rposition(|one| one.exclusive_from <= request.at).unwrap_or(0);
+        let newest = secrets.iter().rposition(|one| one.exclusive_from <= began_at(request)).unwrap_or(0);
         assert!(
             signer >= newest,
             "{} is signed by secret {signer}, not {newest}",
@@ -105,7 +113,7 @@ async fn makes_a_failing_webhook_due_at_once() {
     app.deliver(BOX, "hello", "").await;
     for (failures, delay) in [(1, 6), (2, 36), (3, 144), (4, 0)] {
         wait_for_failures(&app, &webhook, failures).await;
-        app.clock.advance(jiff::SignedDuration::from_secs(delay));
+        app.clock.advance(SignedDuration::from_secs(delay));
     }
     // The next attempt would be in ten minutes.
     receiver.react_with(Reaction::Hang);

@@ -138,6 +138,8 @@ async fn carry_out(
         forwarded = forwarded.header(name, value);
     }
     let answer = state.api_server.send(forwarded.body(Body::from(seen.body))?).await?;
+    // A watch that tests see as answered ends when they say so.
+    let end = (seen.verb == Verb::Watch).then(|| state.watch_end.subscribe());
     state.script().requests[index].status = Some(answer.status().as_u16());
     if let Some(Action::Stop { call, done, .. }) = action {
         answer.into_body().collect().await?;
@@ -147,7 +149,6 @@ async fn carry_out(
     let (mut head, body) = answer.into_parts();
     head.headers.remove(TRANSFER_ENCODING);
     head.headers.remove(CONNECTION);
-    let end = (seen.verb == Verb::Watch).then(|| state.watch_end.subscribe());
     let body = until_ended(body, end);
     Ok(Response::from_parts(head, body))
 }

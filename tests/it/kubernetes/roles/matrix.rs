@@ -9,7 +9,7 @@ use kube::api::PostParams;
 use tempmail_tests::Cluster;
 use tempmail_tests::wait::eventually;
 
-use super::InstalledRoles;
+use super::{InstalledRoles, wait_until_allowed};
 
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 /// Reviews that are sent at once.
@@ -21,6 +21,8 @@ const OWN: &str = "tempmail.dev";
 const PLATFORM_KINDS: [&str; 2] = ["tenants", "systemdomains"];
 /// Kinds that tenant teams write.
 const TEAM_KINDS: [&str; 4] = ["customdomains", "webhooks", "apitokens", "mailboxes"];
+/// One that all roles of users may list.
+const TEAM_RESOURCE: &str = "customdomains.tempmail.dev";
 /// Resources of Kubernetes that are worth protecting.
 const OTHERS: [(&str, &str); 17] = [
     ("", "secrets"),
@@ -172,15 +174,18 @@ async fn the_platform_role_allows_all_kinds_and_nothing_else() {
     let user = format!("{}-platform", home.name());
     let bind = ["create", "clusterrolebinding", &user, "--clusterrole", &role, "--user", &user];
     cluster.kubectl(&bind).await.expect("kubectl succeeds");
+    wait_until_allowed(cluster, &user, home.name(), "list", TEAM_RESOURCE).await;
     let granted = rights_of(cluster, &(user.clone(), Vec::new()), None, None).await;
     cluster.kubectl(&["delete", "clusterrolebinding", &user]).await.expect("kubectl succeeds");
     assert_eq!(granted, rights(OWN, PLATFORM_KINDS.into_iter().chain(TEAM_KINDS), &VERBS));
 }
 
-/// A new user who has a cluster role in a namespace, and no other right.
+/// A new user who has a cluster role in a namespace, and no other right. The role lets it list
+/// [`TEAM_RESOURCE`].
 async fn bind(cluster: &Cluster, namespace: &str, name: &str, role: &str) -> (String, Vec<String>) {
     let user = format!("{namespace}-{name}-{}", role.len());
     let arguments = ["create", "rolebinding", &user, "-n", namespace, "--clusterrole", role, "--user", &user];
     cluster.kubectl(&arguments).await.expect("kubectl succeeds");
+    wait_until_allowed(cluster, &user, namespace, "list", TEAM_RESOURCE).await;
     (user, Vec::new())
 }

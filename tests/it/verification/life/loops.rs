@@ -35,9 +35,12 @@ async fn checks_pending_domains_in_up() {
     })
     .await;
 
-    let metrics = Request::new(&client, Method::GET, &format!("http://{}/metrics", installation.admin));
-    let metrics = metrics.send().await.text();
-    assert!(metrics.contains("tempmail_domain_checks_total{result=\"verified\"} 1"), "{metrics}");
+    let url = format!("http://{}/metrics", installation.admin);
+    let metrics = eventually("the check is counted", || async {
+        let metrics = Request::new(&client, Method::GET, &url).send().await.text();
+        metrics.contains("tempmail_domain_checks_total{result=\"verified\"} 1").then_some(metrics)
+    })
+    .await;
     assert!(metrics.contains("tempmail_domains_due"), "{metrics}");
     for canary in ["ships.test", made["verify_token"].as_str().unwrap()] {
         assert!(!metrics.contains(canary) && !up.stderr().contains(canary), "{canary}");

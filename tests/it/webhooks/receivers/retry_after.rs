@@ -4,7 +4,7 @@ use tempmail_tests::Receiver;
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 
-use super::{app_with_short_timeout, receiver_with};
+use super::{app, receiver_with};
 use crate::webhooks::first_attempts;
 
 /// Delays after the first, second, … failure in seconds; each may be a fifth shorter or longer.
@@ -12,7 +12,7 @@ const DELAYS: [f64; 4] = [5.0, 30.0, 120.0, 600.0];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn delays_the_next_attempt_up_to_twice_the_usual_delay_and_never_shortens_it() {
-    let app = app_with_short_timeout().await;
+    let app = app().await;
     let (usual, twice) = (0.8..=1.2, 1.6..=2.4);
     let mut receivers = Vec::new();
     let mut expected = Vec::new();
