@@ -51,7 +51,9 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<()> {
             .await
             .with_context(|| format!("the mail was not accepted by {}", args.smtp))?;
         output::line("sent a mail over SMTP")?;
-        repeat(deadline, || mailbox.find(&subject)).await.context("the mail was accepted, but not received")?;
+        repeat(deadline, || mailbox.find(&subject))
+            .await
+            .context("the mail was accepted, but not received")?;
         output::line("received it over HTTP")
     };
     let checked = checked.await;

@@ -405,7 +405,8 @@ async fn waits_for_postgres() {
     let postgres = PostgresProxy::start().await;
     postgres.cut();
     let (mut migrating, _) = start("migrate", &database.url_through(postgres.port()));
-    eventually("it waits", || async { migrating.stderr().contains("waiting for Postgres").then_some(()) }).await;
+    eventually("it waits", || async { migrating.stderr().contains("waiting for Postgres").then_some(()) })
+        .await;
     postgres.restore();
     assert!(migrating.wait().success(), "{}", migrating.stderr());
     assert_eq!(migrate(&database).await, [""; 0]);
