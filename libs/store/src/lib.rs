@@ -44,6 +44,7 @@ pub use mail::usage::{StoreUsage, USAGE_BATCH};
 pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};
 pub use pool::Store;
 pub use schema::error::SchemaError;
+pub use schema::group_role::GroupRole;
 pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;
 pub use tenants::mailbox::{Mailbox, MailboxCreation, NewMailbox};

@@ -61,7 +61,8 @@ pub(super) async fn prepare(
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    migrate::log_findings(&store.migrate().await?);
+    // All roles use one login here, so that statements that it may not run are of no interest.
+    migrate::log_findings(&store.migrate(&config.postgres.role_prefix).await?);
     store.check_schema().await?;
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;

@@ -2,9 +2,9 @@
 
 use super::source_files;
 
-/// Lines with these may: the first measures how far the server's clock is ahead, the others are
-/// about the lease of a live process.
-const MAY_ASK: [&str; 2] = ["/* clock_offset */", "/* lease */"];
+/// Lines with these may: the first measures how far the server's clock is ahead, the second are about the lease of a live
+/// process, and the third bound the time that a caller gives to a function with the owner's rights.
+const MAY_ASK: [&str; 3] = ["/* clock_offset */", "/* lease */", "/* bound */"];
 
 /// SQL that asks the server for the time.
 const SERVER_TIME: &[&str] = &[

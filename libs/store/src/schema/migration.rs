@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
+use tempmail_model::role_prefix::RolePrefix;
 
 use super::error::SchemaError;
-use super::object;
 use super::report::MigrationReport;
+use super::{group_role, object};
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -74,18 +75,19 @@ fn migrator() -> Migrator {
 
 impl Store {
     /// Applies the missing migrations, then the functions, views and triggers that changed, under a lock, so that
-    /// several processes may call it at once. What was changed by hand is replaced, and reported.
+    /// several processes may call it at once. What was changed by hand is replaced, and reported. Creates the group
+    /// roles with this prefix where it may, and gives those that exist their rights.
     ///
     /// # Errors
     /// [`SchemaError::Newer`] and [`SchemaError::Prerelease`]: nothing was changed;
     /// [`SchemaError::Migration`]: the schema stays at the last migration that succeeded;
     /// [`SchemaError::File`]: the functions stay as they were.
-    pub async fn migrate(&self) -> Result<MigrationReport, SchemaError> {
+    pub async fn migrate(&self, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
         // A connection of its own, with which its settings and its lock end. A migration, or the wait for another
         // process's, may take long: slow statements are no warning here.
         let options = PgConnectOptions::clone(&self.pool().connect_options()).disable_statement_logging();
         let mut connection = options.connect().await.map_err(StoreError::from)?;
-        let migrated = migrate(&mut connection).await;
+        let migrated = migrate(&mut connection, prefix).await;
         let closed = connection.close().await;
         let report = migrated?;
         closed.map_err(StoreError::from)?;
@@ -108,7 +110,7 @@ impl Store {
     }
 }
 
-async fn migrate(connection: &mut PgConnection) -> Result<MigrationReport, SchemaError> {
+async fn migrate(connection: &mut PgConnection, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
     for statement in [
         // Building an index may take longer than the statements of roles.
         "/* migrate */ SET statement_timeout = 0",
@@ -122,7 +124,10 @@ async fn migrate(connection: &mut PgConnection) -> Result<MigrationReport, Schem
     applied.refuse_newer(version)?;
     let by_hand = if applied.functions > 0 { object::deviations(connection).await? } else { BTreeMap::new() };
     migrator().run(&mut *connection).await?;
-    object::apply(connection, version, by_hand).await
+    let mut refused = group_role::create_missing(connection, prefix).await?;
+    let mut report = object::apply(connection, version, prefix, by_hand).await?;
+    refused.append(&mut report.refused);
+    Ok(MigrationReport { refused, ..report })
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tempmail_model::role_prefix::RolePrefix;
 
 use super::error::SchemaError;
+use super::grant;
 use super::report::{Deviation, MigrationReport, SchemaFinding};
 use crate::error::StoreError;
 
@@ -79,14 +81,6 @@ const CATALOG: &str = "\
 SELECT kind, name, sha256(convert_to(definition, 'UTF8')),
        coalesce(xid = pg_current_xact_id_if_assigned()::xid, false)
   FROM object";
-
-/// Our functions that PUBLIC may execute, as a list for REVOKE.
-const OPEN_TO_PUBLIC: &str = "\
-/* migrate */ SELECT string_agg(s.name, ', ')
-  FROM schema_object s
-  JOIN pg_proc p ON p.pronamespace = 'public'::regnamespace AND p.oid::regprocedure::text = s.name
- WHERE s.kind = 'function'
-   AND (p.proacl IS NULL OR EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee = 0))";
 
 /// A function, view or trigger.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,18 +192,19 @@ pub(super) async fn deviations(
     Ok(found.collect())
 }
 
-/// Applies the files whose text or objects changed, drops objects that no file defines any more, and revokes from
-/// PUBLIC the rights that Postgres grants it; all of it in one transaction. `by_hand` is what [`deviations`] found
-/// before the migrations.
+/// Applies the files whose text or objects changed, drops objects that no file defines any more, and makes the rights of
+/// PUBLIC and the group roles those of this version; all of it in one transaction. `by_hand` is what [`deviations`]
+/// found before the migrations.
 pub(super) async fn apply(
     connection: &mut PgConnection,
     version: i64,
+    prefix: &RolePrefix,
     by_hand: BTreeMap<Object, Deviation>,
 ) -> Result<MigrationReport, SchemaError> {
     let mut transaction = connection.begin().await.map_err(StoreError::from)?;
     let (applied, defined) = apply_files(&mut transaction, version).await?;
     drop_undefined(&mut transaction, &applied, &defined).await?;
-    revoke_from_public(&mut transaction).await?;
+    let refused = grant::apply(&mut transaction, prefix).await?;
     sqlx::query("/* migrate */ UPDATE schema_object SET version = $1 WHERE version < $1")
         .bind(version)
         .execute(&mut *transaction)
@@ -222,7 +217,7 @@ pub(super) async fn apply(
         .collect();
     findings.extend(foreign(&mut transaction).await?);
     transaction.commit().await.map_err(StoreError::from)?;
-    Ok(MigrationReport { findings })
+    Ok(MigrationReport { findings, refused })
 }
 
 /// The files that were applied, and the objects that they defined.
@@ -336,16 +331,6 @@ async fn drop_undefined(
                 .execute(&mut *connection)
                 .await?;
         }
-    }
-    Ok(())
-}
-
-async fn revoke_from_public(connection: &mut PgConnection) -> Result<(), StoreError> {
-    let open: Option<String> = sqlx::query_scalar(OPEN_TO_PUBLIC).fetch_one(&mut *connection).await?;
-    if let Some(open) = open {
-        // The names are as Postgres quotes them.
-        let revoke = format!("/* migrate */ REVOKE EXECUTE ON FUNCTION {open} FROM PUBLIC");
-        sqlx::query(AssertSqlSafe(revoke)).execute(connection).await?;
     }
     Ok(())
 }
