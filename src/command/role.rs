@@ -13,7 +13,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::telemetry;
-use tempmail_store::{SchemaError, Store};
+use tempmail_store::{GroupRole, SchemaError, Store};
 
 use crate::process::{bus, clock_sync, open_files};
 use crate::roles::{RoleContext, Roles};
@@ -45,6 +45,16 @@ impl Role {
             Self::Ingest => "tempmail-ingest",
             Self::Worker => "tempmail-worker",
             Self::Operator => "tempmail-operator",
+        }
+    }
+
+    /// The group role with the rights that it needs.
+    fn group(self) -> GroupRole {
+        match self {
+            Self::Api => GroupRole::Api,
+            Self::Ingest => GroupRole::Ingest,
+            Self::Worker => GroupRole::Worker,
+            Self::Operator => GroupRole::Operator,
         }
     }
 }
@@ -87,7 +97,7 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
-    let schema = wait_for_schema(&store, &readiness);
+    let schema = wait_for_schema(&store, role, &config, &readiness);
     let ran = match shutdown.drain.run_until_cancelled(schema).await {
         None => Ok(()),
         Some(Err(error)) => Err(error),
@@ -97,10 +107,20 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when Postgres answers and has the schema of this version: `migrate` may still be running.
-async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result<()> {
+/// Returns when Postgres answers and has the schema of this version, and the login has the rights of the role: `migrate`
+/// may still be running.
+async fn wait_for_schema(
+    store: &Store,
+    role: Role,
+    config: &Config,
+    readiness: &Readiness,
+) -> anyhow::Result<()> {
+    let check = async || {
+        store.check_schema().await?;
+        store.check_rights(role.group(), &config.postgres.role_prefix).await
+    };
     loop {
-        match store.check_schema().await {
+        match check().await {
             Ok(()) => {
                 readiness.set_ready("postgres");
                 return Ok(());
@@ -110,7 +130,12 @@ async fn wait_for_schema(store: &Store, readiness: &Readiness) -> anyhow::Result
                 tracing::warn!(%error, "waiting for Postgres");
                 tokio::time::sleep(RETRY).await;
             }
-            Err(error @ SchemaError::Older { .. }) => {
+            Err(SchemaError::Store(error)) if error.is_denied() => {
+                readiness.set_not_ready("postgres", error.to_string());
+                tracing::warn!("waiting for a migration: {error}");
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(error @ (SchemaError::Older { .. } | SchemaError::LacksRight { .. })) => {
                 readiness.set_not_ready("postgres", error.to_string());
                 tracing::warn!("waiting for a migration: {error}");
                 tokio::time::sleep(RETRY).await;
@@ -128,7 +153,10 @@ async fn serve(
     readiness: Readiness,
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
-    store.record_free_class(config.retention.free_hours).await?;
+    // The operator neither stores mail nor reads it.
+    if !matches!(keys, RoleKeys::Operator(_)) {
+        store.record_free_class(config.retention.free_hours).await?;
+    }
     let clock = Arc::new(SystemClock::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));

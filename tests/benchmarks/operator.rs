@@ -20,6 +20,7 @@ use tempmail_store::Store;
 use tempmail_tests::dns::NameServer;
 use tempmail_tests::kubernetes::{ApiProxy, Cluster, Namespace};
 use tempmail_tests::port::free_port;
+use tempmail_tests::postgres::migrate;
 use tempmail_tests::{TestDns, http};
 use tokio::process::Command;
 use tokio::time::sleep;
@@ -161,7 +162,7 @@ impl OperatorBench {
         let postgres = BenchPostgres::start(directory).await?;
         let url = postgres.create_database("operator").await?;
         let store = Store::connect(&url, 4, "tempmail bench")?;
-        store.migrate().await?;
+        migrate(&store).await;
         let dns = TestDns::start().await;
         let server = dns.server().await;
         for number in 0..options.domains {

@@ -16,6 +16,7 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMail, NewMessage, RawData, Store};
+use tempmail_tests::postgres::migrate;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -139,7 +140,7 @@ impl PostgresAlone {
     /// Mails that were stored, each to an address of its own, and in what time.
     async fn accept(&self, store: &Store, batch: usize) -> anyhow::Result<(usize, Duration)> {
         let clock = SystemClock::default();
-        store.migrate().await?;
+        migrate(&store).await;
         store.record_free_class(RetentionClass::FREE).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         store.ensure_message_partition(RetentionClass::FREE, clock.now()).await?;

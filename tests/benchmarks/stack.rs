@@ -21,6 +21,7 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{NewToken, Store, TenantLimits};
 use tempmail_tests::app::random_key;
+use tempmail_tests::postgres::migrate;
 use tempmail_worker::Worker;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
@@ -109,7 +110,7 @@ impl Stack {
     pub async fn start(url: &str) -> anyhow::Result<Self> {
         let config = Arc::new(config()?);
         let store = Store::connect(url, config.postgres.pool, "tempmail bench")?;
-        store.migrate().await?;
+        migrate(&store).await;
         store.record_free_class(config.retention.free_hours).await?;
         let clock = TestClock::default();
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;

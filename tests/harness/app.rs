@@ -30,6 +30,7 @@ pub use self::settings::random_key;
 pub(crate) use self::settings::{allow_receivers, test_config};
 use crate::contract::ValidatedServer;
 use crate::dns::TestDns;
+use crate::fleet::Role;
 use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
@@ -108,15 +109,12 @@ impl AppBuilder {
             Some(database) => database,
             None => Database::create().await,
         };
-        let url = match self.through_port {
-            Some(port) => database.url_through(port),
-            None => database.url(),
-        };
         let pool = database.pool();
         let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
-        let running = RunningRoles::start(self.config, &url, &clock, self.ingests).await;
+        let running =
+            RunningRoles::start(self.config, &database, self.through_port, &clock, self.ingests).await;
         let http_client = http::client();
         let mut app = App { running, http_client, tenant, clock, pool, database, operator: None };
         if let Some(client) = self.cluster {
@@ -133,8 +131,9 @@ struct RunningRoles {
     http: SocketAddr,
     /// The settings, as the test made them.
     config: Arc<Config>,
-    /// A store that no ingest uses.
-    store: Store,
+    /// The stores of roles that a test starts later.
+    worker_store: Store,
+    operator_store: Store,
     secrets: Vec<MasterKey>,
     shutdown: Shutdown,
     _validated: ValidatedServer,
@@ -142,14 +141,23 @@ struct RunningRoles {
 }
 
 impl RunningRoles {
-    async fn start(config: Config, url: &str, clock: &TestClock, ingests: usize) -> Self {
-        let connect = |name| {
-            Store::connect(url, config.postgres.pool, name).expect("the URL of a test database is valid")
+    async fn start(
+        config: Config,
+        database: &Database,
+        through_port: Option<u16>,
+        clock: &TestClock,
+        ingests: usize,
+    ) -> Self {
+        // Each with the login of its role, as processes of their own have it.
+        let connect = |role: Role| {
+            let url = database.role_url_through(role, through_port);
+            Store::connect(&url, config.postgres.pool, "tempmail tests").expect("our own URL is one")
         };
-        let store = connect("tempmail tests");
+        let [api_store, worker_store, operator_store] =
+            [Role::Api, Role::Worker, Role::Operator].map(connect);
         let keys = Keys::from_config(&config).expect("the keys of the harness are valid");
         let secrets = keys.secrets.clone();
-        store.record_free_class(config.retention.free_hours).await.expect("Postgres answers");
+        api_store.record_free_class(config.retention.free_hours).await.expect("Postgres answers");
         // Domains are only verified in the worker passes that a test runs.
         let mut config_of_roles = config.clone();
         config_of_roles.worker.verify_domains = false;
@@ -158,15 +166,16 @@ impl RunningRoles {
         let mut roles = Roles::new(context);
         for _ in 0..ingests {
             // A store of its own, like a process of its own would have.
-            roles = roles.with_ingest(connect("tempmail ingest")).await.expect("ingest starts");
+            roles = roles.with_ingest(connect(Role::Ingest)).await.expect("ingest starts");
         }
-        let roles = roles.with_api(store.clone(), keys).await.expect("api-server starts");
-        let roles = roles.with_worker(store.clone(), &secrets).expect("the webhook settings are valid");
+        let roles = roles.with_api(api_store, keys).await.expect("api-server starts");
+        let roles =
+            roles.with_worker(worker_store.clone(), &secrets).expect("the webhook settings are valid");
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
         let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
         let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
-        Self { smtp, http, config, store, secrets, shutdown, _validated, _task: task }
+        Self { smtp, http, config, worker_store, operator_store, secrets, shutdown, _validated, _task: task }
     }
 }
 
@@ -196,7 +205,7 @@ pub struct App {
     pub tenant: Tenant,
     /// Business time of all roles.
     pub clock: TestClock,
-    /// A pool of the database, to prepare and inspect it.
+    /// A pool of the database for its owner, to prepare and inspect it.
     pub pool: PgPool,
     database: Database,
     operator: Option<AbortOnDropHandle<anyhow::Result<()>>>,
@@ -219,11 +228,11 @@ impl App {
     /// aborted first.
     pub fn start_operator(&mut self, client: kube::Client) {
         self.stop_operator();
-        let RunningRoles { config, store, secrets, shutdown, .. } = &self.running;
+        let RunningRoles { config, operator_store, secrets, shutdown, .. } = &self.running;
         // When the operator ends, the other roles keep running.
         let shutdown = Shutdown { drain: shutdown.drain.child_token(), stop: shutdown.stop.child_token() };
         let roles = Roles::new(context(Config::clone(config), &self.clock)).with_operator(
-            store.clone(),
+            operator_store.clone(),
             secrets.clone(),
             client,
         );
@@ -351,9 +360,9 @@ impl App {
     /// # Panics
     /// A job fails.
     pub async fn worker_pass(&self) {
-        let RunningRoles { config, store, .. } = &self.running;
+        let RunningRoles { config, worker_store, .. } = &self.running;
         let clock: Arc<dyn Clock> = Arc::new(self.clock.clone());
-        Worker::new(Arc::clone(config), store.clone(), clock)
+        Worker::new(Arc::clone(config), worker_store.clone(), clock)
             .run_once()
             .await
             .expect("the worker's pass succeeds");

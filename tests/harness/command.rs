@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::binary::program;
+use crate::fleet::Role;
 use crate::postgres::Database;
 use crate::{App, Fleet};
 
@@ -73,7 +74,8 @@ impl CommandOutput {
 }
 
 impl App {
-    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test.
+    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test, with the
+    /// login of `operator`.
     ///
     /// # Panics
     /// The program can't be started.
@@ -83,7 +85,8 @@ impl App {
 }
 
 impl Fleet {
-    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test.
+    /// Runs `tempmail` with these arguments, separated by spaces, over the database of the test, with the
+    /// login of `operator`.
     ///
     /// # Panics
     /// The program can't be started.
@@ -94,5 +97,5 @@ impl Fleet {
 
 async fn tempmail(database: &Database, arguments: &str) -> CommandOutput {
     let arguments: Vec<&str> = arguments.split(' ').collect();
-    CommandOutput::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &database.url())]).await
+    CommandOutput::run(&arguments, &[("TEMPMAIL_POSTGRES__URL", &database.role_url(Role::Operator))]).await
 }

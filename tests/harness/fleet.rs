@@ -122,10 +122,6 @@ impl FleetBuilder {
             Some(database) => database,
             None => Database::create().await,
         };
-        let url = match self.through_port {
-            Some(port) => database.url_through(port),
-            None => database.url(),
-        };
         let (pool, clock) = (database.pool(), SystemClock::default());
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
@@ -134,7 +130,8 @@ impl FleetBuilder {
         let processes: Vec<RoleProcess> = roles
             .map(|(role, index)| {
                 let mut environment = environment::of(&self.config, role);
-                environment.push(("TEMPMAIL_POSTGRES__URL".to_owned(), url.clone()));
+                let url = database.role_url_through(role, self.through_port);
+                environment.push(("TEMPMAIL_POSTGRES__URL".to_owned(), url));
                 let extra = self
                     .variables
                     .iter()

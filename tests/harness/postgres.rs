@@ -2,6 +2,7 @@
 
 mod dedicated;
 mod directory;
+mod migration;
 mod proxy;
 
 use std::path::{Path, PathBuf};
@@ -12,12 +13,14 @@ use std::sync::mpsc;
 use sqlx::postgres::{PgConnection, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
-use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
 pub use self::dedicated::{DedicatedPostgres, StopMode};
 use self::directory::ServerDirectory;
+pub use self::migration::migrate;
+use self::migration::{migrate_with_logins, url_for};
 pub use self::proxy::PostgresProxy;
+use crate::fleet::Role;
 use crate::wait::eventually;
 
 const TEMPLATE: &str = "tempmail_template";
@@ -127,12 +130,22 @@ impl Database {
         Self { url: server.url(&name), name, is_shared: true }
     }
 
-    /// Its URL, over the Unix socket.
+    /// Its URL for the owner, over the Unix socket.
     pub fn url(&self) -> String {
         self.url.clone()
     }
 
-    /// Its URL over TCP through a proxy at `port` of loopback.
+    /// Its URL for the login of a role, which has the rights of that role only.
+    pub fn role_url(&self, role: Role) -> String {
+        url_for(role, &self.url)
+    }
+
+    /// The same over TCP through a proxy at `port` of loopback, or without one.
+    pub fn role_url_through(&self, role: Role, port: Option<u16>) -> String {
+        url_for(role, &port.map_or_else(|| self.url(), |port| self.url_through(port)))
+    }
+
+    /// Its URL for the owner over TCP through a proxy at `port` of loopback.
     ///
     /// # Panics
     /// The server's URL has another form.
@@ -221,13 +234,7 @@ fn drop_later(name: String) {
 async fn create_template() {
     let server = tokio::task::spawn_blocking(server).await.expect("the server starts");
     admin(&server.url, format!("CREATE DATABASE {TEMPLATE}")).await;
-    migrate(&server.url(TEMPLATE)).await;
-}
-
-async fn migrate(url: &str) {
-    let store = Store::connect(url, 1, "tempmail tests").expect("our own URL is one");
-    store.migrate().await.expect("the migrations apply to an empty database");
-    store.pool().close().await;
+    migrate_with_logins(&server.url(TEMPLATE)).await;
 }
 
 /// Runs a statement on the server of `url`.

@@ -10,7 +10,7 @@ the role (or of `migration`).
 {{- $login := get $root.Values.postgres.logins .component | default (dict) }}
 {{- $postgres := merge (dict) $login $root.Values.postgres }}
 {{- if $evaluation }}
-{{- $postgres = dict "existingSecret" (printf "%s-evaluation" (include "tempmail.fullname" $root)) "key" "postgres-url" }}
+{{- $postgres = dict "existingSecret" (printf "%s-evaluation" (include "tempmail.fullname" $root)) "key" (printf "postgres-url-%s" .component) }}
 {{- end }}
 - {volume: postgres, secret: {{ $postgres.existingSecret }}, entries: { {{ $postgres.key }}: url }}
 {{- if and $root.Values.postgres.tls.caSecret (not $evaluation) }}

@@ -11,6 +11,7 @@ pub mod message;
 pub mod network;
 pub mod password;
 pub mod retention;
+pub mod role_prefix;
 mod sealer;
 pub mod timestamp;
 pub mod token;

@@ -1,14 +1,17 @@
--- The feed of changes (table `change`): rights that end or move, and what Kubernetes objects show.
+-- The feed of changes (table `change`): rights that end or move, and what Kubernetes objects show. Only these triggers
+-- insert into it, with the rights of the schema's owner: no role can add to it or keep a change out of it.
 
 -- Records the changed row as the subject.
-CREATE OR REPLACE FUNCTION record_change() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_change() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO change (subject) VALUES (CASE TG_OP WHEN 'DELETE' THEN OLD.id ELSE NEW.id END);
     RETURN NULL;
 END $$;
 
 -- Records the key of the address of a new mailbox as the subject: waits on its shared inbox end.
-CREATE OR REPLACE FUNCTION record_new_mailbox() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION record_new_mailbox() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO change (subject)
     SELECT encode(substring(sha256(convert_to(NEW.local_part || '@' || d.name, 'UTF8')) FROM 1 FOR 16), 'hex')::uuid

@@ -1,4 +1,10 @@
--- Partitions of any table: created beside it, and dropped.
+-- Partitions of any table: created beside it, and dropped. Roles may not do so by themselves: what they call runs with
+-- the rights of the schema's owner, and checks what it is given against the server's clock (TM003).
+
+-- How far the time of a process may be from the server's. Tests, which move the time of processes, replace it.
+CREATE OR REPLACE FUNCTION clock_tolerance() RETURNS interval LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT interval '1 minute'
+$$;
 
 -- Creates a partition of p_parent from p_from to p_to, bounds as `FOR VALUES` takes them. It is created as a table and
 -- then attached: CREATE … PARTITION OF would block those who write to the parent. p_options: storage parameters.

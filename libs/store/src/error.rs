@@ -11,6 +11,13 @@ pub enum StoreError {
     /// Postgres refused the statement, because of the statement or of its data.
     #[error("Postgres refused a statement: {}", without_data(.0))]
     Database(#[source] sqlx::Error),
+    /// The login may not do this.
+    #[error(
+        "the database login lacks a right ({}): `tempmail migrate` grants rights to the group roles, of which logins \
+         are members",
+        without_data(.0)
+    )]
+    Denied(#[source] sqlx::Error),
     /// Another operator leads: nothing was written.
     #[error("another operator leads")]
     Fenced,
@@ -80,9 +87,21 @@ impl StoreError {
 
     fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
         match self {
-            Self::Unavailable(error) | Self::Database(error) => error.as_database_error()?.code(),
+            Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => {
+                error.as_database_error()?.code()
+            }
             Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
         }
+    }
+
+    /// Whether Postgres has no right for the login to do this.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied(_))
+    }
+
+    /// Whether what was to be created exists: found at once, or while another transaction created it.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        self.sqlstate().is_some_and(|code| code == "42710" || code == "23505")
     }
 
     /// The name of the constraint that was violated, if one was.
@@ -127,6 +146,9 @@ impl From<sqlx::Error> for StoreError {
         // Raised by `lock_epoch`.
         if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("TM001")) {
             return Self::Fenced;
+        }
+        if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("42501")) {
+            return Self::Denied(error);
         }
         if unavailable { Self::Unavailable(error) } else { Self::Database(error) }
     }

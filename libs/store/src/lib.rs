@@ -50,6 +50,7 @@ pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};
 pub use pool::Store;
 pub use schema::definition::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile};
 pub use schema::error::SchemaError;
+pub use schema::group_role::GroupRole;
 pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;
 pub use tenants::mailbox::{Mailbox, MailboxCreation, NewMailbox};

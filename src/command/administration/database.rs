@@ -97,6 +97,9 @@ pub(super) fn explain(error: StoreError) -> anyhow::Error {
             "Postgres does not answer: check that it is running and that the URL is right"
         );
     }
+    if error.is_denied() {
+        return anyhow::anyhow!("{error}: use the login of `operator`, or that of `migrate`");
+    }
     // Its text includes that of its source.
     anyhow::anyhow!("{error}")
 }

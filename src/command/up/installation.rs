@@ -61,7 +61,8 @@ pub(super) async fn prepare(
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    match store.migrate().await {
+    match store.migrate(&config.postgres.role_prefix).await {
+        // All roles use one login here, so that statements that it may not run are of no interest.
         Ok(report) => migrate::log_findings(&report),
         // It may be compatible.
         Err(SchemaError::Newer { .. }) => {}

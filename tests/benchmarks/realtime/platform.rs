@@ -17,6 +17,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_store::{Store, TenantLimits};
 use tempmail_tests::port::free_port;
+use tempmail_tests::postgres::migrate;
 use uuid::Uuid;
 
 use super::SubscriberKind;
@@ -72,7 +73,7 @@ impl Platform {
         let (url, config) = (cluster.create_database("realtime").await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
         let clock = TestClock::default();
-        store.migrate().await?;
+        migrate(&store).await;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         let defaults = TenantLimits::pro(RetentionClass::PRO);

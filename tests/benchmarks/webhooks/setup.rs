@@ -16,6 +16,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_store::{NewWebhook, Store, TenantLimits};
 use tempmail_tests::port::free_port;
+use tempmail_tests::postgres::migrate;
 use tempmail_tests::receiver::ca_file;
 use tokio::process::Command;
 use uuid::Uuid;
@@ -76,7 +77,7 @@ impl<'a> WebhookSetup<'a> {
         let (url, config) = (bench.cluster.create_database(name).await?, config()?);
         let store = Store::connect(&url, config.postgres.pool, "tempmail bench")?;
         let clock = TestClock::default();
-        store.migrate().await?;
+        migrate(&store).await;
         store.record_free_class(config.retention.free_hours).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         for class in [RetentionClass::FREE, RetentionClass::PRO] {

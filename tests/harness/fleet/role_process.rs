@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    fn command(self) -> &'static str {
+    pub(crate) fn command(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Ingest => "ingest",

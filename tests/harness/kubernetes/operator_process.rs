@@ -54,7 +54,7 @@ impl OperatorProcess {
 
     async fn start_with(installation: &Installation<Cluster>, kubeconfig: &Path) -> Self {
         let app = &installation.app;
-        let operator = Self::spawn(app.config(), &app.database().url(), kubeconfig);
+        let operator = Self::spawn(app.config(), &app.database().role_url(Role::Operator), kubeconfig);
         operator.wait_until_started().await;
         operator
     }

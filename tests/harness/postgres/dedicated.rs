@@ -5,7 +5,7 @@ use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
 use super::directory::ServerDirectory;
-use super::{Database, downloads, migrate, settings, url_of};
+use super::{Database, downloads, migrate_with_logins, settings, url_of};
 use crate::process::{self, pid};
 
 /// The database of [`DedicatedPostgres::database`].
@@ -62,7 +62,7 @@ impl DedicatedPostgres {
     pub async fn database(&self) -> Database {
         super::admin(&self.url, format!("CREATE DATABASE {DATABASE}")).await;
         let url = url_of(&self.url, DATABASE);
-        migrate(&url).await;
+        migrate_with_logins(&url).await;
         Database { name: DATABASE.to_owned(), url, is_shared: false }
     }
 

@@ -1,6 +1,7 @@
 //! Programs of this version over the schema of the next one: a platform team migrates while the pods of the version
 //! before still serve, and these may restart.
 
+use tempmail_model::role_prefix::RolePrefix;
 use tempmail_model::token::TokenKind;
 use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile, Store};
 use tempmail_tests::command::CommandOutput;
@@ -110,7 +111,7 @@ async fn serves_while_the_next_schema_is_applied_and_restarts_over_it() {
     let senders = Senders::start(&LoadProfile { connections: 8, ..fixture.load() });
     senders.wait_for_accepted(MAILS).await;
 
-    let report = next_schema().migrate(&store(fleet.database())).await.unwrap();
+    let report = next_schema().migrate(&store(fleet.database()), &RolePrefix::default()).await.unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     senders.wait_for_accepted(MAILS).await;
     for process in fleet.processes() {
@@ -142,14 +143,14 @@ async fn keeps_what_programs_of_a_compatible_version_call() {
     let (next, after) = (next_schema(), schema_after_next());
     let store = store(&database);
     for _ in 0..2 {
-        assert_eq!(next.migrate(&store).await.unwrap().findings, []);
+        assert_eq!(next.migrate(&store, &RolePrefix::default()).await.unwrap().findings, []);
         assert_eq!(signatures_of("inbox_messages", &database).await, 2, "of this version and of the next");
     }
     store.check_schema().await.unwrap();
     next.check(&store).await.unwrap();
     list_tenants(&database).await.success();
 
-    assert_eq!(after.migrate(&store).await.unwrap().findings, []);
+    assert_eq!(after.migrate(&store, &RolePrefix::default()).await.unwrap().findings, []);
     assert_eq!(signatures_of("inbox_messages", &database).await, 1);
     next.check(&store).await.unwrap();
     let refused = list_tenants(&database).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use tempmail_store::ResourceKind;
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{
     ApiFault, ApiProxy, ApiRequest, Cluster, Installation, OperatorProcess, Team, Verb,
 };
@@ -48,7 +49,7 @@ impl ProxiedOperator {
 async fn waits_for_definitions_that_are_missing() {
     let installation = Installation::without_operator().await;
     installation.cluster.delete_definition("mailboxes").await;
-    let (config, url) = (installation.app.config(), installation.app.database().url());
+    let (config, url) = (installation.app.config(), installation.app.database().role_url(Role::Operator));
     let operator = OperatorProcess::spawn(config, &url, installation.cluster.kubeconfig());
     eventually("readiness names the definition", async || {
         let readiness = operator.readyz().await?;

@@ -7,6 +7,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use tempmail_tests::binary::program;
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team, Verb};
 use tempmail_tests::port::free_port;
 use tempmail_tests::wait::eventually;
@@ -21,7 +22,8 @@ async fn creates_one_secret_of_keys_however_many_operators_start() {
     config.operator.keys_secret = NAME.to_owned();
     config.jwt.keys.clear();
     config.secrets.keys.clear();
-    let (proxy, url) = (ApiProxy::start(&installation.cluster).await, installation.app.database().url());
+    let (proxy, database) = (ApiProxy::start(&installation.cluster).await, installation.app.database());
+    let url = database.role_url(Role::Operator);
     // Both find no Secret before either creates one.
     proxy.hold(|request| request.resource == "secrets" && request.verb == Verb::Create);
     let operators = [(); 2].map(|()| OperatorProcess::spawn(&config, &url, &proxy.kubeconfig()));
@@ -44,7 +46,7 @@ async fn creates_one_secret_of_keys_however_many_operators_start() {
     assert_eq!(kept.metadata.resource_version, created.metadata.resource_version);
     let values = created.data.expect("it has entries");
     assert_not_logged(&values, &operators);
-    start_api_with(&values, &url).await;
+    start_api_with(&values, &database.role_url(Role::Api)).await;
 }
 
 fn assert_not_logged(values: &BTreeMap<String, ByteString>, operators: &[OperatorProcess]) {

@@ -6,6 +6,7 @@ mod kind;
 
 use std::future::Future;
 
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{Installation, OperatorProcess, Team};
 use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::wait::eventually;
@@ -22,7 +23,7 @@ async fn changes_no_condition_during_an_outage_and_catches_up_after_it() {
 async fn survives_an_outage<F: Future<Output = ()>>(meanwhile: impl FnOnce() -> F) {
     let installation = Installation::without_operator().await;
     let postgres = PostgresProxy::start().await;
-    let url = installation.app.database().url_through(postgres.port());
+    let url = installation.app.database().role_url_through(Role::Operator, Some(postgres.port()));
     let kubeconfig = installation.cluster.kubeconfig();
     let operator = OperatorProcess::spawn(installation.app.config(), &url, kubeconfig);
     operator.wait_until_ready().await;

@@ -2,9 +2,10 @@
 
 use super::source_files;
 
-/// Lines with these may: the first measures how far the server's clock is ahead, the second are about the lease of a
-/// live process, and the third say when people did something.
-const MAY_ASK: [&str; 3] = ["/* clock_offset */", "/* lease */", "/* audit */"];
+/// Lines with these may: the first measures how far the server's clock is ahead, the second are about the lease of a live
+/// process, the third bound the time that a caller gives to a function with the owner's rights, and the fourth say when
+/// people did something.
+const MAY_ASK: [&str; 4] = ["/* clock_offset */", "/* lease */", "/* bound */", "/* audit */"];
 
 /// SQL that asks the server for the time.
 const SERVER_TIME: &[&str] = &[

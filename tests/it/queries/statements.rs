@@ -230,6 +230,7 @@ pub const COLD: &[&str] = &[
     "find_tenant_by_id",
     "find_tenant_mailbox",
     "insert_token",
+    "lacking_right",
     "list_active_classes",
     "list_audit",
     "list_changed_resources",

@@ -1,74 +1,66 @@
-//! The database user of the roles: the rights that docs/operations.md gives it are enough, and DDL is not among
-//! them.
+//! Who may do what in the database: a login without grants nothing, and the login of a role what
+//! `docs/operations.md` says. That it is enough shows in all other tests, whose roles have logins of their own.
 
-use std::path::Path;
+mod bounds;
+mod documented;
+mod migration;
+mod start;
+mod stranger;
 
-use jiff::SignedDuration;
-use sqlx::{AssertSqlSafe, Executor as _};
-use tempmail_model::address::{RecipientAddress, Reservation};
-use tempmail_model::clock::Clock as _;
-use tempmail_model::id::new_id;
-use tempmail_model::retention::RetentionClass;
-use tempmail_store::{AcceptOutcome, DeliveryLimits, NewMessage, PartitionRange, RawData, Store};
-use tempmail_tests::App;
-use tempmail_tests::wait::eventually;
+use sqlx::{AssertSqlSafe, Executor as _, PgPool};
+use tempmail_model::role_prefix::RolePrefix;
+use tempmail_tests::CommandOutput;
+use tempmail_tests::postgres::Database;
+use uuid::Uuid;
 
-use super::mail;
+/// SQLSTATE of a right that is lacking.
+const DENIED: &str = "42501";
 
-/// The statements of the document, with a name of the test's own: roles are of the whole server.
-fn documented_rights(role: &str) -> String {
-    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
-    let text = std::fs::read_to_string(document).unwrap();
-    let (_, block) = text.split_once("```sql\nCREATE ROLE tempmail_role").expect("the document has them");
-    let (block, _) = block.split_once("```").unwrap();
-    format!("CREATE ROLE tempmail_role{block}").replace("tempmail_role", role)
+/// The roles of tempmail, in the order of the document.
+const ROLES: [&str; 4] = ["ingest", "api", "worker", "operator"];
+
+/// A name that no other test has: roles are of the whole server.
+fn unique(name: &str) -> String {
+    format!("{name}_{}", Uuid::new_v4().simple())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn runs_the_roles_with_the_documented_rights() {
-    let app = App::start().await;
-    let role = format!("role_{}", uuid::Uuid::new_v4().simple());
-    app.pool.execute(AssertSqlSafe(documented_rights(&role))).await.unwrap();
-    let url = app.database().url();
-    let (scheme, rest) = url.split_once("://").unwrap();
-    let (_, place) = rest.split_once('@').unwrap();
-    let store =
-        Store::connect(&format!("{scheme}://{role}:choose%20one@{place}"), 2, "tempmail tests").unwrap();
-    store.check_schema().await.unwrap();
+/// A prefix of the test's own.
+fn prefix() -> RolePrefix {
+    RolePrefix::try_from(unique("p")).unwrap()
+}
 
-    let now = app.clock.now();
-    let class = RetentionClass::FREE;
-    for at in [now, now + SignedDuration::from_hours(2)] {
-        store.ensure_message_partition(class, at).await.unwrap();
-    }
-    let recipient = NewMessage {
-        id: new_id(now),
-        address: RecipientAddress::parse("any@inbox.localhost").unwrap(),
-        reserved: Reservation::None,
-        size: 1,
-    };
-    let mail = mail(RawData::Inline(vec![7]), recipient, now);
-    let rules = DeliveryLimits { free_class: class, inbox_bytes: 1 << 20 };
-    let stored = store.mail_writer().await.unwrap().accept_mail(rules, now, &[mail]).await.unwrap();
-    let [AcceptOutcome::Stored(arrivals)] = &stored[..] else { panic!("{stored:?}") };
-    let rows = store.list_messages_by_id(class, &[arrivals[0].id]).await.unwrap();
-    assert_eq!(store.raw_chunk(&rows[0], 0, 10).await.unwrap(), Some(vec![7]));
-    assert!(store.delete_message(&rows[0]).await.unwrap());
-    let ahead = now + SignedDuration::from_hours(2);
-    let starts = ahead - SignedDuration::from_secs(ahead.as_second() % 300);
-    let starts = starts - SignedDuration::from_nanos(starts.subsec_nanosecond().into());
-    // Not while another transaction holds a lock.
-    eventually("the partition is detached", || async {
-        store.detach_message_partition(PartitionRange { class, starts }).await.unwrap().then_some(())
-    })
-    .await;
-    assert_eq!(store.drop_detached_partitions().await.unwrap(), 2);
+/// A new role that may log in, with these attributes, and the URL of the database for it.
+async fn create_login(database: &Database, name: &str, attributes: &str) -> (String, String) {
+    let login = unique(name);
+    run(&database.pool(), &format!("CREATE ROLE {login} LOGIN PASSWORD 'login' {attributes}")).await;
+    let url = database.url();
+    let (_, place) = url.split_once('@').unwrap();
+    let url = format!("postgres://{login}:login@{place}");
+    (login, url)
+}
 
-    for statement in ["DROP TABLE purge", "CREATE TABLE mine (x integer)", "DELETE FROM schema_object"] {
-        let refused = store.pool().execute(statement).await.unwrap_err();
-        let code = refused.as_database_error().unwrap().code();
-        assert_eq!(code.as_deref(), Some("42501"), "{statement}: {refused}");
-    }
-    store.pool().close().await;
-    app.pool.execute(AssertSqlSafe(format!("DROP OWNED BY {role}; DROP ROLE {role}"))).await.unwrap();
+async fn run(pool: &PgPool, statements: &str) {
+    pool.execute(AssertSqlSafe(statements.to_owned())).await.unwrap();
+}
+
+/// Runs `tempmail migrate` with a login and a prefix of group roles.
+async fn migrate(url: &str, prefix: &RolePrefix) -> CommandOutput {
+    let prefix = prefix.to_string();
+    let environment = [("TEMPMAIL_POSTGRES__URL", url), ("TEMPMAIL_POSTGRES__ROLE_PREFIX", &prefix)];
+    let migrated = CommandOutput::run(&["migrate"], &environment).await;
+    assert_eq!(migrated.code, Some(0), "{}", migrated.stderr);
+    migrated
+}
+
+/// The same as the owner, who may do everything.
+async fn migrate_as_owner(database: &Database, prefix: &RolePrefix) {
+    let migrated = migrate(&database.url(), prefix).await;
+    assert_eq!(migrated.stdout, "");
+    assert!(!migrated.stderr.contains("WARN"), "{}", migrated.stderr);
+}
+
+/// The SQLSTATE with which a statement is refused.
+async fn refusal(pool: &PgPool, statement: &str) -> Option<String> {
+    let refused = pool.execute(AssertSqlSafe(statement.to_owned())).await.err()?;
+    Some(refused.as_database_error()?.code()?.into_owned())
 }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
+use tempmail_model::role_prefix::RolePrefix;
 
 use super::secret::Secret;
 use super::settings::{
@@ -17,7 +18,7 @@ fn any_address(port: u16) -> SocketAddr {
 
 impl Default for Postgres {
     fn default() -> Self {
-        Self { url: Secret::default(), pool: 10 }
+        Self { url: Secret::default(), pool: 10, role_prefix: RolePrefix::default() }
     }
 }
 

@@ -199,6 +199,11 @@ mod tests {
             ("postgres: {pool: -1}", &[], "`postgres.pool` must be a whole number above 0"),
             ("postgres: {pool: 0}", &[], "`postgres.pool` must be a whole number above 0"),
             ("", &[("TEMPMAIL_POSTGRES__POOL", "hush")], "`postgres.pool` must be a whole number above 0"),
+            (
+                "postgres: {role_prefix: Hush}",
+                &[],
+                "`postgres.role_prefix` must be 1 to 54 of a-z, 0-9 and _",
+            ),
             ("retention: {pro_hours: 2}", &[], "`retention.pro_hours` must be 1, 6, 24, 72, 168 or 720"),
             ("http: {unlimited_networks: [hush]}", &[], "must be a list of networks"),
             (

@@ -54,11 +54,17 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "postgres.url",
         ValueKind::Secret,
         "a URL, such as postgres://user:password@host/database",
-        "Postgres connection URL; each role may have a database user of its own. Required, except by `up`.",
+        "Postgres connection URL; each role should have a login of its own. Required, except by `up`.",
     ),
     count(
         "postgres.pool",
         "Maximum connections of a role; `api` holds one more, to follow the message stream.",
+    ),
+    key(
+        "postgres.role_prefix",
+        ValueKind::Text,
+        "1 to 54 of a-z, 0-9 and _ that begin with a letter or _, and not pg or pg_…",
+        "Begins the names of the Postgres roles to which `migrate` grants rights: `tempmail_ingest`, `tempmail_api`, `tempmail_worker`, `tempmail_operator`. Roles are a server's: installations that share one need different prefixes.",
     ),
     key(
         "redis.url",

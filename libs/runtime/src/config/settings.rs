@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use tempmail_model::limits::Limits;
 use tempmail_model::retention::RetentionClass;
+use tempmail_model::role_prefix::RolePrefix;
 
 use super::secret::Secret;
 
@@ -54,6 +55,8 @@ pub struct Postgres {
     pub url: Secret,
     /// Maximum connections of a role.
     pub pool: u32,
+    /// Begins the names of the group roles.
+    pub role_prefix: RolePrefix,
 }
 
 /// `redis.*`

@@ -58,13 +58,17 @@ BEGIN
     RETURN v_webhook.status;
 END $$;
 
--- Creates the partition of the day of a time; does nothing where it exists.
+-- Creates the partition of the day of a time, within a week before and two days after now; does nothing where it exists.
 CREATE OR REPLACE FUNCTION ensure_delivery_partition(p_at timestamptz) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     v_day  timestamptz := date_bin('1 day', p_at, 'epoch'::timestamptz);
     v_name text := 'webhook_delivery_' || extract(epoch FROM v_day)::bigint;
 BEGIN
+    IF (p_at > clock_timestamp() - clock_tolerance() - interval '7 days' /* bound */
+        AND p_at < clock_timestamp() + clock_tolerance() + interval '2 days' /* bound */) IS NOT TRUE THEN
+        RAISE EXCEPTION 'no attempt is made at %', p_at USING ERRCODE = 'TM003';
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtext('tempmail.delivery_partition'));
     IF to_regclass(quote_ident(v_name)) IS NULL THEN
         PERFORM create_partition('webhook_delivery', v_name, NULL, quote_literal(time_id(v_day)),
@@ -72,14 +76,18 @@ BEGIN
     END IF;
 END $$;
 
--- Drops the partitions of days that ended before a time; returns how many. Waits 100 ms for a lock, then
--- fails: the caller retries later.
+-- Drops the partitions of days that ended before a time, which is at least a week ago: for so long attempts are listed.
+-- Returns how many. Waits 100 ms for a lock, then fails: the caller retries later.
 CREATE OR REPLACE FUNCTION drop_delivery_partitions(p_before timestamptz) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '100ms' AS $$
 BEGIN
+    IF (p_before < clock_timestamp() + clock_tolerance() - interval '7 days' /* bound */) IS NOT TRUE THEN
+        RAISE EXCEPTION 'attempts are listed that were made before %', p_before USING ERRCODE = 'TM003';
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtext('tempmail.delivery_partition'));
     RETURN drop_tables(ARRAY(
         SELECT c.relname FROM pg_class c
          WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname ~ '^webhook_delivery_[0-9]+$'
+           AND c.relowner = (SELECT d.relowner FROM pg_class d WHERE d.oid = 'webhook_delivery'::regclass)
            AND to_timestamp(substring(c.relname FROM '[0-9]+$')::bigint) + interval '1 day' <= p_before));
 END $$;

@@ -40,6 +40,21 @@ pub enum SchemaError {
         /// The error of Postgres.
         error: StoreError,
     },
+    /// The login of a role can't do what the role needs.
+    #[error(
+        "the database login {login} lacks {right}, which `{role}` needs: make it a member of {group} (GRANT {group} TO \
+         {login}), and run `tempmail migrate`"
+    )]
+    LacksRight {
+        /// The login.
+        login: String,
+        /// The first right that it lacks, such as `SELECT on message`.
+        right: String,
+        /// The role of tempmail.
+        role: &'static str,
+        /// The group role that has the right.
+        group: String,
+    },
     /// Postgres failed or is not available.
     #[error(transparent)]
     Store(#[from] StoreError),

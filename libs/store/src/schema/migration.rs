@@ -6,10 +6,12 @@ use std::time::Duration;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
+use tempmail_model::role_prefix::RolePrefix;
 use tokio::time::{Instant, sleep};
 
 use super::definition::{MigrationFile, SCHEMA, SchemaDefinition};
 use super::error::SchemaError;
+use super::group_role;
 use super::object::{self, Object};
 use super::report::{Deviation, MigrationReport};
 use crate::error::StoreError;
@@ -67,18 +69,19 @@ impl SchemaDefinition {
     /// Applies the missing migrations, then the functions, views and triggers that changed, under a lock, so that
     /// several processes may call it at once. What was changed by hand is replaced, and reported. Roles of
     /// [`Self::lowest_compatible`] and newer may run meanwhile: what they call is kept, and none of their statements
-    /// waits longer than half a second for it.
+    /// waits longer than half a second for it. Creates the group roles with this prefix where it may, and gives those
+    /// that exist their rights.
     ///
     /// # Errors
     /// [`SchemaError::Newer`] and [`SchemaError::Prerelease`]: nothing was changed;
     /// [`SchemaError::Migration`]: the schema stays at the last migration that succeeded;
     /// [`SchemaError::File`]: the functions stay as they were.
-    pub async fn migrate(&self, store: &Store) -> Result<MigrationReport, SchemaError> {
+    pub async fn migrate(&self, store: &Store, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
         // A connection of its own, with which its settings and its lock end. A migration, or the wait for another
         // process's, may take long: slow statements are no warning here.
         let options = PgConnectOptions::clone(&store.pool().connect_options()).disable_statement_logging();
         let mut connection = options.connect().await.map_err(StoreError::from)?;
-        let migrated = self.migrate_over(&mut connection).await;
+        let migrated = self.migrate_over(&mut connection, prefix).await;
         let closed = connection.close().await;
         let report = migrated?;
         closed.map_err(StoreError::from)?;
@@ -102,7 +105,11 @@ impl SchemaDefinition {
         if found < needed { Err(SchemaError::Older { found, needed }) } else { Ok(()) }
     }
 
-    async fn migrate_over(&self, connection: &mut PgConnection) -> Result<MigrationReport, SchemaError> {
+    async fn migrate_over(
+        &self,
+        connection: &mut PgConnection,
+        prefix: &RolePrefix,
+    ) -> Result<MigrationReport, SchemaError> {
         for statement in [
             // Building an index may take longer than the statements of roles.
             "/* migrate */ SET statement_timeout = 0",
@@ -123,7 +130,7 @@ impl SchemaDefinition {
         limit.execute(&mut *connection).await.map_err(StoreError::from)?;
         let give_up = Instant::now() + LOCK_PATIENCE;
         loop {
-            match self.try_migrate_over(connection, &by_hand).await {
+            match self.try_migrate_over(connection, prefix, &by_hand).await {
                 Err(error) if error.is_lock_timeout() && Instant::now() < give_up => {
                     tracing::info!("waiting for statements of other processes to end");
                     sleep(LOCK_PAUSE).await;
@@ -136,10 +143,14 @@ impl SchemaDefinition {
     async fn try_migrate_over(
         &self,
         connection: &mut PgConnection,
+        prefix: &RolePrefix,
         by_hand: &BTreeMap<Object, Deviation>,
     ) -> Result<MigrationReport, SchemaError> {
         self.migrator().run(&mut *connection).await?;
-        object::apply(connection, self, by_hand).await
+        let mut refused = group_role::create_missing(connection, prefix).await?;
+        let mut report = object::apply(connection, self, prefix, by_hand).await?;
+        refused.append(&mut report.refused);
+        Ok(MigrationReport { refused, ..report })
     }
 
     fn migrator(&self) -> Migrator {
@@ -156,8 +167,8 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`SchemaDefinition::migrate`].
-    pub async fn migrate(&self) -> Result<MigrationReport, SchemaError> {
-        SCHEMA.migrate(self).await
+    pub async fn migrate(&self, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
+        SCHEMA.migrate(self, prefix).await
     }
 
     /// Checks that this version works with the schema that there is: [`SchemaDefinition::check`].

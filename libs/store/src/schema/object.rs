@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use tempmail_model::role_prefix::RolePrefix;
 
 use super::definition::{SchemaDefinition, SqlFile};
 use super::error::SchemaError;
+use super::grant;
 use super::report::{Deviation, MigrationReport, SchemaFinding};
 use crate::error::StoreError;
 
@@ -37,14 +39,6 @@ const CATALOG: &str = "\
 SELECT kind, name, sha256(convert_to(definition, 'UTF8')),
        coalesce(xid = pg_current_xact_id_if_assigned()::xid, false)
   FROM object";
-
-/// Our functions that PUBLIC may execute, as a list for REVOKE.
-const OPEN_TO_PUBLIC: &str = "\
-/* migrate */ SELECT string_agg(s.name, ', ')
-  FROM schema_object s
-  JOIN pg_proc p ON p.pronamespace = 'public'::regnamespace AND p.oid::regprocedure::text = s.name
- WHERE s.kind = 'function'
-   AND (p.proacl IS NULL OR EXISTS (SELECT FROM aclexplode(p.proacl) a WHERE a.grantee = 0))";
 
 /// A function, view or trigger.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,19 +150,20 @@ pub(super) async fn deviations(
     Ok(found.collect())
 }
 
-/// Applies the files whose text or objects changed, drops objects that no compatible program uses any more, and revokes
-/// from PUBLIC the rights that Postgres grants it; all of it in one transaction. `by_hand` is what [`deviations`] found
-/// before the migrations.
+/// Applies the files whose text or objects changed, drops objects that no compatible program uses any more, and makes the
+/// rights of PUBLIC and the group roles those of this version; all of it in one transaction. `by_hand` is what
+/// [`deviations`] found before the migrations.
 pub(super) async fn apply(
     connection: &mut PgConnection,
     schema: &SchemaDefinition,
+    prefix: &RolePrefix,
     by_hand: &BTreeMap<Object, Deviation>,
 ) -> Result<MigrationReport, SchemaError> {
     let mut transaction = connection.begin().await.map_err(StoreError::from)?;
     let (applied, defined) = apply_files(&mut transaction, schema).await?;
     retire_undefined(&mut transaction, schema.files, &applied, &defined).await?;
     drop_retired(&mut transaction, schema.lowest_compatible).await?;
-    revoke_from_public(&mut transaction).await?;
+    let refused = grant::apply(&mut transaction, prefix).await?;
     record_version(&mut transaction, schema).await?;
     let mut findings: Vec<SchemaFinding> = by_hand
         .iter()
@@ -177,7 +172,7 @@ pub(super) async fn apply(
         .collect();
     findings.extend(foreign(&mut transaction).await?);
     transaction.commit().await.map_err(StoreError::from)?;
-    Ok(MigrationReport { findings })
+    Ok(MigrationReport { findings, refused })
 }
 
 /// The files that were applied, and the objects that they defined.
@@ -324,16 +319,6 @@ async fn record_version(connection: &mut PgConnection, schema: &SchemaDefinition
     .bind(schema.lowest_compatible)
     .execute(connection)
     .await?;
-    Ok(())
-}
-
-async fn revoke_from_public(connection: &mut PgConnection) -> Result<(), StoreError> {
-    let open: Option<String> = sqlx::query_scalar(OPEN_TO_PUBLIC).fetch_one(&mut *connection).await?;
-    if let Some(open) = open {
-        // The names are as Postgres quotes them.
-        let revoke = format!("/* migrate */ REVOKE EXECUTE ON FUNCTION {open} FROM PUBLIC");
-        sqlx::query(AssertSqlSafe(revoke)).execute(connection).await?;
-    }
     Ok(())
 }
 

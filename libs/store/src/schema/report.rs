@@ -1,4 +1,4 @@
-//! What a migration found of functions, views and triggers that were changed by hand.
+//! What a migration found of functions, views and triggers that were changed by hand, and what it could not do.
 
 use std::fmt;
 
@@ -7,6 +7,8 @@ use std::fmt;
 pub struct MigrationReport {
     /// One for each object that deviates.
     pub findings: Vec<SchemaFinding>,
+    /// Statements about roles and rights that are needed and that the login may not run, in order.
+    pub refused: Vec<String>,
 }
 
 /// A function, view or trigger that differs from what a tempmail applied. Displayed as a sentence.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{Cluster, Installation, OperatorProcess, Team, condition, condition_reason};
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::{DEADLINE, eventually};
@@ -50,7 +51,7 @@ async fn start_operator(installation: &Installation<Cluster>) -> OperatorProcess
     let mut config = installation.app.config().clone();
     config.operator.lease_seconds = 15;
     config.dns.interval_seconds = 300;
-    let url = installation.app.database().url();
+    let url = installation.app.database().role_url(Role::Operator);
     let operator = OperatorProcess::spawn(&config, &url, installation.cluster.kubeconfig());
     operator.wait_until_ready().await;
     operator.wait_until_leader().await;

@@ -1,0 +1,72 @@
+//! `tempmail api` reads mail, deletes it for its owners, and manages what tenants own.
+
+use super::{Rights, on, verification};
+
+/// See the module.
+pub(in super::super) const API: Rights = Rights {
+    tables: &[
+        on("_sqlx_migrations").select(),
+        on("schema_object").select(),
+        on("schema_compatibility").select(),
+        on("free_class").select().insert(),
+        // `singleton`: locks the stream.
+        on("stream").select().update(&[&["singleton"]]),
+        on("change").select(),
+        // `created_at`: locks a tenant whose limits are checked.
+        on("tenant").select().update(&[&["created_at"]]),
+        on("api_token").select().insert().update(&[&["last_used_at", "revoked_at"]]),
+        on("domain").select().insert().update(&[verification::DOMAIN, &["check_requested_at", "removed_at"]]),
+        on("mailbox").select().insert().update(&[verification::MAILBOX, &["password_hash", "seen_at"]]),
+        // All but the secret, which `worker` signs with.
+        on("webhook")
+            .select_only(&[
+                "id",
+                "tenant",
+                "url",
+                "events",
+                "status",
+                "managed_by",
+                "created_at",
+                "failure_count",
+                "last_triggered_at",
+            ])
+            .insert()
+            .update(&[&["secret", "failure_count", "failed_at", "due_at"]])
+            .delete(),
+        on("webhook_delivery").select(),
+        on("message").select().update(&[&["is_read"]]).delete(),
+        on("visible_message").select(),
+        on("served_message").select(),
+        on("raw").select().update(&[&["recipients"]]).delete(),
+        on("message_partition").select().update(&[&["bytes", "shared_bytes"]]),
+        on("usage").select().update(&[&["bytes"]]),
+        on("purge").select().insert(),
+    ],
+    functions: &[
+        verification::FUNCTIONS,
+        &[
+            "address_owner",
+            "check_limit",
+            "clear_inbox",
+            "create_custom_domain",
+            "create_mailbox",
+            "create_token",
+            "create_webhook",
+            "delete_message",
+            "delete_messages",
+            "expired_usage",
+            "id_time",
+            "inbox_messages",
+            "lock_inbox",
+            "mailbox_used",
+            "partition_start",
+            "partition_width",
+            "record_audit",
+            "remove_custom_domain",
+            "remove_mailbox",
+            "scope_used",
+            "tenant_messages",
+            "time_id",
+        ],
+    ],
+};

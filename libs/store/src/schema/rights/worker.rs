@@ -1,0 +1,64 @@
+//! `tempmail worker` deletes what has ended, and sends webhooks. It reads no data of mails, no passwords and no hashes
+//! of tokens.
+
+use super::{Rights, on, verification};
+
+/// See the module.
+pub(in super::super) const WORKER: Rights = Rights {
+    tables: &[
+        on("_sqlx_migrations").select(),
+        on("schema_object").select(),
+        on("schema_compatibility").select(),
+        on("audit").select(),
+        on("audit_unlogged").select().delete(),
+        on("free_class").select().insert(),
+        // `singleton`: locks the stream.
+        on("stream").select().update(&[&["singleton"]]),
+        on("change").select().delete(),
+        on("tenant").select().delete(),
+        on("api_token").select_only(&["revoked_at", "expires_at"]).delete(),
+        on("domain").select().update(&[verification::DOMAIN]).delete(),
+        on("mailbox")
+            .select_only(&["id", "domain", "tenant", "password_epoch", "seen_at", "removed_at", "held_until"])
+            .update(&[verification::MAILBOX, &["tenant"]])
+            .delete(),
+        on("webhook").select().update(&[&[
+            "status",
+            "failure_count",
+            "failed_at",
+            "last_triggered_at",
+            "due_at",
+            "lease_holder",
+            "lease_expires_at",
+        ]]),
+        on("webhook_event").select().update(&[&["attempts"]]).delete(),
+        on("webhook_delivery").insert(),
+        on("message").select().delete(),
+        on("visible_message").select(),
+        on("raw").select_only(&["mail", "class", "part", "recipients"]).update(&[&["recipients"]]).delete(),
+        on("message_partition").select().update(&[&["bytes", "shared_bytes"]]),
+        on("usage").select().update(&[&["bytes"]]).delete(),
+        // `created_at`: locks the purge that is carried out.
+        on("purge").select().insert().update(&[&["created_at"]]).delete(),
+    ],
+    functions: &[
+        verification::FUNCTIONS,
+        &[
+            "delete_messages",
+            "detach_message_partition",
+            "drop_audit_partitions",
+            "drop_delivery_partitions",
+            "drop_detached_partitions",
+            "ensure_delivery_partition",
+            "ensure_message_partition",
+            "id_time",
+            "partition_start",
+            "partition_width",
+            "purge_batch",
+            "record_deliveries",
+            "remove_held_mailboxes",
+            "remove_idle_mailboxes",
+            "time_id",
+        ],
+    ],
+};
