@@ -140,7 +140,7 @@ impl PostgresAlone {
     /// Mails that were stored, each to an address of its own, and in what time.
     async fn accept(&self, store: &Store, batch: usize) -> anyhow::Result<(usize, Duration)> {
         let clock = SystemClock::default();
-        migrate(&store).await;
+        migrate(store).await;
         store.record_free_class(RetentionClass::FREE).await?;
         store.add_system_domain(DOMAIN, None, None, clock.now()).await?;
         store.ensure_message_partition(RetentionClass::FREE, clock.now()).await?;
