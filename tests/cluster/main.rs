@@ -1,5 +1,7 @@
 //! Tests against an installation on a real node, which `./tests/run cluster` starts and `tests/cluster/check` installs.
 
+#![expect(clippy::print_stdout, reason = "the report of what happened to how much mail")]
+
 mod disruptions;
 mod installation;
 mod load;
