@@ -1,5 +1,5 @@
-# shellcheck shell=bash
-# Settings and functions that build, up and down share. Every setting can be given in the environment.
+# shellcheck shell=bash disable=SC2034,SC2012
+# Settings and functions that the scripts here share. Every setting can be given in the environment.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,12 +11,29 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 SERVICE_CIDR=10.96.0.0/16
 API_SERVICE_IP=10.96.0.1
 
+# The cluster of one node. All of its addresses are in a network namespace made here.
+: "${NODE_NS:=tempmail-node}"        # network namespace
+: "${NODE_LINK:=tempmail0}"          # this machine's end of the link; 15 characters at most
+: "${NODE_HOST_IP:=10.250.0.1}"      # this machine's address on the link
+: "${NODE_IP:=10.250.0.2}"           # the node's address
+: "${POD_CIDR:=10.244.0.0/16}"
+: "${POD_SUBNET:=10.244.0.0/24}"     # the part of POD_CIDR that the only node uses
+: "${LB_CIDR:=10.250.1.0/24}"        # addresses for Services of type LoadBalancer
+: "${NODE_CGROUP:=tempmail-node}"    # parent cgroup of all pods
+NODE_NAME=node1
+DNS_IP=10.96.0.10
+CNI_BIN=/usr/lib/cni
+PAUSE_IMAGE=localhost/pause:1
+
 # Versions come from the go.mod files, so that they are pinned in one place.
 mod_version() { awk -v m="$2" '$1 == "require" && $2 == m {print $3; exit}' "$HERE/tools/$1/go.mod"; }
 K8S_VERSION=$(mod_version k8s k8s.io/kubernetes)
 HELM_VERSION=$(mod_version helm helm.sh/helm/v3)
 K8S=$CLUSTER_BIN/kubernetes-$K8S_VERSION
 HELM=$CLUSTER_BIN/helm-$HELM_VERSION
+COREDNS_VERSION=$(mod_version coredns github.com/coredns/coredns)
+COREDNS=$CLUSTER_BIN/coredns-$COREDNS_VERSION
+IMAGES=$CLUSTER_BIN/images
 
 log() { printf '%s\n' "$*" >&2; }
 die() { log "error: $*"; exit 1; }
@@ -138,3 +155,35 @@ contexts:
   context: {cluster: tempmail, user: tempmail, namespace: default}
 K
 )
+
+# --- flags and requests ----------------------------------------------------
+# What both kinds of cluster give to the API server and the controller manager. Debian's etcd 3.4 cannot serve
+# streaming lists.
+apiserver_flags() {
+  printf '%s\n' --tls-cert-file="$RUN/pki/apiserver.crt" --tls-private-key-file="$RUN/pki/apiserver.key" \
+    --client-ca-file="$RUN/pki/ca.crt" --service-account-key-file="$RUN/pki/sa.pub" \
+    --service-account-signing-key-file="$RUN/pki/sa.key" --service-account-issuer=https://kubernetes.default.svc \
+    --service-cluster-ip-range="$SERVICE_CIDR" --authorization-mode=Node,RBAC \
+    --enable-admission-plugins=NodeRestriction --allow-privileged --profiling=false --feature-gates=WatchList=false
+}
+controller_manager_flags() {
+  printf '%s\n' --secure-port=0 --kubeconfig="$RUN/pki/kcm.conf" \
+    --service-account-private-key-file="$RUN/pki/sa.key" --root-ca-file="$RUN/pki/ca.crt" \
+    --cluster-signing-cert-file="$RUN/pki/ca.crt" --cluster-signing-key-file="$RUN/pki/ca.key" \
+    --use-service-account-credentials --leader-elect=false --profiling=false --feature-gates=WatchListClient=false
+}
+
+# api_get PATH: from the API server at $API
+api_get() {
+  curl -sf -m 5 --cacert "$RUN/pki/ca.crt" --cert "$RUN/pki/admin.crt" --key "$RUN/pki/admin.key" "$API$1"
+}
+
+# certificates SERVER [NAME]: those of the API server, which has one more NAME, and of its first clients
+certificates() {
+  make_ca
+  make_cert apiserver /CN=kube-apiserver "IP:127.0.0.1,IP:$API_SERVICE_IP,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local${2:+,$2}"
+  make_cert admin /O=system:masters/CN=admin
+  make_cert kcm /CN=system:kube-controller-manager
+  make_kubeconfig admin "$1" "$RUN/kubeconfig"
+  make_kubeconfig kcm "$1" "$RUN/pki/kcm.conf"
+}
