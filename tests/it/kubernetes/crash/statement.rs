@@ -22,7 +22,11 @@ const COUNTER: &str = "
             PERFORM pg_advisory_xact_lock_shared(1);
         END IF;
         RETURN true;
-    END $$;";
+    END $$;
+    -- What the operator's login could do before.
+    GRANT EXECUTE ON FUNCTION lock_epoch(bigint, uuid) TO tempmail_operator;
+    GRANT SELECT ON stop TO tempmail_operator;
+    GRANT USAGE ON SEQUENCE statement_number TO tempmail_operator;";
 
 /// Time between two checks whether a statement waits.
 const POLL: Duration = Duration::from_millis(20);
