@@ -60,6 +60,11 @@ async fn number_by_plain_sequence(pool: &PgPool) {
         function.rfind("END\n$function$").or_else(|| function.rfind("END $function$")).expect("it ends");
     let followed = "UPDATE stream SET seq = greatest(seq, v_before + v_count);\n";
     let function = format!("{}{followed}{}", &function[..end], &function[end..]);
-    pool.execute("CREATE SEQUENCE plain_seq INCREMENT 100000 START 100000").await.unwrap();
+    pool.execute(
+        "CREATE SEQUENCE plain_seq INCREMENT 100000 START 100000;
+         GRANT USAGE ON SEQUENCE plain_seq TO tempmail_ingest",
+    )
+    .await
+    .unwrap();
     pool.execute(AssertSqlSafe(function)).await.unwrap();
 }

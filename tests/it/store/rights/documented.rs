@@ -125,7 +125,7 @@ async fn revokes_what_is_granted_beyond_the_table() {
         format!("GRANT CREATE ON SCHEMA public TO {worker}"),
         format!("REVOKE UPDATE (seq) ON stream FROM {ingest}"),
         format!("REVOKE SELECT ON message FROM {api}"),
-        format!("REVOKE EXECUTE ON FUNCTION lock_epoch(bigint) FROM {operator}"),
+        format!("REVOKE EXECUTE ON FUNCTION lock_epoch(bigint, uuid) FROM {operator}"),
         "GRANT ALL ON message, visible_message TO PUBLIC".to_owned(),
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC".to_owned(),
         "GRANT CREATE ON SCHEMA public TO PUBLIC".to_owned(),
