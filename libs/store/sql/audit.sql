@@ -2,14 +2,16 @@
 -- the server's, since they are for people.
 
 -- Creates the partition of a month; does nothing where it exists.
-CREATE OR REPLACE FUNCTION ensure_audit_partition(p_at timestamptz) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+CREATE OR REPLACE FUNCTION ensure_audit_partition(p_at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_month timestamptz := date_trunc('month', p_at, 'UTC');
     v_name  text := 'audit_' || extract(epoch FROM v_month)::bigint;
 BEGIN
+    IF to_regclass(v_name) IS NOT NULL THEN
+        RETURN;
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtext('tempmail.audit_partition'));
-    IF to_regclass(quote_ident(v_name)) IS NULL THEN
+    IF to_regclass(v_name) IS NULL THEN
         PERFORM create_partition('audit', v_name, NULL, quote_literal(time_id(v_month)),
                                  quote_literal(time_id(date_trunc('month', v_month + interval '31 days', 'UTC'))));
     END IF;
@@ -23,16 +25,9 @@ DECLARE
     v_id    uuid := new_id(v_now);
     v_actor text := coalesce(nullif(current_setting('tempmail.actor', true), ''), current_setting('application_name'));
 BEGIN
-    LOOP
-        BEGIN
-            INSERT INTO audit (id, actor, login, action, kind, subject, tenant)
-            VALUES (v_id, v_actor, session_user, p_action, p_kind, p_subject, p_tenant);
-            EXIT;
-        EXCEPTION WHEN check_violation THEN
-            -- The first change of a month.
-            PERFORM ensure_audit_partition(v_now);
-        END;
-    END LOOP;
+    PERFORM ensure_audit_partition(v_now);
+    INSERT INTO audit (id, actor, login, action, kind, subject, tenant)
+    VALUES (v_id, v_actor, session_user, p_action, p_kind, p_subject, p_tenant);
     INSERT INTO audit_unlogged (id) VALUES (v_id);
 END $$;
 

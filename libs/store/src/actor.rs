@@ -1,4 +1,4 @@
-//! Who makes a change, for the audit trail.
+//! Who makes a change, for the audit trail. An operator acts for an object, which its statements name with the epoch.
 
 use std::fmt;
 
@@ -13,8 +13,6 @@ pub enum Actor {
     Session(Uuid),
     /// A mailbox, by its JWT.
     Mailbox(Uuid),
-    /// A Kubernetes object, by its uid.
-    Object(Uuid),
     /// A command of the program.
     Command,
 }
@@ -25,7 +23,6 @@ impl fmt::Display for Actor {
             Self::Token(id) => write!(formatter, "token {id}"),
             Self::Session(token) => write!(formatter, "session of token {token}"),
             Self::Mailbox(id) => write!(formatter, "mailbox {id}"),
-            Self::Object(uid) => write!(formatter, "object {uid}"),
             Self::Command => formatter.write_str("command"),
         }
     }

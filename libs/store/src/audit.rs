@@ -14,7 +14,7 @@ use crate::pool::Store;
 pub struct AuditEntry {
     /// Its id, with its time.
     pub id: Uuid,
-    /// An [`Actor`](crate::Actor), or the process that acted by itself.
+    /// An [`Actor`](crate::Actor), the object that an operator acted for, or the process that acted by itself.
     pub actor: String,
     /// The login of the database.
     pub login: String,
@@ -26,6 +26,13 @@ pub struct AuditEntry {
     pub subject: String,
     /// The tenant that it belongs to.
     pub tenant: Option<Uuid>,
+}
+
+/// SQL for the columns of an entry `a` that [`AuditEntry`] reads.
+macro_rules! entry_columns {
+    () => {
+        "a.id, a.actor, a.login, a.action, a.kind, a.subject, a.tenant"
+    };
 }
 
 impl AuditEntry {
@@ -67,11 +74,12 @@ impl Store {
         since: Timestamp,
         limit: i64,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        let statement = sqlx::query(
-            "/* list_audit */
-            SELECT a.id, a.actor, a.login, a.action, a.kind, a.subject, a.tenant FROM audit a
+        let statement = sqlx::query(concat!(
+            "/* list_audit */ SELECT ",
+            entry_columns!(),
+            " FROM audit a
             WHERE a.id >= $1 AND ($2::uuid IS NULL OR a.tenant = $2) ORDER BY a.id DESC LIMIT $3",
-        );
+        ));
         let statement = statement.bind(lowest_id(since)).bind(tenant).bind(limit);
         let mut entries = self.fetch_all(statement, AuditEntry::from_row).await?;
         entries.reverse();
@@ -83,12 +91,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn list_unlogged_audit(&self, limit: i64) -> Result<Vec<AuditEntry>, StoreError> {
-        let statement = sqlx::query(
-            "/* list_unlogged_audit */
-            SELECT a.id, a.actor, a.login, a.action, a.kind, a.subject, a.tenant
-            FROM (SELECT u.id FROM audit_unlogged u ORDER BY u.id LIMIT $1) u JOIN audit a ON a.id = u.id
+        let statement = sqlx::query(concat!(
+            "/* list_unlogged_audit */ SELECT ",
+            entry_columns!(),
+            " FROM (SELECT u.id FROM audit_unlogged u ORDER BY u.id LIMIT $1) u JOIN audit a ON a.id = u.id
             ORDER BY a.id",
-        );
+        ));
         self.fetch_all(statement.bind(limit), AuditEntry::from_row).await
     }
 
@@ -107,9 +115,6 @@ impl Store {
     /// [`StoreError`].
     pub async fn drop_audit_partitions(&self) -> Result<(), StoreError> {
         let statement = sqlx::query("/* drop_audit_partitions */ SELECT drop_audit_partitions()");
-        match self.execute(statement).await {
-            Err(error) if error.is_lock_timeout() => Ok(()),
-            ended => ended,
-        }
+        self.execute_unless_locked(statement).await.map(drop)
     }
 }

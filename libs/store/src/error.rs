@@ -1,5 +1,7 @@
 //! Errors of Postgres, by what the caller can do about them.
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 /// Why a statement failed.
@@ -85,11 +87,9 @@ impl StoreError {
         matches!(self, Self::Unavailable(error) | Self::Database(error) if is_lock_timeout(error))
     }
 
-    fn sqlstate(&self) -> Option<std::borrow::Cow<'_, str>> {
+    fn sqlstate(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => {
-                error.as_database_error()?.code()
-            }
+            Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => sqlstate(error),
             Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
         }
     }
@@ -113,16 +113,20 @@ impl StoreError {
     }
 }
 
+/// The code of an error of Postgres.
+fn sqlstate(error: &sqlx::Error) -> Option<Cow<'_, str>> {
+    error.as_database_error()?.code()
+}
+
 /// Whether a lock was not granted in time, or there was a deadlock.
 pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-    code.is_some_and(|code| code == "55P03" || code == "40P01")
+    sqlstate(error).is_some_and(|code| code == "55P03" || code == "40P01")
 }
 
 /// The text of an error for logs: of a data exception (class 22) only the code, because its message quotes the
 /// data.
 fn without_data(error: &sqlx::Error) -> String {
-    match error.as_database_error().and_then(sqlx::error::DatabaseError::code) {
+    match sqlstate(error) {
         Some(code) if code.starts_with("22") => format!("SQLSTATE {code}"),
         _ => error.to_string(),
     }
@@ -143,13 +147,12 @@ impl From<sqlx::Error> for StoreError {
             }),
             _ => false,
         };
-        // Raised by `lock_epoch`.
-        if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("TM001")) {
-            return Self::Fenced;
+        match sqlstate(&error).as_deref() {
+            // Raised by `lock_epoch`.
+            Some("TM001") => Self::Fenced,
+            Some("42501") => Self::Denied(error),
+            _ if unavailable => Self::Unavailable(error),
+            _ => Self::Database(error),
         }
-        if error.as_database_error().is_some_and(|database| database.code().as_deref() == Some("42501")) {
-            return Self::Denied(error);
-        }
-        if unavailable { Self::Unavailable(error) } else { Self::Database(error) }
     }
 }

@@ -76,6 +76,15 @@ impl Store {
         self.affected_rows(statement).await.map(drop)
     }
 
+    /// Runs a statement for its effect; `false` where it was not granted a lock in time and did nothing.
+    pub(crate) async fn execute_unless_locked(&self, statement: Statement<'_>) -> Result<bool, StoreError> {
+        match self.execute(statement).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_lock_timeout() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Runs a statement; returns how many rows it changed.
     pub(crate) async fn affected_rows(&self, statement: Statement<'_>) -> Result<u64, StoreError> {
         Ok(self.run(statement).await?.0)

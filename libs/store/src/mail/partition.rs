@@ -97,11 +97,7 @@ impl Store {
         let statement = sqlx::query("/* detach_message_partition */ SELECT detach_message_partition($1, $2)")
             .bind(partition.class.hours())
             .bind(partition.starts.to_sqlx());
-        match self.execute(statement).await {
-            Ok(()) => Ok(true),
-            Err(error) if error.is_lock_timeout() => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.execute_unless_locked(statement).await
     }
 
     /// Drops the tables of detached partitions and so frees their space; returns how many tables.

@@ -185,9 +185,6 @@ impl Store {
     pub async fn drop_delivery_partitions(&self, now: Timestamp) -> Result<(), StoreError> {
         let statement = sqlx::query("/* drop_delivery_partitions */ SELECT drop_delivery_partitions($1)")
             .bind((now - DELIVERY_RETENTION).to_sqlx());
-        match self.execute(statement).await {
-            Err(error) if error.is_lock_timeout() => Ok(()),
-            ended => ended,
-        }
+        self.execute_unless_locked(statement).await.map(drop)
     }
 }
