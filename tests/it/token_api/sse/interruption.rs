@@ -89,14 +89,18 @@ async fn stays_open_while_postgres_is_down() {
     expire_in(1).await;
     let mut stream = EventStream::open(request(&app, &token, ADDR)).await;
     stream.block().await;
+    let is_unavailable = || {
+        eventually("Postgres is unavailable", || async {
+            let answer = app.get("/v1/tokens").await;
+            (answer.status == 503).then_some(())
+        })
+    };
     proxy.cut();
+    // A check that began before is over: at the later time it would find the token expired.
+    is_unavailable().await;
     // The token has to be checked again, which needs Postgres.
     app.advance_hours(2);
-    eventually("Postgres is unavailable", || async {
-        let answer = app.get("/v1/tokens").await;
-        (answer.status == 503).then_some(())
-    })
-    .await;
+    is_unavailable().await;
     expire_in(7).await;
     proxy.restore();
     eventually("mail is accepted again", || async {
