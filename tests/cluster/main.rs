@@ -4,33 +4,34 @@
 
 mod disruptions;
 mod installation;
-mod load;
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tempmail_tests::load::senders::{LoadProfile, Senders, SentMail};
 use tempmail_tests::receiver::Identity;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Feed, Follower, Receiver};
 
 use self::disruptions::DISRUPTIONS;
 use self::installation::NodeInstallation;
-use self::load::{Load, NumberedMail};
 
 /// Where the zone of `tests/cluster/check` says that `hooks.example.com` is.
 const RECEIVER: ([u8; 4], u16) = ([10, 250, 0, 1], 443);
 /// Mails a second.
 const RATE: u32 = 200;
+/// Concurrent connections of the senders.
+const CONNECTIONS: u32 = 40;
 /// Clients that wait for mail, each for that of another address.
 const WAITERS: usize = 1_000;
 /// Waiters of a token: one long-poll, the others event streams.
 const WAITERS_OF_TOKEN: usize = 5;
 /// Addresses that are mailboxes, so that webhooks are sent for their mail.
 const MAILBOXES: usize = 100;
-/// Time of undisturbed load before each disruption.
-const BETWEEN: Duration = Duration::from_secs(5);
+/// Mails that are accepted before each disruption, and after the last one.
+const MAILS_BETWEEN: usize = 1_000;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the node of tests/cluster"]
@@ -43,9 +44,15 @@ async fn loses_no_mail_and_no_webhook_while_pods_are_replaced_and_killed() {
     installation.create_mailboxes(&addresses[..MAILBOXES]).await;
     let followers = follow(installation.api, &tokens, &addresses).await;
 
-    let load = Load::start(installation.ingest, RATE, &addresses);
+    let load = Senders::start(&LoadProfile {
+        servers: vec![installation.ingest],
+        recipients: addresses.clone(),
+        connections: CONNECTIONS as usize,
+        interval: Some(Duration::from_secs(1) * CONNECTIONS / RATE),
+        mails_per_connection: None,
+    });
     for disruption in &DISRUPTIONS {
-        tokio::time::sleep(BETWEEN).await;
+        load.wait_for_accepted(MAILS_BETWEEN).await;
         let before = load.accepted();
         let started = std::time::Instant::now();
         disruption.run(&installation).await;
@@ -53,13 +60,13 @@ async fn loses_no_mail_and_no_webhook_while_pods_are_replaced_and_killed() {
         let accepted = load.accepted() - before;
         println!("{}: {took} s, {accepted} mails accepted meanwhile", disruption.name);
     }
-    tokio::time::sleep(BETWEEN).await;
+    load.wait_for_accepted(MAILS_BETWEEN).await;
     let accepted = load.stop().await;
 
-    let repeated = accepted.iter().filter(|mail| mail.attempts > 1).count();
+    let repeated = count_repeated(&accepted);
     println!("{} mails accepted, {repeated} of them after a retry", accepted.len());
-    every_waiter_has_its_mail(&followers, &accepted).await;
-    every_webhook_has_come(&receiver, &secret, &accepted).await;
+    every_waiter_has_its_mail(&addresses, &followers, &accepted).await;
+    every_webhook_has_come(&receiver, &secret, &addresses[..MAILBOXES], &accepted).await;
 }
 
 /// Starts a follower of each address, and waits until all of them are ready.
@@ -80,15 +87,21 @@ async fn follow(server: SocketAddr, tokens: &[String], addresses: &[String]) -> 
     followers
 }
 
+/// How many mails were accepted after a retry.
+fn count_repeated(accepted: &[SentMail]) -> usize {
+    accepted.iter().filter(|sent| sent.acceptance.attempts > 1).count()
+}
+
 /// Waits until each waiter has every mail to its address. It may have one twice whose `250` was lost.
-async fn every_waiter_has_its_mail(followers: &[Follower], accepted: &[NumberedMail]) {
-    let mut expected: HashMap<usize, HashSet<&str>> = HashMap::new();
-    for mail in accepted {
-        expected.entry(mail.address).or_default().insert(&mail.subject);
+async fn every_waiter_has_its_mail(addresses: &[String], followers: &[Follower], accepted: &[SentMail]) {
+    let mut expected: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for SentMail { mail, .. } in accepted {
+        expected.entry(&mail.recipient).or_default().insert(&mail.subject);
     }
-    for (address, subjects) in &expected {
-        eventually(&format!("waiter {address} has its {} mails", subjects.len()), || async {
-            let receipts = followers[*address].receipts();
+    for (address, follower) in addresses.iter().zip(followers) {
+        let Some(subjects) = expected.get(address.as_str()) else { continue };
+        eventually(&format!("{address} has its {} mails", subjects.len()), || async {
+            let receipts = follower.receipts();
             let received: HashSet<&str> = receipts.iter().map(|receipt| receipt.subject.as_str()).collect();
             subjects.is_subset(&received).then_some(())
         })
@@ -99,14 +112,19 @@ async fn every_waiter_has_its_mail(followers: &[Follower], accepted: &[NumberedM
     println!("the waiters received {received} messages, and {pushed_twice} of them twice");
     assert_eq!(pushed_twice, 0, "a cursor meets every message once");
     let stored_twice = received - accepted.len();
-    let repeated = accepted.iter().filter(|mail| mail.attempts > 1).count();
+    let repeated = count_repeated(accepted);
     assert!(stored_twice <= repeated, "{stored_twice} mails too many, and {repeated} were repeated");
 }
 
 /// Waits until the receiver has an event, with a valid signature, for every mail to a mailbox.
-async fn every_webhook_has_come(receiver: &Receiver, secret: &str, accepted: &[NumberedMail]) {
-    let expected: HashSet<&str> =
-        accepted.iter().filter(|mail| mail.address < MAILBOXES).map(|mail| mail.subject.as_str()).collect();
+async fn every_webhook_has_come(
+    receiver: &Receiver,
+    secret: &str,
+    mailboxes: &[String],
+    accepted: &[SentMail],
+) {
+    let to_mailboxes = accepted.iter().filter(|sent| mailboxes.contains(&sent.mail.recipient));
+    let expected: HashSet<&str> = to_mailboxes.map(|sent| sent.mail.subject.as_str()).collect();
     eventually(&format!("{} webhooks come", expected.len()), || async {
         let received: HashSet<String> = receiver
             .requests()

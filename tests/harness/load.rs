@@ -1,6 +1,8 @@
 //! Generates mail from senders that retry as RFC 5321 4.5.4.1 requires: a deferred or broken transaction
 //! is repeated until the mail is accepted.
 
+pub mod senders;
+
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

@@ -103,11 +103,23 @@ async fn without_reconnections(scenario: impl AsyncFn(&BusPair)) {
     loop {
         let pair = BusPair::over_redis().await;
         let redis = pair.redis.as_ref().expect("the pair is over Redis");
-        let Err(panic) = AssertUnwindSafe(scenario(&pair)).catch_unwind().await else { return };
-        if pair.connections.borrow().is_subset(&clients(redis)) {
-            resume_unwind(panic);
+        if lasts_with_connections(redis, || pair.connections.borrow().clone(), scenario(&pair)).await {
+            return;
         }
     }
+}
+
+/// Whether a scenario succeeds; `false` if it panics while one of the connections of `expected` is gone.
+pub(crate) async fn lasts_with_connections(
+    redis: &RedisServer,
+    expected: impl FnOnce() -> BTreeSet<u64>,
+    scenario: impl Future<Output = ()>,
+) -> bool {
+    let Err(panic) = AssertUnwindSafe(scenario).catch_unwind().await else { return true };
+    if expected().is_subset(&clients(redis)) {
+        resume_unwind(panic);
+    }
+    false
 }
 
 /// Ids of the connections that a server has, but for the one that lists them.

@@ -9,4 +9,3 @@ pub mod fixture;
 mod flood;
 mod permits;
 mod revocation;
-pub mod senders;

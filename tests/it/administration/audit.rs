@@ -3,6 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::Executor as _;
+use tempmail_store::{Actor, Store};
 use tempmail_tests::rows::{TenantLimit, set_limit};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Fleet, Response};
@@ -170,11 +171,13 @@ async fn attributes_nothing_to_the_actor_of_an_earlier_change() {
         send(&app, &app.tenant.pro, Method::POST, "/pro/api/tokens", body).await.expect(201);
     }
     assert_eq!(trail.next().await.len(), 10);
-    let actors: Vec<Option<String>> = sqlx::query_scalar("SELECT current_setting('tempmail.actor', true)")
-        .fetch_all(&app.pool)
-        .await
-        .expect("Postgres answers");
-    assert!(actors.iter().flatten().all(String::is_empty), "{actors:?}");
+    // Over one connection, so that it is the one that carried the actor before.
+    let store = Store::connect(&app.database().url(), 1, "a process").expect("our own URL is one");
+    let actor = Actor::Token(Uuid::from_u128(7));
+    assert!(store.acting(actor).set_tenant_suspended(app.tenant.id, true).await.is_ok());
+    trail.assert_next(&actor.to_string(), "suspended", "tenant", &app.tenant.id.to_string()).await;
+    assert!(store.set_tenant_suspended(app.tenant.id, false).await.is_ok());
+    trail.assert_next("a process", "resumed", "tenant", &app.tenant.id.to_string()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,11 +5,11 @@ use tempmail_model::role_prefix::RolePrefix;
 use tempmail_model::token::TokenKind;
 use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile, Store};
 use tempmail_tests::command::CommandOutput;
+use tempmail_tests::load::senders::{LoadProfile, Senders};
 use tempmail_tests::postgres::Database;
 use tempmail_tests::{Feed, Fleet, Follower};
 
 use crate::realtime::fixture::RealtimeFixture;
-use crate::realtime::senders::{LoadProfile, Senders};
 
 /// Mails accepted before and after each step.
 const MAILS: usize = 100;

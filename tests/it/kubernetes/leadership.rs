@@ -13,6 +13,7 @@ use kube::api::{Patch, PatchParams};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, Cluster, Installation, OperatorProcess, Team, Verb};
 use tempmail_tests::rows::SYSTEM_DOMAIN;
 use tempmail_tests::wait::eventually;
@@ -219,7 +220,8 @@ async fn wait_until_settled(team: &Team, name: &str) {
 async fn start_with_long_lease(installation: &Installation<Cluster>, kubeconfig: &Path) -> OperatorProcess {
     let mut config = installation.app.config().clone();
     config.operator.lease_seconds = LEASE_SECONDS;
-    let operator = OperatorProcess::spawn(&config, &installation.app.database().url(), kubeconfig);
+    let operator =
+        OperatorProcess::spawn(&config, &installation.app.database().role_url(Role::Operator), kubeconfig);
     operator.wait_until_ready().await;
     operator
 }

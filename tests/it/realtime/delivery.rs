@@ -1,7 +1,7 @@
 //! Delivery without faults.
 
 use super::fixture::RealtimeFixture;
-use super::senders::{LoadProfile, Senders};
+use tempmail_tests::load::senders::{LoadProfile, Senders};
 
 /// Concurrent senders.
 const CONNECTIONS: usize = 16;

@@ -3,13 +3,13 @@
 use futures_util::future::join_all;
 use reqwest::Method;
 use tempmail_model::token::TokenKind;
+use tempmail_tests::load::senders::Senders;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{EventStream, Response, SmtpClient, WebSocket, smtp};
 use tokio::task::JoinHandle;
 
 use super::fixture::RealtimeFixture;
-use super::senders::Senders;
 
 /// No mail is sent there.
 const QUIET: &str = "quiet@inbox.localhost";

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::fleet::{FleetBuilder, Role};
+use tempmail_tests::load::senders::{LoadProfile, Senders, SentMail};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Feed, Fleet, Follower, RedisProxy, RedisServer};
 use uuid::Uuid;
-
-use super::senders::{LoadProfile, Senders, SentMail};
 
 /// A domain of the tenant.
 pub const DOMAIN: &str = "harbour.example";

@@ -1,9 +1,7 @@
 //! Permits and rates count over all processes while Redis is connected, and per process while it is not.
 
-use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
@@ -17,7 +15,7 @@ use tempmail_tests::{EventStream, Fleet, RedisServer, Response, WebSocket};
 use tokio::task::JoinHandle;
 
 use super::fixture::{redis_is_connected, redis_is_lost};
-use crate::bus::clients;
+use crate::bus::{clients, lasts_with_connections};
 
 /// An inbox without mail: a long-poll waits.
 const QUIET: &str = "/v1/inbox/quiet@inbox.localhost";
@@ -99,9 +97,8 @@ async fn without_reconnections(change: fn(&mut Config), scenario: impl AsyncFn(&
     loop {
         let pair = ApiPair::start_with(change).await;
         let before = clients(&pair.redis);
-        let Err(panic) = AssertUnwindSafe(scenario(&pair)).catch_unwind().await else { return };
-        if before.is_subset(&clients(&pair.redis)) {
-            resume_unwind(panic);
+        if lasts_with_connections(&pair.redis, || before, scenario(&pair)).await {
+            return;
         }
     }
 }

@@ -7,12 +7,12 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tempmail_tests::fleet::{Role, RoleProcess};
+use tempmail_tests::load::senders::Senders;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tokio::time::sleep;
 
 use super::super::faults::with_own_postgres;
 use super::super::fixture::{RealtimeFixture, redis_is_connected};
-use super::super::senders::Senders;
 
 /// Most mails between two faults.
 const MAILS: usize = 120;

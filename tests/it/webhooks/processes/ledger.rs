@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 use tempmail_tests::Fleet;
+use tempmail_tests::load::senders::SentMail;
 use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use uuid::Uuid;
 
 use super::{MailboxWebhook, wait_until_delivered};
-use crate::realtime::senders::SentMail;
 
 /// Totals over all webhooks.
 #[derive(Debug, Default)]

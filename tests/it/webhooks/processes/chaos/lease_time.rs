@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use tempmail_store::WEBHOOK_LEASE;
+use tempmail_tests::load::senders::{LoadProfile, Senders};
 use tempmail_tests::receiver::{Reaction, ReceivedRequest};
 use tempmail_tests::{Fleet, RedisServer};
 
-use crate::realtime::senders::{LoadProfile, Senders};
 use crate::webhooks::processes::ledger::assert_all_delivered;
 use crate::webhooks::processes::{
     MailboxWebhook, busy_and_idle_worker, fleet_with_webhook, wait_until_delivered,

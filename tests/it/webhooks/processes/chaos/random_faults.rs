@@ -11,12 +11,12 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use tempmail_store::WEBHOOK_LEASE;
+use tempmail_tests::load::senders::{LoadProfile, Senders};
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::{Fleet, RedisProxy, RedisServer};
 use tokio::time::sleep;
 
-use crate::realtime::senders::{LoadProfile, Senders};
 use crate::webhooks::processes::MailboxWebhook;
 use crate::webhooks::processes::ledger::assert_all_delivered;
 

@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tempmail_tests::OutgoingMail;
-use tempmail_tests::load::{self, RetryingSender};
-use tempmail_tests::wait::eventually;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
+
+use super::{AcceptedMail, OutgoingMail, RetryingSender};
+use crate::wait::eventually;
 
 /// A mail that was accepted with `250`.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub struct SentMail {
     /// Recipient, and a subject that no other mail of these senders has.
     pub mail: OutgoingMail,
     /// When it was accepted.
-    pub acceptance: load::AcceptedMail,
+    pub acceptance: AcceptedMail,
 }
 
 /// What is sent, and how fast.
@@ -53,27 +53,41 @@ impl Senders {
         Self { accepted, stop, connections }
     }
 
+    /// How many mails are accepted so far.
+    pub fn accepted(&self) -> usize {
+        lock(&self.accepted).len()
+    }
+
     /// Waits until so many further mails are accepted.
+    ///
+    /// # Panics
+    /// They are not in time, or a sender failed.
     pub async fn wait_for_accepted(&self, mails: usize) {
-        let until = lock(&self.accepted).len() + mails;
+        let until = self.accepted() + mails;
         eventually("mail is accepted", || async {
             let failed = self.connections.iter().any(JoinHandle::is_finished);
             assert!(!failed, "a sender failed, see above");
-            (lock(&self.accepted).len() >= until).then_some(())
+            (self.accepted() >= until).then_some(())
         })
         .await;
     }
 
     /// Finishes the mails in flight, and returns everything that was accepted.
+    ///
+    /// # Panics
+    /// A sender failed.
     pub async fn stop(self) -> Vec<SentMail> {
         self.stop.send_replace(true);
         self.finish().await
     }
 
     /// Waits until everything is sent, and returns what was accepted.
+    ///
+    /// # Panics
+    /// A sender failed.
     pub async fn finish(self) -> Vec<SentMail> {
         for connection in self.connections {
-            connection.await.unwrap();
+            connection.await.expect("a sender does not panic");
         }
         lock(&self.accepted).clone()
     }
