@@ -123,9 +123,9 @@ impl Follower {
         self.state.progress().attempts
     }
 
-    /// Number of requests that the server could not answer then.
-    pub fn deferrals(&self) -> usize {
-        self.state.progress().deferrals
+    /// Error codes of the requests that the server could not answer then.
+    pub fn deferrals(&self) -> Vec<String> {
+        self.state.progress().deferrals.clone()
     }
 
     /// Waits until so many messages are received.
@@ -189,11 +189,9 @@ impl Follower {
     /// For the message of a failed test.
     fn summary(&self) -> String {
         let progress = self.state.progress();
-        let Progress { attempts, deferrals, last_deferral, .. } = &*progress;
-        let received = progress.receipts.len();
-        format!(
-            "{received} messages, {attempts} attempts, {deferrals} deferrals, the last with {last_deferral:?}"
-        )
+        let Progress { attempts, deferrals, .. } = &*progress;
+        let (received, count, last) = (progress.receipts.len(), deferrals.len(), deferrals.last());
+        format!("{received} messages, {attempts} attempts, {count} deferrals, the last with {last:?}")
     }
 
     fn assert_running(&self) {
@@ -233,17 +231,11 @@ struct Progress {
     duplicates: usize,
     attempts: usize,
     is_ready: bool,
-    deferrals: usize,
-    last_deferral: Option<String>,
+    deferrals: Vec<String>,
     refused: Option<String>,
 }
 
 impl Progress {
-    fn record_deferral(&mut self, code: String) {
-        self.deferrals += 1;
-        self.last_deferral = Some(code);
-    }
-
     /// Records a message that the server sent as a new one.
     fn record_new(&mut self, message: &Value) {
         let id = self.record_listed(message);
@@ -315,7 +307,7 @@ async fn follow(mut client: impl FeedClient, state: Arc<FollowerState>) {
         match disconnect {
             Disconnect::Broken => sleep(RECONNECT_DELAY).await,
             Disconnect::Deferred(code) => {
-                state.progress().record_deferral(code);
+                state.progress().deferrals.push(code);
                 sleep(RECONNECT_DELAY).await;
             }
             Disconnect::Refused(code) => {

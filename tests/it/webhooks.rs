@@ -80,23 +80,26 @@ async fn wait_until_delivered(app: &App) {
     .await;
 }
 
-/// Creates a webhook for each of these URLs, delivers one mail, and returns the first attempt at each. Some URLs can't be
+/// Creates a webhook for each of these URLs, delivers mail, and returns the first attempt at each. Some URLs can't be
 /// created over HTTP any more: they are rows of an older version.
 async fn first_attempts(app: &App, urls: &[String]) -> Vec<Value> {
     set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 1000).await;
-    let mut webhooks = Vec::new();
-    for url in urls {
-        let webhook = create_webhook(app, "https://hooks.example/").await;
-        set_webhook_url(&app.pool, webhook.id, url).await;
-        webhooks.push(webhook);
-    }
     app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
-    app.deliver("box@inbox.localhost", "Hello", "").await;
     let mut attempts = Vec::new();
-    for (webhook, url) in webhooks.iter().zip(urls) {
-        let first = eventually(url, || async { list_attempts(app, webhook).await.pop() }).await;
-        assert_eq!(first["attempt"], 1, "{url}");
-        attempts.push(first);
+    // A few at a time: the names of all would have to be resolved within the same 4 s.
+    for urls in urls.chunks(16) {
+        let mut webhooks = Vec::new();
+        for url in urls {
+            let webhook = create_webhook(app, "https://hooks.example/").await;
+            set_webhook_url(&app.pool, webhook.id, url).await;
+            webhooks.push(webhook);
+        }
+        app.deliver("box@inbox.localhost", "Hello", "").await;
+        for (webhook, url) in webhooks.iter().zip(urls) {
+            let first = eventually(url, || async { list_attempts(app, webhook).await.pop() }).await;
+            assert_eq!(first["attempt"], 1, "{url}");
+            attempts.push(first);
+        }
     }
     attempts
 }

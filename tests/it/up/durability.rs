@@ -69,8 +69,8 @@ async fn kill_under_load(rounds: usize) {
     let mut accepted_mails = AcceptedMails::new();
     let mut server = installation.up(&ENVIRONMENT);
     for round in 0..rounds {
-        // The moment is a number of accepted mails, so that it is within the load.
-        let kill_at = random.random_range(1..MAILS_PER_ROUND);
+        // The moment is a number of accepted mails, so that it is within the load, some of which may be deferred.
+        let kill_at = random.random_range(1..MAILS_PER_ROUND * 3 / 4);
         let accepted = AtomicUsize::new(0);
         let load = join_all(
             (0..CONNECTIONS).map(|connection| send_until_killed(&installation, round, connection, &accepted)),
