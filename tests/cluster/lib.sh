@@ -29,8 +29,10 @@ PAUSE_IMAGE=localhost/pause:1
 mod_version() { awk -v m="$2" '$1 == "require" && $2 == m {print $3; exit}' "$HERE/tools/$1/go.mod"; }
 K8S_VERSION=$(mod_version k8s k8s.io/kubernetes)
 HELM_VERSION=$(mod_version helm helm.sh/helm/v3)
+KUBE_SCORE_VERSION=$(mod_version kube-score github.com/zegl/kube-score)
 K8S=$CLUSTER_BIN/kubernetes-$K8S_VERSION
 HELM=$CLUSTER_BIN/helm-$HELM_VERSION
+KUBE_SCORE=$CLUSTER_BIN/kube-score-$KUBE_SCORE_VERSION
 COREDNS_VERSION=$(mod_version coredns github.com/coredns/coredns)
 COREDNS=$CLUSTER_BIN/coredns-$COREDNS_VERSION
 IMAGES=$CLUSTER_BIN/images
