@@ -126,7 +126,7 @@ async fn wait_for_schema(
                 return Ok(());
             }
             Err(SchemaError::Store(error)) if error.is_unavailable() => {
-                readiness.set_not_ready("postgres", "Postgres does not answer");
+                readiness.set_not_ready("postgres", error.to_string());
                 tracing::warn!(%error, "waiting for Postgres");
                 tokio::time::sleep(RETRY).await;
             }

@@ -2,7 +2,9 @@
 
 mod dedicated;
 mod directory;
+mod disk;
 mod migration;
+mod pgbouncer;
 mod proxy;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ pub use self::dedicated::{DedicatedPostgres, StopMode};
 use self::directory::ServerDirectory;
 pub use self::migration::migrate;
 use self::migration::{migrate_with_logins, url_for};
+pub use self::pgbouncer::PgBouncer;
 pub use self::proxy::PostgresProxy;
 use crate::fleet::Role;
 use crate::wait::eventually;

@@ -20,7 +20,7 @@ pub fn install_provider() {
     });
 }
 
-/// A certificate for [`NAME`], as files.
+/// A certificate, as files.
 #[derive(Debug)]
 pub struct TestCertificate {
     directory: tempfile::TempDir,
@@ -28,14 +28,22 @@ pub struct TestCertificate {
 }
 
 impl TestCertificate {
-    /// A new certificate.
+    /// A new certificate for [`NAME`].
     ///
     /// # Panics
     /// It can't be generated or written.
     pub fn generate() -> Self {
+        Self::generate_for(NAME)
+    }
+
+    /// A new certificate for a host name.
+    ///
+    /// # Panics
+    /// It can't be generated or written.
+    pub fn generate_for(name: &str) -> Self {
         install_provider();
         let generated =
-            rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate can be made");
+            rcgen::generate_simple_self_signed([name.to_owned()]).expect("a certificate can be made");
         let directory = tempfile::tempdir().expect("a directory can be made");
         std::fs::write(directory.path().join("cert.pem"), generated.cert.pem())
             .expect("a file can be written");

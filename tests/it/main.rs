@@ -18,6 +18,7 @@ mod matrix;
 mod message;
 mod owner;
 mod policy;
+mod postgres;
 mod pro_api;
 mod queries;
 mod races;

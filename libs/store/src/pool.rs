@@ -15,18 +15,17 @@ use crate::row::first_column;
 /// A connection that was idle for longer is pinged before it is used again.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
 
-/// Settings of every connection. Statements are planned once a connection, for any value and any number of
-/// rows: planning over all partitions costs more than running does, and a table that was small when it was
-/// planned for may soon be large.
-const SETTINGS: [(&str, &str); 7] = [
-    ("statement_timeout", "30s"),
-    ("idle_in_transaction_session_timeout", "10s"),
-    ("jit", "off"),
-    ("plan_cache_mode", "force_generic_plan"),
-    ("enable_seqscan", "off"),
-    ("enable_hashjoin", "off"),
-    ("enable_mergejoin", "off"),
-];
+/// Settings of every connection, by a statement: connection poolers refuse options at start-up. Statements are planned
+/// once a connection, for any value and any number of rows: planning over all partitions costs more than running does,
+/// and a table that was small when it was planned for may soon be large.
+const SETTINGS: &str = "
+    SET statement_timeout = '30s';
+    SET idle_in_transaction_session_timeout = '10s';
+    SET jit = off;
+    SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off";
 
 /// A statement with its arguments.
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
@@ -48,7 +47,8 @@ impl Store {
     /// `url` is not a Postgres URL.
     pub fn connect(url: &str, max_connections: u32, application_name: &str) -> Result<Self, StoreError> {
         let options: PgConnectOptions = url.parse()?;
-        let options = options.application_name(application_name).options(SETTINGS);
+        // Poolers refuse a number of digits, too; it is for text, and all values are binary.
+        let options = options.application_name(application_name).extra_float_digits(None);
         Ok(Self { pool: pool(options, max_connections), actor: None })
     }
 
@@ -167,6 +167,12 @@ fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
     PgPoolOptions::new()
         .max_connections(max_connections)
         .acquire_timeout(Duration::from_secs(5))
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                sqlx::raw_sql(SETTINGS).execute(connection).await?;
+                Ok(())
+            })
+        })
         // A connection that was used a moment ago needs no ping: reads are one round trip.
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {

@@ -93,9 +93,7 @@ fn url_of_up(directory: &Path) -> Result<String, Error> {
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it by value")]
 pub(super) fn explain(error: StoreError) -> anyhow::Error {
     if error.is_unavailable() {
-        return anyhow::anyhow!(
-            "Postgres does not answer: check that it is running and that the URL is right"
-        );
+        return anyhow::anyhow!("{error}: check that it is running and that the URL is right");
     }
     if error.is_denied() {
         return anyhow::anyhow!("{error}: use the login of `operator`, or that of `migrate`");

@@ -1,10 +1,18 @@
 //! A Postgres server of one test, which may stop, kill and restart it.
 
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use nix::sys::signal::{Signal, kill};
+use nix::unistd::geteuid;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
 use super::directory::ServerDirectory;
+use super::disk::SmallDisk;
 use super::{Database, downloads, migrate_with_logins, settings, url_of};
 use crate::process::{self, pid};
 
@@ -30,8 +38,9 @@ pub struct DedicatedPostgres {
     running: Mutex<Option<EmbeddedPostgres>>,
     options: Options,
     url: String,
-    // Dropped last, because it removes the data.
-    _directory: ServerDirectory,
+    // Dropped last, because they remove the data.
+    disk: Option<SmallDisk>,
+    directory: ServerDirectory,
 }
 
 impl DedicatedPostgres {
@@ -40,19 +49,101 @@ impl DedicatedPostgres {
     /// # Panics
     /// It does not start.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts a new server with further settings.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub async fn start_with(own: &[(&str, &str)]) -> Self {
+        Self::start_in(ServerDirectory::create(), None, own).await
+    }
+
+    /// Starts a new server on a disk of its own with this size in MiB.
+    ///
+    /// # Panics
+    /// It does not start, or this user may not mount a disk, neither directly nor with `sudo`.
+    pub async fn start_on_disk(mebibytes: u32) -> Self {
         let directory = ServerDirectory::create();
+        let disk = SmallDisk::mount(directory.path(), mebibytes);
+        let log_of_writes = [("min_wal_size", "32MB"), ("max_wal_size", "64MB"), ("wal_buffers", "1MB")];
+        Self::start_in(directory, Some(disk), &log_of_writes).await
+    }
+
+    async fn start_in(directory: ServerDirectory, disk: Option<SmallDisk>, own: &[(&str, &str)]) -> Self {
         let mut options = Options::new(directory.path());
         options.durable = false;
         options.downloads = downloads();
-        options.settings = settings(&[
+        let shared = [
             ("synchronous_commit", "on"),
             ("full_page_writes", "on"),
             ("max_connections", "200"),
             ("shared_buffers", "128MB"),
-        ]);
+        ];
+        options.settings = settings(&[&shared, own].concat());
         let server = EmbeddedPostgres::start(options.clone()).await.expect("Postgres starts");
         let url = server.connection_url("postgres");
-        Self { running: Mutex::new(Some(server)), options, url, _directory: directory }
+        Self { running: Mutex::new(Some(server)), options, url, disk, directory }
+    }
+
+    /// Its URL for the superuser.
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// Its data directory.
+    pub fn data_directory(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Lets clients of the socket make base backups, until the server is started again.
+    ///
+    /// # Panics
+    /// The server does not run.
+    pub async fn allow_replication(&self) {
+        let rules = "local all all scram-sha-256\nlocal replication all scram-sha-256\n";
+        fs::write(self.directory.path().join("pg_hba.conf"), rules).expect("the file can be written");
+        super::admin(&self.url, "SELECT pg_reload_conf()".to_owned()).await;
+    }
+
+    /// Makes its user the owner of a file or directory.
+    ///
+    /// # Panics
+    /// This user may not.
+    pub fn own(&self, path: &Path) {
+        let data = self.data_directory().metadata().expect("the data is there");
+        chown(path, Some(data.uid()), Some(data.gid())).expect("the owner can be changed");
+    }
+
+    /// Runs commands of a shell as its user.
+    ///
+    /// # Panics
+    /// A command fails.
+    pub fn run_as_its_user(&self, commands: &str) {
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", commands]).current_dir("/");
+        if geteuid().is_root() {
+            let data = self.data_directory().metadata().expect("the data is there");
+            shell.uid(data.uid()).gid(data.gid());
+        }
+        assert!(shell.status().expect("sh starts").success(), "{commands}");
+    }
+
+    /// Fills its disk.
+    ///
+    /// # Panics
+    /// It has no disk of its own.
+    pub fn fill_disk(&self) {
+        self.disk.as_ref().expect("it is on a disk of its own").fill();
+    }
+
+    /// Frees what [`Self::fill_disk`] filled.
+    ///
+    /// # Panics
+    /// The disk was not filled.
+    pub fn free_disk(&self) {
+        self.disk.as_ref().expect("it is on a disk of its own").free();
     }
 
     /// Creates its one database, migrated and empty.
@@ -89,7 +180,7 @@ impl DedicatedPostgres {
     /// It does not start.
     pub async fn ensure_started(&self) {
         let mut running = self.running.lock().await;
-        if running.is_none() {
+        if running.as_ref().is_none_or(|server| !process::is_alive(server.pid())) {
             *running = Some(EmbeddedPostgres::start(self.options.clone()).await.expect("Postgres starts"));
         }
     }

@@ -12,6 +12,7 @@ use std::process::{ChildStdin, Command, Stdio};
 const CLEAN_UP: &str = r#"
     read -r _
     pid=$(head -n 1 "$1/data/postmaster.pid") && [ "$(readlink "/proc/$pid/cwd")" = "$1/data" ] && kill -QUIT "$pid"
+    ! mountpoint -q "$1" || umount --lazy "$1"
     rm -rf "$1"
 "#;
 

@@ -1,0 +1,6 @@
+//! Postgres as an administrator runs it: behind a pooler, over TLS, with a full disk, and restored.
+
+mod full_disk;
+mod pgbouncer;
+mod recovery;
+mod tls;
