@@ -77,7 +77,7 @@ impl ApiServer {
     /// returns once that is done or `shutdown` stops.
     ///
     /// # Errors
-    /// None so far.
+    /// Postgres does not answer at the start, or `secrets.keys` can't open what the store keeps.
     pub fn run(self, shutdown: Shutdown) -> RoleFuture {
         Box::pin(self.serve(shutdown))
     }
@@ -85,7 +85,8 @@ impl ApiServer {
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, readiness } = self;
         let state =
-            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())
+                .await?;
         let router = router(state);
         let clients = ClientResolver::new(&config.http);
         let client_permits = ClientPermits::new(config.http.connections_per_client);

@@ -14,7 +14,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
-use tempmail_verification::Verifier;
+use tempmail_verification::{TokenKeyError, Verifier, verify_token_key};
 
 use crate::arrivals::Arrivals;
 use crate::auth::{Authenticator, PasswordPool};
@@ -63,7 +63,10 @@ pub(crate) struct App {
 impl AppState {
     /// Builds the state and starts its background tasks, which end when the state is dropped or
     /// `shutdown` stops. Needs a tokio runtime.
-    pub(crate) fn start(
+    ///
+    /// # Errors
+    /// [`TokenKeyError`].
+    pub(crate) async fn start(
         config: Arc<Config>,
         store: Store,
         bus: SharedBus,
@@ -71,12 +74,13 @@ impl AppState {
         keys: &Keys,
         readiness: Readiness,
         shutdown: Shutdown,
-    ) -> Self {
+    ) -> Result<Self, TokenKeyError> {
+        let verify_tokens = verify_token_key(&store, &keys.secrets).await?;
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
-        Self(Arc::new(App {
+        Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
-            verify_tokens: VerifyTokenKey::new(&keys.secrets[0]),
+            verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
@@ -98,7 +102,7 @@ impl AppState {
             bus,
             clock,
             shutdown,
-        }))
+        })))
     }
 }
 

@@ -57,11 +57,15 @@ struct Caches {
 ///
 /// # Errors
 /// Another operator leads, or a task panicked.
-pub(crate) async fn run(dependencies: Dependencies, stop: CancellationToken) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    dependencies: Dependencies,
+    verify_tokens: VerifyTokenKey,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let caches = Caches::new();
     let (triggers, receivers) = TriggerQueues::new();
     // Read before any object, so that no change of a row in between is missed.
-    let (context, last) = start(dependencies, &caches, triggers).await?;
+    let (context, last) = start(dependencies, verify_tokens, &caches, triggers).await?;
     let context = Arc::new(context);
     let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
     tasks.spawn(row_watch::run(last, Arc::clone(&context), stop.clone()));
@@ -81,6 +85,7 @@ pub(crate) async fn run(dependencies: Dependencies, stop: CancellationToken) -> 
 /// Acquires the epoch, and returns the shared state and the position in the feed of changes.
 async fn start(
     dependencies: Dependencies,
+    verify_tokens: VerifyTokenKey,
     caches: &Caches,
     triggers: TriggerQueues,
 ) -> anyhow::Result<(Context, ChangeSnapshot)> {
@@ -98,7 +103,7 @@ async fn start(
     let context = Context {
         cluster: cluster_id(&client).await?,
         verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
-        verify_tokens: VerifyTokenKey::new(keys.first().context("`secrets.keys` is empty")?),
+        verify_tokens,
         sealer: WebhookSecretSealer::new(&keys),
         status,
         events,

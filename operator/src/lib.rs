@@ -30,6 +30,7 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
+use tempmail_verification::verify_token_key;
 
 use crate::leader::Dependencies;
 use crate::leader_election::LeaderElection;
@@ -67,13 +68,15 @@ impl Operator {
     /// finished, and the lease is released.
     ///
     /// # Errors
-    /// Another operator became the leader: the process should end and be restarted.
+    /// Another operator became the leader: the process should end and be restarted. Postgres does not answer, or the keys
+    /// can't open what the store keeps.
     pub fn run(self, shutdown: Shutdown) -> RoleFuture {
         Box::pin(self.serve(shutdown))
     }
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { dependencies, readiness } = self;
+        let verify_tokens = verify_token_key(&dependencies.store, &dependencies.keys).await?;
         let Some(()) = shutdown
             .drain
             .run_until_cancelled(crd_wait::wait_for_crds(&dependencies.client, &readiness))
@@ -84,6 +87,6 @@ impl Operator {
         let election = LeaderElection::join(&dependencies.client, &dependencies.config.operator)
             .await
             .context("the lease of the leader")?;
-        election.lead(&shutdown, |stop| leader::run(dependencies, stop)).await
+        election.lead(&shutdown, |stop| leader::run(dependencies, verify_tokens, stop)).await
     }
 }

@@ -12,7 +12,7 @@ pub mod network;
 pub mod password;
 pub mod retention;
 pub mod role_prefix;
-mod sealer;
+pub mod sealer;
 pub mod timestamp;
 pub mod token;
 pub mod trace;

@@ -10,6 +10,17 @@ use crate::key::MasterKey;
 
 const KEY_ID_LEN: usize = 4;
 
+/// What came of sealing a value again with the first key of a ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reseal<T = Vec<u8>> {
+    /// The first key sealed it: it stays as it is.
+    Current,
+    /// Another key sealed it: this is the same value, sealed with the first key.
+    Resealed(T),
+    /// No key opens it.
+    Unopened,
+}
+
 /// Seals and opens data for a purpose. The first key seals, all keys open.
 pub(crate) struct Sealer {
     keys: Vec<([u8; KEY_ID_LEN], LessSafeKey)>,
@@ -63,5 +74,15 @@ impl Sealer {
         let length = key.open_in_place(nonce, Aad::from(owner.as_bytes()), &mut plain).ok()?.len();
         plain.truncate(length);
         Some(plain)
+    }
+
+    /// Seals again with the first key what another key sealed for `owner`.
+    pub(crate) fn reseal(&self, owner: Uuid, sealed: &[u8]) -> Reseal {
+        let Some(plain) = self.open(owner, sealed) else { return Reseal::Unopened };
+        if sealed.starts_with(&self.keys[0].0) {
+            Reseal::Current
+        } else {
+            Reseal::Resealed(self.seal(owner, &plain))
+        }
     }
 }

@@ -175,6 +175,15 @@ CREATE INDEX domain_name ON domain (name) WHERE tenant IS NOT NULL AND removed_a
 CREATE INDEX domain_due ON domain (next_check_at) WHERE next_check_at IS NOT NULL;
 CREATE INDEX domain_removed ON domain (removed_at) WHERE removed_at IS NOT NULL;
 
+-- The key of verify tokens: made once, and never another one, since the TXT records of tenants depend on it.
+CREATE TABLE verify_token_key (
+    singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+    -- Name of the key of the installation that sealed it.
+    kid       text NOT NULL,
+    -- Sealed (AES-256-GCM) with that key.
+    sealed    bytea NOT NULL
+);
+
 -- Mailboxes -----------------------------------------------------------------------
 
 -- A held address outlives its tenant, so its row does not go with the tenant's.

@@ -5,3 +5,4 @@ pub(crate) mod custom;
 mod finding;
 pub(crate) mod serving;
 pub(crate) mod system;
+mod verify_token_key;

@@ -66,6 +66,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "tenants/limit",
         "domains/name",
         "domains/custom",
+        "domains/verify_token_key",
         "tenants/mailbox",
         "domains/system",
         "tenants/tenant",

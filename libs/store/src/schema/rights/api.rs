@@ -16,6 +16,7 @@ pub(in super::super) const API: Rights = Rights {
         on("tenant").select().update(&[&["created_at"]]),
         on("api_token").select().insert().update(&[&["last_used_at", "revoked_at"]]),
         on("domain").select().insert().update(&[verification::DOMAIN, &["check_requested_at", "removed_at"]]),
+        on("verify_token_key").select().insert(),
         on("mailbox").select().insert().update(&[verification::MAILBOX, &["password_hash", "seen_at"]]),
         // All but the secret, which `worker` signs with.
         on("webhook")
@@ -54,6 +55,7 @@ pub(in super::super) const API: Rights = Rights {
             "create_webhook",
             "delete_message",
             "delete_messages",
+            "ensure_verify_token_key",
             "expired_usage",
             "id_time",
             "inbox_messages",

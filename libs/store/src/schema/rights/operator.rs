@@ -44,6 +44,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             verification::DOMAIN,
             &["shared_inboxes", "is_default", "sort_order", "managed_by", "active", "deadline", "removed_at"],
         ]),
+        on("verify_token_key").select().insert(),
         on("mailbox")
             .select()
             .insert()
@@ -71,6 +72,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "declare_token",
             "declare_webhook",
             "end_managed_token",
+            "ensure_verify_token_key",
             "is_predecessor",
             "lock_epoch",
             "partition_width",
