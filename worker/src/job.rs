@@ -17,17 +17,20 @@ pub(crate) enum Job {
     VerifyDomains,
     /// Sends new entries of the audit trail to the log.
     LogAudit,
+    /// Seals again with the first key what another key of the ring sealed.
+    Reseal,
 }
 
 impl Job {
     /// Every job, in the order in which a single pass of all of them runs.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::CreatePartitions,
         Self::VerifyDomains,
         Self::Cleanup,
         Self::Purge,
         Self::DropPartitions,
         Self::LogAudit,
+        Self::Reseal,
     ];
 
     /// Its name in metrics and logs.
@@ -39,6 +42,7 @@ impl Job {
             Self::Cleanup => "cleanup",
             Self::VerifyDomains => "verify_domains",
             Self::LogAudit => "log_audit",
+            Self::Reseal => "reseal",
         }
     }
 
@@ -47,7 +51,7 @@ impl Job {
         Duration::from_secs(match self {
             Self::CreatePartitions | Self::DropPartitions => 30,
             Self::Purge => 1,
-            Self::Cleanup => 300,
+            Self::Cleanup | Self::Reseal => 300,
             Self::VerifyDomains | Self::LogAudit => 5,
         })
     }

@@ -4,3 +4,4 @@ pub(crate) mod audit_log;
 pub(crate) mod cleanup;
 pub(crate) mod partitions;
 pub(crate) mod purge;
+pub(crate) mod reseal;

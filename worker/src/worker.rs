@@ -15,6 +15,7 @@ use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
 
 use crate::job::Job;
+use crate::maintenance::reseal::Resealer;
 use crate::maintenance::{audit_log, cleanup, partitions, purge};
 use crate::webhook::Dispatcher;
 
@@ -33,6 +34,8 @@ pub struct Worker {
     verifier: Option<Arc<Verifier>>,
     /// `None`: nothing is sent to webhooks.
     dispatcher: Option<Dispatcher>,
+    /// `None`: there are no keys to seal with.
+    resealer: Option<Arc<Resealer>>,
 }
 
 impl Worker {
@@ -42,7 +45,15 @@ impl Worker {
             .worker
             .verify_domains
             .then(|| Arc::new(Verifier::new(&config, store.clone(), Arc::clone(&clock))));
-        Self { config, store, clock, readiness: Readiness::default(), verifier, dispatcher: None }
+        Self {
+            config,
+            store,
+            clock,
+            readiness: Readiness::default(),
+            verifier,
+            dispatcher: None,
+            resealer: None,
+        }
     }
 
     /// Reports in `readiness` whether there are partitions for new mail; not ready until they are created.
@@ -52,14 +63,16 @@ impl Worker {
         Self { readiness, ..self }
     }
 
-    /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open.
+    /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open. Seals again
+    /// with the first of these keys what another one sealed.
     ///
     /// # Errors
     /// `webhooks.ca_file` or the system's DNS servers can't be read.
     pub fn with_webhooks(self, bus: SharedBus, keys: &[MasterKey]) -> anyhow::Result<Self> {
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let dispatcher = Dispatcher::new(&self.config, store, clock, bus, keys)?;
-        Ok(Self { dispatcher: Some(dispatcher), ..self })
+        let resealer = Some(Arc::new(Resealer::new(keys)));
+        Ok(Self { dispatcher: Some(dispatcher), resealer, ..self })
     }
 
     /// Runs until `shutdown` drains: passes that are running finish, and no new one starts.
@@ -134,6 +147,10 @@ impl Worker {
                 None => Ok(()),
             },
             Job::LogAudit => audit_log::run(store).await,
+            Job::Reseal => match &self.resealer {
+                Some(resealer) => resealer.run(store).await,
+                None => Ok(()),
+            },
         }
     }
 }

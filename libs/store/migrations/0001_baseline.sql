@@ -225,6 +225,8 @@ CREATE TABLE webhook (
     events            text[] NOT NULL CHECK (cardinality(events) > 0),
     -- Sealed (AES-256-GCM) with a key of the installation, for this webhook alone.
     secret            bytea NOT NULL,
+    -- How often the same secret was sealed again with another key: such a change is no rotation (sql/audit.sql).
+    reseals           integer NOT NULL DEFAULT 0,
     -- disabled: it failed too often in a row and receives no more events.
     status            text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
     -- false: its secret is not yet delivered to its owner; events wait.

@@ -100,9 +100,11 @@ CREATE OR REPLACE TRIGGER mailbox_changed_audit
     EXECUTE FUNCTION audit_row('mailbox');
 CREATE OR REPLACE TRIGGER webhook_created_audit AFTER INSERT OR DELETE ON webhook
     FOR EACH ROW EXECUTE FUNCTION audit_row('webhook');
+-- A secret that is sealed again is the same secret; only `worker` may say that of it, by `reseals`.
 CREATE OR REPLACE TRIGGER webhook_changed_audit AFTER UPDATE OF url, events, secret, status, managed_by ON webhook
-    FOR EACH ROW WHEN ((OLD.url, OLD.events, OLD.secret, OLD.status, OLD.managed_by)
-                       IS DISTINCT FROM (NEW.url, NEW.events, NEW.secret, NEW.status, NEW.managed_by))
+    FOR EACH ROW WHEN ((OLD.url, OLD.events, OLD.status, OLD.managed_by)
+                       IS DISTINCT FROM (NEW.url, NEW.events, NEW.status, NEW.managed_by)
+                       OR OLD.secret <> NEW.secret AND OLD.reseals = NEW.reseals)
     EXECUTE FUNCTION audit_row('webhook');
 CREATE OR REPLACE TRIGGER free_class_audit AFTER INSERT ON free_class
     FOR EACH ROW EXECUTE FUNCTION audit_free_class();

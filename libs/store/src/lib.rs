@@ -60,4 +60,5 @@ pub use tenants::token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken}
 pub use webhooks::delivery::{DELIVERY_RETENTION, DeliveryAttempt, RecordOutcome, WebhookDelivery};
 pub use webhooks::event::{PendingEvent, PendingEvents, WebhookBacklog};
 pub use webhooks::lease::{ClaimedWebhook, WEBHOOK_LEASE};
+pub use webhooks::secret::{ResealedWebhookSecret, SealedWebhookSecret};
 pub use webhooks::webhook::{NewWebhook, Webhook};

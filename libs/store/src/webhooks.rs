@@ -3,4 +3,5 @@
 pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod lease;
+pub(crate) mod secret;
 pub(crate) mod webhook;

@@ -8,7 +8,7 @@ use rand::TryRng as _;
 use uuid::Uuid;
 
 use crate::key::MasterKey;
-use crate::sealer::Sealer;
+use crate::sealer::{Reseal, Sealer};
 
 /// The secret that signs a webhook's events. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
@@ -64,6 +64,11 @@ impl WebhookSecretSealer {
         let secret = self.0.open(webhook, sealed).ok_or(UnsealError)?;
         String::from_utf8(secret).map_err(|_not_ours| UnsealError)
     }
+
+    /// Seals the secret of `webhook` again with the first key, if another key sealed it.
+    pub fn reseal(&self, webhook: Uuid, sealed: &[u8]) -> Reseal {
+        self.0.reseal(webhook, sealed)
+    }
 }
 
 #[cfg(test)]
@@ -114,6 +119,28 @@ mod tests {
         assert_eq!(sealer(&[("b", 2)]).open(WEBHOOK, &sealed), Err(UnsealError));
         let renewed = sealer(&[("b", 2), ("a", 1)]).seal(WEBHOOK, "whsec_x");
         assert!(sealer(&[("b", 2)]).open(WEBHOOK, &renewed).is_ok(), "the first key seals");
+    }
+
+    #[test]
+    fn seals_again_with_the_first_key_what_another_key_of_the_ring_sealed() {
+        let sealed = sealer(&[("a", 1)]).seal(WEBHOOK, "whsec_x");
+        let ring = sealer(&[("b", 2), ("a", 1)]);
+        let Reseal::Resealed(resealed) = ring.reseal(WEBHOOK, &sealed) else {
+            panic!("another key sealed it")
+        };
+        assert_eq!(sealer(&[("b", 2)]).open(WEBHOOK, &resealed).as_deref(), Ok("whsec_x"));
+        assert_eq!(ring.reseal(WEBHOOK, &resealed), Reseal::Current);
+        assert_eq!(ring.reseal(Uuid::from_u128(2), &sealed), Reseal::Unopened, "another webhook's");
+        assert_eq!(
+            sealer(&[("b", 2)]).reseal(WEBHOOK, &sealed),
+            Reseal::Unopened,
+            "the key is not in the ring"
+        );
+        assert_eq!(
+            sealer(&[("a", 3)]).reseal(WEBHOOK, &sealed),
+            Reseal::Unopened,
+            "another key of that name"
+        );
     }
 
     #[test]

@@ -18,11 +18,15 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("tenant").select().delete(),
         on("api_token").select_only(&["revoked_at", "expires_at"]).delete(),
         on("domain").select().update(&[verification::DOMAIN]).delete(),
+        on("verify_token_key").select().update(&[&["kid", "sealed"]]),
         on("mailbox")
             .select_only(&["id", "domain", "tenant", "password_epoch", "seen_at", "removed_at", "held_until"])
             .update(&[verification::MAILBOX, &["tenant"]])
             .delete(),
         on("webhook").select().update(&[&[
+            // To seal it again with another key, which `reseals` says.
+            "secret",
+            "reseals",
             "status",
             "failure_count",
             "failed_at",
