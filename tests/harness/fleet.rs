@@ -17,6 +17,7 @@ pub use self::role_process::{Role, RoleProcess, Termination};
 use crate::app::{allow_receivers, test_config};
 use crate::follower::{Feed, Follower};
 use crate::http::{self, Request};
+use crate::key_file::KeyFile;
 use crate::load::LoadGenerator;
 use crate::mailbox::{self, Mailbox, PASSWORD};
 use crate::postgres::Database;
@@ -90,6 +91,18 @@ impl FleetBuilder {
         let process = Some((role, index));
         self.variables.push(Variable { process, name: name.to_owned(), value: value.to_owned() });
         self
+    }
+
+    /// Lets the processes read `jwt.keys` from a file each time that they start.
+    #[must_use]
+    pub fn jwt_keys(self, file: &KeyFile) -> Self {
+        self.env("TEMPMAIL_JWT__KEYS", "").env("TEMPMAIL_JWT__KEYS_FILE", &file.path())
+    }
+
+    /// Lets the processes read `secrets.keys` from a file each time that they start.
+    #[must_use]
+    pub fn secrets_keys(self, file: &KeyFile) -> Self {
+        self.env("TEMPMAIL_SECRETS__KEYS", "").env("TEMPMAIL_SECRETS__KEYS_FILE", &file.path())
     }
 
     /// Connects all processes to this Redis.

@@ -4,6 +4,7 @@
 mod audit;
 mod check;
 mod database;
+pub(crate) mod key_rotation;
 mod next_schema;
 mod schema;
 mod system_domain;
