@@ -12,7 +12,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_runtime::telemetry;
+use tempmail_runtime::{telemetry, traces};
 use tempmail_store::{GroupRole, SchemaError, Store};
 
 use crate::process::{bus, clock_sync, open_files};
@@ -38,14 +38,19 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The `application_name` of the process in Postgres.
-    fn application_name(self) -> &'static str {
+    /// Its subcommand.
+    fn name(self) -> &'static str {
         match self {
-            Self::Api => "tempmail-api",
-            Self::Ingest => "tempmail-ingest",
-            Self::Worker => "tempmail-worker",
-            Self::Operator => "tempmail-operator",
+            Self::Api => "api",
+            Self::Ingest => "ingest",
+            Self::Worker => "worker",
+            Self::Operator => "operator",
         }
+    }
+
+    /// The `application_name` of the process in Postgres.
+    fn application_name(self) -> String {
+        format!("tempmail-{}", self.name())
     }
 
     /// The group role with the rights that it needs.
@@ -86,16 +91,19 @@ impl RoleKeys {
 /// Runs a role until a signal stops the process and the role has drained.
 pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
+    // First of all, so that no metric is missed.
+    let metrics = telemetry::metrics_handle()?;
+    traces::start(&config.telemetry, role.name())?;
     open_files::limit_connections(&mut config);
     let keys = RoleKeys::from_config(role, &config)?;
     let readiness = Readiness::default();
     readiness.set_not_ready(START, "the role has not started yet");
     readiness.set_not_ready("postgres", "the schema has not been checked yet");
     let shutdown = Shutdown::on_signals()?;
-    let admin = AdminServer::bind(&config.admin, readiness.clone(), telemetry::metrics_handle()?).await?;
+    let admin = AdminServer::bind(&config.admin, readiness.clone(), metrics).await?;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
 
-    let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, role.application_name())
+    let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, &role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
     let schema = wait_for_schema(&store, role, &config, &readiness);
     let ran = match shutdown.drain.run_until_cancelled(schema).await {
@@ -103,6 +111,7 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
         Some(Err(error)) => Err(error),
         Some(Ok(())) => serve(Arc::new(config), store, keys, readiness, &shutdown).await,
     };
+    traces::finish().await;
     shutdown.stop.cancel();
     ran.and(admin.await.context("the admin server panicked")?)
 }

@@ -16,7 +16,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_runtime::telemetry;
+use tempmail_runtime::{telemetry, traces};
 use tempmail_store::Store;
 
 use super::data_directory::DataDirectory;
@@ -33,6 +33,7 @@ const READINESS_POLL: Duration = Duration::from_millis(10);
 pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
     let mut settings = UpSettings::read(&args)?;
     telemetry::init(&settings.config.telemetry)?;
+    traces::start(&settings.config.telemetry, "up")?;
     open_files::limit_connections(&mut settings.config);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(args.data_dir.as_deref())?;
@@ -50,6 +51,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
         ran = serve(settings, &directory, shutdown.clone()) => ran,
         error = postgres_exited(postgres.as_mut()) => Err(error),
     };
+    traces::finish().await;
     shutdown.stop.cancel();
     if let Some(server) = postgres {
         server.stop().await;

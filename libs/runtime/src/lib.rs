@@ -1,4 +1,4 @@
-//! What every process needs: configuration, keys, logs and metrics, probes, and the two-stage
+//! What every process needs: configuration, keys, logs, metrics and traces, probes, and the two-stage
 //! shutdown.
 
 pub mod admin;
@@ -9,3 +9,4 @@ pub mod readiness;
 pub mod role;
 pub mod shutdown;
 pub mod telemetry;
+pub mod traces;

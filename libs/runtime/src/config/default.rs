@@ -114,6 +114,6 @@ impl Default for Worker {
 
 impl Default for Telemetry {
     fn default() -> Self {
-        Self { log: "info".into(), format: None }
+        Self { log: "info".into(), format: None, otlp_endpoint: None, trace_one_in: 1 }
     }
 }

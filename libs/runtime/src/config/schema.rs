@@ -269,6 +269,16 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "text or json",
         "Log format: by default `text` on a terminal, else `json`.",
     ),
+    key(
+        "telemetry.otlp_endpoint",
+        ValueKind::Text,
+        "an http or https URL without user and query, such as http://otel-collector:4318",
+        "Collector of OpenTelemetry that gets spans over OTLP/HTTP, at the path `/v1/traces` below this URL. Without it there are no traces.",
+    ),
+    count(
+        "telemetry.trace_one_in",
+        "One message in this many is traced, chosen by its id; 1 traces all of them.",
+    ),
 ];
 
 /// The key with this path.

@@ -43,7 +43,7 @@ pub struct Config {
     pub operator: Operator,
     /// Bounds.
     pub limits: Limits,
-    /// Logs.
+    /// Logs and traces.
     pub telemetry: Telemetry,
 }
 
@@ -269,6 +269,10 @@ pub struct Telemetry {
     pub log: String,
     /// By default text on a terminal, else JSON.
     pub format: Option<LogFormat>,
+    /// URL of the collector that gets spans over OTLP/HTTP, without `/v1/traces`. `None`: no traces.
+    pub otlp_endpoint: Option<String>,
+    /// One message in this many is traced.
+    pub trace_one_in: u32,
 }
 
 /// Format of the log.

@@ -21,6 +21,8 @@ impl Config {
         require(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
         require(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
         require(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
+        let endpoint = self.telemetry.otlp_endpoint.as_deref();
+        require(endpoint.is_none_or(is_base_url), "telemetry.otlp_endpoint")?;
         for (networks, key) in [
             (&self.http.trusted_proxies, "http.trusted_proxies"),
             (&self.http.unlimited_networks, "http.unlimited_networks"),
@@ -109,6 +111,13 @@ fn is_origin(text: &str) -> bool {
         && text == format!("{}://{authority}", uri.scheme_str().unwrap_or_default())
 }
 
+/// Whether a text is an origin, perhaps with a path, so that a path can be added to it.
+fn is_base_url(text: &str) -> bool {
+    let host = text.find("://").map_or(0, |at| at + 3);
+    let path = text[host..].find('/').map_or(text.len(), |at| host + at);
+    is_origin(&text[..path]) && !text[path..].contains(['?', '#'])
+}
+
 /// Whether no bit is set behind the prefix: `10.1.2.3/8` is more likely a mistake than a network.
 fn has_no_host_bits(network: &IpNet) -> bool {
     network.addr() == network.network()
@@ -143,6 +152,24 @@ mod tests {
     }
 
     #[test]
+    fn accepts_web_urls_without_credentials_and_query_as_a_base() {
+        for valid in ["http://otel-collector:4318", "https://[::1]:4318/", "https://traces.example/otlp"] {
+            assert!(is_base_url(valid), "{valid}");
+        }
+        for invalid in [
+            "",
+            "otel-collector:4318",
+            "grpc://a.example",
+            "http://u:hush@a.example",
+            "http://a.example?a",
+            "http://a.example/x?a",
+            "/x",
+        ] {
+            assert!(!is_base_url(invalid), "{invalid}");
+        }
+    }
+
+    #[test]
     fn accepts_the_defaults_and_finds_mistakes() {
         assert!(Config::default().validate().is_ok());
         let mistake = |change: fn(&mut Config)| {
@@ -159,6 +186,12 @@ mod tests {
         assert!(mistake(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
         assert!(mistake(|c| c.limits.password_min = 129).contains("password_max"));
         assert!(mistake(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));
+        let endpoint = mistake(|c| c.telemetry.otlp_endpoint = Some("http://u:hush@collector".into()));
+        assert!(
+            endpoint.starts_with("`telemetry.otlp_endpoint` must be") && !endpoint.contains("hush"),
+            "{endpoint}"
+        );
+        assert!(mistake(|c| c.telemetry.trace_one_in = 0).starts_with("`telemetry.trace_one_in` must be"));
         let host = mistake(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
         assert!(host.starts_with("`http.trusted_proxies`"), "{host}");
     }
