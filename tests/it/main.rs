@@ -28,6 +28,7 @@ mod smtp;
 mod store;
 mod stream;
 mod token_api;
+mod traces;
 mod up;
 mod verification;
 mod webhooks;

@@ -12,6 +12,7 @@ use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
 use tempmail_runtime::readiness::Readiness;
+use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{CHANGE_RETENTION, ChangeSnapshot, MessageRow, Store, StoreError};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
@@ -36,6 +37,23 @@ const COMMIT_DELAY: SignedDuration = SignedDuration::from_mins(5);
 const STALE_AFTER: Duration = Duration::from_secs(5);
 
 const COMPONENT: &str = "arrivals";
+
+/// How the tailer learned of arrivals, and since when it is at them.
+#[derive(Debug, Clone, Copy)]
+struct Discovery {
+    by: &'static str,
+    timer: StageTimer,
+}
+
+impl Discovery {
+    fn by_hint() -> Self {
+        Self { by: "hint", timer: StageTimer::start(Stage::Hint) }
+    }
+
+    fn by_poll() -> Self {
+        Self { by: "poll", timer: StageTimer::start(Stage::Hint) }
+    }
+}
 
 /// Reads the stream and publishes what arrives to the registry.
 pub(super) struct Tailer {
@@ -91,9 +109,10 @@ impl Tailer {
             tokio::select! {
                 hint = self.hints.recv() => match (hint, self.registry.upgrade()) {
                     (Ok(arrivals), Some(registry)) => {
+                        let discovery = Discovery::by_hint();
                         self.record(&arrivals);
                         self.receive_pending_hints();
-                        self.publish_contiguous(&registry).await;
+                        self.publish_contiguous(&registry, discovery).await;
                         if arrivals.is_empty() {
                             next_poll = Instant::now();
                         } else if self.sequence.as_ref().is_some_and(Sequence::has_gap) {
@@ -136,12 +155,12 @@ impl Tailer {
     }
 
     /// Publishes what follows in the stream without a gap.
-    async fn publish_contiguous(&mut self, registry: &Registry) {
+    async fn publish_contiguous(&mut self, registry: &Registry, discovery: Discovery) {
         let Some(sequence) = &mut self.sequence else { return };
         let arrivals = sequence.take_contiguous();
         if !arrivals.is_empty() {
             let up_to = sequence.taken();
-            self.publish(registry, arrivals, up_to).await;
+            self.publish(registry, arrivals, up_to, discovery).await;
         }
     }
 
@@ -178,7 +197,7 @@ impl Tailer {
         }
         // ArrivalReceiver of recent commits may be queued: without them there would seem to be a gap.
         self.receive_pending_hints();
-        self.publish_contiguous(registry).await;
+        self.publish_contiguous(registry, Discovery::by_hint()).await;
         self.close_gap(registry, head.position, now).await?;
         self.polled_at = now;
         Ok(())
@@ -204,6 +223,7 @@ impl Tailer {
             registry.restart_after(position);
             return Ok(());
         };
+        let discovery = Discovery::by_poll();
         metrics::counter!("tempmail_arrivals_repaired_total").increment((position - after).unsigned_abs());
         // A message that is not among the newest was deleted at once, or waited long for its commit.
         for since in [self.polled_at - COMMIT_DELAY, Timestamp::UNIX_EPOCH] {
@@ -215,18 +235,19 @@ impl Tailer {
         }
         if let Some(sequence) = &mut self.sequence {
             let arrivals = sequence.take_up_to(position);
-            self.publish(registry, arrivals, position).await;
+            self.publish(registry, arrivals, position, discovery).await;
         }
-        self.publish_contiguous(registry).await;
+        self.publish_contiguous(registry, discovery).await;
         Ok(())
     }
 
     /// Publishes consecutive arrivals; their rows are read once for all subscribers.
-    async fn publish(&self, registry: &Registry, arrivals: Vec<Arrival>, up_to: i64) {
+    async fn publish(&self, registry: &Registry, arrivals: Vec<Arrival>, up_to: i64, discovery: Discovery) {
         let mut subscribed: BTreeMap<RetentionClass, Vec<Uuid>> = BTreeMap::new();
         for arrival in arrivals.iter().filter(|arrival| registry.has_subscriber(arrival)) {
             subscribed.entry(arrival.class).or_default().push(arrival.id);
         }
+        let traced = discovery.timer.traced(subscribed.values().flatten().copied());
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
         for (class, ids) in subscribed {
             match self.store.list_messages_by_id(class, &ids).await {
@@ -242,6 +263,8 @@ impl Tailer {
             ArrivedMessage { row, arrival }
         });
         registry.publish(messages.collect(), up_to);
+        let found_by = AttributeValue::Word(discovery.by);
+        discovery.timer.end(traced, None, &[("tempmail.hint.found_by", found_by)]);
     }
 }
 

@@ -13,11 +13,13 @@ mod reader;
 use std::time::Duration;
 
 use tempmail_model::limits::LONG_POLL_SECONDS;
+use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::time::Instant;
 
 pub(crate) use outcome::WaitOutcome;
 pub(crate) use query::LongPollQuery;
 
+use super::answer::{AnswerMetrics, Surface};
 use super::subscription::Subscription;
 use crate::http::error::{ApiError, code};
 use crate::openapi::Operation;
@@ -42,12 +44,15 @@ pub(crate) async fn wait(
     query: LongPollQuery,
     since: Option<i64>,
 ) -> Result<WaitOutcome, ApiError> {
+    let answers = AnswerMetrics::start(Surface::LongPoll, state);
+    let mut timer = StageTimer::start(Stage::Answer);
     let mut reader = Reader::new(subscription, query, since);
     reader.subscription().schedule(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
     // Boxed: a waiting long-poll does not keep the memory that reading needs.
     let mut progress = Box::pin(reader.read(state)).await?;
     while progress == Progress::Waiting {
         let notified = reader.subscription().notified().await;
+        timer = StageTimer::start(Stage::Answer);
         if notified.recheck {
             Box::pin(reader.subscription().recheck(state)).await?;
         }
@@ -65,7 +70,11 @@ pub(crate) async fn wait(
             break;
         }
     }
-    Ok(reader.outcome())
+    let outcome = reader.outcome();
+    if let WaitOutcome::Mail { messages, .. } = &outcome {
+        answers.record(state, timer, messages.iter().map(|message| message.id));
+    }
+    Ok(outcome)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -80,11 +81,13 @@ impl Server {
     ) -> SessionEnd {
         let mut action = Action::Read;
         let mut transaction = None;
+        let mut timer = StageTimer::start(Stage::SmtpTransaction);
         loop {
             if session.is_idle() {
                 transaction = None;
             } else if transaction.is_none() {
                 transaction = Some(self.delivery.begin_transaction());
+                timer = StageTimer::start(Stage::SmtpTransaction);
             }
             action = match action {
                 Action::Read => {
@@ -104,7 +107,12 @@ impl Server {
                 Action::CheckRecipients(recipients) => {
                     Box::pin(self.check_recipients(recipients, client, session)).await
                 }
-                Action::Deliver(mail) => Box::pin(self.deliver(*mail, client, session)).await,
+                Action::Deliver(mail) => {
+                    let action = Box::pin(self.deliver(*mail, timer, client, session)).await;
+                    // A client that pipelines has begun the next transaction.
+                    timer = StageTimer::start(Stage::SmtpTransaction);
+                    action
+                }
                 Action::StartTls => {
                     return if client.flush().await.is_ok() {
                         SessionEnd::StartTls
@@ -144,11 +152,12 @@ impl Server {
     async fn deliver<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         mail: ReceivedMail,
+        timer: StageTimer,
         client: &mut ClientStream<'_, S>,
         session: &mut Session,
     ) -> Action {
         let bytes = mail.data.len() as u64;
-        let outcome = self.delivery.deliver(mail).await;
+        let outcome = self.delivery.deliver(mail, timer).await;
         self.metrics.delivered(outcome, bytes);
         session.delivered(outcome, &mut client.out);
         client.feed_unconsumed(session)

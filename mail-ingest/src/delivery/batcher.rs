@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
+use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, RawData, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -144,13 +145,21 @@ impl Batcher {
 
     /// Executes the statement, and once more if a partition was missing.
     async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
-        match self.try_accept(mails).await {
-            Err(error) if error.is_missing_partition() => {
-                create_partitions(&self.store, self.clock.now()).await?;
-                self.try_accept(mails).await
-            }
-            result => result,
+        let (started, timer) = (Instant::now(), StageTimer::start(Stage::Batch));
+        let mut accepted = self.try_accept(mails).await;
+        if accepted.as_ref().is_err_and(StoreError::is_missing_partition) {
+            accepted = match create_partitions(&self.store, self.clock.now()).await {
+                Ok(()) => self.try_accept(mails).await,
+                Err(error) => Err(error),
+            };
         }
+        metrics::histogram!("tempmail_ingest_commit_seconds").record(started.elapsed());
+        timer.end(
+            mails.iter().flat_map(|mail| &mail.recipients).map(|message| message.id),
+            accepted.is_err().then_some("not_committed"),
+            &[("tempmail.batch.mails", AttributeValue::number(mails.len()))],
+        );
+        accepted
     }
 
     async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {

@@ -6,8 +6,9 @@ use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::traces::{AttributeValue, StageTimer};
 use tempmail_store::{DeliveryLimits, NewMail, Store};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{SemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::batcher::{Batcher, QueuedMail};
@@ -15,7 +16,7 @@ use super::in_flight::{InFlight, InFlightGuard};
 use super::large_mail::LargeMailUploader;
 use super::prepare::prepare;
 use super::shared_inbox_capacity::SharedInboxCapacity;
-use crate::smtp::{DeliveryOutcome, ReceivedMail};
+use crate::smtp::{DeliveryOutcome, ReceivedMail, Reply};
 
 /// Maximum queued mails; their bytes are bounded by the memory budget.
 const QUEUE_LENGTH: usize = 16_384;
@@ -74,13 +75,35 @@ impl Delivery {
         self.context.in_flight.begin()
     }
 
-    /// Stores a mail for all of its recipients or for none, and returns when that is certain.
-    pub(crate) async fn deliver(&self, mut mail: ReceivedMail) -> DeliveryOutcome {
+    /// Stores a mail for all of its recipients or for none, and returns when that is certain. Ends `timer`, which
+    /// began with the transaction, for its messages.
+    pub(crate) async fn deliver(&self, mut mail: ReceivedMail, timer: StageTimer) -> DeliveryOutcome {
         let DeliveryContext { hostname, reserved, clock, large_mail, .. } = &*self.context;
-        let permit = large_mail.acquire_permit(mail.data.len()).await;
-        let Some(mut prepared) = prepare(&mut mail, hostname, reserved, clock.now()).await else {
+        let bytes = mail.data.len();
+        let permit = large_mail.acquire_permit(bytes).await;
+        let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now()).await else {
             return DeliveryOutcome::Unavailable;
         };
+        let recipients = prepared.recipients.len();
+        let traced = timer.traced(prepared.recipients.iter().map(|message| message.id));
+        let outcome = self.store(prepared, permit).await;
+        let code = Reply::from(outcome).code();
+        timer.end(
+            traced,
+            (outcome != DeliveryOutcome::Stored).then_some(code),
+            &[
+                ("tempmail.smtp.reply_code", AttributeValue::Word(code)),
+                ("tempmail.smtp.recipients", AttributeValue::number(recipients)),
+                ("tempmail.smtp.bytes", AttributeValue::number(bytes)),
+            ],
+        );
+        drop(mail.memory);
+        outcome
+    }
+
+    /// Stores a prepared mail; `permit` is that of a large one, which ends when its data is uploaded.
+    async fn store(&self, mut prepared: NewMail, permit: Option<SemaphorePermit<'_>>) -> DeliveryOutcome {
+        let large_mail = &self.context.large_mail;
         if let Err(outcome) = self.check_shared_inboxes(&prepared).await {
             return outcome;
         }
@@ -97,7 +120,6 @@ impl Delivery {
         if let (Some(uploaded), false) = (uploaded, outcome == DeliveryOutcome::Stored) {
             large_mail.discard(uploaded).await;
         }
-        drop(mail.memory);
         outcome
     }
 

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use tempmail_model::clock::Clock;
 use tempmail_model::id::new_id;
 use tempmail_model::webhook::WebhookSecretSealer;
+use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{DeliveryAttempt, PendingEvent, PendingEvents, RecordOutcome, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
@@ -149,7 +150,7 @@ impl Lane {
         let (url, secret): (Arc<str>, Arc<str>) = (pending.url.into(), secret.into());
         for (event, permit) in pending.events.into_iter().zip(permits) {
             let (context, url, secret) = (Arc::clone(&self.context), Arc::clone(&url), Arc::clone(&secret));
-            self.requests.spawn(async move { context.attempt(event, &url, &secret, permit).await });
+            self.requests.spawn(async move { context.attempt(webhook, event, &url, &secret, permit).await });
         }
         Ok(())
     }
@@ -195,9 +196,10 @@ impl LaneContext {
         first.into_iter().chain(extra).take(window.saturating_sub(in_flight)).collect()
     }
 
-    /// Sends one request for an event.
+    /// Sends one request for an event of a webhook.
     async fn attempt(
         &self,
+        webhook: Uuid,
         event: PendingEvent,
         url: &str,
         secret: &str,
@@ -205,11 +207,23 @@ impl LaneContext {
     ) -> Result<DeliveryAttempt, NoFileDescriptor> {
         let (started_at, body, id) = (self.clock.now(), payload::body(&event), payload::event_id(&event));
         let headers = signature::headers(secret, &id, started_at, &body);
+        let timer = StageTimer::start(Stage::WebhookDelivery);
         let outcome = self.sender.send(url, headers, body).await;
         drop(permit);
         let outcome = outcome.inspect_err(|NoFileDescriptor| {
             metrics::counter!("tempmail_webhook_attempts_postponed_total").increment(1);
         })?;
+        let number = event.attempts + 1;
+        timer.end(
+            [event.message.id],
+            outcome.error,
+            &[
+                ("tempmail.webhook.id", AttributeValue::Id(webhook)),
+                ("tempmail.webhook.event_id", AttributeValue::Id(event.id)),
+                ("tempmail.webhook.attempt", AttributeValue::number(number)),
+                ("http.response.status_code", AttributeValue::number(outcome.status_code)),
+            ],
+        );
         let result = outcome.error.unwrap_or("success");
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
         metrics::histogram!("tempmail_webhook_attempt_seconds").record(outcome.duration.as_secs_f64());
@@ -217,7 +231,7 @@ impl LaneContext {
             id: new_id(self.clock.now()),
             event: event.id,
             seq: event.seq,
-            number: event.attempts + 1,
+            number,
             started_at,
             status_code: outcome.status_code,
             error: outcome.error,

@@ -4,13 +4,17 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use uuid::Uuid;
 
 /// Milliseconds after which EventSource reconnects.
 const RETRY: u32 = 3000;
 
 /// Events that are to be sent.
 #[derive(Debug, Default)]
-pub(super) struct EventBuffer(String);
+pub(super) struct EventBuffer {
+    text: String,
+    messages: Vec<Uuid>,
+}
 
 impl EventBuffer {
     /// Adds the first block: when to reconnect, and from which cursor.
@@ -19,10 +23,11 @@ impl EventBuffer {
     }
 
     /// Adds a message, with the cursor after it.
-    pub(super) fn new_email(&mut self, cursor: &str, summary: &impl Serialize) {
+    pub(super) fn new_email(&mut self, cursor: &str, message: Uuid, summary: &impl Serialize) {
         // A summary consists of texts and numbers, which always serialize.
         let data = serde_json::to_string(summary).unwrap_or_default();
         self.push(format_args!("event: new_email\nid: {cursor}\ndata: {data}\n\n"));
+        self.messages.push(message);
     }
 
     /// Adds a keep-alive comment, with the cursor reached.
@@ -32,17 +37,22 @@ impl EventBuffer {
 
     /// Length in bytes.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.text.len()
+    }
+
+    /// The messages that were added.
+    pub(super) fn messages(&self) -> &[Uuid] {
+        &self.messages
     }
 
     /// The text; empty where there are no events.
     pub(super) fn into_text(self) -> String {
-        self.0
+        self.text
     }
 
     fn push(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string does not fail.
-        let _ = self.0.write_fmt(text);
+        let _ = self.text.write_fmt(text);
     }
 }
 
@@ -56,7 +66,7 @@ mod tests {
     fn writes_the_event_stream_format() {
         let mut events = EventBuffer::default();
         events.start("c0");
-        events.new_email("c1", &json!({"subject": "a\r\nid: x\u{2028}b"}));
+        events.new_email("c1", Uuid::nil(), &json!({"subject": "a\r\nid: x\u{2028}b"}));
         events.ping("c2");
         let expected = "retry: 3000\nid: c0\n\n\
             event: new_email\nid: c1\ndata: {\"subject\":\"a\\r\\nid: x\u{2028}b\"}\n\n\

@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use futures_util::FutureExt as _;
 use tempmail_bus::Permit;
+use tempmail_runtime::traces::{Stage, StageTimer};
 use tempmail_store::{MessageRow, ScanRange};
 use tokio::time::Instant;
 
@@ -17,6 +18,7 @@ use crate::arrivals::Notifications;
 use crate::http::error::ApiError;
 use crate::http::stream_permit::StreamPermit;
 use crate::message::EmailSummary;
+use crate::realtime::answer::{AnswerMetrics, Surface};
 use crate::realtime::subscription::{StreamPage, Subscription};
 use crate::state::AppState;
 
@@ -44,6 +46,7 @@ pub(super) struct EventStream {
     ping_at: Instant,
     /// When a chunk was last handed to the connection.
     last_chunk_at: Instant,
+    answers: AnswerMetrics,
     _permits: (StreamPermit, Permit),
 }
 
@@ -77,6 +80,7 @@ impl EventStream {
         let now = Instant::now();
         subscription.schedule(now + PING_INTERVAL);
         let mut stream = Self {
+            answers: AnswerMetrics::start(Surface::EventStream, &state),
             state,
             subscription,
             position: since.unwrap_or(page.position),
@@ -115,6 +119,7 @@ impl EventStream {
     }
 
     async fn advance(&mut self, notified: Notifications) -> Result<EventBuffer, AccessLost> {
+        let timer = StageTimer::start(Stage::Answer);
         let mut events = EventBuffer::default();
         self.recheck_pending |= notified.recheck;
         if self.recheck_pending
@@ -130,6 +135,7 @@ impl EventStream {
         }
         let wake_at = if self.next == NextStep::Retry { now + RETRY_DELAY } else { self.ping_at };
         self.subscription.schedule(wake_at);
+        self.answers.record(&self.state, timer, events.messages().iter().copied());
         Ok(events)
     }
 
@@ -179,7 +185,7 @@ impl EventStream {
     fn push_message(&mut self, events: &mut EventBuffer, row: &MessageRow) {
         self.position = row.seq;
         if self.subscription.covers(row) {
-            events.new_email(&self.cursor(), &EmailSummary::from(row));
+            events.new_email(&self.cursor(), row.id, &EmailSummary::from(row));
         }
     }
 

@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use tempmail_runtime::traces::{Stage, StageTimer};
 use tempmail_store::MessageRow;
 use tokio::time::Instant;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
@@ -20,6 +21,7 @@ use super::socket::{ClientFrame, Socket, SocketEvent};
 use crate::arrivals::{Notifications, Subscriber};
 use crate::auth::VerifiedMailboxToken;
 use crate::http::deadline::STALL_TIMEOUT;
+use crate::realtime::answer::{AnswerMetrics, Surface};
 use crate::state::AppState;
 
 /// Messages that are read from the store at a time.
@@ -45,6 +47,7 @@ pub(super) async fn run(
         recheck_pending: false,
         heartbeat: Heartbeat::new(Instant::now()),
         retry_at: None,
+        answers: AnswerMetrics::start(Surface::WebSocket, state),
     };
     let Err(reason) = pusher.run().await;
     // Released before the client is notified, so that it can reconnect at once, to any process.
@@ -66,6 +69,7 @@ struct Pusher<'a> {
     heartbeat: Heartbeat,
     /// When to read the store again after it was unavailable.
     retry_at: Option<Instant>,
+    answers: AnswerMetrics,
 }
 
 impl Pusher<'_> {
@@ -136,6 +140,7 @@ impl Pusher<'_> {
 
     /// Pushes what has arrived, as far as the write buffer has capacity.
     async fn advance(&mut self) -> Result<(), CloseReason> {
+        let timer = StageTimer::start(Stage::Answer);
         let (mailbox, now) = (self.token.mailbox, self.state.clock.now());
         if self.token.expires_at <= now {
             return Err(SocketRejection::InvalidToken.into());
@@ -148,7 +153,7 @@ impl Pusher<'_> {
             let rows = recent.messages.iter().filter_map(|message| message.row.as_ref());
             let readable: Vec<&MessageRow> =
                 rows.filter(|row| row.owner == mailbox && row.expires_at() > now).collect();
-            return self.push(&readable, recent.up_to).await;
+            return self.push(&readable, recent.up_to, timer).await;
         }
         let scanned = self.state.store.scan_mailbox(mailbox, self.position, PAGE_SIZE, now).await;
         let scan = match scanned {
@@ -168,13 +173,14 @@ impl Pusher<'_> {
         let last = scan.rows.last().filter(|_| scan.rows.len() >= usize::try_from(PAGE_SIZE).unwrap_or(0));
         self.pending_from = last.map(|last| last.seq + 1);
         let up_to = last.map_or(scan.position, |last| last.seq);
-        self.push(&scan.rows.iter().collect::<Vec<_>>(), up_to).await
+        self.push(&scan.rows.iter().collect::<Vec<_>>(), up_to, timer).await
     }
 
-    /// Pushes messages up to a position of the stream.
-    async fn push(&mut self, rows: &[&MessageRow], up_to: i64) -> Result<(), CloseReason> {
+    /// Pushes messages up to a position of the stream; `timer` began when they were looked for.
+    async fn push(&mut self, rows: &[&MessageRow], up_to: i64, timer: StageTimer) -> Result<(), CloseReason> {
         for row in rows {
             let has_capacity = self.socket.queue(message::new_email(self.token.mailbox, row)).await?;
+            self.answers.record(self.state, timer, [row.id]);
             self.position = row.seq;
             if !has_capacity {
                 self.pending_from = Some(row.seq + 1);
