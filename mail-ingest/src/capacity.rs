@@ -75,6 +75,8 @@ impl CapacityGate {
         let usage = store.store_usage(clock.now()).await?;
         self.0.shared_inboxes_full.store(usage.shared >= limits.shared_bytes, Ordering::Relaxed);
         self.0.store_full.store(usage.total >= limits.store_bytes, Ordering::Relaxed);
+        set_gauges("shared_inboxes", usage.shared, limits.shared_bytes);
+        set_gauges("store", usage.total, limits.store_bytes);
         let postmaster = store
             .default_system_domain()
             .await?
@@ -82,4 +84,10 @@ impl CapacityGate {
         *self.0.postmaster.lock().unwrap_or_else(PoisonError::into_inner) = postmaster;
         Ok(())
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges of bytes")]
+fn set_gauges(scope: &'static str, used: u64, limit: u64) {
+    metrics::gauge!("tempmail_used_bytes", "scope" => scope).set(used as f64);
+    metrics::gauge!("tempmail_limit_bytes", "scope" => scope).set(limit as f64);
 }

@@ -50,13 +50,18 @@ impl Metrics {
         counter!("tempmail_smtp_recipients_rejected_total", "code" => code, "reason" => reason).increment(1);
     }
 
+    /// Counts a mail that was refused before its delivery.
+    pub(crate) fn refused(&self, reply: Reply) {
+        counter!("tempmail_smtp_mails_total", "code" => reply.code()).increment(1);
+    }
+
     /// Counts a mail with `bytes` of data.
     pub(crate) fn delivered(&self, outcome: DeliveryOutcome, bytes: u64) {
         if outcome == DeliveryOutcome::Stored {
             self.stored.increment(1);
             self.bytes.increment(bytes);
         } else {
-            counter!("tempmail_smtp_mails_total", "code" => Reply::from(outcome).code()).increment(1);
+            self.refused(outcome.into());
         }
     }
 }

@@ -16,6 +16,7 @@ mod kubernetes;
 mod mailbox_api;
 mod matrix;
 mod message;
+mod metrics;
 mod owner;
 mod policy;
 mod postgres;

@@ -146,7 +146,7 @@ impl Worker {
                 Some(verifier) => Ok(verifier.check_due().await?),
                 None => Ok(()),
             },
-            Job::LogAudit => audit_log::run(store).await,
+            Job::LogAudit => audit_log::run(store, now).await,
             Job::Reseal => match &self.resealer {
                 Some(resealer) => resealer.run(store).await,
                 None => Ok(()),

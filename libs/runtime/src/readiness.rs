@@ -14,11 +14,13 @@ impl Readiness {
     /// Marks `component` as not ready. The reason is published: no personal data.
     pub fn set_not_ready(&self, component: &'static str, reason: impl Into<String>) {
         self.lock().insert(component, reason.into());
+        metrics::gauge!("tempmail_not_ready", "component" => component).set(1.0);
     }
 
     /// Marks `component` as ready.
     pub fn set_ready(&self, component: &'static str) {
         self.lock().remove(component);
+        metrics::gauge!("tempmail_not_ready", "component" => component).set(0.0);
     }
 
     /// The components that are not ready, by name, with their reasons; empty if the process is ready.

@@ -22,7 +22,7 @@ mod webhooks;
 
 pub use actor::Actor;
 pub use audit::AuditEntry;
-pub use domains::check::{CheckRequest, DomainToCheck, Incumbent, VerifyOutcome};
+pub use domains::check::{CheckRequest, DomainToCheck, DomainsToCheck, Incumbent, VerifyOutcome};
 pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
 pub use domains::serving::{ServingDomain, SystemDomain};
 pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};

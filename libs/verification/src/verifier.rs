@@ -113,8 +113,11 @@ impl Verifier {
     async fn check_claimed(&self) -> Result<(), StoreError> {
         // Domains that become due meanwhile are left to the next pass, so that this one ends.
         let now = self.clock.now();
-        #[expect(clippy::cast_precision_loss, reason = "a gauge of some thousands")]
-        metrics::gauge!("tempmail_domains_due").set(self.store.count_due_domains(now).await? as f64);
+        let domains = self.store.count_domains_to_check(self.settings.interval, now).await?;
+        #[expect(clippy::cast_precision_loss, reason = "gauges of some thousands")]
+        let (due, pending) = (domains.due as f64, domains.pending as f64);
+        metrics::gauge!("tempmail_domains_due").set(due);
+        metrics::gauge!("tempmail_domains_pending").set(pending);
         let trigger = CheckTrigger::Scheduled { interval: self.settings.interval };
         let mut result = Ok(());
         let mut in_flight = FuturesUnordered::new();

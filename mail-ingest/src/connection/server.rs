@@ -128,6 +128,9 @@ impl Server {
                     };
                 }
             };
+            for refusal in session.take_refusals() {
+                self.metrics.refused(refusal);
+            }
             if matches!(action, Action::Read) && session.is_idle() && self.drain.is_cancelled() {
                 reply::DRAINING.write(&mut client.out);
                 action = Action::Close;

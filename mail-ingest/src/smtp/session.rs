@@ -64,6 +64,8 @@ pub(crate) struct Session {
     /// See [`AwaitedInput::completed`].
     completed: u64,
     data_octets: u64,
+    /// Replies that refused mail without a delivery, until they are taken.
+    refusals: Vec<Reply>,
 }
 
 impl Session {
@@ -80,6 +82,7 @@ impl Session {
             errors: 0,
             completed: 0,
             data_octets: 0,
+            refusals: Vec::new(),
         }
     }
 
@@ -92,6 +95,12 @@ impl Session {
     /// SIZE that MAIL declared for the open transaction; 0 if none.
     pub(crate) fn declared_size(&self) -> u64 {
         self.transaction.as_ref().and_then(|transaction| transaction.size).unwrap_or(0)
+    }
+
+    /// The replies that refused mail without a delivery since the last call: mail that is too big or invalid, or
+    /// that there is no memory for.
+    pub(crate) fn take_refusals(&mut self) -> Vec<Reply> {
+        std::mem::take(&mut self.refusals)
     }
 
     /// The input that the session waits for.
@@ -218,6 +227,12 @@ impl Session {
             command_line::is_rcpt(line)
                 && matches!(command_line::parse(line), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
         })
+    }
+
+    /// Appends the reply that refuses a mail.
+    fn refuse(&mut self, reply: Reply, out: &mut Vec<u8>) {
+        self.refusals.push(reply);
+        self.reply(reply, out);
     }
 
     /// Appends a reply, and closes the session after too many errors.

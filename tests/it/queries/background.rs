@@ -10,7 +10,7 @@ pub const BACKGROUND: &[&str] = &[
     "claim_due_domains",
     "claim_webhooks",
     "clock_offset",
-    "count_due_domains",
+    "count_domains_to_check",
     "count_partitions",
     "default_system_domain",
     "delete_ended_tokens",

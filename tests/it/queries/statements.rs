@@ -181,7 +181,7 @@ pub const COLD: &[&str] = &[
     "check_epoch",
     "claim_due_domains",
     "clock_offset",
-    "count_due_domains",
+    "count_domains_to_check",
     "count_partitions",
     "create_custom_domain",
     "create_mailbox",

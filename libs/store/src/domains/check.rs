@@ -34,6 +34,15 @@ pub struct DomainToCheck {
     pub incumbent: Option<Incumbent>,
 }
 
+/// How many custom domains there are to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DomainsToCheck {
+    /// Those whose check is due.
+    pub due: i64,
+    /// Those that are not verified yet, and have not failed.
+    pub pending: i64,
+}
+
 /// A custom domain of another tenant that serves the same name.
 #[derive(Debug, Clone)]
 pub struct Incumbent {
@@ -82,6 +91,12 @@ impl CheckRequest {
         let left = requested_at.map(|at| pause - now.duration_since(at));
         let left = left.filter(|left| left.is_positive()).map_or(pause, |left| left.min(pause));
         Ok(Self::TooSoon { retry_after: left.unsigned_abs() })
+    }
+}
+
+impl DomainsToCheck {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        Ok(Self { due: row.try_get("due")?, pending: row.try_get("pending")? })
     }
 }
 
@@ -226,14 +241,25 @@ impl Store {
         .await
     }
 
-    /// How many custom domains are due for a check.
+    /// How many custom domains are due for a check, and how many are pending; a pending one is checked every
+    /// `interval`.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn count_due_domains(&self, now: Timestamp) -> Result<i64, StoreError> {
-        self.fetch_value(
-            sqlx::query("/* count_due_domains */ SELECT count(*) FROM domain WHERE next_check_at <= $1")
-                .bind(now.to_sqlx()),
+    pub async fn count_domains_to_check(
+        &self,
+        interval: SignedDuration,
+        now: Timestamp,
+    ) -> Result<DomainsToCheck, StoreError> {
+        let statement = sqlx::query(
+            "/* count_domains_to_check */
+            SELECT count(*) FILTER (WHERE next_check_at <= $1) AS due,
+                   count(*) FILTER (WHERE verify_status = 'pending') AS pending
+            FROM domain WHERE next_check_at <= $2",
+        );
+        self.fetch_one(
+            statement.bind(now.to_sqlx()).bind((now + interval).to_sqlx()),
+            DomainsToCheck::from_row,
         )
         .await
     }

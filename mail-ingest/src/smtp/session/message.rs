@@ -16,7 +16,10 @@ impl Session {
             Some(transaction) if transaction.chunks.is_some() => reply::CHUNKING_STARTED,
             Some(transaction) if transaction.recipients.is_empty() => transaction.no_recipients_reply(),
             Some(_) => match MessageData::begin(self.settings.data, self.settings.memory.permit()) {
-                None => reply::NO_MEMORY,
+                None => {
+                    self.refusals.push(reply::NO_MEMORY);
+                    reply::NO_MEMORY
+                }
                 Some(message) => {
                     self.data_octets = 0;
                     self.state = SessionState::Data(message);
@@ -73,16 +76,15 @@ impl Session {
                 // Ends the transaction, so that further pipelined chunks are rejected as well.
                 Some(rejection) => {
                     self.transaction = None;
-                    self.reply(rejection, out);
+                    self.refuse(rejection, out);
                 }
             },
             (Ok(_), None) => self.reply(reply::MAIL_FIRST, out),
-            (Err(rejection), _) => {
-                if rejection == reply::TOO_BIG || rejection == reply::NO_MEMORY {
-                    self.transaction = None;
-                }
-                self.reply(rejection, out);
+            (Err(rejection @ (reply::TOO_BIG | reply::NO_MEMORY)), _) => {
+                self.transaction = None;
+                self.refuse(rejection, out);
             }
+            (Err(rejection), _) => self.reply(rejection, out),
         }
         None
     }
@@ -94,7 +96,7 @@ impl Session {
         let (data, memory) = match message.finish() {
             Ok(whole) => whole,
             Err(rejection) => {
-                self.reply(rejection, out);
+                self.refuse(rejection, out);
                 return None;
             }
         };
