@@ -3,7 +3,6 @@
 use std::io;
 use std::iter;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
 use hickory_proto::op::{Message, Metadata, Query, ResponseCode};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
@@ -13,11 +12,10 @@ use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
 use super::Domains;
+use crate::wait::DEADLINE;
 
 /// Maximum length of a CNAME chain.
 const MAX_ALIASES: usize = 16;
-/// Longest wait for a server.
-const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result of a resolution.
 struct Resolution {
@@ -70,7 +68,8 @@ async fn resolve(domains: &Domains, query: Query) -> Resolution {
 /// The first reply of a server of the name's domain.
 async fn query_any(domains: &Domains, at: &Name, record_type: RecordType) -> Option<Message> {
     for server in domains.servers_of(at) {
-        let reply = timeout(TIMEOUT, query(server.address(), at, record_type)).await;
+        // The client gives up much earlier.
+        let reply = timeout(DEADLINE, query(server.address(), at, record_type)).await;
         if let Ok(Ok(message)) = reply {
             return Some(message);
         }

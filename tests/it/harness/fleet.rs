@@ -84,7 +84,8 @@ async fn committed_mail_survives_every_kind_of_postgres_restart() {
     let follower = fleet.follow(0, &fleet.tenant.live, Feed::Inbox(address.clone()));
     follower.ready().await;
     let mails: Vec<OutgoingMail> = (0..300).map(|number| mail(&address, number)).collect();
-    let (sent, ()) = tokio::join!(fleet.load(4, Some(100)).send(&mails), async {
+    // So slowly that mails are left for each restart, even if the follower learns of them late.
+    let (sent, ()) = tokio::join!(fleet.load(4, Some(30)).send(&mails), async {
         for (number, how) in (1..).zip([StopMode::Fast, StopMode::Immediate, StopMode::Kill]) {
             follower.wait_for(50 * number).await;
             postgres.restart(how).await;

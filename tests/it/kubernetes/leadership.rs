@@ -20,9 +20,9 @@ use tempmail_tests::wait::eventually;
 
 /// The kinds whose objects have Secrets.
 const WITH_SECRETS: [&str; 3] = ["webhook", "apitoken", "mailbox"];
-/// The lease of an operator that has to keep it while another one waits for it: on a busy machine a shorter
-/// one may expire.
-const LEASE_SECONDS: u64 = 10;
+/// The lease of an operator that has to keep it while another one waits for it. It is renewed 5 s before it
+/// expires, which may be too late on a busy machine: the tests are over by then.
+const LEASE_SECONDS: u64 = 30;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn releases_the_lease_when_it_is_terminated() {
@@ -50,10 +50,8 @@ async fn another_operator_takes_over_when_the_leader_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exits_when_another_operator_holds_the_lease() {
     let installation = Installation::without_operator().await;
-    let kubeconfig = installation.cluster.kubeconfig();
-    let former = start_with_long_lease(&installation, kubeconfig).await;
-    former.wait_until_leader().await;
-    let next = start_with_long_lease(&installation, kubeconfig).await;
+    // No other operator waits for the lease, which would get it if this one renewed it too late.
+    let former = OperatorProcess::start_leader(&installation).await;
     let stolen = json!({"spec": {
         "holderIdentity": "thief", "renewTime": format!("{:.6}", now()), "leaseDurationSeconds": 30,
     }});
@@ -61,7 +59,7 @@ async fn exits_when_another_operator_holds_the_lease() {
     leases.patch("tempmail-operator", &PatchParams::default(), &patch).await.expect("the lease is stolen");
     assert!(!former.wait_for_exit().await.success());
     assert!(former.log().contains("another operator leads"), "{}", former.log());
-    next.wait_until_leader().await;
+    let _next = OperatorProcess::start_leader(&installation).await;
     Team::new(&installation.cluster).await;
 }
 
@@ -134,14 +132,14 @@ async fn resumes_a_paused_leader<F: Future<Output = ()>>(meanwhile: impl FnOnce(
 async fn a_write_that_a_former_leader_started_changes_nothing() {
     let installation = Installation::without_operator().await;
     let proxy = ApiProxy::start(&installation.cluster).await;
-    let former = start_with_long_lease(&installation, &proxy.kubeconfig()).await;
-    former.wait_until_leader().await;
+    let former = OperatorProcess::start_leader_behind(&proxy, &installation).await;
     let team = Team::new(&installation.cluster).await;
-    let next = start_with_long_lease(&installation, installation.cluster.kubeconfig()).await;
     let before = proxy.request_count();
     proxy.hold(ApiRequest::is_write);
     declare(&team, "ours").await;
     eventually("a write is held", async || (!proxy.writes_since(before).is_empty()).then_some(())).await;
+    // Nor can the former leader renew its lease.
+    let next = start_with_long_lease(&installation, installation.cluster.kubeconfig()).await;
     next.wait_until_leader().await;
     wait_until_settled(&team, "ours").await;
     assert_changes_nothing(&installation, &proxy, async || {

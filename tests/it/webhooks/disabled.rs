@@ -8,7 +8,7 @@ use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
 
 use super::retries::WebhookPair;
-use super::{create_webhook, get_webhook, list_attempts, wait_for_failures, wait_until_delivered};
+use super::{create_webhook, get_webhook, list_attempts, wait_until_delivered};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn disables_a_webhook_and_drops_its_events_after_ten_failures_in_a_row() {
@@ -46,9 +46,10 @@ async fn a_new_webhook_starts_without_the_events_of_a_disabled_one() {
     let deleted = pair.app.request(Method::DELETE, &path).bearer(&pair.app.tenant.pro).send().await;
     assert_eq!(deleted.status, 204);
     let replacement = create_webhook(&pair.app, &pair.failing.url()).await;
-    pair.deliver().await;
-    wait_for_failures(&pair.app, &replacement, 1).await;
     pair.failing.react_with(Reaction::Status(204));
+    pair.failing.react_next_with([Reaction::Status(500)]);
+    pair.deliver().await;
+    eventually("an attempt", || async { list_attempts(&pair.app, &replacement).await.pop() }).await;
     pair.app.clock.advance(SignedDuration::from_secs(6));
     wait_until_delivered(&pair.app).await;
     let requests = pair.failing.requests();

@@ -1,8 +1,11 @@
 //! Of tenants that prove one name at once, one gets it.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 use serde_json::Value;
+use tempmail_model::clock::Clock as _;
 use tempmail_tests::{App, Tenant, TestDns};
 use tokio::join;
 
@@ -28,16 +31,24 @@ async fn verifies_one_domain_in_200_concurrent_checks_of_two_tenants() {
     let (app, dns) = app_and_dns("ships.test").await;
     let other = app.another_tenant("lighthouse").await;
     let claims = two_claims(&app, &dns, &other).await;
+    let began = app.clock.now();
     let answers = join_all((0..200).map(|number| {
         let (tenant, id) = if number % 2 == 0 { (&app.tenant, &claims[0]) } else { (&other, &claims[1]) };
         app.check_domain(tenant, id)
     }))
     .await;
+    // Each tenant has one in 10 s, and a busy machine may need longer for all requests.
+    let most = 1 + app.clock.now().duration_since(began).as_secs() / 10;
     let checked: Vec<Value> =
         answers.iter().filter(|answer| answer.status == 200).map(|answer| answer.json()).collect();
-    assert_eq!(checked.len(), 2, "one of each tenant");
-    let verified = checked.iter().filter(|answer| answer["verify_status"] == "verified").count();
-    assert_eq!(verified, 1, "{checked:#?}");
+    for id in &claims {
+        let checks = checked.iter().filter(|answer| answer["id"] == *id);
+        let checks = i64::try_from(checks.count()).expect("at most 200");
+        assert!((1..=most).contains(&checks), "{checks} checks of {id}, at most {most}");
+    }
+    let verified = checked.iter().filter(|answer| answer["verify_status"] == "verified");
+    let verified: BTreeSet<String> = verified.map(|answer| answer["id"].to_string()).collect();
+    assert_eq!(verified.len(), 1, "{checked:#?}");
     assert_eq!(states(&app, &other, &claims).await, ["failedclaimed_by_another", "verified"]);
     assert_eq!(app.count("SELECT count(*) FROM domain WHERE name = 'ships.test' AND serves").await, 1);
 }
@@ -67,18 +78,19 @@ async fn claims_a_domain_for_one_process() {
     app.domain(&app.tenant, "ships.test").await;
     app.clock.advance(SignedDuration::from_mins(5));
     app.worker_pass().await;
-    // Of the seed: the server is queried again while it holds its replies.
-    let of_one = dns.seed_server().queries().len();
-    assert!(of_one > 0);
+    // Each check begins there: it finds the server that is queried again while it holds its replies.
+    let of_seed = || dns.seed_server().queries().len();
+    assert!(of_seed() > 0);
     app.clock.advance(SignedDuration::from_mins(5));
     let hold = server.hold_replies();
     let (_, ()) = join!(app.worker_pass(), async {
         hold.query_received().await;
+        let before = of_seed();
         // The other loop finds nothing to do, and ends while the first still waits.
         app.worker_pass().await;
+        assert_eq!(of_seed(), before, "the other loop checks it, too");
         hold.release();
     });
-    assert_eq!(dns.seed_server().queries().len(), 2 * of_one);
 }
 
 /// Removal and verification at once: never a removed domain that serves.

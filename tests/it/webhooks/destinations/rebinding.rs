@@ -77,6 +77,8 @@ impl RebindingFixture {
                 match outcome(&attempt) {
                     (204, None) => {}
                     (0, Some("blocked_address")) => blocked += 1,
+                    // On a busy machine so many handshakes may take longer than 5 s.
+                    (0, Some("timeout")) => {}
                     _ => panic!("{name}: {attempt}"),
                 }
             }

@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::Method;
 use serde_json::json;
+use tempmail_model::clock::Clock as _;
 use tempmail_tests::dns::NameServerFault;
 use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::{App, TestDns};
@@ -121,9 +122,13 @@ async fn checks_a_domain_at_most_once_in_10_s() {
 async fn checks_once_under_concurrent_requests() {
     let app = App::start().await;
     let domain = app.domain(&app.tenant, "ships.test").await;
+    let began = app.clock.now();
     let answers = join_all((0..20).map(|_| app.check_domain(&app.tenant, &domain.id))).await;
+    // One in 10 s, and a busy machine may need longer for all requests.
+    let most = 1 + app.clock.now().duration_since(began).as_secs() / 10;
     let (checked, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
-    assert_eq!((checked.len(), refused.len()), (1, 19));
+    let count = i64::try_from(checked.len()).expect("at most 20");
+    assert!((1..=most).contains(&count), "{count} checks, at most {most}");
     for answer in refused {
         answer.assert_api_error(429, "rate_limit_exceeded");
         assert!(!answer.header("retry-after").is_empty());
