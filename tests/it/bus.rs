@@ -8,19 +8,19 @@ mod privacy;
 mod program;
 mod sessions;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use tempmail_bus::{ArrivalReceiver, Bus, FailureLimit, LocalBus, PermitKey, RateLimit, RedisBus, SharedBus};
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
-use tempmail_tests::RedisServer;
 use tempmail_tests::wait::{eventually, within_deadline};
+use tempmail_tests::{RedisProxy, RedisServer};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 /// Makes each rule a test of both kinds of bus.
@@ -35,7 +35,7 @@ macro_rules! rules {
         mod redis {
             $(#[tokio::test]
             async fn $rule() {
-                crate::bus::without_reconnections(super::$rule).await;
+                crate::bus::without_reconnections(crate::bus::BusPair::over_redis, super::$rule).await;
             })+
         }
     };
@@ -47,33 +47,46 @@ const INSTALLATION: Uuid = Uuid::from_u128(0x1234_5678);
 /// What its names in Redis begin with.
 const PREFIX: &str = "{tempmail:00000000000000000000000012345678}";
 const HOUR: Duration = Duration::from_secs(3600);
+/// More than a bus needs to close a connection that it gave up.
+const RECONNECTION: Duration = Duration::from_secs(10);
 
 /// Two handles of one bus.
 struct BusPair {
     one: SharedBus,
     two: SharedBus,
     redis: Option<RedisServer>,
+    /// Between `one` and Redis.
+    proxy: Option<RedisProxy>,
     /// Connections that last as long as no bus reconnects.
-    connections: RefCell<BTreeSet<u64>>,
+    connections: BTreeSet<u64>,
 }
 
 impl BusPair {
     fn local() -> Self {
         let bus: SharedBus = Arc::new(LocalBus::new());
-        Self { one: bus.clone(), two: bus, redis: None, connections: RefCell::default() }
+        Self { one: bus.clone(), two: bus, redis: None, proxy: None, connections: BTreeSet::new() }
     }
 
     async fn over_redis() -> Self {
         let redis = RedisServer::new();
-        let (one, two) = (connect(&redis.url()).await, connect(&redis.url()).await);
-        let pair = Self { one, two, redis: Some(redis), connections: RefCell::default() };
-        pair.expect_connections();
-        pair
+        let url = redis.url();
+        Self::connect(redis, &url, None).await
     }
 
-    /// From now on, all current connections to Redis are expected to last.
-    fn expect_connections(&self) {
-        *self.connections.borrow_mut() = self.redis.as_ref().map(clients).unwrap_or_default();
+    /// Commands of `one` pass a proxy.
+    async fn over_proxy() -> Self {
+        let redis = RedisServer::new();
+        let proxy = RedisProxy::start(redis.port()).await;
+        let url = proxy.url();
+        Self::connect(redis, &url, Some(proxy)).await
+    }
+
+    async fn connect(redis: RedisServer, url_of_one: &str, proxy: Option<RedisProxy>) -> Self {
+        let (one, two) = (connect(url_of_one).await, connect(&redis.url()).await);
+        // It may have lost its connection meanwhile.
+        wait_until_connected(&one).await;
+        let connections = clients(&redis);
+        Self { one, two, redis: Some(redis), proxy, connections }
     }
 
     /// A rate limit for each handle: processes share nothing but its name.
@@ -99,25 +112,31 @@ impl BusPair {
 
 /// Runs a scenario over Redis, and repeats it if it failed while a bus reconnected: on a busy machine a
 /// command may take longer than the 500 ms after which a bus continues without Redis.
-async fn without_reconnections(scenario: impl AsyncFn(&BusPair)) {
+async fn without_reconnections(connect: impl AsyncFn() -> BusPair, scenario: impl AsyncFn(&BusPair)) {
     loop {
-        let pair = BusPair::over_redis().await;
+        let pair = connect().await;
         let redis = pair.redis.as_ref().expect("the pair is over Redis");
-        if lasts_with_connections(redis, || pair.connections.borrow().clone(), scenario(&pair)).await {
+        if lasts_with_connections(redis, &pair.connections, scenario(&pair)).await {
             return;
         }
     }
 }
 
-/// Whether a scenario succeeds; `false` if it panics while one of the connections of `expected` is gone.
+/// Whether a scenario succeeds; `false` if it panics and one of these connections, which last longer than the
+/// scenario, is lost.
 pub(crate) async fn lasts_with_connections(
     redis: &RedisServer,
-    expected: impl FnOnce() -> BTreeSet<u64>,
+    connections: &BTreeSet<u64>,
     scenario: impl Future<Output = ()>,
 ) -> bool {
     let Err(panic) = AssertUnwindSafe(scenario).catch_unwind().await else { return true };
-    if expected().is_subset(&clients(redis)) {
-        resume_unwind(panic);
+    // A command that took too long fails before its process closes the connection.
+    let failed = Instant::now();
+    while connections.is_subset(&clients(redis)) {
+        if failed.elapsed() > RECONNECTION {
+            resume_unwind(panic);
+        }
+        sleep(Duration::from_millis(20)).await;
     }
     false
 }

@@ -1,11 +1,14 @@
 //! Measures the answers that bring new mail to clients that wait for it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tempmail_model::id::id_time;
 use tempmail_runtime::traces::{AttributeValue, StageTimer};
 use uuid::Uuid;
 
 use crate::state::AppState;
+
+/// How much the clocks of two processes may differ: the time of a message is that of the process that received it.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 
 /// How a client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,8 @@ impl AnswerMetrics {
     ) {
         let (surface, now) = (self.surface.as_str(), state.clock.now());
         let received = messages.into_iter().filter_map(|message| Some((message, id_time(message)?)));
-        let new: Vec<(Uuid, Timestamp)> = received.filter(|(_, at)| *at >= self.waiting_since).collect();
+        let since = self.waiting_since - CLOCK_TOLERANCE;
+        let new: Vec<(Uuid, Timestamp)> = received.filter(|(_, at)| *at >= since).collect();
         for (_, received_at) in &new {
             let seconds = now.duration_since(*received_at).as_secs_f64();
             metrics::histogram!("tempmail_answer_seconds", "surface" => surface).record(seconds.max(0.0));

@@ -45,14 +45,14 @@ pub(crate) async fn wait(
     since: Option<i64>,
 ) -> Result<WaitOutcome, ApiError> {
     let answers = AnswerMetrics::start(Surface::LongPoll, state);
-    let mut timer = StageTimer::start(Stage::Answer);
+    let mut notified_at = None;
     let mut reader = Reader::new(subscription, query, since);
     reader.subscription().schedule(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
     // Boxed: a waiting long-poll does not keep the memory that reading needs.
     let mut progress = Box::pin(reader.read(state)).await?;
     while progress == Progress::Waiting {
         let notified = reader.subscription().notified().await;
-        timer = StageTimer::start(Stage::Answer);
+        notified_at = Some(StageTimer::start(Stage::Answer));
         if notified.recheck {
             Box::pin(reader.subscription().recheck(state)).await?;
         }
@@ -71,7 +71,7 @@ pub(crate) async fn wait(
         }
     }
     let outcome = reader.outcome();
-    if let WaitOutcome::Mail { messages, .. } = &outcome {
+    if let (Some(timer), WaitOutcome::Mail { messages, .. }) = (notified_at, &outcome) {
         answers.record(state, timer, messages.iter().map(|message| message.id));
     }
     Ok(outcome)

@@ -67,6 +67,8 @@ impl WebSocketClient {
                 (Some("new_email"), None) => state.progress().record_new(&message),
                 // Temporary: the permits of a dead server expire, and Postgres returns.
                 (None, Some("too_many_connections" | "unavailable")) => return Disconnect::Broken,
+                // The client was too late, on a busy machine.
+                (None, Some("invalid_auth_message")) if authenticated.is_some() => return Disconnect::Broken,
                 (None, Some(code)) => return Disconnect::Refused(code.to_owned()),
                 _ => panic!("unknown message: {message}"),
             }

@@ -3,7 +3,6 @@
 use futures_util::future::join_all;
 use futures_util::join;
 use tempmail_bus::RateKey;
-use tempmail_tests::RedisProxy;
 
 use super::*;
 
@@ -113,7 +112,7 @@ async fn restores_permits_that_redis_has_lost() {
 
 #[tokio::test]
 async fn loads_scripts_again_that_redis_has_lost() {
-    without_reconnections(async |pair| {
+    without_reconnections(BusPair::over_redis, async |pair| {
         let redis = pair.redis.as_ref().unwrap();
         let bus = &pair.one;
         let (permit, key) = (PermitKey::TokenWaits(Uuid::new_v4()), RateKey::from(Uuid::from_u128(1)));

@@ -37,7 +37,7 @@ async fn counts_requests_over_all_handles(pair: &BusPair) {
 }
 
 async fn allows_further_requests_one_by_one(pair: &BusPair) {
-    let [of_one, of_two] = pair.rate_limits(20, Duration::from_secs(20));
+    let [of_one, of_two] = pair.rate_limits(60, Duration::from_secs(60));
     let key = RateKey::from(Uuid::new_v4());
     while pair.one.check_rate(&of_one, key).await.allowed {}
     let decision = eventually("one more is allowed", || async {
@@ -45,8 +45,8 @@ async fn allows_further_requests_one_by_one(pair: &BusPair) {
         decision.allowed.then_some(decision)
     })
     .await;
-    // One a second; a busy machine may be some seconds late.
-    assert!(decision.remaining < 10, "not all at once: {decision:?}");
+    // One a second; a busy machine may be many seconds late.
+    assert!(decision.remaining < 30, "not all at once: {decision:?}");
 }
 
 async fn counts_failures_over_all_handles(pair: &BusPair) {

@@ -1,7 +1,5 @@
 //! Permits: how many requests may be open under one key.
 
-use tempmail_tests::RedisProxy;
-
 use super::*;
 
 rules!(
@@ -57,13 +55,9 @@ async fn holds_no_permit_after_an_abandoned_acquire(pair: &BusPair) {
 
 #[tokio::test]
 async fn has_released_a_permit_everywhere_when_release_returns() {
-    without_reconnections(async |pair| {
-        // Commands of one take longer than those of two, which would be first if one did not wait.
-        let redis = pair.redis.as_ref().unwrap();
-        let proxy = RedisProxy::start(redis.port()).await;
-        let distant = connect(&proxy.url()).await;
-        pair.expect_connections();
-        release_by_turns(&*distant, &*pair.two).await;
+    // Commands of one take longer than those of two, which would be first if one did not wait.
+    without_reconnections(BusPair::over_proxy, async |pair| {
+        release_by_turns(&*pair.one, &*pair.two).await;
     })
     .await;
 }

@@ -72,7 +72,11 @@ impl Session<'_> {
         for number in 0..usize::from(REPEATED) {
             make(number).await;
         }
-        let is_background = |name: &str| BACKGROUND.contains(&name) && !expected.contains(&name);
+        let is_background = |name: &str| {
+            let is_listed = BACKGROUND.contains(&name) && !expected.contains(&name);
+            // The settings of a connection that a pool opens.
+            is_listed || name.starts_with("SET ")
+        };
         let mut statements = without_background(is_background, self.recorder.take().await);
         statements.retain(|statement| self.process.is_none_or(|process| statement.process == process));
         statements

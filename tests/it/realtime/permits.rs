@@ -27,6 +27,8 @@ const STREAMS: usize = 10;
 const SOCKETS: usize = 3;
 /// Requests a second of a token, with [`limit_rate`].
 const RATE: u32 = 2;
+/// Connections to Redis: two of each process, of which one is an ingest process.
+const CONNECTIONS: usize = 6;
 
 /// Two API processes over one Redis.
 struct ApiPair {
@@ -80,6 +82,16 @@ impl ApiPair {
         EventStream::refused(self.stream(api, token)).await.assert_v1_error(429, "token_busy");
     }
 
+    /// Waits until no stream of the token may be opened: a process that reconnects to Redis grants its own.
+    async fn wait_until_no_stream(&self, api: usize, token: &str) {
+        eventually("no stream is left", || async {
+            let answer = EventStream::try_open(self.stream(api, token)).await.unwrap().err()?;
+            answer.assert_v1_error(429, "token_busy");
+            Some(())
+        })
+        .await;
+    }
+
     async fn sockets(&self, api: usize, mailbox: &Mailbox, count: usize) -> Vec<WebSocket> {
         join_all((0..count).map(|_| WebSocket::authenticated(self.fleet.http(api), &mailbox.jwt))).await
     }
@@ -89,6 +101,16 @@ impl ApiPair {
         socket.auth(&mailbox.jwt).await;
         socket.assert_refused("too_many_connections").await;
     }
+
+    /// As [`Self::wait_until_no_stream`].
+    async fn wait_until_no_socket(&self, api: usize, mailbox: &Mailbox) {
+        eventually("no socket is left", || async {
+            let mut socket = WebSocket::to(self.fleet.http(api)).connect().await;
+            socket.auth(&mailbox.jwt).await;
+            (socket.next_json().await == json!({"error": "too_many_connections"})).then_some(())
+        })
+        .await;
+    }
 }
 
 /// Runs a scenario, and repeats it if it failed while a process reconnected to Redis: on a busy machine a command
@@ -96,8 +118,12 @@ impl ApiPair {
 async fn without_reconnections(change: fn(&mut Config), scenario: impl AsyncFn(&ApiPair)) {
     loop {
         let pair = ApiPair::start_with(change).await;
-        let before = clients(&pair.redis);
-        if lasts_with_connections(&pair.redis, || before, scenario(&pair)).await {
+        let connections = eventually("all processes have their connections", || async {
+            Some(clients(&pair.redis)).filter(|connections| connections.len() == CONNECTIONS)
+        })
+        .await;
+        redis_is_connected(&pair.fleet).await;
+        if lasts_with_connections(&pair.redis, &connections, scenario(&pair)).await {
             return;
         }
     }
@@ -241,9 +267,13 @@ pub async fn times_to_free_permits_of_a_killed_process() -> [Duration; 3] {
     let streams = pair.streams(0, &token, STREAMS).await;
     let sockets = pair.sockets(0, &mailbox, SOCKETS).await;
     let waiting = pair.wait(0, &token, STREAMS + SOCKETS).await;
-    pair.get(1, FULL, &token).send().await.assert_v1_error(429, "token_busy");
-    pair.assert_no_stream(1, &token).await;
-    pair.assert_no_socket(1, &mailbox).await;
+    eventually("no long-poll is left", || async {
+        let answer = pair.get(1, FULL, &token).send().await;
+        (answer.status == 429).then(|| answer.assert_v1_error(429, "token_busy"))
+    })
+    .await;
+    pair.wait_until_no_stream(1, &token).await;
+    pair.wait_until_no_socket(1, &mailbox).await;
 
     let killed = Instant::now();
     pair.fleet.api(0).kill().await;
@@ -295,8 +325,8 @@ async fn counts_permits_per_process_while_redis_is_down() {
         (pair.fleet.api(1).metric("tempmail_subscribers").await == 0.0).then_some(())
     })
     .await;
-    pair.assert_no_stream(1, &token).await;
-    pair.assert_no_socket(1, &mailbox).await;
+    pair.wait_until_no_stream(1, &token).await;
+    pair.wait_until_no_socket(1, &mailbox).await;
     drop((streams, sockets));
 }
 

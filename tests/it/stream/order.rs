@@ -53,7 +53,7 @@ async fn number_by_plain_sequence(pool: &PgPool) {
     let function = function.replace(
         locked,
         "v_before := nextval('plain_seq');
-         PERFORM pg_sleep(CASE WHEN (v_before / 100000) % 2 = 0 THEN 0.02 ELSE 0 END);",
+         PERFORM pg_sleep(CASE WHEN (v_before / 100000) % 2 = 0 THEN 0.05 ELSE 0 END);",
     );
     // The counter only follows, and locks nobody out before the end.
     let end =

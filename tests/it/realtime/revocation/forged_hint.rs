@@ -45,11 +45,15 @@ async fn a_forged_hint_discloses_no_foreign_mail() {
     let id = fleet.stored_message_ids(&ours.address).await[0];
     let seq: i64 = sqlx::query_scalar("SELECT seq FROM stream").fetch_one(&fleet.pool).await.unwrap();
 
-    let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
     let hint = hint(seq + 1, id, 72, thief.id, theirs.id, theirs.id);
-    let receivers: usize =
-        redis::cmd("PUBLISH").arg(&channels[0]).arg(hint).query(&mut redis.connection()).unwrap();
-    assert!(receivers > 0, "no process is subscribed");
+    eventually("both processes are subscribed", || async {
+        let channels: Vec<String> = redis.query(&["PUBSUB", "CHANNELS"]);
+        let mut publish = redis::cmd("PUBLISH");
+        let receivers: usize =
+            publish.arg(channels.first()?).arg(&hint).query(&mut redis.connection()).unwrap();
+        (receivers == 2).then_some(())
+    })
+    .await;
     // The first of these has the stream position of the hint.
     for subject in ["theirs 1", "theirs 2"] {
         fleet.deliver(0, &theirs.address, subject).await;

@@ -2,9 +2,10 @@
 
 use futures_util::future::join_all;
 use reqwest::Method;
+use serde_json::Value;
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::{eventually, within_deadline};
-use tempmail_tests::{Fleet, Response, Tenant};
+use tempmail_tests::wait::eventually;
+use tempmail_tests::{EventStream, Fleet, Response, Tenant};
 use tokio::task::JoinHandle;
 
 /// What happens to the first mail.
@@ -51,11 +52,12 @@ async fn begin(fleet: &Fleet, case: FirstMail, cases: usize) -> JoinHandle<Respo
         (fleet.api(1).metric("tempmail_subscribers").await >= cases as f64).then_some(())
     })
     .await;
-    // When this one returns, the other one has received the mail, too.
-    let probe = self::wait(fleet, &tenant, 1).await;
+    // A stream is notified of the mail together with the wait; another wait might first find it in the store.
+    let token = fleet.token(&tenant, TokenKind::Live).await;
+    let mut stream = EventStream::open(fleet.request(1, Method::GET, "/v1/sse/user").live(&token)).await;
     fleet.deliver(0, &address, "first").await;
-    let received = within_deadline("a wait for one mail", probe).await.unwrap().expect(200);
-    let id = received["emails"][0]["id"].as_str().unwrap().to_owned();
+    let received: Value = serde_json::from_str(&stream.next().await.data).unwrap();
+    let id = received["id"].as_str().unwrap().to_owned();
     let delete = |method, path: String| fleet.request(0, method, &path).live(&tenant.live).send();
     let status = match case {
         FirstMail::Stays => 204,

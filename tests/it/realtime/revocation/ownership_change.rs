@@ -160,8 +160,10 @@ async fn moves_readers_of_a_domain_to_its_new_tenant() {
     ];
     let of_seller = [seller.long_poll("/v1/me", None).await, seller.stream(None, None).await];
     let of_mailbox = socket(&fleet, &mailbox).await;
-    let of_buyer = [buyer.long_poll("/v1/me", None).await, buyer.stream(None, None).await];
-    let before = cursor(&of_buyer[1]);
+    let stream = buyer.stream(None, None).await;
+    let before = cursor(&stream);
+    // Without a cursor, a wait that begins late on a busy machine would return the newest mail only.
+    let of_buyer = [buyer.long_poll("/v1/me", Some(before.clone())).await, stream];
 
     let mail = BackgroundMail::start(&fleet, &["any@ships.test", "desk@ships.test", "noise@inbox.localhost"]);
     for subscriber in of_domain.iter().chain(&of_seller).chain([&of_mailbox]) {

@@ -192,14 +192,16 @@ impl SubscriberClient {
         }
     }
 
-    /// A WebSocket and its first message; as [`Self::open_stream`].
+    /// A WebSocket and its first message; as [`Self::open_stream`], and if the client was too late on a busy
+    /// machine.
     async fn open_socket(&self, jwt: &str) -> (WebSocket, Value) {
         loop {
             let mut socket = WebSocket::to(self.server).connect().await;
             socket.auth(jwt).await;
             let first = socket.next_json().await;
-            if first != json!({ "error": "unavailable" }) {
-                return (socket, first);
+            match first["error"].as_str() {
+                Some("unavailable" | "invalid_auth_message") => {}
+                _ => return (socket, first),
             }
         }
     }
