@@ -1,6 +1,7 @@
 //! What the store keeps sealed: the key of verify tokens, and the secrets of webhooks.
 
 use std::fs;
+use std::process::Command;
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -9,10 +10,11 @@ use sqlx::{Executor as _, PgPool};
 use tempmail_model::key::MasterKey;
 use tempmail_model::verify_token::VerifyTokenKeySealer;
 use tempmail_store::{ResealedWebhookSecret, SealedWebhookSecret, Store};
+use tempmail_tests::binary::program;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::port::free_port;
 use tempmail_tests::postgres::Database;
-use tempmail_tests::{App, CommandOutput};
+use tempmail_tests::{App, Binary};
 use uuid::Uuid;
 
 const KUBECONFIG: &str = "
@@ -53,24 +55,22 @@ async fn a_process_without_the_key_that_sealed_that_of_verify_tokens_names_it_an
     let kubeconfig = directory.path().join("kubeconfig");
     fs::write(&kubeconfig, KUBECONFIG).expect("a file can be written");
     let keys = |kid: &str, digit: &str| json!([{ "kid": kid, "secret": digit.repeat(32) }]).to_string();
-    let (jwt, secrets) = (keys("jwt", "1"), keys("kept", "2"));
 
     for (role, command) in [(Role::Api, "api"), (Role::Operator, "operator")] {
-        let url = database.role_url(role);
-        let [admin, http] = [(); 2].map(|()| free_port().to_string());
-        let environment = [
-            ("TEMPMAIL_POSTGRES__URL", url.as_str()),
-            ("TEMPMAIL_ADMIN__LISTEN", admin.as_str()),
-            ("TEMPMAIL_HTTP__LISTEN", http.as_str()),
-            ("TEMPMAIL_JWT__KEYS", jwt.as_str()),
-            ("TEMPMAIL_SECRETS__KEYS", secrets.as_str()),
-            ("KUBECONFIG", kubeconfig.to_str().expect("a path in UTF-8")),
-        ];
-        let ended = CommandOutput::run(&[command], &environment).await;
-        let last = ended.stderr.lines().last().unwrap_or_default();
+        let mut process = Command::new(program());
+        process.arg(command).env_clear();
+        process.env("TEMPMAIL_POSTGRES__URL", database.role_url(role));
+        process.env("TEMPMAIL_ADMIN__LISTEN", free_port().to_string());
+        process.env("TEMPMAIL_HTTP__LISTEN", free_port().to_string());
+        process.env("TEMPMAIL_JWT__KEYS", keys("jwt", "1"));
+        process.env("TEMPMAIL_SECRETS__KEYS", keys("kept", "2"));
+        process.env("KUBECONFIG", &kubeconfig);
+        let mut process = Binary::spawn(process);
+        assert_eq!(process.wait().code(), Some(1));
         let expected = "`secrets.keys` has no key that opens the key of verify tokens: put the key \"removed\", \
                         which sealed it, back into `secrets.keys`";
-        assert_eq!((ended.code, last), (Some(1), format!("tempmail: {command}: {expected}").as_str()));
+        let log = process.stderr();
+        assert_eq!(log.lines().last(), Some(format!("tempmail: {command}: {expected}").as_str()));
     }
 }
 
