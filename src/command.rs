@@ -9,18 +9,35 @@ mod print;
 mod role;
 mod up;
 
+use std::io::Write as _;
+use std::process::ExitCode;
+
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use tempmail_store::SchemaDefinition;
 
 use crate::process::open_files;
 use administration::{AdminArgs, audit, system_domain, tenant, token};
 use config_args::ConfigArgs;
 use role::Role;
 
+/// Runs the command of the arguments to its end. What needs the database migrates to `schema`, or checks that this program
+/// works with the one that is there. An error is reported on standard error.
+pub fn run(schema: &SchemaDefinition) -> ExitCode {
+    match Cli::parse().run(schema) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, there is nowhere left to report to.
+            let _ = writeln!(std::io::stderr(), "tempmail: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Disposable mailboxes as a platform that a company runs itself.
 #[derive(Debug, Parser)]
 #[command(name = "tempmail", version)]
-pub struct Cli {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -58,28 +75,25 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the command to its end.
-    ///
-    /// # Errors
-    /// The command failed; the message is for the person at the terminal.
-    pub fn run(self) -> anyhow::Result<()> {
+    /// Runs the command; an error's message is for the person at the terminal.
+    fn run(self, schema: &SchemaDefinition) -> anyhow::Result<()> {
         let installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
         anyhow::ensure!(installed.is_ok(), "another TLS provider is already installed");
         match self.command {
             Command::Config => print::config(),
             Command::Openapi => print::openapi(),
             Command::Crds => print::crds(),
-            Command::Up(args) => block_on(up::run(*args)),
-            Command::Migrate(args) => block_on(migrate::run(args.load()?)),
-            Command::Api(args) => block_on(role::run(Role::Api, args.load()?)),
-            Command::Ingest(args) => block_on(role::run(Role::Ingest, args.load()?)),
-            Command::Worker(args) => block_on(role::run(Role::Worker, args.load()?)),
-            Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?)),
+            Command::Up(args) => block_on(up::run(*args, schema)),
+            Command::Migrate(args) => block_on(migrate::run(args.load()?, schema)),
+            Command::Api(args) => block_on(role::run(Role::Api, args.load()?, schema)),
+            Command::Ingest(args) => block_on(role::run(Role::Ingest, args.load()?, schema)),
+            Command::Worker(args) => block_on(role::run(Role::Worker, args.load()?, schema)),
+            Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?, schema)),
             Command::Check(args) => block_on(check::run(args)),
-            Command::Tenant(args) => block_on(tenant::run(args)),
-            Command::Token(args) => block_on(token::run(args)),
-            Command::SystemDomain(args) => block_on(system_domain::run(args)),
-            Command::Audit(args) => block_on(audit::run(args)),
+            Command::Tenant(args) => block_on(tenant::run(args, schema)),
+            Command::Token(args) => block_on(token::run(args, schema)),
+            Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),
+            Command::Audit(args) => block_on(audit::run(args, schema)),
         }
     }
 }

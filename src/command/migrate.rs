@@ -6,7 +6,7 @@ use std::time::Duration;
 use tempmail_model::role_prefix::RolePrefix;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::telemetry;
-use tempmail_store::{MigrationReport, SchemaError, Store};
+use tempmail_store::{MigrationReport, SchemaDefinition, SchemaError, Store};
 use tokio::time::{Instant, sleep};
 
 /// How long Postgres may be unavailable, and the time between two attempts.
@@ -15,10 +15,10 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Migrates the schema, and gives the group roles their rights. The login must own the schema; those of the roles need
 /// not. A newer schema stays as it is: pods of a version that was rolled back run the migration of that version.
-pub(super) async fn run(config: Config) -> anyhow::Result<()> {
+pub(super) async fn run(config: Config, schema: &SchemaDefinition) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
     let store = Store::connect(config.postgres.url.expose(), 1, "tempmail-migrate")?;
-    match migrate_once_available(&store, &config.postgres.role_prefix).await {
+    match migrate_once_available(&store, schema, &config.postgres.role_prefix).await {
         Ok(report) => {
             log_findings(&report);
             print_refused(&report)?;
@@ -34,10 +34,14 @@ pub(super) async fn run(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn migrate_once_available(store: &Store, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
+async fn migrate_once_available(
+    store: &Store,
+    schema: &SchemaDefinition,
+    prefix: &RolePrefix,
+) -> Result<MigrationReport, SchemaError> {
     let give_up = Instant::now() + WAIT;
     loop {
-        match store.migrate(prefix).await {
+        match schema.migrate(store, prefix).await {
             Err(SchemaError::Store(error)) if error.is_unavailable() && Instant::now() < give_up => {
                 tracing::warn!(%error, "waiting for Postgres");
                 sleep(RETRY).await;

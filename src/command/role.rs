@@ -13,7 +13,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::{telemetry, traces};
-use tempmail_store::{GroupRole, SchemaError, Store};
+use tempmail_store::{GroupRole, SchemaDefinition, SchemaError, Store};
 
 use crate::process::{bus, clock_sync, open_files};
 use crate::roles::{RoleContext, Roles};
@@ -89,7 +89,7 @@ impl RoleKeys {
 }
 
 /// Runs a role until a signal stops the process and the role has drained.
-pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
+pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinition) -> anyhow::Result<()> {
     telemetry::init(&config.telemetry)?;
     // First of all, so that no metric is missed.
     let metrics = telemetry::metrics_handle()?;
@@ -105,7 +105,7 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, &role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
-    let schema = wait_for_schema(&store, role, &config, &readiness);
+    let schema = wait_for_schema(&store, schema, role, &config, &readiness);
     let ran = match shutdown.drain.run_until_cancelled(schema).await {
         None => Ok(()),
         Some(Err(error)) => Err(error),
@@ -116,16 +116,17 @@ pub(crate) async fn run(role: Role, mut config: Config) -> anyhow::Result<()> {
     ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when Postgres answers and has the schema of this version, and the login has the rights of the role: `migrate`
+/// Returns when Postgres answers and has the schema of this program, and the login has the rights of the role: `migrate`
 /// may still be running.
 async fn wait_for_schema(
     store: &Store,
+    schema: &SchemaDefinition,
     role: Role,
     config: &Config,
     readiness: &Readiness,
 ) -> anyhow::Result<()> {
     let check = async || {
-        store.check_schema().await?;
+        schema.check(store).await?;
         store.check_rights(role.group(), &config.postgres.role_prefix).await
     };
     loop {

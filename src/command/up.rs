@@ -17,7 +17,7 @@ use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::{telemetry, traces};
-use tempmail_store::Store;
+use tempmail_store::{SchemaDefinition, Store};
 
 use super::data_directory::DataDirectory;
 use crate::process::{bus, clock_sync, open_files};
@@ -30,7 +30,7 @@ pub(crate) use up_args::UpArgs;
 const READINESS_POLL: Duration = Duration::from_millis(10);
 
 /// Runs all roles until a signal stops the process: the roles drain first, Postgres stops last.
-pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Result<()> {
     let mut settings = UpSettings::read(&args)?;
     telemetry::init(&settings.config.telemetry)?;
     traces::start(&settings.config.telemetry, "up")?;
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: UpArgs) -> anyhow::Result<()> {
         postgres = Some(server);
     }
     let ran = tokio::select! {
-        ran = serve(settings, &directory, shutdown.clone()) => ran,
+        ran = serve(settings, schema, &directory, shutdown.clone()) => ran,
         error = postgres_exited(postgres.as_mut()) => Err(error),
     };
     traces::finish().await;
@@ -81,11 +81,16 @@ async fn postgres_exited(postgres: Option<&mut EmbeddedPostgres>) -> anyhow::Err
 }
 
 /// Prepares the database and runs the roles until they have drained.
-async fn serve(settings: UpSettings, directory: &DataDirectory, shutdown: Shutdown) -> anyhow::Result<()> {
+async fn serve(
+    settings: UpSettings,
+    schema: &SchemaDefinition,
+    directory: &DataDirectory,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
     let config = Arc::new(settings.config);
     let keys = Keys::from_config(&config).context("`jwt.keys` and `secrets.keys`")?;
     let prepare = async {
-        let installation = installation::prepare(&config, &settings.domains, directory).await?;
+        let installation = installation::prepare(&config, schema, &settings.domains, directory).await?;
         let admin =
             AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
                 .await?;

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::AuditEntry;
+use tempmail_store::{AuditEntry, SchemaDefinition};
 
 use super::database::{DatabaseArgs, explain};
 use super::output;
@@ -30,8 +30,8 @@ pub(crate) struct AuditArgs {
 }
 
 /// Lists entries, oldest first.
-pub(crate) async fn run(args: AuditArgs) -> anyhow::Result<()> {
-    let database = args.database.connect().await?;
+pub(crate) async fn run(args: AuditArgs, schema: &SchemaDefinition) -> anyhow::Result<()> {
+    let database = args.database.connect(schema).await?;
     let tenant = match &args.tenant {
         Some(name) => Some(find(&database, name).await?.id),
         None => None,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tempmail_embedded_postgres::{Error, running_url};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_runtime::config::Config;
-use tempmail_store::{Actor, SchemaError, Store, StoreError};
+use tempmail_store::{Actor, SchemaDefinition, SchemaError, Store, StoreError};
 
 use crate::command::data_directory;
 
@@ -27,7 +27,7 @@ pub(crate) struct DatabaseArgs {
     config: Option<PathBuf>,
 }
 
-/// A connection to a database whose schema has this version.
+/// A connection to a database with the schema of this program.
 pub(super) struct Database {
     /// Queries.
     pub(super) store: Store,
@@ -42,13 +42,13 @@ impl DatabaseArgs {
     ///
     /// # Errors
     /// One sentence for the person at the terminal.
-    pub(super) async fn connect(&self) -> anyhow::Result<Database> {
+    pub(super) async fn connect(&self, schema: &SchemaDefinition) -> anyhow::Result<Database> {
         let config = Config::load(self.config.as_deref())?;
         let url = self.url(&config)?;
         let store = Store::connect(&url, 1, "tempmail-administration")
             .ok()
             .context("the database URL is not a Postgres URL")?;
-        store.check_schema().await.map_err(|error| match error {
+        schema.check(&store).await.map_err(|error| match error {
             SchemaError::Store(error) => explain(error),
             error => anyhow::anyhow!("{error}"),
         })?;

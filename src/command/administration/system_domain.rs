@@ -5,7 +5,9 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{ManagedBy, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
+use tempmail_store::{
+    ManagedBy, SchemaDefinition, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage,
+};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -58,8 +60,11 @@ pub(crate) enum SystemDomainCommand {
 }
 
 /// Runs the command and prints the result.
-pub(crate) async fn run(args: AdminArgs<SystemDomainCommand>) -> anyhow::Result<()> {
-    let (database, json) = (args.database.connect().await?, args.json);
+pub(crate) async fn run(
+    args: AdminArgs<SystemDomainCommand>,
+    schema: &SchemaDefinition,
+) -> anyhow::Result<()> {
+    let (database, json) = (args.database.connect(schema).await?, args.json);
     let store = &database.store;
     match args.command {
         SystemDomainCommand::Add { domain, no_shared_inboxes, sort_order } => {

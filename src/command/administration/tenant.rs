@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{LimitUsage, ManagedBy, Tenant, TenantChange, TenantLimits};
+use tempmail_store::{LimitUsage, ManagedBy, SchemaDefinition, Tenant, TenantChange, TenantLimits};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -109,8 +109,8 @@ impl TenantLimitArgs {
 }
 
 /// Runs the command and prints the result.
-pub(crate) async fn run(args: AdminArgs<TenantCommand>) -> anyhow::Result<()> {
-    let (database, json) = (args.database.connect().await?, args.json);
+pub(crate) async fn run(args: AdminArgs<TenantCommand>, schema: &SchemaDefinition) -> anyhow::Result<()> {
+    let (database, json) = (args.database.connect(schema).await?, args.json);
     match args.command {
         TenantCommand::Create { name, limits } => {
             let defaults = limits.or_defaults(&TenantLimits::pro(database.config.retention.pro_hours));

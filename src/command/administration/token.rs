@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
-use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, Tenant};
+use tempmail_store::{ChangeError, CreateOutcome, ListedToken, NewToken, SchemaDefinition, Tenant};
 
 use super::admin_args::AdminArgs;
 use super::database::{Database, explain};
@@ -65,8 +65,8 @@ impl From<TokenKindArg> for TokenKind {
 }
 
 /// Runs the command and prints the result.
-pub(crate) async fn run(args: AdminArgs<TokenCommand>) -> anyhow::Result<()> {
-    let (database, json) = (args.database.connect().await?, args.json);
+pub(crate) async fn run(args: AdminArgs<TokenCommand>, schema: &SchemaDefinition) -> anyhow::Result<()> {
+    let (database, json) = (args.database.connect(schema).await?, args.json);
     match args.command {
         TokenCommand::Create { tenant, kind, name, expires_in_days } => {
             let tenant = find(&database, &tenant).await?;

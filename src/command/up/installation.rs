@@ -9,7 +9,9 @@ use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{Actor, NewToken, SchemaError, Store, SystemDomainAddition, TenantLimits};
+use tempmail_store::{
+    Actor, NewToken, SchemaDefinition, SchemaError, Store, SystemDomainAddition, TenantLimits,
+};
 use uuid::Uuid;
 
 use super::settings::reachable;
@@ -56,19 +58,20 @@ impl Credentials {
 /// Migrates the database and creates the tenant, its tokens and the domains where they are missing.
 pub(super) async fn prepare(
     config: &Config,
+    schema: &SchemaDefinition,
     domains: &[String],
     directory: &DataDirectory,
 ) -> anyhow::Result<Installation> {
     let store = Store::connect(config.postgres.url.expose(), 2, "tempmail-up")
         .context("`postgres.url` is not a Postgres URL")?;
-    match store.migrate(&config.postgres.role_prefix).await {
+    match schema.migrate(&store, &config.postgres.role_prefix).await {
         // All roles use one login here, so that statements that it may not run are of no interest.
         Ok(report) => migrate::log_findings(&report),
         // It may be compatible.
         Err(SchemaError::Newer { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    store.check_schema().await?;
+    schema.check(&store).await?;
     let (clock, readiness) = (Arc::new(SystemClock::default()), Readiness::default());
     clock_sync::measure(&store, &clock, &readiness).await?;
     store.record_free_class(config.retention.free_hours).await?;

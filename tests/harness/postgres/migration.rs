@@ -2,7 +2,7 @@
 
 use sqlx::Executor as _;
 use tempmail_model::role_prefix::RolePrefix;
-use tempmail_store::Store;
+use tempmail_store::{SCHEMA, Store};
 
 use crate::fleet::Role;
 
@@ -33,7 +33,7 @@ const LOGINS: &str = "
 /// # Panics
 /// It is not empty, or Postgres does not answer.
 pub async fn migrate(store: &Store) {
-    store.migrate(&RolePrefix::default()).await.expect("the migrations apply to an empty database");
+    SCHEMA.migrate(store, &RolePrefix::default()).await.expect("the migrations apply to an empty database");
     store.pool().execute(ANY_TIME).await.expect("the bounds can be replaced");
 }
 

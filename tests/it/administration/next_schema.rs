@@ -3,7 +3,8 @@
 
 use tempmail_model::role_prefix::RolePrefix;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile, Store};
+use tempmail_next::next_schema;
+use tempmail_store::{SCHEMA, SchemaDefinition, Store};
 use tempmail_tests::command::CommandOutput;
 use tempmail_tests::load::senders::{LoadProfile, Senders};
 use tempmail_tests::postgres::Database;
@@ -16,52 +17,6 @@ const MAILS: usize = 100;
 /// Long-polls that wait for the same address.
 const WAITERS: usize = 100;
 const SHARED: &str = "shared@inbox.localhost";
-
-/// The tables that get a column, in a migration each: one that locks several tables may deadlock with the roles.
-const TABLES: [&str; 9] = [
-    "tenant",
-    "domain",
-    "mailbox",
-    "api_token",
-    "webhook",
-    "webhook_event",
-    "webhook_delivery",
-    "message",
-    "raw",
-];
-
-/// The next version: a column in each table, an OUT parameter of `accept_mail`, another signature of `inbox_messages`.
-fn next_schema() -> SchemaDefinition {
-    let mut migrations = SCHEMA.migrations.to_vec();
-    for (table, version) in TABLES.into_iter().zip(SCHEMA.version() + 1..) {
-        let text = format!("ALTER TABLE {table} ADD COLUMN of_next text").leak();
-        migrations.push(MigrationFile { version, name: table, text });
-    }
-    let files: Vec<SqlFile> = SCHEMA.files.iter().map(next_file).collect();
-    SchemaDefinition {
-        migrations: migrations.leak(),
-        files: files.leak(),
-        lowest_compatible: SCHEMA.version(),
-    }
-}
-
-fn next_file(file: &SqlFile) -> SqlFile {
-    let (definition, next) = match file.name {
-        "mail/accept" => ("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text"),
-        "mail/message" => (
-            "FUNCTION inbox_messages(\n    p_class smallint",
-            "FUNCTION inbox_messages(\n    p_next text, p_class smallint",
-        ),
-        _ => return *file,
-    };
-    assert_eq!(file.text.matches(definition).count(), 1, "{} has {definition}", file.name);
-    let mut text = file.text.replace(definition, next);
-    if file.name == "mail/accept" {
-        // Postgres does not replace a function whose result differs.
-        text.insert_str(0, "DROP FUNCTION IF EXISTS accept_mail;\n");
-    }
-    SqlFile { name: file.name, text: text.leak() }
-}
 
 /// The schema after it, with which programs of this version no longer work.
 fn schema_after_next() -> SchemaDefinition {
@@ -148,7 +103,7 @@ async fn keeps_what_programs_of_a_compatible_version_call() {
         assert_eq!(next.migrate(&store, &RolePrefix::default()).await.unwrap().findings, []);
         assert_eq!(signatures_of("inbox_messages", &database).await, 2, "of this version and of the next");
     }
-    store.check_schema().await.unwrap();
+    SCHEMA.check(&store).await.unwrap();
     next.check(&store).await.unwrap();
     list_tenants(&database).await.success();
 

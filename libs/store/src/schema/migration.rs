@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
 use tempmail_model::role_prefix::RolePrefix;
 use tokio::time::{Instant, sleep};
 
-use super::definition::{MigrationFile, SCHEMA, SchemaDefinition};
+use super::definition::{MigrationFile, SchemaDefinition};
 use super::error::SchemaError;
 use super::group_role;
 use super::object::{self, Object};
@@ -159,24 +159,6 @@ impl SchemaDefinition {
             Migration::new(file.version, file.name.into(), MigrationType::Simple, text, false)
         };
         Migrator::with_migrations(self.migrations.iter().map(migration).collect())
-    }
-}
-
-impl Store {
-    /// Migrates to the schema of this version: [`SchemaDefinition::migrate`].
-    ///
-    /// # Errors
-    /// Those of [`SchemaDefinition::migrate`].
-    pub async fn migrate(&self, prefix: &RolePrefix) -> Result<MigrationReport, SchemaError> {
-        SCHEMA.migrate(self, prefix).await
-    }
-
-    /// Checks that this version works with the schema that there is: [`SchemaDefinition::check`].
-    ///
-    /// # Errors
-    /// Those of [`SchemaDefinition::check`].
-    pub async fn check_schema(&self) -> Result<(), SchemaError> {
-        SCHEMA.check(self).await
     }
 }
 

@@ -5,7 +5,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::{PgPool, Row as _};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::role_prefix::RolePrefix;
-use tempmail_store::{PartitionRange, Store};
+use tempmail_store::{PartitionRange, SCHEMA, Store};
 use tempmail_tests::postgres::Database;
 
 use super::{create_login, refusal, run};
@@ -17,7 +17,7 @@ const OUT_OF_BOUNDS: &str = "TM003";
 async fn database() -> (Database, Store, Timestamp) {
     let database = Database::empty().await;
     let store = Store::connect(&database.url(), 1, "tempmail tests").unwrap();
-    store.migrate(&RolePrefix::default()).await.unwrap();
+    SCHEMA.migrate(&store, &RolePrefix::default()).await.unwrap();
     let row = sqlx::query("SELECT clock_timestamp()").fetch_one(store.pool()).await.unwrap();
     let now: jiff_sqlx::Timestamp = row.get(0);
     (database, store, now.to_jiff())

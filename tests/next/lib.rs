@@ -1,0 +1,53 @@
+//! A schema of the next version, made up for tests: with every kind of change that programs of this version serve over.
+
+use tempmail_store::{MigrationFile, SCHEMA, SchemaDefinition, SqlFile};
+
+/// The tables that get a column, in a migration each: one that locks several tables may deadlock with the roles.
+const TABLES: [&str; 9] = [
+    "tenant",
+    "domain",
+    "mailbox",
+    "api_token",
+    "webhook",
+    "webhook_event",
+    "webhook_delivery",
+    "message",
+    "raw",
+];
+
+/// The next version: a column in each table, an OUT parameter of `accept_mail`, another signature of `inbox_messages`.
+/// Programs of this version work with it.
+///
+/// # Panics
+/// `accept_mail` or `inbox_messages` is not defined as it was when this was written.
+pub fn next_schema() -> SchemaDefinition {
+    let mut migrations = SCHEMA.migrations.to_vec();
+    for (table, version) in TABLES.into_iter().zip(SCHEMA.version() + 1..) {
+        let text = format!("ALTER TABLE {table} ADD COLUMN of_next text").leak();
+        migrations.push(MigrationFile { version, name: table, text });
+    }
+    let files: Vec<SqlFile> = SCHEMA.files.iter().map(next_file).collect();
+    SchemaDefinition {
+        migrations: migrations.leak(),
+        files: files.leak(),
+        lowest_compatible: SCHEMA.version(),
+    }
+}
+
+fn next_file(file: &SqlFile) -> SqlFile {
+    let (definition, next) = match file.name {
+        "mail/accept" => ("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text"),
+        "mail/message" => (
+            "FUNCTION inbox_messages(\n    p_class smallint",
+            "FUNCTION inbox_messages(\n    p_next text, p_class smallint",
+        ),
+        _ => return *file,
+    };
+    assert_eq!(file.text.matches(definition).count(), 1, "{} has {definition}", file.name);
+    let mut text = file.text.replace(definition, next);
+    if file.name == "mail/accept" {
+        // Postgres does not replace a function whose result differs.
+        text.insert_str(0, "DROP FUNCTION IF EXISTS accept_mail;\n");
+    }
+    SqlFile { name: file.name, text: text.leak() }
+}
