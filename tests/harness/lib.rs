@@ -15,6 +15,7 @@ pub mod kubernetes;
 pub mod load;
 pub mod log;
 pub mod mailbox;
+pub mod metrics;
 pub mod network;
 pub mod port;
 pub mod postgres;

@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use crate::Binary;
 use crate::binary::program;
 use crate::contract::ValidatedServer;
+use crate::metrics;
 use crate::port::free_port;
 use crate::wait::eventually;
 
@@ -167,10 +168,7 @@ impl RoleProcess {
     /// # Panics
     /// It does not answer.
     pub async fn metric(&self, name: &str) -> f64 {
-        let metrics = self.metrics().await;
-        let samples = metrics.lines().filter_map(|line| line.strip_prefix(name));
-        let samples = samples.filter(|rest| rest.starts_with([' ', '{']));
-        samples.filter_map(|rest| rest.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+        metrics::sum(&self.metrics().await, name)
     }
 
     /// The log of all its starts.
