@@ -14,9 +14,9 @@ enum Kind {
     Restart(&'static str),
     /// `kubectl delete pod --force` of each of a component's pods in turn.
     Kill(&'static str),
-    /// `helm upgrade` with a value that changes all pods.
+    /// `helm upgrade` to the program of `tests/next`, which migrates the schema while former pods serve.
     Upgrade,
-    /// `helm rollback` to the former revision.
+    /// `helm rollback` to the former revision, whose program serves over the newer schema.
     Rollback,
     /// `kubectl delete pod`, which gives Postgres the time to stop.
     RestartPostgres,
@@ -51,8 +51,16 @@ impl Disruption {
                     installation.wait_until_ready().await;
                 }
             }
-            Kind::Upgrade => installation.upgrade().await,
-            Kind::Rollback => installation.rollback().await,
+            Kind::Upgrade => {
+                installation.upgrade(&["--set", "image.tag=next"]).await;
+                let log = installation.migration_log().await;
+                assert!(log.contains("the schema is up to date"), "{log}");
+            }
+            Kind::Rollback => {
+                installation.rollback().await;
+                let log = installation.migration_log().await;
+                assert!(log.contains("newer than this program"), "{log}");
+            }
             Kind::RestartPostgres => {
                 installation.kubectl(&["delete", "pod/tempmail-postgres-0"]).await;
             }

@@ -11,14 +11,18 @@ use tempmail_tests::kubernetes::program;
 use tempmail_tests::receiver::ca_file;
 use tempmail_tests::wait::eventually;
 use tokio::process::Command;
+use tokio::sync::{Mutex, MutexGuard};
 
-const NAMESPACE: &str = "tempmail-system";
+/// Namespace of the chart's objects.
+pub(crate) const NAMESPACE: &str = "tempmail-system";
 /// Namespace of the resources of README.md.
 const TEAM: &str = "team-a";
 /// Requests at a time.
 const CONCURRENT_REQUESTS: usize = 4;
+/// There is one installation, and each test changes it.
+static TURN: Mutex<()> = Mutex::const_new(());
 
-/// An installation on the node of `$KUBECONFIG`.
+/// The installation on the node of `$KUBECONFIG`, for one test at a time.
 #[derive(Debug)]
 pub(crate) struct NodeInstallation {
     /// Address of the Service of `api`.
@@ -27,11 +31,13 @@ pub(crate) struct NodeInstallation {
     pub(crate) ingest: SocketAddr,
     /// A token for `/pro/api`.
     pro_token: String,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl NodeInstallation {
-    /// Finds it, and raises the limits of the tenant in README.md to those of the test.
+    /// Finds it, and raises the limits of the tenant in README.md to those of the tests.
     pub(crate) async fn find() -> Self {
+        let turn = TURN.lock().await;
         let limits = json!({"spec": {"limits": {"mailboxes": 1000, "tokens": 1000}}}).to_string();
         run("kubectl", &["patch", "tenant/acme", "--type=merge", "--patch", &limits]).await;
         let token = json!({
@@ -46,6 +52,7 @@ impl NodeInstallation {
             api: service("tempmail-api", 80).await,
             ingest: service("tempmail-ingest", 25).await,
             pro_token: secret(TEAM, "load-token", "token").await,
+            _turn: turn,
         }
     }
 
@@ -72,13 +79,14 @@ impl NodeInstallation {
         stream::iter(0..count).map(create).buffered(CONCURRENT_REQUESTS).collect().await
     }
 
-    /// Creates mailboxes of the tenant.
-    pub(crate) async fn create_mailboxes(&self, addresses: &[String]) {
+    /// Creates mailboxes of the tenant, and returns the JWT of each.
+    pub(crate) async fn create_mailboxes(&self, addresses: &[String]) -> Vec<String> {
         let create = |address: String| async move {
-            self.pro("/api/accounts", &json!({"address": address, "password": "correct horse"})).await;
+            let mailbox = json!({"address": address, "password": "correct horse"});
+            let created = self.pro("/api/accounts", &mailbox).await;
+            created["token"].as_str().expect("a new mailbox has a JWT").to_owned()
         };
-        let created = stream::iter(addresses.to_vec()).map(create).buffered(CONCURRENT_REQUESTS);
-        created.collect::<()>().await;
+        stream::iter(addresses.to_vec()).map(create).buffered(CONCURRENT_REQUESTS).collect().await
     }
 
     async fn pro(&self, path: &str, body: &Value) -> Value {
@@ -99,16 +107,43 @@ impl NodeInstallation {
         run("kubectl", &[&["--namespace", NAMESPACE], arguments].concat()).await
     }
 
-    /// `helm upgrade` with another annotation of all pods.
-    pub(crate) async fn upgrade(&self) {
+    /// `helm upgrade` to the values of the installation, with further arguments.
+    pub(crate) async fn upgrade(&self, arguments: &[&str]) {
         let chart = ["upgrade", "tempmail", "charts/tempmail", "--namespace", NAMESPACE];
-        let values = ["--values", "tests/cluster/values.yaml", "--set", "podAnnotations.revision=second"];
-        run("helm", &[&chart[..], &values].concat()).await;
+        let values = ["--values", "tests/cluster/values.yaml"];
+        run("helm", &[&chart[..], &values, arguments].concat()).await;
     }
 
     /// `helm rollback`.
     pub(crate) async fn rollback(&self) {
         run("helm", &["rollback", "tempmail", "--namespace", NAMESPACE]).await;
+    }
+
+    /// Waits until the migration of the current revision has succeeded, and returns its log.
+    pub(crate) async fn migration_log(&self) -> String {
+        let component = "app.kubernetes.io/component=migrate";
+        let job = self.kubectl(&["get", "jobs", "--selector", component, "--output", "name"]).await;
+        let job = job.trim();
+        self.kubectl(&["wait", job, "--for=condition=Complete", "--timeout=180s"]).await;
+        self.kubectl(&["logs", job]).await
+    }
+
+    /// Waits until the HorizontalPodAutoscaler of a role has its metric.
+    pub(crate) async fn wait_until_scaling_active(&self, role: &str) {
+        let autoscaler = format!("horizontalpodautoscaler/tempmail-{role}");
+        self.kubectl(&["wait", &autoscaler, "--for=condition=ScalingActive", "--timeout=180s"]).await;
+    }
+
+    /// Waits until the HorizontalPodAutoscaler of a role wants this number of pods, and they are ready.
+    pub(crate) async fn wait_for_pods(&self, role: &str, pods: usize) {
+        for (object, field) in [
+            (format!("horizontalpodautoscaler/tempmail-{role}"), "desiredReplicas"),
+            (format!("deployment/tempmail-{role}"), "replicas"),
+            (format!("deployment/tempmail-{role}"), "readyReplicas"),
+        ] {
+            let condition = format!("--for=jsonpath={{.status.{field}}}={pods}");
+            self.kubectl(&["wait", &object, &condition, "--timeout=180s"]).await;
+        }
     }
 
     /// Waits until every rollout is complete and former pods are gone.
@@ -140,7 +175,7 @@ async fn secret(namespace: &str, name: &str, key: &str) -> String {
 }
 
 /// `kubectl apply` of an object, by a file that is removed again.
-async fn apply(object: &Value) {
+pub(crate) async fn apply(object: &Value) {
     let file = tempfile::NamedTempFile::new().expect("a file can be created");
     std::fs::write(file.path(), object.to_string()).expect("a file can be written");
     let path = file.path().to_str().expect("the path is text");
@@ -151,7 +186,7 @@ async fn apply(object: &Value) {
 ///
 /// # Panics
 /// It fails.
-async fn run(name: &str, arguments: &[&str]) -> String {
+pub(crate) async fn run(name: &str, arguments: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the repository");
     let output = Command::new(program(name)).args(arguments).current_dir(root).output().await;
     let output = output.expect("the program starts");
