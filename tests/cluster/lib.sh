@@ -19,6 +19,8 @@ API_SERVICE_IP=10.96.0.1
 : "${POD_CIDR:=10.244.0.0/16}"
 : "${POD_SUBNET:=10.244.0.0/24}"     # the part of POD_CIDR that the only node uses
 : "${LB_CIDR:=10.250.1.0/24}"        # addresses for Services of type LoadBalancer
+: "${OUTSIDE_NS:=tempmail-outside}"  # network namespace of all other addresses
+: "${OUTSIDE_IP:=10.250.2.1}"        # its end of its link to the node
 : "${NODE_CGROUP:=tempmail-node}"    # parent cgroup of all pods
 NODE_NAME=node1
 DNS_IP=10.96.0.10
@@ -30,11 +32,13 @@ mod_version() { awk -v m="$2" '$1 == "require" && $2 == m {print $3; exit}' "$HE
 K8S_VERSION=$(mod_version k8s k8s.io/kubernetes)
 HELM_VERSION=$(mod_version helm helm.sh/helm/v3)
 KUBE_SCORE_VERSION=$(mod_version kube-score github.com/zegl/kube-score)
+KUBE_ROUTER_VERSION=$(mod_version kube-router github.com/cloudnativelabs/kube-router/v2)
 K8S=$CLUSTER_BIN/kubernetes-$K8S_VERSION
 HELM=$CLUSTER_BIN/helm-$HELM_VERSION
 KUBE_SCORE=$CLUSTER_BIN/kube-score-$KUBE_SCORE_VERSION
 COREDNS_VERSION=$(mod_version coredns github.com/coredns/coredns)
 COREDNS=$CLUSTER_BIN/coredns-$COREDNS_VERSION
+KUBE_ROUTER=$CLUSTER_BIN/kube-router-$KUBE_ROUTER_VERSION
 IMAGES=$CLUSTER_BIN/images
 
 log() { printf '%s\n' "$*" >&2; }
