@@ -170,6 +170,8 @@ async fn accepts_and_answers_mail_while_the_collector_is_unreachable() {
     assert_eq!(ask().send().await.expect(200)["emails"][0]["subject"], "first");
     let warnings = || fleet.ingest(0).log().matches("the collector of traces does not take spans").count();
     eventually("it is logged", || async { (warnings() > 0).then_some(()) }).await;
+    let metrics = fleet.ingest(0).metrics().await;
+    assert!(metrics.contains("tempmail_spans_total{result=\"failed\"}"), "{metrics}");
 
     // What is left is sent at the end, which fails once more.
     fleet.deliver(0, ADDRESS, "second").await;

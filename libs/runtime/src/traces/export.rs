@@ -1,6 +1,7 @@
 //! Sends spans to a collector over OTLP/HTTP, from a thread of its own and in batches.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -32,6 +33,8 @@ const REPORT_PAUSE: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(super) struct SpanExport {
     processor: BatchSpanProcessor,
+    /// Spans that are queued or on their way. Counted here, since the processor does not tell what it drops.
+    pending: Arc<AtomicUsize>,
     scope: InstrumentationScope,
     one_in: u32,
 }
@@ -48,7 +51,9 @@ impl SpanExport {
             .with_timeout(REQUEST_TIMEOUT)
             .build()
             .context("`telemetry.otlp_endpoint`: the HTTP client can't be built")?;
-        let mut exporter = ReportingExporter { exporter, failures: Mutex::default() };
+        let pending = Arc::new(AtomicUsize::new(0));
+        let mut exporter =
+            ReportingExporter { exporter, pending: Arc::clone(&pending), failures: Mutex::default() };
         exporter.set_resource(&resource(role));
         let batches = BatchConfigBuilder::default()
             .with_max_queue_size(QUEUE_LENGTH)
@@ -57,7 +62,7 @@ impl SpanExport {
             .build();
         let processor = BatchSpanProcessor::builder(exporter).with_batch_config(batches).build();
         let scope = InstrumentationScope::builder("tempmail").with_version(env!("CARGO_PKG_VERSION")).build();
-        Ok(Self { processor, scope, one_in })
+        Ok(Self { processor, pending, scope, one_in })
     }
 
     /// Whether a message is traced.
@@ -65,7 +70,7 @@ impl SpanExport {
         is_traced(message, self.one_in)
     }
 
-    /// Queues the span of a stage that ends now; never blocks.
+    /// Queues the span of a stage that ends now, or drops it if the queue is full; never blocks.
     pub(super) fn send(
         &self,
         stage: Stage,
@@ -74,6 +79,11 @@ impl SpanExport {
         error: Option<&'static str>,
         attributes: &[(&'static str, AttributeValue)],
     ) {
+        if self.pending.fetch_add(1, Ordering::Relaxed) >= QUEUE_LENGTH {
+            self.pending.fetch_sub(1, Ordering::Relaxed);
+            count_spans("dropped", 1);
+            return;
+        }
         self.processor.on_end(span(self.scope.clone(), stage, message, duration, error, attributes));
     }
 
@@ -81,6 +91,10 @@ impl SpanExport {
     pub(super) fn finish(&self) -> OTelSdkResult {
         self.processor.shutdown_with_timeout(FINISH_TIMEOUT)
     }
+}
+
+fn count_spans(result: &'static str, spans: usize) {
+    metrics::counter!("tempmail_spans_total", "result" => result).increment(spans as u64);
 }
 
 /// What the spans of a process have in common. `OTEL_RESOURCE_ATTRIBUTES` adds to it.
@@ -95,10 +109,11 @@ fn resource(role: &'static str) -> Resource {
         .build()
 }
 
-/// Logs that spans are lost: at the first failure, and while it lasts once in [`REPORT_PAUSE`].
+/// Counts spans, and logs that some are lost: at the first failure, and while it lasts once in [`REPORT_PAUSE`].
 #[derive(Debug)]
 struct ReportingExporter {
     exporter: OtlpExporter,
+    pending: Arc<AtomicUsize>,
     failures: Mutex<Failures>,
 }
 
@@ -113,6 +128,8 @@ impl SpanExporter for ReportingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let exported = self.exporter.export(batch).await;
+        self.pending.fetch_sub(spans, Ordering::Relaxed);
+        count_spans(if exported.is_ok() { "sent" } else { "failed" }, spans);
         if let Err(error) = &exported {
             let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
             failures.lost += spans;
@@ -126,5 +143,30 @@ impl SpanExporter for ReportingExporter {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.exporter.set_resource(resource);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    #[test]
+    fn drops_and_counts_spans_that_do_not_fit_into_the_queue() {
+        // Accepts connections, and never answers.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", silent.local_addr().unwrap());
+        let export = SpanExport::start(&endpoint, 1, "api").unwrap();
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            for _ in 0..QUEUE_LENGTH + 3 {
+                export.send(Stage::Hint, Uuid::from_u128(1), Duration::ZERO, None, &[]);
+            }
+        });
+        let counted = recorder.handle().render();
+        assert!(counted.contains("tempmail_spans_total{result=\"dropped\"} 3\n"), "{counted}");
     }
 }
