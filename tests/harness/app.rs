@@ -3,6 +3,7 @@
 mod domain;
 mod mail;
 mod settings;
+mod time;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -131,6 +132,7 @@ struct RunningRoles {
     http: SocketAddr,
     /// The settings, as the test made them.
     config: Arc<Config>,
+    api_store: Store,
     /// The stores of roles that a test starts later.
     worker_store: Store,
     operator_store: Store,
@@ -168,14 +170,25 @@ impl RunningRoles {
             // A store of its own, like a process of its own would have.
             roles = roles.with_ingest(connect(Role::Ingest)).await.expect("ingest starts");
         }
-        let roles = roles.with_api(api_store, keys).await.expect("api-server starts");
+        let roles = roles.with_api(api_store.clone(), keys).await.expect("api-server starts");
         let roles =
             roles.with_worker(worker_store.clone(), &secrets).expect("the webhook settings are valid");
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
         let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
         let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
-        Self { smtp, http, config, worker_store, operator_store, secrets, shutdown, _validated, _task: task }
+        Self {
+            smtp,
+            http,
+            config,
+            api_store,
+            worker_store,
+            operator_store,
+            secrets,
+            shutdown,
+            _validated,
+            _task: task,
+        }
     }
 }
 

@@ -28,7 +28,6 @@ pub mod rows;
 pub mod smtp;
 pub mod span_collector;
 pub mod sse;
-pub mod time;
 pub mod tls;
 pub mod wait;
 pub mod websocket;

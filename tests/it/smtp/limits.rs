@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use tempmail_tests::time::jump;
 use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, SmtpClient, smtp};
 
@@ -22,7 +21,7 @@ async fn closes_with_421_after_silence_between_commands() {
     let mut with_ehlo = SmtpClient::connect_with_ehlo(app.smtp()).await;
     let mut in_command = SmtpClient::connect_with_ehlo(app.smtp()).await;
     in_command.send("MAIL FR").await;
-    jump(Duration::from_secs(app.config().smtp.command_seconds)).await;
+    app.jump(Duration::from_secs(app.config().smtp.command_seconds)).await;
     for client in [&mut greeted, &mut with_ehlo, &mut in_command] {
         assert_eq!(client.reply().await.status(), "421 4.4.2");
         assert_eq!(client.try_reply().await, None);
@@ -39,7 +38,7 @@ async fn closes_a_client_that_sends_a_command_byte_by_byte() {
         if !smtp::stays_silent(&mut client, Duration::from_millis(100)).await {
             return;
         }
-        jump(pause).await;
+        app.jump(pause).await;
     }
     panic!("the connection stays open");
 }

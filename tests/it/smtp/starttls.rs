@@ -1,7 +1,6 @@
 //! STARTTLS (RFC 3207), with a TLS client.
 
 use tempmail_runtime::file_watch;
-use tempmail_tests::time::{jump, jump_until};
 use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::{App, SmtpClient, smtp};
 
@@ -100,18 +99,18 @@ async fn serves_a_renewed_certificate_and_keeps_it_while_the_files_are_broken() 
     let [second, third] = [TestCertificate::generate(), TestCertificate::generate()];
     assert!(!is_served(&app, &second).await);
     files.renew_with(&second);
-    jump_until("the renewed certificate is served", file_watch::PERIOD, || async {
+    app.jump_until("the renewed certificate is served", file_watch::PERIOD, || async {
         is_served(&app, &second).await.then_some(())
     })
     .await;
 
     std::fs::write(files.key_path(), "broken").unwrap();
     for _ in 0..3 {
-        jump(file_watch::PERIOD).await;
+        app.jump(file_watch::PERIOD).await;
         assert!(is_served(&app, &second).await);
     }
     files.renew_with(&third);
-    jump_until("the certificate after broken files is served", file_watch::PERIOD, || async {
+    app.jump_until("the certificate after broken files is served", file_watch::PERIOD, || async {
         is_served(&app, &third).await.then_some(())
     })
     .await;

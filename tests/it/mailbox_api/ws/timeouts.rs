@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use tempmail_tests::app::Mailbox;
-use tempmail_tests::time::{jump, jump_until};
 use tempmail_tests::websocket::Frame;
 use tempmail_tests::{App, WebSocket};
 
@@ -22,10 +21,10 @@ async fn rejects_a_socket_that_does_not_authenticate_within_10_s() {
     let mut pinging = WebSocket::to(app.http()).connect().await;
     // Little, so that it stays open on a busy machine.
     let early = WINDOW / 10;
-    jump(early).await;
+    app.jump(early).await;
     pinging.ping().await;
     assert_eq!(pinging.next_frame().await, Frame::Pong, "it stays open, and a ping does not extend the time");
-    jump(WINDOW - early).await;
+    app.jump(WINDOW - early).await;
     for socket in [&mut silent, &mut pinging] {
         socket.assert_refused("invalid_auth_message").await;
     }
@@ -37,7 +36,7 @@ async fn pings_every_30_s_and_keeps_a_client_that_answers() {
     let mailbox = app.mailbox(None, "answering@inbox.localhost").await;
     let mut socket = watch(&app, &mailbox).await;
     for _ in 0..4 {
-        jump(PERIOD).await;
+        app.jump(PERIOD).await;
         assert_eq!(socket.next_frame().await, Frame::Ping);
         // The answer to this one comes after the server has read the pong.
         socket.ping().await;
@@ -56,12 +55,12 @@ async fn closes_a_client_that_answers_no_ping_and_frees_its_slot() {
         socket.mute();
     }
     for _ in 0..2 {
-        jump(PERIOD).await;
+        app.jump(PERIOD).await;
         for socket in &mut sockets {
             assert_eq!(socket.next_frame().await, Frame::Ping);
         }
     }
-    jump(PERIOD).await;
+    app.jump(PERIOD).await;
     for socket in &mut sockets {
         let frame = socket.next_frame().await;
         assert!(matches!(frame, Frame::Close(1008, _) | Frame::End), "{frame:?}");
@@ -84,5 +83,5 @@ async fn disconnects_a_client_that_reads_nothing_for_30_s_and_frees_its_slot() {
 
 /// Connects a socket of a mailbox, at the latest after some periods.
 async fn watch_once_free(app: &App, mailbox: &Mailbox) {
-    jump_until("a slot is free", PERIOD, || try_watch(app, mailbox)).await;
+    app.jump_until("a slot is free", PERIOD, || try_watch(app, mailbox)).await;
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::App;
-use tempmail_tests::time::jump;
 use tokio::task::JoinHandle;
 
 use super::super::subjects;
@@ -166,10 +165,10 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
     app.deliver(ADDRESS, "only one", "").await;
     // Every waiting request is notified of a mail at once.
     first.await.unwrap().expect(200);
-    jump(HOLD - Duration::from_secs(15)).await;
+    app.jump(HOLD - Duration::from_secs(15)).await;
     assert!(!incomplete.is_finished() && !empty.iter().any(JoinHandle::is_finished), "`wait` is ignored");
 
-    jump(Duration::from_secs(15)).await;
+    app.jump(Duration::from_secs(15)).await;
     let incomplete = incomplete.await.unwrap().expect(200);
     assert_eq!(subjects(&incomplete["emails"]), ["only one"]);
     let mut ended = Vec::new();

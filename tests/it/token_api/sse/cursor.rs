@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tempmail_tests::time::jump;
 use tempmail_tests::{App, EventStream, SmtpClient, smtp};
 
 use super::{
@@ -154,7 +153,7 @@ async fn a_ping_carries_the_scanned_position() {
     app.deliver("other@inbox.localhost", "scanned", "").await;
     // Every stream has scanned what one of them was notified of.
     assert_eq!(subjects(&mut of_other, 1).await, ["scanned"]);
-    jump(PING).await;
+    app.jump(PING).await;
     for mut stream in streams {
         let first = stream.last_event_id().to_owned();
         let ping = stream.block().await;

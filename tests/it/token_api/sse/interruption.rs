@@ -11,7 +11,6 @@ use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::{self, Request};
 use tempmail_tests::postgres::PostgresProxy;
 use tempmail_tests::raw::RawConnection;
-use tempmail_tests::time::jump_until;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, EventStream, SmtpClient, rows};
 
@@ -71,7 +70,7 @@ async fn disconnects_a_client_that_reads_nothing_for_30_s() {
     assert_eq!(stalled.get(ADDR, &token).await.unwrap().status, 200);
     super::refused(&app, USER).await.assert_v1_error(503, "sse_unavailable");
     flood(&app, ADDRESS).await;
-    jump_until("its slot is free", STALLED, || async {
+    app.jump_until("its slot is free", STALLED, || async {
         EventStream::try_open(request(&app, &app.tenant.live, USER)).await.unwrap().ok().map(drop)
     })
     .await;

@@ -3,7 +3,6 @@
 use reqwest::Method;
 use tempmail_runtime::file_watch;
 use tempmail_tests::receiver::ca_file;
-use tempmail_tests::time::jump_until;
 use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
@@ -29,7 +28,7 @@ async fn trusts_the_authorities_of_a_renewed_file() {
     };
     assert_eq!(first_outcome().await, 0);
     std::fs::copy(ca_file(), &file).unwrap();
-    jump_until("the renewed authority is trusted", file_watch::PERIOD, || async {
+    app.jump_until("the renewed authority is trusted", file_watch::PERIOD, || async {
         (first_outcome().await == 204).then_some(())
     })
     .await;
