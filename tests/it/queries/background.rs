@@ -14,7 +14,7 @@ pub const BACKGROUND: &[&str] = &[
     "count_partitions",
     "default_system_domain",
     "delete_ended_tokens",
-    "delete_events",
+    "delete_events_without_message",
     "delete_expired_usage",
     "delete_old_changes",
     "delete_released_mailboxes",

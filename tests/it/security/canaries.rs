@@ -174,7 +174,12 @@ async fn logs_no_canary_in_the_roles() {
 #[tokio::test(flavor = "multi_thread")]
 async fn has_no_canary_in_logs_and_metrics_of_up() {
     let installation = UpInstallation::new();
-    let server = installation.up(&[("TEMPMAIL_TELEMETRY__LOG", "debug")]);
+    let server = installation.up(&[
+        ("TEMPMAIL_TELEMETRY__LOG", "debug"),
+        // More requests come than a client may make.
+        ("TEMPMAIL_LIMITS__V1_PER_SECOND", "1000"),
+        ("TEMPMAIL_LIMITS__PRO_PER_SECOND", "1000"),
+    ]);
     let credentials = installation.credentials();
     let text = |key: &str| credentials[key].as_str().unwrap().to_owned();
     let secrets = plant(installation.smtp, &text("base_url"), &text("live_token"), &text("pro_token")).await;

@@ -169,7 +169,7 @@ impl Lane {
                 self.delay = Some(SHORT_DELAY);
             }
             if !pending.without_message.is_empty() {
-                store.delete_events(self.webhook, &pending.without_message).await?;
+                store.delete_events_without_message(self.webhook, &pending.without_message, now).await?;
             }
             let Some(last) = pending.last else { return Ok(Some(pending)) };
             self.last_read = last;

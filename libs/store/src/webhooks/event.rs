@@ -11,6 +11,21 @@ use crate::mail::message::{MessageRow, message_columns};
 use crate::pool::Store;
 use crate::row::optional_time;
 
+/// SQL for the message `m` of an event `e`, with its mailbox `b` and domain `d`: none where it is deleted or expired.
+macro_rules! message_of_event {
+    ($now:literal) => {
+        concat!(
+            "FROM visible_message m
+             JOIN mailbox b ON b.id = m.owner AND b.removed_at IS NULL
+             JOIN domain d ON d.id = b.domain
+             WHERE m.class = e.class AND m.id = e.message
+               AND m.id >= time_id(",
+            $now,
+            " - make_interval(hours => e.class))"
+        )
+    };
+}
+
 /// The events of a mailbox wait while its domain does not serve; all of a webhook wait while its tenant is
 /// suspended, or while its secret is not delivered to its owner.
 const LIST_PENDING_EVENTS: &str = concat!(
@@ -23,19 +38,24 @@ const LIST_PENDING_EVENTS: &str = concat!(
         SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq > $3 ORDER BY e.seq LIMIT $4
     ) e ON true
     LEFT JOIN LATERAL (
-        SELECT m.*, d.serves FROM visible_message m
-        JOIN mailbox b ON b.id = m.owner AND b.removed_at IS NULL
-        JOIN domain d ON d.id = b.domain
-        WHERE m.class = e.class AND m.id = e.message
-          AND m.id >= time_id($5 - make_interval(hours => e.class))
+        SELECT m.*, d.serves ",
+    message_of_event!("$5"),
+    "
         LIMIT 1
     ) m ON true
     WHERE w.id = $1 AND w.lease_holder = $2 AND w.status = 'active' AND w.active
     ORDER BY e.seq"
 );
 
-const DELETE_EVENTS: &str = "/* delete_events */
-    DELETE FROM webhook_event WHERE webhook = $1 AND seq = ANY ($2)";
+/// The message is looked up again: a partition that is attached, and gets its first mail, between the plan of the
+/// statement that listed the events and its snapshot is missing in that plan.
+const DELETE_EVENTS_WITHOUT_MESSAGE: &str = concat!(
+    "/* delete_events_without_message */
+    DELETE FROM webhook_event e
+    WHERE e.webhook = $1 AND e.seq = ANY ($2) AND NOT EXISTS (SELECT ",
+    message_of_event!("$3"),
+    " OFFSET 0)"
+);
 
 /// Events of webhooks that are deleted or disabled, and of messages that have expired.
 const DELETE_STALE_EVENTS: &str = "/* delete_stale_events */
@@ -153,12 +173,19 @@ impl Store {
         PendingEvents::from_rows(&self.fetch_rows(statement).await?)
     }
 
-    /// Deletes events of a webhook.
+    /// Deletes those of these events of a webhook, by `seq`, whose message no longer exists.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete_events(&self, webhook: Uuid, events: &[i64]) -> Result<(), StoreError> {
-        self.execute(sqlx::query(DELETE_EVENTS).bind(webhook).bind(events)).await
+    pub async fn delete_events_without_message(
+        &self,
+        webhook: Uuid,
+        events: &[i64],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let statement =
+            sqlx::query(DELETE_EVENTS_WITHOUT_MESSAGE).bind(webhook).bind(events).bind(now.to_sqlx());
+        self.execute(statement).await
     }
 
     /// Deletes events that will not be delivered any more.
