@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::Notify;
+
 use crate::mail::numbers_in;
 
 /// Mails with numbers in a row, each to one subscriber.
@@ -12,6 +14,8 @@ pub struct DeliveryLog {
     first: usize,
     mails: Vec<Mail>,
     misdelivered: AtomicUsize,
+    unseen: AtomicUsize,
+    all_seen: Notify,
 }
 
 /// Moments are nanoseconds since the log starts; 0 is never.
@@ -42,8 +46,15 @@ pub struct Times {
 impl DeliveryLog {
     /// Of the mails from number `first` on, each to the subscriber that `to` names.
     pub fn new(first: usize, to: impl IntoIterator<Item = u32>) -> Self {
-        let mails = to.into_iter().map(|to| Mail { to, ..Mail::default() }).collect();
-        Self { begun: Instant::now(), first, mails, misdelivered: AtomicUsize::new(0) }
+        let mails: Vec<Mail> = to.into_iter().map(|to| Mail { to, ..Mail::default() }).collect();
+        Self {
+            begun: Instant::now(),
+            first,
+            misdelivered: AtomicUsize::new(0),
+            unseen: AtomicUsize::new(mails.len()),
+            all_seen: Notify::new(),
+            mails,
+        }
     }
 
     /// Numbers of its mails.
@@ -66,8 +77,10 @@ impl DeliveryLog {
     /// A subscriber received a notification of the mails in a text.
     pub fn seen(&self, subscriber: u32, text: &str, at: Instant) {
         for mail in self.of_subscriber(subscriber, text) {
-            if mail.times.fetch_add(1, Ordering::Relaxed) == 0 {
-                mail.seen.store(self.nanoseconds(at), Ordering::Release);
+            if mail.times.fetch_add(1, Ordering::Relaxed) == 0
+                && mail.seen.swap(self.nanoseconds(at), Ordering::AcqRel) == 0
+            {
+                self.count_seen();
             }
         }
     }
@@ -76,7 +89,16 @@ impl DeliveryLog {
     pub fn found(&self, subscriber: u32, text: &str, at: Instant) {
         for mail in self.of_subscriber(subscriber, text) {
             let at = self.nanoseconds(at);
-            let _ = mail.seen.compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
+            if mail.seen.compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                self.count_seen();
+            }
+        }
+    }
+
+    /// One more mail was seen.
+    fn count_seen(&self) {
+        if self.unseen.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.all_seen.notify_waiters();
         }
     }
 
@@ -91,9 +113,12 @@ impl DeliveryLog {
         })
     }
 
-    /// Whether every mail was seen.
-    pub fn is_complete(&self) -> bool {
-        self.mails.iter().all(|mail| mail.seen.load(Ordering::Acquire) > 0)
+    /// Returns when every mail was seen.
+    pub async fn completed(&self) {
+        let all_seen = self.all_seen.notified();
+        if self.unseen.load(Ordering::Acquire) > 0 {
+            all_seen.await;
+        }
     }
 
     /// Mails that the wrong subscriber received.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::ensure;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::delivery_log::DeliveryLog;
 use super::subscriber::{Disconnect, Subscriber, Subscription};
@@ -52,20 +53,20 @@ pub struct PoolState {
     pub server: SocketAddr,
     /// Where they record the mails that they receive.
     pub delivery_log: Arc<DeliveryLog>,
-    open: AtomicUsize,
+    open: watch::Sender<usize>,
     disconnects: Mutex<BTreeMap<Disconnect, usize>>,
 }
 
 impl PoolState {
     /// Counts a subscriber that waits.
     pub(super) fn opened(&self) {
-        self.open.fetch_add(1, Ordering::Relaxed);
+        self.open.send_modify(|open| *open += 1);
     }
 
     /// Counts a wait that ended unexpectedly; `was_open`: it had started.
     pub(super) fn disconnected(&self, was_open: bool, why: Disconnect) {
         if was_open {
-            self.open.fetch_sub(1, Ordering::Relaxed);
+            self.open.send_modify(|open| *open -= 1);
         }
         *self.disconnects.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_insert(0) += 1;
     }
@@ -83,7 +84,7 @@ impl SubscriberPool {
     /// An empty pool.
     pub fn new(load_thread: &LoadThread, server: SocketAddr, delivery_log: Arc<DeliveryLog>) -> Self {
         let shared =
-            PoolState { server, delivery_log, open: AtomicUsize::new(0), disconnects: Mutex::default() };
+            PoolState { server, delivery_log, open: watch::Sender::default(), disconnects: Mutex::default() };
         Self { shared: Arc::new(shared), subscribers: JoinSet::new(), handle: load_thread.handle().clone() }
     }
 
@@ -105,23 +106,11 @@ impl SubscriberPool {
             let (client, shared) = (Subscriber { number, subscription }, Arc::clone(&self.shared));
             self.subscribers.spawn_on(async move { client.run(&shared).await }, &self.handle);
         }
-        let began = Instant::now();
-        while self.open() < self.subscribers.len() {
-            let disconnects = self.disconnects();
-            ensure!(
-                began.elapsed() < CONNECT_TIMEOUT,
-                "{} of {} wait: {disconnects}",
-                self.open(),
-                self.subscribers.len()
-            );
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let all = self.subscribers.len();
+        let mut open = self.shared.open.subscribe();
+        let waiting = timeout(CONNECT_TIMEOUT, open.wait_for(|open| *open >= all)).await.is_ok();
+        ensure!(waiting, "{} of {all} wait: {}", *self.shared.open.borrow(), self.disconnects());
         Ok(())
-    }
-
-    /// Number of subscribers that wait, by their own count.
-    pub fn open(&self) -> usize {
-        self.shared.open.load(Ordering::Relaxed)
     }
 
     /// Why waits ended unexpectedly, and how many.

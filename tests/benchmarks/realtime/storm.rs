@@ -59,12 +59,7 @@ pub async fn run(realtime: &Realtime, platform: &Platform, load_thread: &LoadThr
     let back = tokio::time::timeout(BACK, back).await;
     let disconnects = pool.disconnects();
     flow.await??;
-    let arrived = async {
-        while !delivery_log.is_complete() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(15), arrived).await.ok();
+    tokio::time::timeout(Duration::from_secs(15), delivery_log.completed()).await.ok();
     let seconds =
         |span: Option<Duration>| span.map_or("-".into(), |span| format!("{:.2}", span.as_secs_f64()));
     let back = back.ok().transpose()?;
