@@ -17,7 +17,7 @@ use clap::{Parser, Subcommand};
 use tempmail_store::SchemaDefinition;
 
 use crate::process::open_files;
-use administration::{AdminArgs, audit, system_domain, tenant, token};
+use administration::{AdminArgs, audit, restored, system_domain, tenant, token};
 use config_args::ConfigArgs;
 use role::Role;
 
@@ -64,6 +64,8 @@ enum Command {
     Token(AdminArgs<token::TokenCommand>),
     /// Manage system domains
     SystemDomain(AdminArgs<system_domain::SystemDomainCommand>),
+    /// Put a restored database into service
+    Database(AdminArgs<restored::DatabaseCommand>),
     /// List who made, changed or deleted what
     Audit(audit::AuditArgs),
     /// Print the reference of all settings
@@ -93,6 +95,7 @@ impl Cli {
             Command::Tenant(args) => block_on(tenant::run(args, schema)),
             Command::Token(args) => block_on(token::run(args, schema)),
             Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),
+            Command::Database(args) => block_on(restored::run(args, schema)),
             Command::Audit(args) => block_on(audit::run(args, schema)),
         }
     }

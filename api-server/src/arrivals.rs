@@ -5,6 +5,7 @@
 //! To miss nothing, every reader keeps this order: acquire the permit, subscribe, read the store from the
 //! cursor, wait, read what arrived since. A notification is a hint: what the reader then reads decides.
 
+mod generations;
 mod registry;
 mod ring;
 mod sequence;
@@ -14,17 +15,19 @@ mod tailer;
 mod timer;
 mod topic;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
+use tempmail_runtime::last_success::LastSuccess;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_store::Store;
+use tempmail_store::{Generation, Store};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use generations::{GenerationNumber, Generations, Position};
 pub(crate) use ring::ArrivedMessage;
 pub(crate) use signal::Notifications;
 pub(crate) use subscriber::Subscriber;
@@ -33,32 +36,46 @@ pub(crate) use topic::Topic;
 use registry::Registry;
 use tailer::Tailer;
 
+/// Without a successful poll for this long, new mail and changes of rights may go unnoticed. Rights end within 5 s, so
+/// from then on they are judged anew before anything is sent.
+pub(crate) const STALE_AFTER: Duration = Duration::from_secs(4);
+
 /// The subscribers of one process. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrivals {
     registry: Arc<Registry>,
-    stale: Arc<AtomicBool>,
+    last_poll: LastSuccess,
+    generations: Arc<Generations>,
 }
 
 impl Arrivals {
-    /// Follows the stream by `hints` and by polling the store, until `shutdown` stops or this is dropped.
-    /// While the stream can't be read, `readiness` reports "arrivals" as missing.
+    /// Follows the stream by `hints` and by polling the store, until `shutdown` stops or this is dropped; `generations`
+    /// are those that the store has. While the stream can't be read, `readiness` reports "arrivals" as missing.
     pub(crate) fn start(
-        store: Store,
+        store: &Store,
+        generations: Vec<Generation>,
         hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
         shutdown: &Shutdown,
     ) -> Self {
         let registry = Arc::new(Registry::new());
-        let stale = Arc::new(AtomicBool::new(true));
+        let last_poll = LastSuccess::new();
+        let generations = Arc::new(Generations::new(generations));
         let weak = Arc::downgrade(&registry);
-        let tailer =
-            Tailer::new(store, hints, Arc::clone(&clock), readiness, Arc::clone(&stale), Weak::clone(&weak));
+        let tailer = Tailer::new(
+            store,
+            hints,
+            Arc::clone(&clock),
+            readiness,
+            last_poll.clone(),
+            Arc::clone(&generations),
+            Weak::clone(&weak),
+        );
         tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(tailer.run()));
-        let ticks = tick(weak, clock, shutdown.drain.clone());
+        let ticks = tick(weak, last_poll.clone(), clock, shutdown.drain.clone());
         tokio::spawn(shutdown.stop.clone().run_until_cancelled_owned(ticks));
-        Self { registry, stale }
+        Self { registry, last_poll, generations }
     }
 
     /// Registers a subscriber, which has no topics yet.
@@ -66,14 +83,24 @@ impl Arrivals {
         Subscriber::register(&self.registry)
     }
 
-    /// Whether the stream was not read for 5 s, so that new mail may go unnoticed.
+    /// The generations of the stream.
+    pub(crate) fn generations(&self) -> &Generations {
+        &self.generations
+    }
+
+    /// Whether the stream was not read for [`STALE_AFTER`].
     pub(crate) fn is_stale(&self) -> bool {
-        self.stale.load(Ordering::Relaxed)
+        self.last_poll.age() > STALE_AFTER
     }
 }
 
 /// Fires the timers; once `drain` has begun, notifies all subscribers of it, a batch per tick.
-async fn tick(registry: Weak<Registry>, clock: Arc<dyn Clock>, drain: CancellationToken) {
+async fn tick(
+    registry: Weak<Registry>,
+    last_poll: LastSuccess,
+    clock: Arc<dyn Clock>,
+    drain: CancellationToken,
+) {
     let mut ticks = interval(timer::TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut draining: Option<(u64, usize)> = None;
@@ -81,6 +108,7 @@ async fn tick(registry: Weak<Registry>, clock: Arc<dyn Clock>, drain: Cancellati
         ticks.tick().await;
         let Some(registry) = registry.upgrade() else { return };
         registry.fire_due(Instant::now(), clock.now());
+        metrics::gauge!("tempmail_stream_poll_age_seconds").set(last_poll.age().as_secs_f64());
         metrics::gauge!("tempmail_subscribers").set(u32::try_from(registry.len()).unwrap_or(u32::MAX));
         if drain.is_cancelled() {
             let (last, batch) = draining.unwrap_or_else(|| (0, registry.begin_drain()));

@@ -12,7 +12,9 @@
 
 mod authenticator;
 mod bearer;
+mod hash_queue;
 mod jwt;
+mod known_tokens;
 mod last_used;
 mod live_caller;
 mod mailbox_caller;
@@ -23,6 +25,7 @@ mod pro_session;
 mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
+pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;
 pub(crate) use mailbox_token::VerifiedMailboxToken;

@@ -3,11 +3,14 @@
 mod budget;
 mod disposition;
 mod full;
+mod page;
+mod pieces;
 mod raw;
 mod renderer;
 mod summary;
 
 pub(crate) use full::{Email, FullMessage};
+pub(crate) use page::list_messages;
 pub(crate) use raw::INITIAL_CHUNK;
 pub(crate) use renderer::MessageRenderer;
 pub(crate) use summary::{EmailSummary, MessageList};

@@ -7,6 +7,7 @@ use axum::response::Response;
 
 use crate::http::error::{Surface, code};
 use crate::http::middleware::{self, RequestPolicy};
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Routes, document};
 use crate::realtime::websocket;
 use crate::state::AppState;
@@ -37,11 +38,11 @@ fn routes() -> Routes<AppState> {
         .merge(openapi::routes(openapi_document))
 }
 
-async fn not_found(uri: Uri) -> Response {
+async fn not_found(_: PublicCaller, uri: Uri) -> Response {
     Surface::of_path(uri.path()).error_response(code::NOT_FOUND, "No route has this path.")
 }
 
-async fn method_not_allowed(uri: Uri) -> Response {
+async fn method_not_allowed(_: PublicCaller, uri: Uri) -> Response {
     Surface::of_path(uri.path())
         .error_response(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
 }

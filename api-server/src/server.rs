@@ -19,8 +19,9 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::http::client::ClientResolver;
-use crate::http::client_permit::ClientPermits;
+use crate::http::client_connections::ClientConnections;
 use crate::http::connection::{self, ConnectionPermits};
+use crate::http::deadline::{Activity, ActivityLimits};
 use crate::router::router;
 use crate::state::AppState;
 
@@ -30,6 +31,9 @@ const BACKLOG: u32 = 4_096;
 
 /// Pause after the operating system refused a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Bytes of an answer that the operating system takes before the client can receive them.
+const UNSENT: u32 = 128 << 10;
 
 /// The name under which readiness reports the server.
 const COMPONENT: &str = "http";
@@ -89,10 +93,13 @@ impl ApiServer {
                 .await?;
         let router = router(state);
         let clients = ClientResolver::new(&config.http);
-        let client_permits = ClientPermits::new(config.http.connections_per_client);
+        let client_connections = ClientConnections::new(config.http.connections_per_client);
         let server_permits = Arc::new(Semaphore::new(config.http.connections));
         let connections = TaskTracker::new();
-        let header_timeout = Duration::from_secs(config.http.header_seconds);
+        let limits = ActivityLimits {
+            header_timeout: Duration::from_secs(config.http.header_seconds),
+            min_drain_rate: config.http.min_drain_rate,
+        };
         readiness.set_ready(COMPONENT);
         loop {
             let accepted = async {
@@ -108,18 +115,14 @@ impl ApiServer {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let Some(client_permit) = client_permits.acquire(clients.of_connection(peer.ip())) else {
+            let client = clients.of_connection(peer.ip());
+            let Some(client) = client_connections.add(client, Activity::new(limits)) else {
+                connection::count_ended("refused");
                 continue;
             };
             set_options(&stream);
-            let permits = ConnectionPermits {
-                _server: server_permit,
-                _client: client_permit,
-                _running: connections.token(),
-            };
-            let serve =
-                connection::serve(stream, peer, router.clone(), header_timeout, shutdown.clone(), permits);
-            tokio::spawn(serve);
+            let permits = ConnectionPermits { _server: server_permit, client, _running: connections.token() };
+            tokio::spawn(connection::serve(stream, peer, router.clone(), shutdown.clone(), permits));
         }
         drop(listener);
         readiness.set_not_ready(COMPONENT, "draining");
@@ -139,7 +142,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Sends small segments at once, and detects within 6 s a client that vanished without closing.
+/// Sends small segments at once, detects within 6 s a client that vanished without closing, and keeps little of an
+/// answer in the system's memory, so that what is written is what the client reads.
 fn set_options(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(3))
@@ -148,4 +152,5 @@ fn set_options(stream: &TcpStream) {
     // A socket that refuses an option is served without it.
     let _ = stream.set_nodelay(true);
     let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+    let _ = SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }

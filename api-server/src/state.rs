@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
@@ -15,13 +16,19 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
 use tempmail_verification::{TokenKeyError, Verifier, verify_token_key};
+use uuid::Uuid;
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, STALE_AFTER};
 use crate::auth::{Authenticator, PasswordPool};
-use crate::http::client_permit::ClientPermits;
+use crate::http::client::ClientKey;
+use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
 use crate::message::MessageRenderer;
+use crate::resources::custom_domain::CHECKS_OF_A_TENANT;
+
+/// How long a statement of a request may take, with the time until there is a connection for it.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state of one API server. Cheap to clone; clones share it.
 #[derive(Clone)]
@@ -33,6 +40,8 @@ pub(crate) struct App {
     pub(crate) config: Arc<Config>,
     /// The source of truth.
     pub(crate) store: Store,
+    /// The same for subscribers: an answer that takes longer than [`STALE_AFTER`] may be about rights that have ended.
+    pub(crate) stream_store: Store,
     /// ArrivalReceiver of new mail, permits and counters that processes share.
     pub(crate) bus: SharedBus,
     /// Business time.
@@ -45,6 +54,8 @@ pub(crate) struct App {
     pub(crate) verify_tokens: VerifyTokenKey,
     /// Checks the DNS records of custom domains.
     pub(crate) verifier: Verifier,
+    /// For checks that tenants request.
+    pub(crate) domain_checks: KeyPermits<Uuid>,
     /// Local parts that can't be registered on system domains.
     pub(crate) reserved: ReservedLocalParts,
     /// Notifies subscribers of new mail.
@@ -57,7 +68,7 @@ pub(crate) struct App {
     pub(crate) messages: MessageRenderer,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.
-    pub(crate) unauthenticated_sockets: ClientPermits,
+    pub(crate) unauthenticated_sockets: KeyPermits<ClientKey>,
 }
 
 impl AppState {
@@ -75,17 +86,22 @@ impl AppState {
         readiness: Readiness,
         shutdown: Shutdown,
     ) -> Result<Self, TokenKeyError> {
+        let store = store.within(STATEMENT_TIMEOUT);
         let verify_tokens = verify_token_key(&store, &keys.secrets).await?;
+        store.ensure_generation().await?;
+        let generations = store.list_generations().await?;
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
             verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
+            domain_checks: KeyPermits::new(CHECKS_OF_A_TENANT),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
             arrivals: Arrivals::start(
                 // A connection of its own: new mail is seen however busy the pool is.
-                store.with_own_pool(1),
+                &store.with_own_pool(1),
+                generations,
                 bus.subscribe(),
                 Arc::clone(&clock),
                 readiness,
@@ -96,8 +112,9 @@ impl AppState {
             limits,
             messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
             stream_permits: StreamPermits::new(config.http.streams),
-            unauthenticated_sockets: ClientPermits::new(config.http.unauthenticated_sockets_per_client),
+            unauthenticated_sockets: KeyPermits::new(config.http.unauthenticated_sockets_per_client),
             config,
+            stream_store: store.within(STALE_AFTER),
             store,
             bus,
             clock,
@@ -117,6 +134,12 @@ impl Deref for AppState {
 impl AsRef<Http> for AppState {
     fn as_ref(&self) -> &Http {
         &self.config.http
+    }
+}
+
+impl AsRef<RequestLimits> for AppState {
+    fn as_ref(&self) -> &RequestLimits {
+        &self.limits
     }
 }
 

@@ -59,7 +59,7 @@ pub struct TenantLimits {
     #[schemars(range(min = 0, max = 100_000))]
     pub custom_domains: i32,
     /// Number of webhooks.
-    #[schemars(range(min = 0, max = 10_000))]
+    #[schemars(range(min = 0, max = 100))]
     pub webhooks: i32,
     /// Number of tokens that are neither revoked nor expired.
     #[schemars(range(min = 0, max = 100_000))]

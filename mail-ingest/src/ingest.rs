@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
@@ -17,11 +18,16 @@ use crate::capacity::CapacityGate;
 use crate::connection::{Server, Timeouts};
 use crate::delivery::Delivery;
 use crate::listener::{self, ConnectionLimits};
-use crate::memory::MemoryBudget;
+use crate::mail_rates::MailRates;
+use crate::memory::{MemoryBudget, MemoryLimits};
 use crate::metrics::Metrics;
-use crate::recipient::{RecipientChecker, SharedInboxIndex};
+use crate::recipient::{RecipientChecker, RejectionDelay, SharedInboxIndex};
 use crate::smtp::{DataLimits, SessionSettings};
 use crate::tls::Tls;
+
+/// How long a statement may take. A sender is answered within 10 s however silent Postgres is: a connection that was
+/// idle takes 1 s more to be given up.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The role: an SMTP server that receives and stores.
 pub struct Ingest {
@@ -70,6 +76,7 @@ impl Ingest {
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, address, tls, config, store, bus, clock, readiness } = self;
+        let store = store.within(STATEMENT_TIMEOUT);
         let reserved = ReservedLocalParts::new(&config.addresses.reserved);
         let capacity = CapacityGate::default();
         let capacity_task = tokio::spawn(capacity.clone().run(
@@ -78,19 +85,29 @@ impl Ingest {
             config.limits.clone(),
             readiness.clone(),
         ));
-        let (delivery, batcher_task) = Delivery::start(&config, store.clone(), bus, Arc::clone(&clock));
+        let (delivery, batcher_task) = Delivery::start(
+            &config,
+            store.clone(),
+            bus,
+            Arc::clone(&clock),
+            capacity.clone(),
+            readiness.clone(),
+        );
         let shared_inboxes = SharedInboxIndex::default();
         let index_task = tokio::spawn(shared_inboxes.clone().run(store.clone(), Arc::clone(&clock)));
         let (recipients, lookup_task) =
-            RecipientChecker::start(store, clock, reserved, shared_inboxes, capacity);
+            RecipientChecker::start(store, clock, reserved, shared_inboxes, capacity, readiness.liveness());
         let limits = ConnectionLimits::new(
             config.smtp.connections,
             config.smtp.connections_per_peer,
+            Duration::from_secs(config.smtp.idle_seconds),
             config.smtp.unlimited_networks.clone(),
         );
         let server = Arc::new(Server {
             settings: Arc::new(session_settings(&config, tls.is_some())),
             recipients,
+            rejection_delay: RejectionDelay::new(config.smtp.unknown_recipients_per_minute),
+            rates: MailRates::from_config(&config.smtp),
             delivery,
             tls: tls.as_ref().map(Tls::acceptor),
             timeouts: Timeouts::from_config(&config.smtp),
@@ -127,6 +144,10 @@ fn session_settings(config: &Config, tls_offered: bool) -> SessionSettings {
         },
         max_recipients: smtp.max_recipients,
         max_errors: smtp.max_errors,
-        memory: MemoryBudget::new(smtp.memory_bytes),
+        memory: MemoryBudget::new(MemoryLimits {
+            process: smtp.memory_bytes,
+            peer: smtp.memory_bytes_per_peer,
+            tenant: smtp.memory_bytes_per_tenant,
+        }),
     }
 }

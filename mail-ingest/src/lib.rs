@@ -5,9 +5,12 @@ mod connection;
 mod delivery;
 mod ingest;
 mod listener;
+mod mail_rates;
 mod memory;
 mod metrics;
+mod peer;
 mod recipient;
+mod shares;
 mod smtp;
 mod tls;
 

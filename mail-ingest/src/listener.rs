@@ -16,13 +16,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 pub(crate) use self::connection_limits::ConnectionLimits;
-use self::connection_limits::ConnectionPermit;
+use self::connection_limits::{ConnectionLimit, ConnectionPermit};
 use self::proxy_header::CarriedClient;
 use crate::connection::Server;
-use crate::smtp::{Reply, reply};
+use crate::peer::{Client, Peer};
+use crate::smtp::reply;
 
 /// Connections that the kernel queues until they are accepted.
 const BACKLOG: i32 = 4_096;
+/// Octets of replies that the kernel keeps for a client that does not read them.
+const SEND_BUFFER: usize = 16 << 10;
 /// Pause after an error, usually that the process has too many open files.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
@@ -36,6 +39,8 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
         socket.set_reuse_address(true)?;
         // Connections inherit it, which saves a system call for each.
         socket.set_tcp_nodelay(true)?;
+        // As are these: replies are short.
+        socket.set_send_buffer_size(SEND_BUFFER)?;
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
@@ -65,13 +70,15 @@ pub(crate) async fn accept(
         match accepted {
             Ok((stream, peer)) => {
                 failing = false;
-                let peer = peer.ip().to_canonical();
-                let is_proxy = proxies.iter().any(|network| network.contains(&peer));
-                let permit = if is_proxy { limits.acquire_for_proxy() } else { limits.acquire(peer) };
-                let Some(permit) = permit else {
-                    server.metrics.rejected.increment(1);
-                    reject(stream, reply::TOO_MANY_CONNECTIONS);
-                    continue;
+                let client = limits.client(peer.ip());
+                let is_proxy = proxies.iter().any(|network| network.contains(&client.address));
+                let permit = if is_proxy { limits.acquire_for_proxy() } else { limits.acquire(client) };
+                let permit = match permit {
+                    Ok(permit) => permit,
+                    Err(limit) => {
+                        reject(&server, stream, limit);
+                        continue;
+                    }
                 };
                 server.metrics.accepted.increment(1);
                 server.metrics.connections.increment(1);
@@ -81,7 +88,7 @@ pub(crate) async fn accept(
                     if is_proxy {
                         Box::pin(serve_proxied(&server, stream, permit)).await;
                     } else {
-                        server.serve(stream, peer).await;
+                        server.serve(stream, client, permit.activity()).await;
                         drop(permit);
                     }
                     server.metrics.connections.decrement(1);
@@ -112,10 +119,12 @@ pub(crate) async fn accept(
 /// is closed.
 async fn serve_proxied(server: &Server, mut stream: TcpStream, mut permit: ConnectionPermit) {
     match proxy_header::read(&mut stream).await {
-        Ok(CarriedClient::Client(client)) if permit.count_for(client) => server.serve(stream, client).await,
-        Ok(CarriedClient::Client(_)) => {
-            server.metrics.rejected.increment(1);
-            reject(stream, reply::TOO_MANY_CONNECTIONS);
+        Ok(CarriedClient::Client(address)) => {
+            let peer = Peer::new(address);
+            match permit.count_for(peer) {
+                Ok(()) => server.serve(stream, Client { address, peer: Some(peer) }, permit.activity()).await,
+                Err(limit) => reject(server, stream, limit),
+            }
         }
         Ok(CarriedClient::HealthCheck) => server.serve_health_check(stream).await,
         Err(_) => server.metrics.proxy_headers_refused.increment(1),
@@ -124,7 +133,13 @@ async fn serve_proxied(server: &Server, mut stream: TcpStream, mut permit: Conne
 
 /// Sends one reply to a client that gets no session. It fits into the buffer of the socket, or is not
 /// sent.
-fn reject(stream: TcpStream, reply: Reply) {
+fn reject(server: &Server, stream: TcpStream, limit: ConnectionLimit) {
+    let reply = match limit {
+        ConnectionLimit::Process => reply::TOO_MANY_CONNECTIONS,
+        ConnectionLimit::Peer => reply::TOO_MANY_PEER_CONNECTIONS,
+    };
+    server.metrics.rejected.increment(1);
+    server.metrics.limited(reply);
     if let Ok(mut stream) = stream.into_std() {
         let mut line = Vec::new();
         reply.write(&mut line);

@@ -17,6 +17,8 @@ pub(crate) struct Metrics {
     pub(crate) proxy_headers_refused: Counter,
     /// Failed TLS handshakes.
     pub(crate) tls_failures: Counter,
+    /// Replies about unknown recipients that were delayed.
+    pub(crate) delayed_rejections: Counter,
     stored: Counter,
     bytes: Counter,
 }
@@ -30,6 +32,7 @@ impl Metrics {
             rejected: counter!("tempmail_smtp_connections_total", "result" => "rejected"),
             proxy_headers_refused: counter!("tempmail_smtp_proxy_headers_refused_total"),
             tls_failures: counter!("tempmail_smtp_tls_failures_total"),
+            delayed_rejections: counter!("tempmail_smtp_rejections_delayed_total"),
             stored: counter!("tempmail_smtp_mails_total", "code" => Reply::from(DeliveryOutcome::Stored).code()),
             bytes: counter!("tempmail_smtp_bytes_total"),
         }
@@ -44,15 +47,31 @@ impl Metrics {
             RecipientRejection::NonAscii => "non_ascii",
             RecipientRejection::MailboxFull => "mailbox_full",
             RecipientRejection::StoreFull => "store_full",
+            RecipientRejection::PeerRate => "peer_rate",
+            RecipientRejection::TotalRate => "total_rate",
             RecipientRejection::Unavailable => "unavailable",
         };
         let code = Reply::from(rejection).code();
         counter!("tempmail_smtp_recipients_rejected_total", "code" => code, "reason" => reason).increment(1);
+        self.limited(rejection.into());
     }
 
     /// Counts a mail that was refused before its delivery.
     pub(crate) fn refused(&self, reply: Reply) {
         counter!("tempmail_smtp_mails_total", "code" => reply.code()).increment(1);
+        self.limited(reply);
+    }
+
+    /// Counts the reply if it is due to a limit.
+    pub(crate) fn limited(&self, reply: Reply) {
+        if let Some(limit) = reply.limit() {
+            counter!("tempmail_smtp_limited_total", "code" => reply.code(), "limit" => limit).increment(1);
+        }
+    }
+
+    /// Counts a session that ended since its client did not read the replies, which it can't be told of.
+    pub(crate) fn unread_replies(&self) {
+        counter!("tempmail_smtp_limited_total", "code" => "none", "limit" => "unread_replies").increment(1);
     }
 
     /// Counts a mail with `bytes` of data.

@@ -7,7 +7,9 @@ mod accept_cache;
 mod acceptance;
 mod checker;
 mod lookup;
+mod rejection_delay;
 mod shared_inbox_index;
 
 pub(crate) use checker::RecipientChecker;
+pub(crate) use rejection_delay::RejectionDelay;
 pub(crate) use shared_inbox_index::SharedInboxIndex;

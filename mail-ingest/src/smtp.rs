@@ -16,7 +16,7 @@ mod transaction;
 pub(crate) use action::{Action, AwaitedInput};
 pub(crate) use data::DataLimits;
 pub(crate) use mail::{DeliveryOutcome, ReceivedMail};
-pub(crate) use recipient::{PendingRecipient, RecipientRejection};
+pub(crate) use recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
 pub(crate) use reply::Reply;
 pub(crate) use session::Session;
 pub(crate) use settings::SessionSettings;

@@ -13,6 +13,7 @@ use tempmail_model::key::MasterKey;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{ChangeSnapshot, Store};
 use tempmail_verification::Verifier;
 use tokio::task::JoinSet;
@@ -53,13 +54,15 @@ struct Caches {
     namespaces: (reflector::Store<PartialObjectMeta<Namespace>>, Writer<PartialObjectMeta<Namespace>>),
 }
 
-/// Reconciles until `stop` is cancelled and running reconciliations are finished.
+/// Reconciles until `stop` is cancelled and running reconciliations are finished. While the rows can't be read,
+/// `readiness` reports it.
 ///
 /// # Errors
 /// Another operator leads, or a task panicked.
 pub(crate) async fn run(
     dependencies: Dependencies,
     verify_tokens: VerifyTokenKey,
+    readiness: Readiness,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let caches = Caches::new();
@@ -68,7 +71,7 @@ pub(crate) async fn run(
     let (context, last) = start(dependencies, verify_tokens, &caches, triggers).await?;
     let context = Arc::new(context);
     let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
-    tasks.spawn(row_watch::run(last, Arc::clone(&context), stop.clone()));
+    tasks.spawn(row_watch::run(last, Arc::clone(&context), readiness, stop.clone()));
     tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
     loop {

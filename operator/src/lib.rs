@@ -87,6 +87,6 @@ impl Operator {
         let election = LeaderElection::join(&dependencies.client, &dependencies.config.operator)
             .await
             .context("the lease of the leader")?;
-        election.lead(&shutdown, |stop| leader::run(dependencies, verify_tokens, stop)).await
+        election.lead(&shutdown, |stop| leader::run(dependencies, verify_tokens, readiness, stop)).await
     }
 }

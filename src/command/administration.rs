@@ -1,9 +1,10 @@
-//! Commands that administer tenants, tokens and system domains in the database.
+//! Commands that administer tenants, tokens, system domains and the database.
 
 mod admin_args;
 pub(crate) mod audit;
 mod database;
 pub(super) mod output;
+pub(crate) mod restored;
 pub(crate) mod system_domain;
 pub(crate) mod tenant;
 pub(crate) mod token;

@@ -15,11 +15,13 @@ use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::{telemetry, traces};
 use tempmail_store::{GroupRole, SchemaDefinition, SchemaError, Store};
 
-use crate::process::{bus, clock_sync, open_files};
+use crate::process::open_files::{self, Server};
+use crate::process::{bus, clock_sync};
 use crate::roles::{RoleContext, Roles};
 
-/// Time between two attempts to reach Postgres at the start.
+/// Time between two attempts to reach Postgres at the start, and how long a statement of one may take.
 const RETRY: Duration = Duration::from_secs(1);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The component in `/readyz` until the role is built, and reports for itself.
 const START: &str = "start";
@@ -51,6 +53,15 @@ impl Role {
     /// The `application_name` of the process in Postgres.
     fn application_name(self) -> String {
         format!("tempmail-{}", self.name())
+    }
+
+    /// The servers that clients connect to.
+    fn servers(self) -> &'static [Server] {
+        match self {
+            Self::Api => &[Server::Http],
+            Self::Ingest => &[Server::Smtp],
+            Self::Worker | Self::Operator => &[],
+        }
     }
 
     /// The group role with the rights that it needs.
@@ -94,7 +105,7 @@ pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinitio
     // First of all, so that no metric is missed.
     let metrics = telemetry::metrics_handle()?;
     traces::start(&config.telemetry, role.name())?;
-    open_files::limit_connections(&mut config);
+    open_files::limit_connections(&mut config, role.servers());
     let keys = RoleKeys::from_config(role, &config)?;
     let readiness = Readiness::default();
     readiness.set_not_ready(START, "the role has not started yet");
@@ -125,6 +136,7 @@ async fn wait_for_schema(
     config: &Config,
     readiness: &Readiness,
 ) -> anyhow::Result<()> {
+    let store = &store.within(CHECK_TIMEOUT);
     let check = async || {
         schema.check(store).await?;
         store.check_rights(role.group(), &config.postgres.role_prefix).await

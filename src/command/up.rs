@@ -20,7 +20,8 @@ use tempmail_runtime::{telemetry, traces};
 use tempmail_store::{SchemaDefinition, Store};
 
 use super::data_directory::DataDirectory;
-use crate::process::{bus, clock_sync, open_files};
+use crate::process::open_files::{self, Server};
+use crate::process::{bus, clock_sync};
 use crate::roles::{RoleContext, Roles};
 use installation::Installation;
 use settings::UpSettings;
@@ -34,7 +35,7 @@ pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Resu
     let mut settings = UpSettings::read(&args)?;
     telemetry::init(&settings.config.telemetry)?;
     traces::start(&settings.config.telemetry, "up")?;
-    open_files::limit_connections(&mut settings.config);
+    open_files::limit_connections(&mut settings.config, &[Server::Http, Server::Smtp]);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(args.data_dir.as_deref())?;
     keys::load(&mut settings, &args, &directory)?;

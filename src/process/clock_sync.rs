@@ -11,18 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 /// Time between two measurements.
 const PERIOD: Duration = Duration::from_secs(10);
-/// Time between two measurements while Postgres does not answer.
+/// Time between two measurements while Postgres does not answer, or not in time.
 const RETRY: Duration = Duration::from_secs(1);
 /// Largest tolerated offset. With a larger one the process is not ready, since its logs and timers
 /// would be misleading.
 const MAX_OFFSET: SignedDuration = SignedDuration::from_secs(5);
+/// How long a measurement may take.
+const MEASURE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A measurement with a longer round trip is too inaccurate and is discarded.
 const MAX_ROUND_TRIP: SignedDuration = SignedDuration::from_secs(1);
 
 /// The component in `/readyz`.
 const COMPONENT: &str = "clock";
 
-/// Measures the offset once and sets the clock.
+/// Measures the offset once and sets the clock. Returns the time until the next measurement.
 ///
 /// # Errors
 /// Postgres does not answer.
@@ -30,12 +32,12 @@ pub(crate) async fn measure(
     store: &Store,
     clock: &SystemClock,
     readiness: &Readiness,
-) -> Result<(), StoreError> {
-    let measured = store.clock_offset(|| clock.local_now()).await;
+) -> Result<Duration, StoreError> {
+    let measured = store.within(MEASURE_TIMEOUT).clock_offset(|| clock.local_now()).await;
     let failed = |_: &StoreError| readiness.set_not_ready(COMPONENT, "Postgres' time could not be read");
     let (offset, round_trip) = measured.inspect_err(failed)?;
     if round_trip > MAX_ROUND_TRIP {
-        return Ok(());
+        return Ok(RETRY);
     }
     clock.set_offset(offset);
     if offset.abs() > MAX_OFFSET {
@@ -44,7 +46,7 @@ pub(crate) async fn measure(
     } else {
         readiness.set_ready(COMPONENT);
     }
-    Ok(())
+    Ok(PERIOD)
 }
 
 /// Measures periodically until `stop` is cancelled.
@@ -56,7 +58,7 @@ pub(crate) async fn run(
 ) {
     loop {
         let pause = match measure(&store, &clock, &readiness).await {
-            Ok(()) => PERIOD,
+            Ok(pause) => pause,
             Err(error) => {
                 tracing::warn!(%error, "Postgres' time could not be read");
                 RETRY

@@ -1,11 +1,29 @@
 //! The limit on open files. Every client connection is an open file, and a process without free
-//! files can't even reach Postgres, so the limits on connections stay below the limit on files.
+//! files can't even reach Postgres, so the limits on connections stay below the limit on files. Servers of
+//! one process share the files by their limits: none of them can use up those of another.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tempmail_runtime::config::Config;
 
 /// Open files that are not for clients: Postgres, Redis, DNS, logs and the runtime.
-const RESERVED: u64 = 256;
+const RESERVED: usize = 256;
+
+/// A server that clients connect to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    Http,
+    Smtp,
+}
+
+impl Server {
+    /// The setting that limits its connections.
+    fn setting(self, config: &mut Config) -> (&'static str, &mut usize) {
+        match self {
+            Self::Http => ("http.connections", &mut config.http.connections),
+            Self::Smtp => ("smtp.connections", &mut config.smtp.connections),
+        }
+    }
+}
 
 /// Raises the soft limit of this process to its hard limit.
 pub(crate) fn raise_limit() {
@@ -17,19 +35,24 @@ pub(crate) fn raise_limit() {
     }
 }
 
-/// Lowers the limits on connections to what the limit on open files allows.
-pub(crate) fn limit_connections(config: &mut Config) {
+/// Lowers the limits on connections of the servers of this process to what the limit on open files allows.
+pub(crate) fn limit_connections(config: &mut Config, servers: &[Server]) {
     let Ok((files, _)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
-    let files = usize::try_from(files.saturating_sub(RESERVED)).unwrap_or(usize::MAX);
-    lower("http.connections", &mut config.http.connections, files);
-    lower("smtp.connections", &mut config.smtp.connections, files);
+    share(config, servers, usize::try_from(files).unwrap_or(usize::MAX));
 }
 
-fn lower(key: &str, connections: &mut usize, max: usize) {
-    let max = max.max(1);
-    if *connections > max {
-        tracing::info!("`{key}` is {connections}: the limit on open files allows {max}");
-        *connections = max;
+/// Shares `files` in proportion to the limits on connections, after what is not for clients.
+fn share(config: &mut Config, servers: &[Server], files: usize) {
+    let free = files.saturating_sub(RESERVED).saturating_sub(config.admin.connections) as u128;
+    let wanted: u128 = servers.iter().map(|server| *server.setting(config).1 as u128).sum();
+    if wanted <= free {
+        return;
+    }
+    for server in servers {
+        let (key, connections) = server.setting(config);
+        let allowed = usize::try_from(*connections as u128 * free / wanted).unwrap_or(usize::MAX).max(1);
+        tracing::info!("`{key}` is {connections}: the limit on open files allows {allowed}");
+        *connections = allowed;
     }
 }
 
@@ -38,12 +61,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lowers_a_limit_to_the_available_files_and_never_raises_it() {
-        let lowered = |connections: usize, max| {
-            let mut connections = connections;
-            lower("http.connections", &mut connections, max);
-            connections
+    fn shares_the_available_files_between_the_servers_of_a_process() {
+        let shared = |servers: &[Server], files: usize| {
+            let mut config = Config::default();
+            (config.http.connections, config.smtp.connections, config.admin.connections) =
+                (20_000, 10_000, 64);
+            share(&mut config, servers, files);
+            (config.http.connections, config.smtp.connections)
         };
-        assert_eq!((lowered(20_000, 768), lowered(100, 768), lowered(100, 0)), (768, 100, 1));
+        let both = [Server::Http, Server::Smtp];
+        assert_eq!(shared(&both, 1_000_000), (20_000, 10_000), "limits are never raised");
+        assert_eq!(shared(&both, 30_320), (20_000, 10_000));
+        assert_eq!(shared(&both, 3_320), (2_000, 1_000));
+        assert_eq!(shared(&[Server::Http], 1_344), (1_024, 10_000));
+        assert_eq!(shared(&both, 100), (1, 1));
     }
 }

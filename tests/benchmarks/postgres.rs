@@ -150,7 +150,11 @@ impl PostgresAlone {
                 clock.now() + RetentionClass::FREE.partition_width(),
             )
             .await?;
-        let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 52_428_800 };
+        let rules = DeliveryLimits {
+            free_class: RetentionClass::FREE,
+            inbox_bytes: 52_428_800,
+            tenant_bytes: i64::MAX,
+        };
         let data = self.data();
         let mut writer = store.mail_writer().await?;
         let (mut stored, started) = (0, Instant::now());

@@ -1,15 +1,12 @@
 //! A stand-in for an adapter of metrics, such as prometheus-adapter: the custom metrics API of Kubernetes, served by the
 //! test. It has no Prometheus: it reads `/metrics` of the pods at the moment when it is asked.
 
-use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::get;
-use axum::serve::Listener;
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,12 +18,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_tests::kubernetes::program;
-use tempmail_tests::receiver::{Identity, ca_file};
+use tempmail_tests::receiver::{Identity, Reaction, TlsListener, ca_file};
 use tempmail_tests::{http, metrics};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::installation::{NAMESPACE, apply, run};
 
@@ -52,10 +46,7 @@ impl MetricsApi {
     pub(crate) async fn start() -> Self {
         let address = SocketAddr::from(ADDRESS);
         let identity = Identity::issued_for(&[&format!("{SERVICE}.{NAMESPACE}.svc")]);
-        let listener = TlsListener {
-            tcp: TcpListener::bind(address).await.expect("the address of the link is free"),
-            acceptor: TlsAcceptor::from(Arc::new(identity.server_config())),
-        };
+        let listener = TlsListener::bind(address, &identity, || Reaction::Status(200)).await;
         let pods = PodMetrics {
             client: Client::try_default().await.expect("$KUBECONFIG is that of the node"),
             http: http::client(),
@@ -175,29 +166,4 @@ async fn measure_pods(
         "kind": "MetricValueList", "apiVersion": "custom.metrics.k8s.io/v1beta2", "metadata": {},
         "items": values.into_iter().flatten().collect::<Vec<_>>(),
     })))
-}
-
-/// Accepts one handshake at a time, which is enough for an API server.
-struct TlsListener {
-    tcp: TcpListener,
-    acceptor: TlsAcceptor,
-}
-
-impl Listener for TlsListener {
-    type Io = TlsStream<TcpStream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        loop {
-            if let Ok((stream, client)) = self.tcp.accept().await
-                && let Ok(stream) = self.acceptor.accept(stream).await
-            {
-                return (stream, client);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.tcp.local_addr()
-    }
 }

@@ -36,6 +36,8 @@ pub struct FleetBuilder {
     variables: Vec<Variable>,
     database: Option<Database>,
     through_port: Option<u16>,
+    /// Processes that bypass the proxy.
+    direct: Vec<(Role, usize)>,
 }
 
 /// An environment variable of one process or, with `process: None`, of all.
@@ -126,6 +128,13 @@ impl FleetBuilder {
         self
     }
 
+    /// Lets one process bypass the proxy of [`Self::postgres_through`].
+    #[must_use]
+    pub fn direct(mut self, role: Role, index: usize) -> Self {
+        self.direct.push((role, index));
+        self
+    }
+
     /// Starts all processes and returns when they are ready.
     ///
     /// # Panics
@@ -143,7 +152,8 @@ impl FleetBuilder {
         let processes: Vec<RoleProcess> = roles
             .map(|(role, index)| {
                 let mut environment = environment::of(&self.config, role);
-                let url = database.role_url_through(role, self.through_port);
+                let port = self.through_port.filter(|_| !self.direct.contains(&(role, index)));
+                let url = database.role_url_through(role, port);
                 environment.push(("TEMPMAIL_POSTGRES__URL".to_owned(), url));
                 let extra = self
                     .variables
@@ -194,6 +204,7 @@ impl Fleet {
             variables: Vec::new(),
             database: None,
             through_port: None,
+            direct: Vec::new(),
         }
     }
 

@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::OnceCell;
 
-pub use self::dedicated::{DedicatedPostgres, StopMode};
+pub use self::dedicated::{DedicatedPostgres, StopMode, SuspendedBackends};
 use self::directory::ServerDirectory;
 pub use self::migration::migrate;
 use self::migration::{migrate_with_logins, url_for};

@@ -80,6 +80,15 @@ impl RawConnection {
         rest
     }
 
+    /// The stream, from which nothing was read yet.
+    ///
+    /// # Panics
+    /// Bytes were received and not used.
+    pub fn into_stream(self) -> TcpStream {
+        assert!(self.received.is_empty(), "bytes were received");
+        self.stream
+    }
+
     /// The stream, and bytes received but not used yet.
     pub(crate) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.received)

@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 pub use self::authority::{Identity, ca_file};
-use self::listener::TlsListener;
+pub use self::listener::TlsListener;
 use crate::wait::eventually;
 
 /// Bytes of each chunk of an endless body.

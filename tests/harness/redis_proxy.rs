@@ -12,6 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::silence::Silence;
+
 /// Passes commands and replies on, but for the faults that a test sets.
 #[derive(Debug)]
 pub struct RedisProxy {
@@ -25,6 +27,7 @@ pub struct RedisProxy {
 struct InjectedFaults {
     disconnected: bool,
     keep_clients: bool,
+    silence: Option<Silence>,
     /// Drop each n-th PUBLISH of at least so many bytes.
     drop_publishes: Option<(usize, usize)>,
     /// How often subscriptions were to be dropped.
@@ -72,9 +75,14 @@ impl RedisProxy {
         self.faults.send_modify(|faults| faults.disconnected = true);
     }
 
-    /// Accepts connections again.
+    /// Passes nothing on in these directions; connections stay open, and new ones are accepted.
+    pub fn fall_silent(&self, silence: Silence) {
+        self.faults.send_modify(|faults| faults.silence = Some(silence));
+    }
+
+    /// Accepts connections again, and passes on what they carry.
     pub fn restore(&self) {
-        self.faults.send_modify(|faults| faults.disconnected = false);
+        self.faults.send_modify(|faults| (faults.disconnected, faults.silence) = (false, None));
     }
 
     /// Whether clients stay connected while the server restarts: they are connected to the new one without
@@ -127,8 +135,9 @@ async fn pass(
     let mut subscribed = false;
     let InjectedFaults { mut drop_subscriptions, mut drop_replies, .. } = *faults.borrow();
     loop {
+        let silence = faults.borrow().silence;
         tokio::select! {
-            read = client.read_buf(&mut commands) => {
+            read = client.read_buf(&mut commands), if !silence.is_some_and(Silence::is_to_server) => {
                 let Ok(1..) = read else { return };
                 while let Some(end) = command::end(&commands) {
                     let mut command: Vec<u8> = commands.drain(..end).collect();
@@ -140,7 +149,7 @@ async fn pass(
                     let _ = to.write_all(&command).await;
                 }
             }
-            read = to.read(&mut replies) => {
+            read = to.read(&mut replies), if !silence.is_some_and(Silence::is_to_client) => {
                 let count = read.unwrap_or(0);
                 if count == 0 {
                     if !faults.borrow().keep_clients {

@@ -87,6 +87,32 @@ impl SmtpClient {
         client
     }
 
+    /// Connects from another address, with a header of the PROXY protocol: loopback is in `smtp.proxy_networks`. The
+    /// greeting is unread.
+    ///
+    /// # Panics
+    /// There is no listener.
+    pub async fn connect_from(server: SocketAddr, address: &str) -> Self {
+        let mut client =
+            Self::connect_without_greeting(server).await.expect("the SMTP listener takes connections");
+        let (family, us) =
+            if address.contains(':') { ("TCP6", "2001:db8::25") } else { ("TCP4", "10.0.0.1") };
+        client.send(format!("PROXY {family} {address} {us} 40000 25\r\n")).await;
+        client
+    }
+
+    /// As [`Self::connect_from`], and sends `EHLO`.
+    ///
+    /// # Panics
+    /// The connection or the command is refused.
+    pub async fn connect_with_ehlo_from(server: SocketAddr, address: &str) -> Self {
+        let mut client = Self::connect_from(server, address).await;
+        let greeting = client.reply().await;
+        assert_eq!(greeting.code, 220, "{greeting:?}");
+        client.expect_positive("EHLO client.example").await;
+        client
+    }
+
     /// Sends bytes as they are.
     ///
     /// # Errors

@@ -2,9 +2,9 @@
 //! on a busy machine, and no test asserts on speed.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 /// Longest wait for any event. All waits of the harness use it.
 pub const DEADLINE: Duration = Duration::from_secs(180);
@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Polls `probe` until it returns a value.
 ///
 /// # Panics
-/// There is none within [`DEADLINE`].
+/// There is none within [`DEADLINE`] of real time: jumps of tokio's clock do not count.
 pub async fn eventually<T, F>(what: &str, mut probe: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,

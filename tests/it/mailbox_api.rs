@@ -17,6 +17,7 @@ mod messages {
 }
 mod rates;
 mod token {
+    mod outage;
     mod post;
 }
 mod ws;

@@ -1,5 +1,6 @@
-//! Postgres as an administrator runs it: behind a pooler, over TLS, with a full disk, and restored.
+//! Postgres as an administrator runs it: behind a pooler, over TLS, with a full disk, silent, and restored.
 
+mod chaos;
 mod full_disk;
 mod pgbouncer;
 mod recovery;

@@ -4,8 +4,11 @@
 mod large_mail;
 mod rights;
 mod rules;
+mod sums;
+mod tenant_share;
 mod unknown_results;
 mod usage;
+mod verification_turns;
 
 use jiff::Timestamp;
 use tempmail_model::id::new_id;

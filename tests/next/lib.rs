@@ -15,6 +15,11 @@ const TABLES: [&str; 9] = [
     "raw",
 ];
 
+const DROP_ACCEPT_MAIL: &str = "DROP FUNCTION IF EXISTS accept_mail(
+    smallint, bigint, bigint, timestamptz, uuid[], timestamptz[], bytea[], integer[], integer[], text[], text[], text[],
+    text[], text[], boolean[], integer[], uuid[], text[], text[], text[], uuid[], smallint[], integer[]);
+";
+
 /// The next version: a column in each table, an OUT parameter of `accept_mail`, another signature of `inbox_messages`.
 /// Programs of this version work with it.
 ///
@@ -46,8 +51,8 @@ fn next_file(file: &SqlFile) -> SqlFile {
     assert_eq!(file.text.matches(definition).count(), 1, "{} has {definition}", file.name);
     let mut text = file.text.replace(definition, next);
     if file.name == "mail/accept" {
-        // Postgres does not replace a function whose result differs.
-        text.insert_str(0, "DROP FUNCTION IF EXISTS accept_mail;\n");
+        // Postgres does not replace a function whose result differs. That of the version before has the same name.
+        text.insert_str(0, DROP_ACCEPT_MAIL);
     }
     SqlFile { name: file.name, text: text.leak() }
 }

@@ -56,11 +56,13 @@ impl Worker {
         }
     }
 
-    /// Reports in `readiness` whether there are partitions for new mail; not ready until they are created.
+    /// Reports in `readiness` whether there are partitions for new mail, not ready until they are created, and whether
+    /// webhooks are delivered to.
     #[must_use]
     pub fn with_readiness(self, readiness: Readiness) -> Self {
         readiness.set_not_ready(COMPONENT, "partitions for new mail are being created");
-        Self { readiness, ..self }
+        let dispatcher = self.dispatcher.map(|dispatcher| dispatcher.with_readiness(readiness.clone()));
+        Self { readiness, dispatcher, ..self }
     }
 
     /// Delivers to webhooks too: woken by arrivals on `bus`, with secrets that `keys` (`secrets.keys`) open. Seals again
@@ -69,8 +71,7 @@ impl Worker {
     /// # Errors
     /// `webhooks.ca_file` or the system's DNS servers can't be read.
     pub fn with_webhooks(self, bus: SharedBus, keys: &[MasterKey]) -> anyhow::Result<Self> {
-        let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        let dispatcher = Dispatcher::new(&self.config, store, clock, bus, keys)?;
+        let dispatcher = Dispatcher::new(&self.config, &self.store, Arc::clone(&self.clock), bus, keys)?;
         let resealer = Some(Arc::new(Resealer::new(keys)));
         Ok(Self { dispatcher: Some(dispatcher), resealer, ..self })
     }

@@ -2,7 +2,6 @@
 //! messages whose hint was lost, and changes of rights.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -11,6 +10,8 @@ use tempmail_bus::ArrivalReceiver;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
 use tempmail_model::retention::RetentionClass;
+use tempmail_runtime::last_success::LastSuccess;
+use tempmail_runtime::liveness::TaskPulse;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{CHANGE_RETENTION, ChangeSnapshot, MessageRow, Store, StoreError};
@@ -18,6 +19,8 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
+use super::STALE_AFTER;
+use super::generations::Generations;
 use super::registry::Registry;
 use super::ring::ArrivedMessage;
 use super::sequence::Sequence;
@@ -33,8 +36,8 @@ const GAP_MAX: i64 = 50_000;
 const GAP_AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
 /// How much older than its commit a message usually is at most: it waited for the database.
 const COMMIT_DELAY: SignedDuration = SignedDuration::from_mins(5);
-/// Without a successful poll for this long, new mail may go unnoticed.
-const STALE_AFTER: Duration = Duration::from_secs(5);
+/// How long a statement may take: so short that a connection that falls silent is replaced before the process is stale.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3);
 
 const COMPONENT: &str = "arrivals";
 
@@ -61,7 +64,9 @@ pub(super) struct Tailer {
     hints: ArrivalReceiver,
     clock: Arc<dyn Clock>,
     readiness: Readiness,
-    stale: Arc<AtomicBool>,
+    /// Whether the process was reported as not ready.
+    reported_stale: bool,
+    pulse: TaskPulse,
     /// Dropped with the state that subscribers register with; then the tailer ends.
     registry: Weak<Registry>,
     /// `None` before the first poll.
@@ -72,33 +77,37 @@ pub(super) struct Tailer {
     snapshot: Option<ChangeSnapshot>,
     /// Business time of the last poll, for the age of a gap.
     polled_at: Timestamp,
-    /// Process time of the last poll.
-    polled_instant: Instant,
+    /// The last poll.
+    last_poll: LastSuccess,
+    generations: Arc<Generations>,
 }
 
 impl Tailer {
     pub(super) fn new(
-        store: Store,
+        store: &Store,
         hints: ArrivalReceiver,
         clock: Arc<dyn Clock>,
         readiness: Readiness,
-        stale: Arc<AtomicBool>,
+        last_poll: LastSuccess,
+        generations: Arc<Generations>,
         registry: Weak<Registry>,
     ) -> Self {
         readiness.set_not_ready(COMPONENT, "the stream has not been read yet");
-        let (polled_at, polled_instant) = (clock.now(), Instant::now());
+        let polled_at = clock.now();
         Self {
-            store,
+            store: store.within(STATEMENT_TIMEOUT),
             hints,
             clock,
+            pulse: readiness.liveness().watch(COMPONENT),
             readiness,
-            stale,
+            reported_stale: true,
             registry,
             sequence: None,
             polled_position: 0,
             snapshot: None,
             polled_at,
-            polled_instant,
+            last_poll,
+            generations,
         }
     }
 
@@ -109,6 +118,7 @@ impl Tailer {
             tokio::select! {
                 hint = self.hints.recv() => match (hint, self.registry.upgrade()) {
                     (Ok(arrivals), Some(registry)) => {
+                        let _work = self.pulse.begin();
                         let discovery = Discovery::by_hint();
                         self.record(&arrivals);
                         self.receive_pending_hints();
@@ -165,15 +175,15 @@ impl Tailer {
     }
 
     async fn poll(&mut self, registry: &Registry) {
+        let _work = self.pulse.begin();
         match self.catch_up(registry).await {
             Ok(()) => {
-                self.polled_instant = Instant::now();
-                if self.stale.swap(false, Ordering::Relaxed) {
+                if std::mem::take(&mut self.reported_stale) {
                     self.readiness.set_ready(COMPONENT);
                 }
             }
             Err(error) => {
-                if self.polled_instant.elapsed() > STALE_AFTER && !self.stale.swap(true, Ordering::Relaxed) {
+                if self.last_poll.age() > STALE_AFTER && !std::mem::replace(&mut self.reported_stale, true) {
                     tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
                     self.readiness
                         .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not respond");
@@ -184,17 +194,36 @@ impl Tailer {
 
     /// Publishes everything up to the current end of the stream, and what changed.
     async fn catch_up(&mut self, registry: &Registry) -> Result<(), StoreError> {
-        let now = self.clock.now();
+        let (now, began) = (self.clock.now(), Instant::now());
         // Rows of the feed of changes may have been deleted by now: then it is unknown what changed.
-        let changes_lost = self.polled_instant.elapsed() > CHANGE_RETENTION / 2;
+        let changes_lost = self.last_poll.age() > CHANGE_RETENTION / 2;
         let last = if changes_lost { None } else { self.snapshot.as_ref() };
-        let head = self.store.poll_stream(last).await?;
+        let mut head = self.store.poll_stream(last).await?;
+        if head.server_changed {
+            self.store.ensure_generation().await?;
+            head = self.store.poll_stream(None).await?;
+        }
+        let began_anew = head.generation != self.generations.current_id();
+        if began_anew {
+            let generations = self.store.list_generations().await?;
+            tracing::warn!(
+                position = head.position,
+                "the stream began anew: another server, or a restored database"
+            );
+            metrics::counter!("tempmail_stream_generations_total").increment(1);
+            // In this order: whoever goes on in the new generation finds no mail of the former one in the ring.
+            registry.restart_after(head.position);
+            self.generations.replace(generations);
+            self.sequence = None;
+        }
         self.snapshot = Some(head.snapshot);
-        if changes_lost {
+        if changes_lost || began_anew {
             registry.all_rights_changed();
         } else {
             registry.rights_changed(&head.changed);
         }
+        // Only now: whoever sees that the poll is recent has been notified of what it found.
+        self.last_poll.set(began);
         // ArrivalReceiver of recent commits may be queued: without them there would seem to be a gap.
         self.receive_pending_hints();
         self.publish_contiguous(registry, Discovery::by_hint()).await;

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use jiff::Timestamp;
+use tempmail_bus::RateKey;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::{TokenHash, TokenKind};
-use tempmail_store::{ApiToken, Store};
+use tempmail_store::{ApiToken, Mailbox, Store};
 use uuid::Uuid;
 
+use super::known_tokens::KnownTokens;
 use super::last_used::LastUsedRecorder;
-use super::mailbox_token::MailboxTokens;
+use super::mailbox_token::{MailboxTokens, VerifiedMailboxToken};
 use super::pro_session::ProSessions;
+use crate::http::client::Client;
 use crate::http::error::ApiError;
 use crate::http::rate_limit::RequestLimits;
 
@@ -23,6 +27,7 @@ pub(crate) struct Authenticator {
     pub(crate) mailbox_tokens: MailboxTokens,
     pub(crate) pro_sessions: ProSessions,
     pub(crate) last_used: LastUsedRecorder,
+    known: KnownTokens,
 }
 
 impl Authenticator {
@@ -38,6 +43,7 @@ impl Authenticator {
             mailbox_tokens: MailboxTokens::new(keys),
             pro_sessions: ProSessions::new(keys),
             last_used: LastUsedRecorder::start(store.clone()),
+            known: KnownTokens::new(),
             store,
             clock,
             limits,
@@ -48,34 +54,94 @@ impl Authenticator {
     ///
     /// # Errors
     /// 401, 403 or 440; Postgres is unavailable.
-    pub(crate) async fn find_pro_token(&self, presented: &str) -> Result<ApiToken, ApiError> {
-        let token = self.find_token(TokenKind::Pro, presented).await?;
+    pub(crate) async fn find_pro_token(&self, client: Client, presented: &str) -> Result<ApiToken, ApiError> {
+        let token = self.find_token(client, TokenKind::Pro, presented).await?;
         self.last_used.record_token(&token, self.clock.now());
         Ok(token)
     }
 
     /// The API token of this kind with this text, if it is accepted now.
-    pub(super) async fn find_token(&self, kind: TokenKind, presented: &str) -> Result<ApiToken, ApiError> {
+    pub(super) async fn find_token(
+        &self,
+        client: Client,
+        kind: TokenKind,
+        presented: &str,
+    ) -> Result<ApiToken, ApiError> {
         let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
-        let token = self.store.find_token(kind, hash).await?.ok_or(ApiError::InvalidToken)?;
+        if self.known.is_unknown(kind, hash) {
+            return Err(ApiError::InvalidToken);
+        }
+        let credential = RateKey::from_parts(&[hash.as_bytes()]);
+        let turn = self.known.turn(&self.limits, client, credential).await;
+        let found = self.store.find_token(kind, hash).await?;
+        drop(turn);
+        let Some(token) = found else {
+            self.known.record_unknown(kind, hash);
+            return Err(ApiError::InvalidToken);
+        };
+        check_token(&token, self.clock.now())?;
+        self.known.record_accepted(credential);
+        Ok(token)
+    }
+
+    /// The Pro token that a presented session belongs to, if it is accepted now.
+    pub(super) async fn find_token_of_session(
+        &self,
+        client: Client,
+        token: Uuid,
+    ) -> Result<ApiToken, ApiError> {
+        let turn = self.known.turn(&self.limits, client, token.into()).await;
+        let found = self.find_token_by_id(&self.store, TokenKind::Pro, token).await?;
+        drop(turn);
+        self.known.record_accepted(token.into());
+        Ok(found)
+    }
+
+    /// The API token of this kind and id, if it is accepted now, as `store` has it.
+    pub(super) async fn find_token_by_id(
+        &self,
+        store: &Store,
+        kind: TokenKind,
+        id: Uuid,
+    ) -> Result<ApiToken, ApiError> {
+        let token = store.find_token_by_id(kind, id).await?.ok_or(ApiError::InvalidToken)?;
         check_token(&token, self.clock.now())?;
         Ok(token)
     }
 
-    /// The API token of this kind and id, if it is accepted now.
-    pub(super) async fn find_token_by_id(&self, kind: TokenKind, id: Uuid) -> Result<ApiToken, ApiError> {
-        let token = self.store.find_token_by_id(kind, id).await?.ok_or(ApiError::InvalidToken)?;
-        check_token(&token, self.clock.now())?;
-        Ok(token)
+    /// The mailbox of a presented JWT, if it is accepted now.
+    pub(super) async fn find_mailbox(
+        &self,
+        client: Client,
+        token: VerifiedMailboxToken,
+    ) -> Result<Mailbox, ApiError> {
+        let turn = self.known.turn(&self.limits, client, token.mailbox.into()).await;
+        let found = self.store.find_mailbox(token.mailbox).await?;
+        drop(turn);
+        let mailbox =
+            found.filter(|mailbox| mailbox.password_epoch == token.epoch).ok_or(ApiError::InvalidToken)?;
+        if mailbox.suspended {
+            return Err(ApiError::AccountDisabled);
+        }
+        self.known.record_accepted(token.mailbox.into());
+        Ok(mailbox)
     }
+}
+
+/// The client of a request, which the middleware has determined.
+///
+/// # Errors
+/// There is no middleware: our fault.
+pub(super) fn client_of(parts: &Parts) -> Result<Client, ApiError> {
+    parts.extensions.get::<Client>().copied().ok_or(ApiError::Internal)
 }
 
 /// Whether an API token is accepted at `now`.
 ///
 /// # Errors
-/// The first reason to reject the token: revoked, expired, or its tenant suspended.
+/// The first reason to reject the token: revoked or inactive, expired, or its tenant suspended.
 fn check_token(token: &ApiToken, now: Timestamp) -> Result<(), ApiError> {
-    if token.revoked_at.is_some() {
+    if token.revoked_at.is_some() || !token.active {
         Err(ApiError::InvalidToken)
     } else if token.expires_at.is_some_and(|expires| expires <= now) {
         Err(ApiError::SessionExpired)
@@ -97,12 +163,16 @@ mod tests {
             id: Uuid::from_u128(1),
             tenant: Uuid::from_u128(2),
             suspended: true,
+            active: false,
             last_used_at: None,
             expires_at: Some(now),
             revoked_at: Some(now),
+            sessions_from: None,
         };
         assert_eq!(check_token(&token, now), Err(ApiError::InvalidToken));
         token.revoked_at = None;
+        assert_eq!(check_token(&token, now), Err(ApiError::InvalidToken));
+        token.active = true;
         assert_eq!(check_token(&token, now), Err(ApiError::SessionExpired));
         token.expires_at = None;
         assert_eq!(check_token(&token, now), Err(ApiError::AccountDisabled));

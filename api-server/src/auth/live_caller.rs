@@ -5,11 +5,12 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use jiff::Timestamp;
 use tempmail_model::token::TokenKind;
+use tempmail_store::Store;
 use uuid::Uuid;
 
-use super::authenticator::Authenticator;
+use super::authenticator::{Authenticator, client_of};
 use crate::http::error::{ApiError, V1Error};
-use crate::http::rate_limit::{RateLimitHeaders, enforce};
+use crate::http::rate_limit::RateLimitHeaders;
 
 /// The header that carries a live token.
 const HEADER: &str = "x-api-token";
@@ -29,12 +30,12 @@ pub(crate) struct LiveCaller {
 }
 
 impl LiveCaller {
-    /// Reads from the store whether the token is still accepted, and until when.
+    /// Reads from `store` whether the token is still accepted, and until when.
     ///
     /// # Errors
     /// 401, 403 or 440 as for a new request; Postgres is unavailable.
-    pub(crate) async fn recheck(&mut self, auth: &Authenticator) -> Result<(), ApiError> {
-        self.expires_at = auth.find_token_by_id(TokenKind::Live, self.token).await?.expires_at;
+    pub(crate) async fn recheck(&mut self, auth: &Authenticator, store: &Store) -> Result<(), ApiError> {
+        self.expires_at = auth.find_token_by_id(store, TokenKind::Live, self.token).await?.expires_at;
         Ok(())
     }
 }
@@ -62,10 +63,9 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for StreamCaller
 }
 
 async fn authenticate(presented: &str, parts: &Parts, auth: &Authenticator) -> Result<LiveCaller, ApiError> {
-    let token = auth.find_token(TokenKind::Live, presented).await?;
+    let token = auth.find_token(client_of(parts)?, TokenKind::Live, presented).await?;
     let decision = auth.limits.count_live_token(token.id).await;
-    RateLimitHeaders::record_in(&parts.extensions, "token", decision);
-    enforce(decision)?;
+    RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
     auth.last_used.record_token(&token, auth.clock.now());
     Ok(LiveCaller { token: token.id, tenant: token.tenant, expires_at: token.expires_at })
 }

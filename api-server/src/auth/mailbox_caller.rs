@@ -4,11 +4,13 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use tempmail_store::Mailbox;
 
-use super::authenticator::Authenticator;
+use super::authenticator::{Authenticator, client_of};
 use super::bearer::bearer;
 use crate::http::error::ApiError;
+use crate::http::rate_limit::RateLimitHeaders;
 
-/// The mailbox whose JWT was presented, as it is in the store now.
+/// The mailbox whose JWT was presented, as it is in the store now. Extracting it counts the request against the
+/// mailbox' rate: no further limit is needed.
 #[derive(Debug, Clone)]
 pub(crate) struct MailboxCaller {
     /// An active mailbox; its tenant is not suspended.
@@ -23,15 +25,9 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for MailboxCalle
         let jwt = bearer(&parts.headers)?.ok_or(ApiError::AuthenticationRequired)?;
         let now = auth.clock.now();
         let token = auth.mailbox_tokens.verify(jwt, now).ok_or(ApiError::InvalidToken)?;
-        let mailbox = auth
-            .store
-            .find_mailbox(token.mailbox)
-            .await?
-            .filter(|mailbox| mailbox.password_epoch == token.epoch)
-            .ok_or(ApiError::InvalidToken)?;
-        if mailbox.suspended {
-            return Err(ApiError::AccountDisabled);
-        }
+        let mailbox = auth.find_mailbox(client_of(parts)?, token).await?;
+        let decision = auth.limits.count_mailbox(mailbox.id).await;
+        RateLimitHeaders::enforce_in(&parts.extensions, "mailbox", decision)?;
         auth.last_used.record_mailbox(&mailbox, now);
         Ok(Self { mailbox })
     }

@@ -5,13 +5,14 @@ use axum::http::request::Parts;
 use tempmail_model::token::TokenKind;
 use uuid::Uuid;
 
-use super::authenticator::Authenticator;
+use super::authenticator::{Authenticator, client_of};
 use super::bearer::bearer;
 use super::pro_session::VerifiedProSession;
 use crate::http::error::ApiError;
-use crate::http::rate_limit::{RateLimitHeaders, enforce};
+use crate::http::rate_limit::RateLimitHeaders;
 
-/// The tenant of a `tm_pro_` token, where a session is not accepted.
+/// The tenant of a `tm_pro_` token, where a session is not accepted. Extracting it counts the request as
+/// [`ProCaller`] does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProToken {
     /// The token.
@@ -37,7 +38,10 @@ impl<S: AsRef<Authenticator> + Send + Sync> OptionalFromRequestParts<S> for ProT
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Option<Self>, ApiError> {
         let Some(presented) = bearer(&parts.headers)? else { return Ok(None) };
-        let token = state.as_ref().find_pro_token(presented).await?;
+        let auth = state.as_ref();
+        let token = auth.find_pro_token(client_of(parts)?, presented).await?;
+        let decision = auth.limits.count_pro_token(token.id).await;
+        RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
         Ok(Some(Self { token: token.id, tenant: token.tenant }))
     }
 }
@@ -53,18 +57,20 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for ProCaller {
             let now = auth.clock.now();
             match auth.pro_sessions.verify(presented, now).ok_or(ApiError::InvalidToken)? {
                 VerifiedProSession::Expired => return Err(ApiError::SessionExpired),
-                VerifiedProSession::Active { token } => {
-                    let token = auth.find_token_by_id(TokenKind::Pro, token).await?;
+                VerifiedProSession::Active { token, issued_at } => {
+                    let token = auth.find_token_of_session(client_of(parts)?, token).await?;
+                    if token.sessions_from.is_some_and(|from| issued_at < from) {
+                        return Err(ApiError::SessionExpired);
+                    }
                     auth.last_used.record_token(&token, now);
                     token
                 }
             }
         } else {
-            auth.find_pro_token(presented).await?
+            auth.find_pro_token(client_of(parts)?, presented).await?
         };
         let decision = auth.limits.count_pro_token(token.id).await;
-        RateLimitHeaders::record_in(&parts.extensions, "token", decision);
-        enforce(decision)?;
+        RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
         Ok(Self { token: token.id, tenant: token.tenant, has_session })
     }
 }

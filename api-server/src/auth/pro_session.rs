@@ -24,7 +24,7 @@ struct ProSessionClaims {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerifiedProSession {
     /// It acts as this token; whether the token is still accepted is in the store.
-    Active { token: Uuid },
+    Active { token: Uuid, issued_at: Timestamp },
     /// Its 12 hours are over.
     Expired,
 }
@@ -54,7 +54,8 @@ impl ProSessions {
     pub(super) fn verify(&self, presented: &str, now: Timestamp) -> Option<VerifiedProSession> {
         let claims: ProSessionClaims = self.0.verify(presented)?;
         Some(if now.as_second() < claims.exp {
-            VerifiedProSession::Active { token: claims.sub }
+            let issued_at = Timestamp::from_second(claims.iat).ok()?;
+            VerifiedProSession::Active { token: claims.sub, issued_at }
         } else {
             VerifiedProSession::Expired
         })
@@ -75,7 +76,7 @@ mod tests {
         let (session, expires_at) = sessions.issue(token, now);
         assert_eq!(expires_at, now + LIFETIME);
         let at = |hours| sessions.verify(&session, now + SignedDuration::from_hours(hours));
-        assert_eq!(at(11), Some(VerifiedProSession::Active { token }));
+        assert_eq!(at(11), Some(VerifiedProSession::Active { token, issued_at: now }));
         assert_eq!(at(12), Some(VerifiedProSession::Expired));
         assert_eq!(mailboxes.verify(&session, now), None);
         assert_eq!(sessions.verify(&mailboxes.issue(token, 0, now), now), None);

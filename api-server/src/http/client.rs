@@ -22,6 +22,41 @@ impl From<ClientKey> for RateKey {
     }
 }
 
+/// A network that a client is in. Whoever has an IPv6 /64 may well have its /56 or /48.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ClientNetwork {
+    /// The client itself.
+    Own(ClientKey),
+    /// An IPv6 /56.
+    Prefix56(u128),
+    /// An IPv6 /48.
+    Prefix48(u128),
+}
+
+impl From<ClientNetwork> for RateKey {
+    fn from(network: ClientNetwork) -> Self {
+        match network {
+            ClientNetwork::Own(client) => client.into(),
+            ClientNetwork::Prefix56(prefix) => Self::from_parts(&[b"/56", &prefix.to_be_bytes()]),
+            ClientNetwork::Prefix48(prefix) => Self::from_parts(&[b"/48", &prefix.to_be_bytes()]),
+        }
+    }
+}
+
+impl ClientKey {
+    /// The networks of the client, itself first: one of IPv4, three of IPv6.
+    pub(crate) fn networks(self) -> impl Iterator<Item = ClientNetwork> {
+        let wider = match self.0 {
+            IpAddr::V4(_) => None,
+            IpAddr::V6(v6) => {
+                let bits = u128::from(v6);
+                Some([ClientNetwork::Prefix56(bits >> 72 << 72), ClientNetwork::Prefix48(bits >> 80 << 80)])
+            }
+        };
+        [ClientNetwork::Own(self)].into_iter().chain(wider.into_iter().flatten())
+    }
+}
+
 /// A client, and whether limits by client apply to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Client {
@@ -131,6 +166,19 @@ mod tests {
         let unlimited = |peer: &str| resolver.of_request(peer.parse().unwrap(), &HeaderMap::new()).unlimited;
         assert!(unlimited("::1") && unlimited("127.0.0.9") && unlimited("::ffff:127.0.0.1"));
         assert!(!unlimited("::2"));
+    }
+
+    #[test]
+    fn an_ipv6_client_is_in_networks_of_three_sizes() {
+        let networks = |address: &str| {
+            let client = resolver(&[], &[]).of_connection(address.parse().unwrap());
+            client.key.networks().collect::<Vec<_>>()
+        };
+        assert_eq!(networks("192.0.2.1").len(), 1);
+        let [one, same_56, same_48] = ["2001:db8::1", "2001:db8:0:ff::1", "2001:db8:0:ffff::1"].map(networks);
+        assert_eq!((one.len(), one[1], one[2]), (3, same_56[1], same_48[2]));
+        assert!(one[0] != same_56[0] && one[1] != same_48[1]);
+        assert_ne!(one[2], networks("2001:db8:1::1")[2]);
     }
 
     #[test]

@@ -5,13 +5,12 @@ use std::future::{Future as _, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
+use std::task::{Poll, ready};
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::HeaderValue;
 use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,7 +24,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower::ServiceExt as _;
 
 use super::client::PeerAddr;
-use super::client_permit::ClientPermit;
+use super::client_connections::ClientConnection;
 use super::deadline::{Activity, RequestBody, ResponseBody, WatchedIo};
 
 /// Bytes of a request's header section.
@@ -36,7 +35,7 @@ pub(crate) struct ConnectionPermits {
     /// Among the connections of the server.
     pub(crate) _server: Option<OwnedSemaphorePermit>,
     /// Among the connections of the client.
-    pub(crate) _client: ClientPermit,
+    pub(crate) client: ClientConnection,
     /// Keeps the server running until the connection ends.
     pub(crate) _running: TaskTrackerToken,
 }
@@ -61,17 +60,17 @@ impl Connection {
     }
 }
 
-/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, or `shutdown`
-/// drains (after the request in flight) or stops (at once).
+/// Answers the requests of a connection until it ends, is upgraded, exceeds a deadline, makes room for another one
+/// of its client, or `shutdown` drains (after the request in flight) or stops (at once).
 pub(crate) async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
-    header_timeout: Duration,
     shutdown: Shutdown,
     permits: ConnectionPermits,
 ) {
-    let activity = Activity::new(header_timeout);
+    let activity = permits.client.activity().clone();
+    let replaced = permits.client.replaced().clone();
     let io = TokioIo::new(WatchedIo::new(stream, activity.clone()));
     let handle = Connection { activity: activity.clone(), _permits: Arc::new(permits) };
     let service = service_fn(move |request| respond(request, peer, router.clone(), handle.clone()));
@@ -79,6 +78,7 @@ pub(crate) async fn serve(
         pin!(http1::Builder::new().max_buf_size(HEADER_MAX).serve_connection(io, service).with_upgrades());
     let mut drain = pin!(shutdown.drain.cancelled());
     let mut stop = pin!(shutdown.stop.cancelled());
+    let mut replaced = pin!(replaced.cancelled());
     let mut timer = pin!(sleep_until(Instant::now()));
     let mut draining = false;
     poll_fn(|cx| {
@@ -93,18 +93,31 @@ pub(crate) async fn serve(
         if connection.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
+        // Since the place was taken a request may have arrived: it is answered.
+        if replaced.as_mut().poll(cx).is_ready() && activity.dispensable().is_some() {
+            count_ended("replaced");
+            return Poll::Ready(());
+        }
         // Polling the connection may have moved the deadline.
-        match activity.deadline() {
-            None => Poll::Pending,
-            Some(deadline) => {
-                if timer.deadline() != deadline {
-                    timer.as_mut().reset(deadline);
-                }
-                timer.as_mut().poll(cx)
+        while let Some(deadline) = activity.deadline() {
+            if timer.deadline() != deadline {
+                timer.as_mut().reset(deadline);
+            }
+            ready!(timer.as_mut().poll(cx));
+            // A deadline may have been moved when it was reached.
+            if activity.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+                count_ended(activity.cut_reason());
+                return Poll::Ready(());
             }
         }
+        Poll::Pending
     })
     .await;
+}
+
+/// Counts a connection that the server ends, or does not serve.
+pub(crate) fn count_ended(reason: &'static str) {
+    metrics::counter!("tempmail_http_connections_ended_total", "reason" => reason).increment(1);
 }
 
 async fn respond(
@@ -119,6 +132,9 @@ async fn respond(
     request.extensions_mut().insert(PeerAddr(peer));
     request.extensions_mut().insert(connection);
     let mut response = router.oneshot(request).await?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        activity.upgrade();
+    }
     if activity.has_unread_body() {
         // The rest of the body is read and dropped until the client stops sending: no request can follow.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

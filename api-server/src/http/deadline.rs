@@ -1,5 +1,5 @@
 //! The deadlines of a connection: for a request's header section, for the next request, for a client
-//! that does not read its response, and for one that keeps sending after it.
+//! that does not read its response or reads it too slowly, and for one that keeps sending after it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -16,6 +16,8 @@ use tokio::time::Instant;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long a client may read nothing of what waits to be written.
 pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long output waits for a client before the rate at which it reads is judged, again and again.
+const DRAIN_WINDOW: Duration = Duration::from_secs(30);
 /// An unread body of at most so many bytes has arrived with its header section, and hyper skips it.
 const SKIPPED_MAX: u64 = 4 << 10;
 /// How long a client may keep sending after the last response.
@@ -33,6 +35,8 @@ enum Phase {
     InFlight,
     /// Every request is answered, and the client still sends.
     Lingering,
+    /// The connection is a WebSocket, which has deadlines of its own.
+    Upgraded,
 }
 
 #[derive(Debug)]
@@ -40,51 +44,153 @@ struct ActivityState {
     phase: Phase,
     since: Instant,
     stalled_since: Option<Instant>,
+    drain: DrainWindow,
+    /// Whether no request has arrived yet.
+    is_new: bool,
     /// Length of the last request's body in bytes, where it was not read to its end; `u64::MAX` where
     /// the length is unknown.
     unread_body: Option<u64>,
 }
 
+/// What a client has read while output waited for it. Time in which nothing waits does not count.
+#[derive(Debug, Clone, Copy, Default)]
+struct DrainWindow {
+    /// Since when output has been waiting, where it waits.
+    waiting_since: Option<Instant>,
+    /// How long output waited before that.
+    waited: Duration,
+    /// Bytes that were written.
+    written: u64,
+    /// Whether a whole window had too few of them.
+    too_slow: bool,
+}
+
+impl DrainWindow {
+    fn on_write(&mut self, written: Option<u64>, least: u64) {
+        let now = Instant::now();
+        match written {
+            None => _ = self.waiting_since.get_or_insert(now),
+            Some(bytes) => {
+                self.waited += self.waiting_since.take().map_or(Duration::ZERO, |since| now - since);
+                self.written += bytes;
+                if self.waited >= DRAIN_WINDOW {
+                    self.judge(least);
+                }
+            }
+        }
+    }
+
+    /// When to cut the connection if nothing else is written.
+    fn deadline(&mut self, least: u64) -> Option<Instant> {
+        let now = Instant::now();
+        if self.too_slow {
+            return Some(now);
+        }
+        let end = self.waiting_since? + DRAIN_WINDOW.saturating_sub(self.waited);
+        // A window with enough of them is followed by another.
+        if end <= now && self.written >= least {
+            *self = Self { waiting_since: Some(now), ..Self::default() };
+            return Some(now + DRAIN_WINDOW);
+        }
+        Some(end)
+    }
+
+    fn judge(&mut self, least: u64) {
+        *self = Self { too_slow: self.written < least, ..Self::default() };
+    }
+}
+
 /// What a connection is waiting for; shared between its socket and its requests.
 #[derive(Debug, Clone)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     state: Arc<Mutex<ActivityState>>,
-    header_timeout: Duration,
+    limits: ActivityLimits,
+}
+
+/// What a client has to keep to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ActivityLimits {
+    /// For the header section of a request.
+    pub(crate) header_timeout: Duration,
+    /// Bytes a second that it reads at least while output waits for it.
+    pub(crate) min_drain_rate: u64,
+}
+
+impl ActivityLimits {
+    fn least_drained(self) -> u64 {
+        self.min_drain_rate.saturating_mul(DRAIN_WINDOW.as_secs())
+    }
 }
 
 impl Activity {
     /// A new connection has `header_timeout` for the header section of its first request.
-    pub(super) fn new(header_timeout: Duration) -> Self {
+    pub(crate) fn new(limits: ActivityLimits) -> Self {
         let state = ActivityState {
             phase: Phase::Header,
             since: Instant::now(),
             stalled_since: None,
+            drain: DrainWindow::default(),
+            is_new: true,
             unread_body: None,
         };
-        Self { state: Arc::new(Mutex::new(state)), header_timeout }
+        Self { state: Arc::new(Mutex::new(state)), limits }
+    }
+
+    /// Whether both are of the same connection.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
     }
 
     /// When to cut the connection, in its current state.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        let state = self.lock();
+        let mut state = self.lock();
         let stalled = state.stalled_since.map(|since| since + STALL_TIMEOUT);
+        let slow = state.drain.deadline(self.limits.least_drained());
         let waiting = match state.phase {
-            Phase::Header => Some(state.since + self.header_timeout),
+            Phase::Header => Some(state.since + self.limits.header_timeout),
             Phase::Idle => Some(state.since + IDLE_TIMEOUT),
-            Phase::InFlight => None,
+            Phase::InFlight | Phase::Upgraded => None,
             Phase::Lingering => Some(state.since + LINGER_TIMEOUT),
         };
-        stalled.into_iter().chain(waiting).min()
+        stalled.into_iter().chain(slow).chain(waiting).min()
+    }
+
+    /// Why a connection is cut now, as the metric has it.
+    pub(super) fn cut_reason(&self) -> &'static str {
+        let state = self.lock();
+        match state.phase {
+            _ if state.stalled_since.is_some() || state.drain.too_slow => "slow_reader",
+            Phase::Header => "header_timeout",
+            Phase::Idle => "idle",
+            Phase::InFlight | Phase::Lingering | Phase::Upgraded => "lingering",
+        }
+    }
+
+    /// How dispensable the connection is, the most first: those without a request in flight and without output that
+    /// waits are, first those that never had a request, then those that have waited longest for the next.
+    pub(super) fn dispensable(&self) -> Option<(bool, Instant)> {
+        let state = self.lock();
+        let waits = matches!(state.phase, Phase::Header | Phase::Idle);
+        (waits && state.stalled_since.is_none()).then_some((!state.is_new, state.since))
     }
 
     /// A request is in flight until the returned guard is dropped.
     pub(super) fn begin_request(&self) -> InFlight {
         self.enter(Phase::InFlight);
+        self.lock().is_new = false;
         InFlight(self.clone())
+    }
+
+    /// The request in flight upgrades the connection: no other follows.
+    pub(super) fn upgrade(&self) {
+        self.enter(Phase::Upgraded);
     }
 
     fn enter(&self, phase: Phase) {
         let mut state = self.lock();
+        if matches!(state.phase, Phase::Upgraded) {
+            return;
+        }
         state.phase = phase;
         state.since = Instant::now();
     }
@@ -95,8 +201,13 @@ impl Activity {
         }
     }
 
-    fn on_write<T>(&self, written: &Poll<io::Result<T>>) {
+    fn on_write(&self, written: &Poll<io::Result<usize>>) {
         let mut state = self.lock();
+        let bytes = match written {
+            Poll::Pending => None,
+            Poll::Ready(result) => Some(result.as_ref().map_or(0, |bytes| *bytes as u64)),
+        };
+        state.drain.on_write(bytes, self.limits.least_drained());
         match written {
             Poll::Pending => {
                 state.stalled_since.get_or_insert_with(Instant::now);
@@ -291,7 +402,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn applies_a_deadline_to_each_phase() {
         let header_timeout = Duration::from_secs(10);
-        let activity = Activity::new(header_timeout);
+        let activity = Activity::new(ActivityLimits { header_timeout, min_drain_rate: 1 });
         let begun = Instant::now();
         assert_eq!(activity.deadline(), Some(begun + header_timeout));
         tokio::time::advance(Duration::from_secs(3)).await;
@@ -303,14 +414,68 @@ mod tests {
         );
         let in_flight = activity.begin_request();
         assert_eq!(activity.deadline(), None);
-        activity.on_write::<usize>(&Poll::Pending);
+        activity.on_write(&Poll::Pending);
         tokio::time::advance(Duration::from_secs(1)).await;
-        activity.on_write::<usize>(&Poll::Pending);
+        activity.on_write(&Poll::Pending);
         assert_eq!(activity.deadline(), Some(Instant::now() - Duration::from_secs(1) + STALL_TIMEOUT));
         activity.on_write(&Poll::Ready(Ok(1)));
         drop(in_flight);
         assert_eq!(activity.deadline(), Some(Instant::now() + IDLE_TIMEOUT));
         activity.on_read();
         assert_eq!(activity.deadline(), Some(Instant::now() + header_timeout));
+    }
+
+    /// Whether a connection is cut within five minutes whose client reads `bytes` every so many seconds.
+    async fn is_cut(min_drain_rate: u64, bytes: usize, every: u64) -> bool {
+        let limits = ActivityLimits { header_timeout: Duration::from_secs(10), min_drain_rate };
+        let activity = Activity::new(limits);
+        let _in_flight = activity.begin_request();
+        for _ in 0..300 / every {
+            activity.on_write(&Poll::Pending);
+            let next = Instant::now() + Duration::from_secs(every);
+            while let Some(deadline) = activity.deadline().filter(|deadline| *deadline <= next) {
+                tokio::time::sleep_until(deadline).await;
+                if activity.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+                    assert_eq!(activity.cut_reason(), "slow_reader");
+                    return true;
+                }
+            }
+            tokio::time::sleep_until(next).await;
+            activity.on_write(&Poll::Ready(Ok(bytes)));
+        }
+        false
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cuts_a_client_that_reads_too_slowly() {
+        assert!(is_cut(1_000, 900, 1).await);
+        assert!(!is_cut(1_000, 1_100, 1).await);
+        assert!(is_cut(1_000, 15_000, 20).await);
+        assert!(!is_cut(1_000, 40_000, 20).await);
+        assert!(is_cut(1_000, 1_000_000, 31).await, "nothing is read for 30 s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn does_not_count_time_in_which_nothing_waits() {
+        let limits = ActivityLimits { header_timeout: Duration::from_secs(10), min_drain_rate: 1_000 };
+        let activity = Activity::new(limits);
+        let _in_flight = activity.begin_request();
+        for _ in 0..100 {
+            activity.on_write(&Poll::Ready(Ok(10)));
+            tokio::time::advance(Duration::from_secs(20)).await;
+            assert_eq!(activity.deadline(), None);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn prefers_connections_without_any_request_to_make_room() {
+        let limits = ActivityLimits { header_timeout: Duration::from_secs(10), min_drain_rate: 1_000 };
+        let used = Activity::new(limits);
+        let in_flight = used.begin_request();
+        assert_eq!(used.dispensable(), None);
+        drop(in_flight);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let new = Activity::new(limits);
+        assert!(new.dispensable() < used.dispensable());
     }
 }

@@ -6,12 +6,14 @@
 mod api;
 pub(crate) mod code;
 mod missing_message;
+mod refusal;
 mod store;
 mod surface;
 mod v1;
 
 pub(crate) use api::ApiError;
 pub(crate) use missing_message::MissingMessage;
+pub(crate) use refusal::Refusal;
 pub(crate) use store::StoreFailure;
 pub(crate) use surface::Surface;
 pub(crate) use v1::V1Error;

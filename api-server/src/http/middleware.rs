@@ -10,7 +10,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
@@ -18,9 +18,9 @@ use tempmail_runtime::config::Config;
 use tracing::Instrument as _;
 
 use super::client::{Client, ClientResolver, PeerAddr};
-use super::error::{ApiError, Surface};
+use super::error::{ApiError, Refusal, Surface};
 use super::json_body::BODY_MAX;
-use super::rate_limit::{RateLimitHeaders, RequestLimits, enforce};
+use super::rate_limit::{RateLimitHeaders, RequestLimits};
 use super::{cors, request_id};
 
 /// What requests are checked by before they are routed. Cheap to clone; clones share it.
@@ -61,10 +61,12 @@ pub(crate) async fn handle(
     let mut response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
         cors::preflight()
     } else {
-        match check(&policy, client, request.uri(), request.headers(), request.extensions()).await {
-            Err(error) => error.into_response_on(Surface::of_path(request.uri().path())),
+        let surface = Surface::of_path(request.uri().path());
+        let response = match check(request.headers()) {
+            Err(error) => error.into_response_on(surface),
             Ok(()) => respond(request, next).instrument(span.clone()).await,
-        }
+        };
+        count_refusal(&policy.limits, client, surface, &rate_limit, response)
     };
     let headers = response.headers_mut();
     rate_limit.write_to(headers);
@@ -87,22 +89,30 @@ pub(crate) async fn handle(
     response
 }
 
-/// Checks what does not depend on the route: the client's rate and the size and encoding of the body.
-async fn check(
-    policy: &Policy,
+/// Counts a request that was refused. One whose credential was not accepted is answered 429 instead where the client
+/// has made too many of them.
+fn count_refusal(
+    limits: &RequestLimits,
     client: Client,
-    uri: &Uri,
-    headers: &HeaderMap,
-    extensions: &Extensions,
-) -> Result<(), ApiError> {
-    // Requests on `/v1` and `/pro/api` count by token, once the token is known.
-    if Surface::of_path(uri.path()) == Surface::Api
-        && !uri.path().starts_with("/pro/api/")
-        && let Some(decision) = policy.limits.count_client(client).await
+    surface: Surface,
+    rate_limit: &RateLimitHeaders,
+    mut response: Response,
+) -> Response {
+    let refusal = |response: &Response| response.extensions().get::<Refusal>().copied();
+    if refusal(&response).is_some_and(Refusal::is_of_credential)
+        && let Some(decision) = limits.count_refused(client)
+        && let Err(error) = rate_limit.enforce("refused", decision)
     {
-        RateLimitHeaders::record_in(extensions, "client", decision);
-        enforce(decision)?;
+        response = error.into_response_on(surface);
     }
+    if let Some(refusal) = refusal(&response) {
+        refusal.count();
+    }
+    response
+}
+
+/// Checks what does not depend on the route: the size and encoding of the body.
+fn check(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(ApiError::UnsupportedMediaType);
     }

@@ -5,6 +5,7 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::de::DeserializeOwned;
+use tempmail_model::limits::PAGES_MAX;
 use uuid::Uuid;
 
 use super::error::{ApiError, Surface};
@@ -23,9 +24,13 @@ pub(crate) struct AttachmentPath {
     pub(crate) index: String,
 }
 
-/// `page` of a list, from 1, the first by default. Anything else is 400.
+/// `page` of a list, from 1 to [`PAGES_MAX`], the first by default. Anything else is 400.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageNumber(pub(crate) i64);
+
+/// `before` of a list of messages: the id of one of them. What is not an id is 400.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BeforeMessage(pub(crate) Option<Uuid>);
 
 /// `limit` of a list, from 1. Anything else is 400.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +42,8 @@ enum InvalidParameter {
     Path,
     /// The query parameter of this name.
     Integer(&'static str),
+    Page,
+    Before,
 }
 
 impl InvalidParameter {
@@ -45,6 +52,8 @@ impl InvalidParameter {
         let sentence = match self {
             Self::Path => "The path must be UTF-8.".into(),
             Self::Integer(name) => format!("`{name}` must be an integer from 1, given once.").into(),
+            Self::Page => format!("`page` must be an integer from 1 to {PAGES_MAX}, given once.").into(),
+            Self::Before => "`before` must be the id of a message, given once.".into(),
         };
         ApiError::InvalidRequest(sentence).into_response_on(Surface::of_path(path))
     }
@@ -81,9 +90,21 @@ impl<S: Send + Sync> FromRequestParts<S> for PageNumber {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let page = integer_parameter(&parts.uri, "page");
-        let page = page.map_err(|invalid| invalid.respond(parts.uri.path()))?;
-        Ok(Self(page.unwrap_or(1)))
+        match integer_parameter(&parts.uri, "page").map(|page| page.unwrap_or(1)) {
+            Ok(page) if page <= PAGES_MAX => Ok(Self(page)),
+            _ => Err(InvalidParameter::Page.respond(parts.uri.path())),
+        }
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for BeforeMessage {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
+        let invalid = || InvalidParameter::Before.respond(parts.uri.path());
+        let [before] = unique_query_parameters(&parts.uri, ["before"]).ok_or_else(invalid)?;
+        let id = before.map(|text| Uuid::try_parse(&text)).transpose();
+        id.map(Self).map_err(|_not_an_id| invalid())
     }
 }
 

@@ -1,19 +1,23 @@
-//! Limits on requests: on `/api` per client, on `/v1` and `/pro/api` per token, on creating mailboxes
-//! per client, and on failed sign-ins. They apply before any hashing, and use real time, not business
-//! time.
+//! Limits on requests: by client where there is no credential, by token or mailbox where there is one, on creating
+//! mailboxes by client, on failed sign-ins, and on requests that nobody may make. They apply before any hashing,
+//! and use real time, not business time.
 
 mod headers;
+mod refused;
+mod sign_in;
 
 use std::time::Duration;
 
-use tempmail_bus::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit, SharedBus};
+use tempmail_bus::{FailureLimit, RateDecision, RateLimit, SharedBus};
 use tempmail_model::limits::Limits;
 use uuid::Uuid;
 
+use self::refused::RefusedRequests;
 use super::client::Client;
 use super::error::ApiError;
 
 pub(crate) use headers::RateLimitHeaders;
+pub(crate) use sign_in::SignInAttempt;
 
 /// Window of failed sign-ins.
 const SIGN_IN_WINDOW: Duration = Duration::from_secs(15 * 60);
@@ -21,12 +25,14 @@ const SIGN_IN_WINDOW: Duration = Duration::from_secs(15 * 60);
 /// All limits of one API server, shared with the other servers over the bus; their memory is bounded.
 pub(crate) struct RequestLimits {
     bus: SharedBus,
-    api: RateLimit,
+    public: RateLimit,
+    mailboxes: RateLimit,
     tokens: RateLimit,
     pro_tokens: RateLimit,
     free_mailboxes: RateLimit,
     sign_in: FailureLimit,
     sign_in_client: FailureLimit,
+    refused: RefusedRequests,
 }
 
 impl RequestLimits {
@@ -35,18 +41,25 @@ impl RequestLimits {
         let per_client = limits.sign_in_failures_per_client;
         Self {
             bus,
-            api: RateLimit::new("api", limits.api_per_second, second),
+            public: RateLimit::new("api", limits.api_per_second, second),
+            mailboxes: RateLimit::new("mailbox", limits.api_per_second, second),
             tokens: RateLimit::new("v1", limits.v1_per_second, second),
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
             free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
             sign_in: FailureLimit::new("sign-in", limits.sign_in_failures, SIGN_IN_WINDOW),
             sign_in_client: FailureLimit::new("sign-in-client", per_client, SIGN_IN_WINDOW),
+            refused: RefusedRequests::new(limits.refused_per_minute),
         }
     }
 
-    /// Counts a request on `/api`; `None` where the client has no limit.
-    pub(crate) async fn count_client(&self, client: Client) -> Option<RateDecision> {
-        self.count_for_client(&self.api, client).await
+    /// Counts a request that needs no credential; `None` where the client has no limit.
+    pub(crate) async fn count_public(&self, client: Client) -> Option<RateDecision> {
+        self.count_for_client(&self.public, client).await
+    }
+
+    /// Counts a request with a JWT of a mailbox.
+    pub(crate) async fn count_mailbox(&self, mailbox: Uuid) -> RateDecision {
+        self.bus.check_rate(&self.mailboxes, mailbox.into()).await
     }
 
     /// Counts a request of a live token.
@@ -54,7 +67,7 @@ impl RequestLimits {
         self.bus.check_rate(&self.tokens, token.into()).await
     }
 
-    /// Counts a request of a Pro token on `/pro/api`, or of one of its sessions.
+    /// Counts a request of a Pro token, or of one of its sessions.
     pub(crate) async fn count_pro_token(&self, token: Uuid) -> RateDecision {
         self.bus.check_rate(&self.pro_tokens, token.into()).await
     }
@@ -64,15 +77,18 @@ impl RequestLimits {
         self.count_for_client(&self.free_mailboxes, client).await
     }
 
-    async fn count_for_client(&self, limit: &RateLimit, client: Client) -> Option<RateDecision> {
-        if client.unlimited {
-            return None;
-        }
-        Some(self.bus.check_rate(limit, client.key.into()).await)
+    /// Counts a request whose credential was missing or not accepted; the decision where its client has made too
+    /// many.
+    pub(crate) fn count_refused(&self, client: Client) -> Option<RateDecision> {
+        self.refused.count(client)
     }
 
-    /// Begins a sign-in, which counts as failed until [`SignInAttempt::record_success`]: so concurrent
-    /// attempts can't exceed the limit.
+    /// Whether its client has made too many refused requests, so that the next may be one of them.
+    pub(crate) fn is_suspect(&self, client: Client) -> bool {
+        self.refused.is_suspect(client)
+    }
+
+    /// Begins a sign-in, which counts as failed in advance: so concurrent attempts can't exceed the limit.
     ///
     /// # Errors
     /// [`ApiError::RateLimitExceeded`] where too many sign-ins failed.
@@ -80,53 +96,27 @@ impl RequestLimits {
         &self,
         address: &str,
         client: Client,
-    ) -> Result<SignInAttempt<'_>, ApiError> {
-        let attempt = self.attempt_sign_in(address, client).await;
-        attempt.map_err(|retry_after| ApiError::RateLimitExceeded { retry_after })
+    ) -> Result<SignInAttempt, ApiError> {
+        SignInAttempt::begin(&self.bus, &self.sign_in, &self.sign_in_client, address, client).await
     }
 
-    async fn attempt_sign_in(&self, address: &str, client: Client) -> Result<SignInAttempt<'_>, Duration> {
+    async fn count_for_client(&self, limit: &RateLimit, client: Client) -> Option<RateDecision> {
         if client.unlimited {
-            return Ok(SignInAttempt { by_client: None, by_address: None });
+            return None;
         }
-        let by_client = self.bus.begin_attempt(&self.sign_in_client, client.key.into()).await?;
-        let address_and_client =
-            RateKey::from_parts(&[address.as_bytes(), RateKey::from(client.key).as_uuid().as_bytes()]);
-        match self.bus.begin_attempt(&self.sign_in, address_and_client).await {
-            Ok(by_address) => Ok(SignInAttempt { by_client: Some(by_client), by_address: Some(by_address) }),
-            Err(wait) => {
-                // The password was not checked: only the limit of the address counts.
-                by_client.record_success().await;
-                Err(wait)
-            }
-        }
+        Some(self.bus.check_rate(limit, client.key.into()).await)
     }
 }
 
-/// A sign-in in progress.
-pub(crate) struct SignInAttempt<'a> {
-    by_client: Option<Attempt<'a>>,
-    by_address: Option<Attempt<'a>>,
-}
-
-impl SignInAttempt<'_> {
-    /// Takes the attempt back from the counts of failures.
-    pub(crate) async fn record_success(self) {
-        for attempt in self.by_client.into_iter().chain(self.by_address) {
-            attempt.record_success().await;
-        }
-    }
-}
-
-/// Turns a decision of a limit into the answer of a request that exceeds it.
+/// Turns a decision of the limit `name` into the answer of a request that exceeds it.
 ///
 /// # Errors
 /// [`ApiError::RateLimitExceeded`].
-pub(crate) fn enforce(decision: RateDecision) -> Result<(), ApiError> {
+pub(crate) fn enforce(name: &'static str, decision: RateDecision) -> Result<(), ApiError> {
     if decision.allowed {
         Ok(())
     } else {
-        Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after })
+        Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after, limit: name })
     }
 }
 
@@ -161,7 +151,7 @@ mod tests {
         let limits = limits();
         let (one, two) = (client("192.0.2.1"), client("192.0.2.2"));
         for _ in 0..10 {
-            assert!(limits.begin_sign_in("a@b.example", one).await.is_ok());
+            limits.begin_sign_in("a@b.example", one).await.unwrap().keep();
         }
         assert!(limits.begin_sign_in("a@b.example", one).await.is_err());
         assert!(limits.begin_sign_in("c@b.example", one).await.is_ok());
@@ -172,9 +162,19 @@ mod tests {
     async fn does_not_count_successes_nor_unlimited_clients() {
         let limits = limits();
         for _ in 0..300 {
-            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().record_success().await;
-            assert!(limits.begin_sign_in("a@b.example", client("127.0.0.1")).await.is_ok());
-            assert!(limits.count_client(client("127.0.0.1")).await.is_none());
+            limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap().uncount().await;
+            limits.begin_sign_in("a@b.example", client("127.0.0.1")).await.unwrap().keep();
+            assert!(limits.count_public(client("127.0.0.1")).await.is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn gives_an_attempt_back_whose_password_was_not_checked() {
+        let limits = limits();
+        for _ in 0..300 {
+            drop(limits.begin_sign_in("a@b.example", client("192.0.2.1")).await.unwrap());
+            // Given back in the background.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let mut begun = 0;
         for i in 0..200 {
             let attempt = limits.begin_sign_in(&format!("a{i}@b.example"), client("192.0.2.1")).await;
-            begun += u32::from(attempt.is_ok());
+            begun += u32::from(attempt.map(SignInAttempt::keep).is_ok());
         }
         assert_eq!(begun, 100);
     }

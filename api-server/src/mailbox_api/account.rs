@@ -1,22 +1,25 @@
 //! `POST /api/accounts`, `GET` and `DELETE /api/me`.
 
-use axum::extract::State;
+use axum::Json;
+use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tempmail_model::address::{MailboxAddress, Reservation};
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{Actor, MailboxCreation, NewMailbox, ServingDomain};
+use tempmail_store::{Actor, LimitCheck, MailboxCreation, NewMailbox, ServingDomain};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::signed_in::SignedIn;
-use crate::auth::{MailboxCaller, ProToken};
-use crate::http::client::Client;
+use crate::auth::{HashParty, MailboxCaller, ProToken};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
+use crate::http::public_caller::PublicCaller;
 use crate::http::rate_limit::enforce;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::resources::mailbox::{check_password_length, password_schema, remove};
@@ -102,11 +105,31 @@ fn new_account_schema() -> Value {
     })
 }
 
+/// Who creates a mailbox. Extracting it counts the request by the token, or else by the client.
+#[derive(Clone, Copy)]
+enum Creator {
+    /// The tenant of a Pro token.
+    Pro(ProToken),
+    /// Anyone.
+    Free(PublicCaller),
+}
+
+impl FromRequestParts<AppState> for Creator {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Response> {
+        let pro = Option::<ProToken>::from_request_parts(parts, state).await;
+        match pro.map_err(ApiError::into_response)? {
+            Some(token) => Ok(Self::Pro(token)),
+            None => Ok(Self::Free(PublicCaller::from_request_parts(parts, state).await?)),
+        }
+    }
+}
+
 /// Creates a mailbox: a free one, or with a Pro token one of its tenant.
 async fn create_account(
     State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    pro: Option<ProToken>,
+    creator: Creator,
     mut body: JsonObject,
 ) -> Result<(StatusCode, Json<SignedIn>), ApiError> {
     let address = body.text("address")?;
@@ -117,21 +140,34 @@ async fn create_account(
         )
     })?;
     check_password_length(&state, &password)?;
-    let tenant = pro.map(|caller| caller.tenant);
-    let domain = usable_domain(&state, &address, tenant).await?;
-    if tenant.is_none()
-        && let Some(decision) = state.limits.count_free_mailbox(client).await
-    {
-        enforce(decision)?;
-    }
-    let password_hash = state.passwords.hash(password).await?;
+    let free_limit = i64::from(state.config.limits.free_mailboxes);
     let now = state.clock.now();
+    let (pro, party) = match creator {
+        Creator::Pro(token) => (Some(token), HashParty::Tenant(token.tenant)),
+        Creator::Free(PublicCaller { client }) => (None, HashParty::of_client(client)),
+    };
+    let tenant = pro.map(|token| token.tenant);
+    let domain = usable_domain(&state, &address, tenant).await?;
+    // Limits come before hashing, which costs far more; the statement that creates the mailbox decides.
+    match creator {
+        Creator::Pro(token) => check_mailbox_limit(&state, token.tenant, now).await?,
+        Creator::Free(PublicCaller { client }) => {
+            if let Some(decision) = state.limits.count_free_mailbox(client).await {
+                enforce("free_mailboxes", decision)?;
+            }
+            if state.store.count_free_mailboxes().await? >= free_limit {
+                return Err(ApiError::FreeMailboxLimitReached);
+            }
+        }
+    }
+    let password_hash = state.passwords.hash(party, password).await?;
     let new = NewMailbox {
         id: new_id(now),
         domain: domain.id,
         local_part: address.local_part(),
         tenant,
         free_quota: i64::try_from(state.config.limits.mailbox_bytes).unwrap_or(i64::MAX),
+        free_limit,
         password_hash: &password_hash,
     };
     let store = match pro {
@@ -142,11 +178,21 @@ async fn create_account(
         MailboxCreation::Created => {}
         MailboxCreation::AddressTaken => return Err(ApiError::AddressTaken),
         MailboxCreation::LimitReached => return Err(ApiError::AccountLimitReached),
+        MailboxCreation::FreeLimitReached => return Err(ApiError::FreeMailboxLimitReached),
         MailboxCreation::NoSuchDomain => return Err(DOMAIN_NOT_SERVED),
         MailboxCreation::TenantDisabled => return Err(ApiError::AccountDisabled),
     }
     let token = state.auth.mailbox_tokens.issue(new.id, 0, now);
     Ok((StatusCode::CREATED, Json(SignedIn { id: new.id, address: address.as_str().to_owned(), token })))
+}
+
+/// Whether a tenant may have one more mailbox.
+async fn check_mailbox_limit(state: &AppState, tenant: Uuid, now: Timestamp) -> Result<(), ApiError> {
+    match state.store.check_mailbox_limit(tenant, now).await? {
+        LimitCheck::Passed => Ok(()),
+        LimitCheck::Reached => Err(ApiError::AccountLimitReached),
+        LimitCheck::TenantDisabled => Err(ApiError::AccountDisabled),
+    }
 }
 
 /// The caller's account.

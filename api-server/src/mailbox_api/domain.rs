@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::http::error::ApiError;
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -39,6 +40,7 @@ struct SystemDomain {
 
 async fn list_domains(
     State(state): State<AppState>,
+    _: PublicCaller,
 ) -> Result<([(HeaderName, HeaderValue); 1], Json<SystemDomains>), ApiError> {
     let domains = state.store.list_system_domains().await?;
     let domains = domains

@@ -1,16 +1,17 @@
 //! `/api/messages`.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
 use crate::auth::MailboxCaller;
+use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, code};
-use crate::http::parameter::{AttachmentPath, PageNumber, PathId};
-use crate::message::{FullMessage, INITIAL_CHUNK, MessageList};
+use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
+use crate::message::{self, FullMessage, INITIAL_CHUNK, MessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::state::AppState;
 
@@ -28,6 +29,7 @@ pub(super) fn routes() -> Routes<AppState> {
             "/api/messages",
             Operation::new("listMessages", Credential::Mailbox, "List the mailbox's messages")
                 .page()
+                .before()
                 .json::<MessageList>(200, "A page, newest first."),
             list_messages,
         )
@@ -68,19 +70,20 @@ pub(super) fn routes() -> Routes<AppState> {
 async fn list_messages(
     State(state): State<AppState>,
     MailboxCaller { mailbox }: MailboxCaller,
+    BeforeMessage(before): BeforeMessage,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
-    let rows = state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?;
-    Ok(Json(MessageList::new(rows, page)))
+    message::list_messages(&state, mailbox.id, before, page).await
 }
 
 async fn get_message(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: MailboxCaller,
     PathId(id): PathId,
 ) -> Result<Response, ApiError> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.full_message(message, Surface::Api).await
+    state.messages.full_message(message, client, Surface::Api).await
 }
 
 async fn delete_message(
@@ -112,20 +115,22 @@ async fn mark_read(
 
 async fn get_raw(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: MailboxCaller,
     PathId(id): PathId,
 ) -> Result<Response, ApiError> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.raw_message(message)
+    state.messages.raw_message(message, client).await
 }
 
 async fn get_attachment(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: MailboxCaller,
     AttachmentPath { message: id, index }: AttachmentPath,
 ) -> Result<Response, ApiError> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    state.messages.attachment(message, &index).await
+    state.messages.attachment(message, client, &index).await
 }
 
 /// The message of the mailbox with this id, with up to `raw_len` bytes of its raw data.

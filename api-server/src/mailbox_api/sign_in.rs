@@ -1,14 +1,15 @@
 //! `POST /api/token`.
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use serde_json::json;
 use tempmail_model::address::MailboxAddress;
 
 use super::signed_in::SignedIn;
-use crate::http::client::Client;
+use crate::auth::HashParty;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -31,10 +32,11 @@ pub(super) fn routes() -> Routes<AppState> {
     )
 }
 
-/// Signs in to a mailbox. An address without a mailbox fails like a wrong password, after the same time.
+/// Signs in to a mailbox. An address without a mailbox fails like a wrong password, after the same time. The attempt is
+/// given back wherever the password is not compared: a store that is away makes nobody's password wrong.
 async fn create_token(
     State(state): State<AppState>,
-    Extension(client): Extension<Client>,
+    PublicCaller { client }: PublicCaller,
     mut body: JsonObject,
 ) -> Result<Json<SignedIn>, ApiError> {
     let address = body.text("address")?;
@@ -47,9 +49,8 @@ async fn create_token(
         None => None,
     };
     let (mailbox, hash) = found.unzip();
-    let matches = state.passwords.verify(password, hash).await?;
+    let matches = state.passwords.verify(HashParty::of_client(client), password, hash, attempt).await?;
     let Some(mailbox) = mailbox.filter(|_| matches) else { return Err(ApiError::InvalidCredentials) };
-    attempt.record_success().await;
     if mailbox.suspended {
         return Err(ApiError::AccountDisabled);
     }

@@ -1,5 +1,7 @@
 //! The full message.
 
+use std::io;
+
 use serde::Serialize;
 use tempmail_mime::{Attachment, Role, Structure, decode_header, header_fields, parse_addresses};
 use tempmail_model::timestamp::timestamp;
@@ -7,6 +9,7 @@ use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pieces::PieceWriter;
 use crate::http::error::Surface;
 
 /// The full message, as `/v1` shows it.
@@ -58,8 +61,16 @@ struct AttachmentElement<'a> {
     inline: bool,
 }
 
-/// The full message as JSON, from its raw data.
-pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Vec<u8> {
+/// Writes the full message as JSON, from its raw data.
+///
+/// # Errors
+/// There is not enough memory for it.
+pub(super) fn write_full_message(
+    raw: &[u8],
+    row: &MessageRow,
+    surface: Surface,
+    json: &mut PieceWriter,
+) -> io::Result<()> {
     let structure = Structure::parse(raw);
     let section = &raw[structure.header.clone()];
     let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
@@ -69,6 +80,7 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
         .collect();
     let text_body = body(&structure, raw, Role::Text);
     let html_body = body(&structure, raw, Role::Html);
+    json.set_aside(text_body.len() + html_body.len())?;
     let attachments = structure.attachments(raw);
     let email = Email {
         id: row.id,
@@ -87,11 +99,12 @@ pub(super) fn full_message(raw: &[u8], row: &MessageRow, surface: Surface) -> Ve
         created_at: timestamp(row.created_at()),
         expires_at: timestamp(row.expires_at()),
     };
-    let json = match surface {
-        Surface::Api => serde_json::to_vec(&FullMessage { email, is_read: row.is_read }),
-        Surface::V1 => serde_json::to_vec(&email),
-    };
-    json.expect("strings and numbers can be written as JSON")
+    // Strings and numbers can be written as JSON: an error is the writer's.
+    match surface {
+        Surface::Api => serde_json::to_writer(json, &FullMessage { email, is_read: row.is_read })?,
+        Surface::V1 => serde_json::to_writer(json, &email)?,
+    }
+    Ok(())
 }
 
 /// The text of all parts with a role, separated by line breaks; "" where there are none.
@@ -124,13 +137,17 @@ fn attachment_element(attachment: &Attachment) -> AttachmentElement<'_> {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::to_bytes;
     use serde_json::{Value, json};
     use tempmail_model::message::OwnerKind;
     use tempmail_model::retention::RetentionClass;
+    use tempmail_runtime::config::Http;
 
+    use super::super::budget::{MemoryBudget, Reader};
     use super::*;
+    use crate::http::client::{Client, ClientResolver};
 
-    fn full(raw: &[u8], surface: Surface) -> Value {
+    async fn full(raw: &[u8], surface: Surface) -> Value {
         let at = "2026-11-21T10:00:00.123Z".parse().unwrap();
         let row = MessageRow {
             id: tempmail_model::id::new_id(at),
@@ -151,11 +168,20 @@ mod tests {
             single_recipient: true,
             is_read: false,
         };
-        serde_json::from_slice(&full_message(raw, &row, surface)).unwrap()
+        let reader = Reader { client: client(), inbox: row.inbox };
+        let memory = MemoryBudget::new().acquire(reader, raw.len(), 1 << 20).await.unwrap();
+        let mut json = PieceWriter::new(memory, raw.len());
+        write_full_message(raw, &row, surface, &mut json).unwrap();
+        let body = json.finish().into_body();
+        serde_json::from_slice(&to_bytes(body, usize::MAX).await.unwrap()).unwrap()
     }
 
-    #[test]
-    fn renders_every_field() {
+    fn client() -> Client {
+        ClientResolver::new(&Http::default()).of_connection("192.0.2.1".parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn renders_every_field() {
         let message = full(
             b"Return-Path: <s@c.example>\r\nTo: A <a@b.example>\r\nX: =?utf-8?q?=C3=A9?=\r\n\
               Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nhi\r\nthere\r\n--b\r\n\
@@ -163,7 +189,8 @@ mod tests {
               Content-Type: application/pdf\r\nContent-Transfer-Encoding: base64\r\n\
               Content-Disposition: attachment; filename=f.pdf\r\n\r\naGVsbG8=\r\n--b--\r\n",
             Surface::Api,
-        );
+        )
+        .await;
         assert_eq!(message["text_body"], "hi\r\nthere");
         assert_eq!(message["html_body"], "<p>é\r\n</p>");
         assert_eq!(message["to"], json!(["A <a@b.example>"]));
@@ -176,9 +203,16 @@ mod tests {
         assert_eq!(message["is_read"], false);
     }
 
-    #[test]
-    fn renders_an_empty_message() {
-        let message = full(b"", Surface::V1);
+    #[tokio::test]
+    async fn renders_an_answer_of_many_pieces() {
+        let raw = [b"Subject: x\r\n\r\n".to_vec(), vec![1; 100_000]].concat();
+        let message = full(&raw, Surface::Api).await;
+        assert_eq!(message["text_body"], "\u{1}".repeat(100_000));
+    }
+
+    #[tokio::test]
+    async fn renders_an_empty_message() {
+        let message = full(b"", Surface::V1).await;
         assert_eq!((&message["text_body"], &message["html_body"]), (&json!(""), &json!("")));
         assert_eq!((&message["to"], &message["attachments"]), (&json!([]), &json!([])));
         assert_eq!(message.get("is_read"), None);

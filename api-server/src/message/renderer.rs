@@ -1,8 +1,10 @@
 //! The answers that are built from a message's raw data: the full message, the raw data and attachments.
 //!
-//! Messages are parsed on blocking threads within a memory budget. Raw data and attachments are streamed
-//! from the store; a slow reader holds a few hundred KiB.
+//! All of it is within a memory budget, and messages are parsed on blocking threads. Raw data and attachments of a
+//! small message are made at once and hold none of the budget while they are written; those of a large one are streamed
+//! from the store. The full message is in memory, and releases it piece by piece as it is written.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -13,24 +15,52 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use tempmail_mime::{Structure, TransferDecoder};
+use tempmail_mime::{Attachment, Structure, TransferDecoder};
 use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::budget::{MemoryBudget, shrink};
+use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
+use super::pieces::PieceWriter;
 use super::raw::{RawError, RawReader};
 use super::{disposition, full};
+use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface};
 
-/// Answers of up to this many bytes release their memory budget before they are written.
-const SMALL_ANSWER: usize = 64 << 10;
+/// Bytes for the structure and headers of a message, besides its size.
+const STRUCTURE: usize = 64 << 10;
+/// Copies of a message in memory while it is rendered: the raw data, its decoded texts and the answer. If it turns
+/// out larger, more is taken.
+const RENDERED_COPIES: usize = 3;
+/// Bytes of a decompressor, of compressed data and of a piece while raw data is streamed.
+const STREAM: usize = 384 << 10;
+/// Bytes of the decompressor's window at most, and as many that it has written and not handed out.
+const WINDOW: usize = 512 << 10;
 
 /// Renders messages that were found in the store.
 pub(crate) struct MessageRenderer {
     store: Store,
     clock: Arc<dyn Clock>,
     budget: MemoryBudget,
+}
+
+/// A message that is being answered.
+struct Answered {
+    row: Arc<MessageRow>,
+    start: RawHead,
+    reader: Reader,
+    /// Bytes of its raw data.
+    size: usize,
+}
+
+impl Answered {
+    fn is_small(&self) -> bool {
+        self.size <= SMALL_MESSAGE
+    }
+
+    /// Bytes in memory while its raw data is streamed.
+    fn streamed(&self) -> usize {
+        STREAM + 2 * self.size.min(WINDOW)
+    }
 }
 
 impl MessageRenderer {
@@ -46,20 +76,22 @@ impl MessageRenderer {
     pub(crate) async fn full_message(
         &self,
         message: StoredMessage,
+        client: Client,
         surface: Surface,
     ) -> Result<Response, ApiError> {
-        let (row, start) = self.split(message)?;
-        let permit = self.budget.acquire(row.size).await?;
-        let raw = self.read_all(&row, start).await?;
-        let (json, permit) = spawn_blocking(move || {
-            let json = full::full_message(&raw, &row, surface);
-            drop(raw);
-            (json, permit)
-        })
-        .await?;
+        let message = self.begin(message, client)?;
+        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
+        let raw = self.read_all(&message).await?;
+        let rendered = spawn_blocking(move || {
+            let mut json = PieceWriter::new(memory, raw.len());
+            full::write_full_message(&raw, &message.row, surface, &mut json).map(|()| {
+                drop(raw);
+                json.finish()
+            })
+        });
+        let json = rendered.await?.map_err(|_out_of_memory: io::Error| ApiError::Busy("answer_memory"))?;
         let length = json.len();
-        let body = if length <= SMALL_ANSWER { Body::from(json) } else { budgeted_body(json.into(), permit) };
-        let mut response = Response::new(body);
+        let mut response = Response::new(json.into_body());
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
         Ok(response)
@@ -68,16 +100,25 @@ impl MessageRenderer {
     /// The message as its recipient received it, as `message/rfc822`: exactly `row.size` bytes.
     ///
     /// # Errors
-    /// 404 or 410 where the raw data is gone.
-    pub(crate) fn raw_message(&self, message: StoredMessage) -> Result<Response, ApiError> {
-        let (row, start) = self.split(message)?;
-        let file_name = format!("{}.eml", row.id);
-        let length = u64::try_from(row.size).unwrap_or(0);
-        let reader = self.open(&row, start)?;
-        let chunks = stream::try_unfold(reader, |mut reader| async move {
-            Ok::<_, RawError>(reader.next().await?.map(|chunk| (Bytes::from(chunk), reader)))
-        });
-        Ok(download(Body::from_stream(chunks), length, "message/rfc822", &file_name))
+    /// As [`full_message`](Self::full_message).
+    pub(crate) async fn raw_message(
+        &self,
+        message: StoredMessage,
+        client: Client,
+    ) -> Result<Response, ApiError> {
+        let message = self.begin(message, client)?;
+        let file_name = format!("{}.eml", message.row.id);
+        let body = if message.is_small() {
+            let _memory = self.acquire(&message, message.streamed() + message.size).await?;
+            Body::from(self.read_all(&message).await?)
+        } else {
+            let memory = self.acquire(&message, message.streamed()).await?;
+            let reading = (self.open(&message)?, memory);
+            Body::from_stream(stream::try_unfold(reading, |(mut reader, memory)| async move {
+                Ok::<_, RawError>(reader.next().await?.map(|chunk| (Bytes::from(chunk), (reader, memory))))
+            }))
+        };
+        Ok(download(body, message.size, "message/rfc822", &file_name))
     }
 
     /// One attachment, decoded, with its media type; `index` as it is in the path.
@@ -85,74 +126,107 @@ impl MessageRenderer {
     /// # Errors
     /// As [`full_message`](Self::full_message); 400 where `index` is not an integer, 404 where there is
     /// no attachment of that index.
-    pub(crate) async fn attachment(&self, message: StoredMessage, index: &str) -> Result<Response, ApiError> {
+    pub(crate) async fn attachment(
+        &self,
+        message: StoredMessage,
+        client: Client,
+        index: &str,
+    ) -> Result<Response, ApiError> {
         let index = parse_index(index)?;
-        let (row, start) = self.split(message)?;
-        let found = {
-            let permit = self.budget.acquire(row.size).await?;
-            let raw = self.read_all(&row, start.clone()).await?;
-            let found = spawn_blocking(move || {
-                let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?);
-                drop((raw, permit));
-                attachment
-            });
-            found.await?.ok_or(ApiError::NotFound)?
-        };
-        let name = found.download_name();
-        let content_type = found.content_type_with_charset();
-        let decoding =
-            (self.open(&row, start)?, 0_usize, found.leaf.body, TransferDecoder::new(found.leaf.encoding));
-        let chunks = stream::try_unfold(Some(decoding), |decoding| async move {
-            let Some((mut reader, mut position, body, mut decoder)) = decoding else { return Ok(None) };
-            let mut decoded = Vec::new();
-            while decoded.is_empty() {
-                match reader.next().await? {
-                    Some(chunk) if position < body.end => {
-                        let from = body.start.saturating_sub(position).min(chunk.len());
-                        let to = (body.end - position).min(chunk.len());
-                        position += chunk.len();
-                        decoder.push(&chunk[from..to], &mut decoded);
-                    }
-                    _ => {
-                        decoder.finish(&mut decoded);
-                        return Ok::<_, RawError>(Some((Bytes::from(decoded), None)));
-                    }
-                }
-            }
-            Ok(Some((Bytes::from(decoded), Some((reader, position, body, decoder)))))
+        let message = self.begin(message, client)?;
+        // Parsing decodes each attachment, to know its length.
+        let parsed = 2 * message.size + STRUCTURE;
+        let memory = self.acquire(&message, parsed.max(message.streamed())).await?;
+        let raw = self.read_all(&message).await?;
+        let is_small = message.is_small();
+        let found = spawn_blocking(move || {
+            let attachment = Structure::parse(&raw).attachments(&raw).into_iter().nth(index?)?;
+            let decoded = is_small.then(|| decode(&attachment, &raw[attachment.leaf.body.clone()]));
+            Some((attachment, decoded, memory))
         });
-        Ok(download(Body::from_stream(chunks), found.size as u64, &content_type, &name))
+        let (attachment, decoded, mut memory) = found.await?.ok_or(ApiError::NotFound)?;
+        let name = attachment.download_name();
+        let content_type = attachment.content_type_with_charset();
+        let size = attachment.size;
+        let body = match decoded {
+            Some(decoded) => Body::from(decoded),
+            None => {
+                memory.shrink_to(message.streamed());
+                decoding_body(self.open(&message)?, &attachment, memory)
+            }
+        };
+        Ok(download(body, size, &content_type, &name))
     }
 
-    /// The message's row and the start of its raw data.
-    fn split(&self, message: StoredMessage) -> Result<(Arc<MessageRow>, RawHead), ApiError> {
+    fn begin(&self, message: StoredMessage, client: Client) -> Result<Answered, ApiError> {
         let StoredMessage { row, raw } = message;
         let start = raw.ok_or_else(|| self.missing(&row))?;
-        Ok((Arc::new(row), start))
+        let reader = Reader { client, inbox: row.inbox };
+        let size = usize::try_from(row.size).unwrap_or(0);
+        Ok(Answered { row: Arc::new(row), start, reader, size })
+    }
+
+    async fn acquire(&self, message: &Answered, bytes: usize) -> Result<MemoryPermit, ApiError> {
+        self.budget.acquire(message.reader, message.size, bytes).await
     }
 
     fn missing(&self, row: &MessageRow) -> ApiError {
         MissingMessage::of(row.id, self.clock.now()).into()
     }
 
-    fn open(&self, row: &Arc<MessageRow>, start: RawHead) -> Result<RawReader, ApiError> {
-        Ok(RawReader::new(self.store.clone(), Arc::clone(row), start)?)
+    fn open(&self, message: &Answered) -> Result<RawReader, ApiError> {
+        Ok(RawReader::new(self.store.clone(), Arc::clone(&message.row), message.start.clone())?)
     }
 
     /// All of the raw data, within a budget that the caller holds.
-    async fn read_all(&self, row: &Arc<MessageRow>, start: RawHead) -> Result<Vec<u8>, ApiError> {
-        let mut reader = self.open(row, start)?;
-        let mut raw = Vec::with_capacity(usize::try_from(row.size).unwrap_or(0));
+    async fn read_all(&self, message: &Answered) -> Result<Vec<u8>, ApiError> {
+        let mut reader = self.open(message)?;
+        let mut raw = Vec::with_capacity(message.size);
         loop {
             match reader.next().await {
                 Ok(Some(chunk)) => raw.extend_from_slice(&chunk),
                 Ok(None) => return Ok(raw),
                 Err(RawError::Store(error)) => return Err(error.into()),
-                Err(RawError::Deleted) => return Err(self.missing(row)),
+                Err(RawError::Deleted) => return Err(self.missing(&message.row)),
                 Err(RawError::Corrupt) => return Err(ApiError::Internal),
             }
         }
     }
+}
+
+/// A whole attachment, from its encoded body.
+fn decode(attachment: &Attachment, body: &[u8]) -> Vec<u8> {
+    let mut decoder = TransferDecoder::new(attachment.leaf.encoding);
+    let mut decoded = Vec::with_capacity(attachment.size);
+    decoder.push(body, &mut decoded);
+    decoder.finish(&mut decoded);
+    decoded
+}
+
+/// An attachment, decoded while it is written.
+fn decoding_body(reader: RawReader, attachment: &Attachment, memory: MemoryPermit) -> Body {
+    let decoder = TransferDecoder::new(attachment.leaf.encoding);
+    let decoding = (reader, 0_usize, attachment.leaf.body.clone(), decoder, memory);
+    let chunks = stream::try_unfold(Some(decoding), |decoding| async move {
+        let Some((mut reader, mut position, body, mut decoder, memory)) = decoding else { return Ok(None) };
+        let mut decoded = Vec::new();
+        while decoded.is_empty() {
+            match reader.next().await? {
+                Some(chunk) if position < body.end => {
+                    let from = body.start.saturating_sub(position).min(chunk.len());
+                    let to = (body.end - position).min(chunk.len());
+                    position += chunk.len();
+                    decoder.push(&chunk[from..to], &mut decoded);
+                }
+                _ => {
+                    decoder.finish(&mut decoded);
+                    return Ok::<_, RawError>(Some((Bytes::from(decoded), None)));
+                }
+            }
+        }
+        Ok(Some((Bytes::from(decoded), Some((reader, position, body, decoder, memory)))))
+    });
+    Body::from_stream(chunks)
 }
 
 /// A zero-based integer of any length: `None` where it is too large for an index.
@@ -170,21 +244,8 @@ async fn spawn_blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'sta
     })
 }
 
-/// A body that holds its memory budget until it is written.
-fn budgeted_body(json: Bytes, mut permit: OwnedSemaphorePermit) -> Body {
-    shrink(&mut permit, json.len());
-    let pieces = stream::unfold((json, permit), |(mut rest, permit)| async move {
-        if rest.is_empty() {
-            return None;
-        }
-        let piece = rest.split_to(rest.len().min(SMALL_ANSWER));
-        Some((Ok::<_, std::convert::Infallible>(piece), (rest, permit)))
-    });
-    Body::from_stream(pieces)
-}
-
 /// A response that browsers save to a file and never render.
-fn download(body: Body, length: u64, content_type: &str, file_name: &str) -> Response {
+fn download(body: Body, length: usize, content_type: &str, file_name: &str) -> Response {
     let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
     let mut response = Response::new(body);

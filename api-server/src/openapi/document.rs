@@ -11,8 +11,9 @@ use super::routes::Routes;
 use crate::http::error::Surface;
 use crate::http::error::code::{self, Code};
 
-/// Codes that every operation can fail with: the middleware answers them.
-const MIDDLEWARE_CODES: [Code; 2] = [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE];
+/// Codes that every operation can fail with, before it does anything.
+const MIDDLEWARE_CODES: [Code; 3] =
+    [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE, code::RATE_LIMIT_EXCEEDED];
 
 /// Codes of every operation whose answer is not constant.
 const FAILURE_CODES: [Code; 2] = [code::UNAVAILABLE, code::INTERNAL_ERROR];
@@ -139,14 +140,13 @@ fn security(credential: Credential) -> Value {
 /// An error with one code is described once, in `shared`.
 fn responses(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Value>) -> Value {
     let mut responses = Map::new();
-    let limit = rate_limit_scope(path, operation.credential);
+    let limit = rate_limit_scope(operation.credential);
     for success in &operation.successes {
         responses.insert(success.status.to_string(), describe_success(success, limit));
     }
     let mut by_status: BTreeMap<StatusCode, BTreeSet<&str>> = BTreeMap::new();
     let failures: &[Code] = if operation.constant { &[] } else { &FAILURE_CODES };
-    let limited: &[Code] = if limit == RateLimitScope::None { &[] } else { &[code::RATE_LIMIT_EXCEEDED] };
-    for (status, code) in operation.errors.iter().chain(&MIDDLEWARE_CODES).chain(failures).chain(limited) {
+    for (status, code) in operation.errors.iter().chain(&MIDDLEWARE_CODES).chain(failures) {
         by_status.entry(*status).or_default().insert(code);
     }
     for (status, codes) in by_status {
@@ -167,20 +167,19 @@ fn responses(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Va
 /// What requests are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RateLimitScope {
-    /// Requests are not counted.
-    None,
     /// By client; some clients are exempt.
     Client,
-    /// By token.
-    Token,
+    /// By token or mailbox.
+    Credential,
 }
 
-/// `/v1` and `/pro/api` count by token, the rest of the interface by client.
-fn rate_limit_scope(path: &str, credential: Credential) -> RateLimitScope {
-    match (Surface::of_path(path), credential) {
-        (_, Credential::Pro | Credential::Live | Credential::LiveInQuery) => RateLimitScope::Token,
-        (Surface::Api, _) => RateLimitScope::Client,
-        (Surface::V1, _) => RateLimitScope::None,
+/// Requests count by their credential, or else by client.
+fn rate_limit_scope(credential: Credential) -> RateLimitScope {
+    match credential {
+        Credential::Mailbox | Credential::Pro | Credential::Live | Credential::LiveInQuery => {
+            RateLimitScope::Credential
+        }
+        Credential::None | Credential::MaybePro => RateLimitScope::Client,
     }
 }
 
@@ -194,9 +193,7 @@ fn describe_success(success: &Success, limit: RateLimitScope) -> Value {
         let header = json!({"description": description, "required": true, "schema": {"type": "string"}});
         headers.insert((*name).to_owned(), header);
     }
-    if limit != RateLimitScope::None {
-        headers.extend(limit_headers(limit == RateLimitScope::Token));
-    }
+    headers.extend(limit_headers(limit == RateLimitScope::Credential));
     if !headers.is_empty() {
         described["headers"] = Value::Object(headers);
     }

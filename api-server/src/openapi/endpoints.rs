@@ -14,12 +14,17 @@ use sha2::{Digest as _, Sha256};
 use super::html;
 use super::operation::{Credential, Operation};
 use super::routes::Routes;
+use crate::http::public_caller::PublicCaller;
+use crate::http::rate_limit::RequestLimits;
 
 /// Both answers may be cached for a minute.
 const CACHEABLE: HeaderValue = HeaderValue::from_static("public, max-age=60");
 
 /// The routes of the document that `document` builds from all routes, these included.
-pub(crate) fn routes<S: Clone + Send + Sync + 'static>(document: fn() -> Value) -> Routes<S> {
+pub(crate) fn routes<S>(document: fn() -> Value) -> Routes<S>
+where
+    S: AsRef<RequestLimits> + Clone + Send + Sync + 'static,
+{
     Routes::new()
         .get(
             "/openapi.json",
@@ -32,7 +37,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(document: fn() -> Value) 
                     "required": ["openapi", "info", "paths", "components"],
                 }),
             ),
-            move || get_document(document),
+            move |_: PublicCaller| get_document(document),
         )
         .get(
             "/docs",
@@ -41,7 +46,7 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>(document: fn() -> Value) 
                 "text/html",
                 "A page without scripts; may be cached for 60 s.",
             ),
-            move || get_page(document),
+            move |_: PublicCaller| get_page(document),
         )
 }
 

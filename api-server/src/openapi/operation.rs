@@ -1,6 +1,7 @@
 //! One operation: its parameters and body, its answers, and every code that it can fail with.
 
 use serde_json::{Value, json};
+use tempmail_model::limits::PAGES_MAX;
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::error::code::{self, Code};
@@ -102,9 +103,16 @@ impl Operation {
 
     /// `page` of a list.
     pub(crate) fn page(self) -> Self {
-        let about = "Page of 30, from 1; a page with fewer than 30 is the last one.";
-        let page = query("page", about, json!({"type": "integer", "minimum": 1, "default": 1}));
-        self.parameter(page).fails(&[code::INVALID_REQUEST])
+        let about = "Page of 30, from 1 to 100; a page with fewer than 30 is the last one.";
+        let schema = json!({"type": "integer", "minimum": 1, "maximum": PAGES_MAX, "default": 1});
+        self.parameter(query("page", about, schema)).fails(&[code::INVALID_REQUEST])
+    }
+
+    /// `before` of a list of messages.
+    pub(crate) fn before(self) -> Self {
+        let about = "Id of a message: those before it are listed, such as those after the last page.";
+        let before = query("before", about, json!({"type": "string", "format": "uuid"}));
+        self.parameter(before).fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::EMAIL_EXPIRED])
     }
 
     /// A JSON body of this schema.

@@ -10,11 +10,11 @@ use tempmail_store::{ListedMailbox, TenantMailbox};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::{ProCaller, TenantCaller as _};
+use crate::auth::{HashParty, ProCaller, TenantCaller as _};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
-use crate::http::parameter::{PageNumber, PathId};
-use crate::message::MessageList;
+use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
+use crate::message::{self, MessageList};
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::resources::mailbox;
 use crate::state::AppState;
@@ -60,6 +60,7 @@ pub(super) fn routes() -> Routes<AppState> {
             of_mailbox("listMessagesOfAccount", "List a mailbox's messages")
                 .description("Requires no JWT of the mailbox.")
                 .page()
+                .before()
                 .json::<MessageList>(200, "A page, newest first."),
             list_messages,
         )
@@ -135,7 +136,7 @@ async fn reset_password(
     mailbox::check_password_length(&state, &password)?;
     // Found before hashing, which costs far more.
     let found = find_mutable(&state, caller, id).await?;
-    let hash = state.passwords.hash(password).await?;
+    let hash = state.passwords.hash(HashParty::Tenant(caller.tenant), password).await?;
     state.store.acting(caller.actor()).reset_mailbox_password(caller.tenant, found.id, &hash).await??;
     Ok(Json(PasswordReset { message: "password_reset" }))
 }
@@ -144,14 +145,14 @@ async fn list_messages(
     State(state): State<AppState>,
     caller: ProCaller,
     PathId(id): PathId,
+    BeforeMessage(before): BeforeMessage,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
     let mailbox = find(&state, caller, id).await?;
     if !mailbox.serves {
         return Err(ApiError::NotFound);
     }
-    let rows = state.store.list_mailbox_messages(mailbox.id, page, state.clock.now()).await?;
-    Ok(Json(MessageList::new(rows, page)))
+    message::list_messages(&state, mailbox.id, before, page).await
 }
 
 /// The tenant's mailbox with this id. Mailboxes of other owners are not found.

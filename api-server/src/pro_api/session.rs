@@ -1,17 +1,16 @@
 //! `POST /pro/api/session`: signs in to a dashboard.
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::json;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::Actor;
 use utoipa::ToSchema;
 
-use crate::http::client::Client;
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
-use crate::http::rate_limit::{RateLimitHeaders, enforce};
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -47,17 +46,12 @@ struct Session {
 
 async fn create_session(
     State(state): State<AppState>,
-    Extension(client): Extension<Client>,
-    Extension(rate_limit): Extension<RateLimitHeaders>,
+    // Counts by client: the token is not known yet.
+    PublicCaller { client }: PublicCaller,
     mut body: JsonObject,
 ) -> Result<Json<Session>, ApiError> {
-    // Counts by client: the token is not known yet.
-    if let Some(decision) = state.limits.count_client(client).await {
-        rate_limit.record("client", decision);
-        enforce(decision)?;
-    }
     let presented = body.text("token")?;
-    let token = state.auth.find_pro_token(&presented).await?;
+    let token = state.auth.find_pro_token(client, &presented).await?;
     state.store.acting(Actor::Token(token.id)).record_session(token.id, token.tenant).await?;
     let (session, expires_at) = state.auth.pro_sessions.issue(token.id, state.clock.now());
     Ok(Json(Session { token: session, expires_at: timestamp(expires_at) }))

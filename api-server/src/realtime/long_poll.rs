@@ -21,6 +21,7 @@ pub(crate) use query::LongPollQuery;
 
 use super::answer::{AnswerMetrics, Surface};
 use super::subscription::Subscription;
+use crate::arrivals::{GenerationNumber, Position, STALE_AFTER};
 use crate::http::error::{ApiError, code};
 use crate::openapi::Operation;
 use crate::state::AppState;
@@ -34,7 +35,8 @@ pub(crate) fn described(operation: Operation) -> Operation {
         .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY])
 }
 
-/// Waits for mail, at most 25 s. `since` is the position of the cursor.
+/// Waits for mail, at most 25 s. `since` is the position of the cursor. Returns the outcome, and the generation of its
+/// position.
 ///
 /// # Errors
 /// The caller may not read the scope, or no longer; its token has ended; Postgres is unavailable.
@@ -42,39 +44,50 @@ pub(crate) async fn wait(
     state: &AppState,
     subscription: Subscription,
     query: LongPollQuery,
-    since: Option<i64>,
-) -> Result<WaitOutcome, ApiError> {
+    since: Option<Position>,
+) -> Result<(WaitOutcome, GenerationNumber), ApiError> {
     let answers = AnswerMetrics::start(Surface::LongPoll, state);
     let mut notified_at = None;
-    let mut reader = Reader::new(subscription, query, since);
+    let mut reader = Reader::new(state, subscription, query, since);
     reader.subscription().schedule(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
     // Boxed: a waiting long-poll does not keep the memory that reading needs.
     let mut progress = Box::pin(reader.read(state)).await?;
     while progress == Progress::Waiting {
         let notified = reader.subscription().notified().await;
         notified_at = Some(StageTimer::start(Stage::Answer));
-        if notified.recheck {
+        let (began, stale, ends) =
+            (Instant::now(), state.arrivals.is_stale(), notified.due || notified.drain);
+        if stale && ends && reader.is_empty() {
+            // Without mail there is nothing to judge, and Postgres may be silent.
+            break;
+        }
+        let recheck = reader.begin_anew(state) || notified.recheck || stale;
+        if recheck {
             Box::pin(reader.subscription().recheck(state)).await?;
         }
-        let recent = if notified.recheck {
-            None
-        } else {
-            Box::pin(reader.read_recent(state, notified.arrived)).await?
-        };
+        let recent =
+            if recheck { None } else { Box::pin(reader.read_recent(state, notified.arrived)).await? };
         progress = match recent {
             Some(progress) => progress,
             None => Box::pin(reader.read(state)).await?,
         };
-        if notified.due || notified.drain {
+        if ends {
             Box::pin(reader.drop_deleted(state)).await?;
+        }
+        let judged_late = if recheck { began.elapsed() > STALE_AFTER } else { state.arrivals.is_stale() };
+        if judged_late && (ends || progress != Progress::Waiting) && !reader.is_empty() {
+            // The rights to what would be answered may have ended meanwhile.
+            return Err(ApiError::Unavailable);
+        }
+        if ends {
             break;
         }
     }
-    let outcome = reader.outcome();
+    let (outcome, generation) = reader.outcome();
     if let (Some(timer), WaitOutcome::Mail { messages, .. }) = (notified_at, &outcome) {
         answers.record(state, timer, messages.iter().map(|message| message.id));
     }
-    Ok(outcome)
+    Ok((outcome, generation))
 }
 
 #[cfg(test)]
@@ -82,7 +95,7 @@ mod tests {
     use super::*;
 
     fn size_of_future<F: Future>(
-        _: fn(&'static AppState, Subscription, LongPollQuery, Option<i64>) -> F,
+        _: fn(&'static AppState, Subscription, LongPollQuery, Option<Position>) -> F,
     ) -> usize {
         size_of::<F>()
     }

@@ -17,6 +17,7 @@ use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
 
 use super::subscription::{Scope, Subscription};
+use crate::arrivals::Position;
 use crate::auth::LiveCaller;
 use crate::http::error::ApiError;
 use crate::state::AppState;
@@ -34,7 +35,7 @@ pub(crate) async fn open(
     state: &AppState,
     caller: LiveCaller,
     scope: Scope,
-    since: Option<i64>,
+    since: Option<Position>,
 ) -> Result<Response, ApiError> {
     if state.arrivals.is_stale() {
         return Err(ApiError::SseUnavailable);

@@ -1,7 +1,8 @@
 //! The subscription of a live token: to one address, to a domain, or to everything its tenant owns. It
 //! follows the stream through the ring of recent arrivals, and reads the store where the ring is not
 //! enough. The right to read is decided in every read of the store, which also happens whenever something
-//! that the right depends on changes.
+//! that the right depends on changes, and while the process does not know whether it does
+//! ([`Arrivals::is_stale`](crate::arrivals::Arrivals::is_stale)).
 
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ impl Subscription {
     /// # Errors
     /// What the caller is answered; Postgres is unavailable.
     pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), ApiError> {
-        self.caller.recheck(&state.auth).await?;
+        self.caller.recheck(&state.auth, &state.stream_store).await?;
         self.subscriber.schedule_expiry(self.caller.expires_at);
         Ok(())
     }
@@ -146,14 +147,14 @@ impl Subscription {
             Scope::Address(address) => {
                 let reserved = state.reserved.reservation_of(address.base_local_part());
                 let query = InboxQuery { tenant, address, reserved };
-                let scan = state.store.scan_inbox(query, range, limit, now).await?;
+                let scan = state.stream_store.scan_inbox(query, range, limit, now).await?;
                 let scan = scan.ok_or(ApiError::NotFound)?;
                 return Ok((Access::Inbox(scan.access), scan.rows, scan.position));
             }
             Scope::Domain(name) => Some(name.as_str()),
             Scope::Owned => None,
         };
-        let scan = state.store.scan_tenant(tenant, domain, range, limit, now).await?;
+        let scan = state.stream_store.scan_tenant(tenant, domain, range, limit, now).await?;
         let scan = scan.ok_or(ApiError::NotFound)?;
         Ok((Access::Tenant { domain: scan.domain }, scan.rows, scan.position))
     }

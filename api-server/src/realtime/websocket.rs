@@ -22,9 +22,9 @@ use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
 
-use crate::http::client::Client;
 use crate::http::connection::Connection;
 use crate::http::error::{ApiError, code};
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -62,7 +62,7 @@ pub(crate) fn routes() -> Routes<AppState> {
 /// Upgrades the connection.
 async fn open(
     State(state): State<AppState>,
-    Extension(client): Extension<Client>,
+    PublicCaller { client }: PublicCaller,
     Extension(connection): Extension<Connection>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
@@ -70,8 +70,12 @@ async fn open(
     if !origin::is_own(&state.config.http, request.headers()) {
         return Err(ApiError::OriginNotAllowed);
     }
-    let permit = state.unauthenticated_sockets.acquire(client);
-    let permit = permit.ok_or(ApiError::RateLimitExceeded { retry_after: RETRY_AFTER })?;
+    let too_many = ApiError::RateLimitExceeded { retry_after: RETRY_AFTER, limit: "unauthenticated_sockets" };
+    let permit = if client.unlimited {
+        None
+    } else {
+        Some(state.unauthenticated_sockets.acquire(client.key).ok_or(too_many)?)
+    };
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(session::run(state, connection, permit, upgrade));
     Ok(accepted)

@@ -2,6 +2,8 @@
 
 mod record;
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
@@ -24,6 +26,10 @@ use record::{DomainList, DomainRecord};
 
 /// Time between two checks of one domain over HTTP.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
+/// Checks of one tenant at once: one of a domain with silent name servers takes seconds, and a tenant may have many.
+pub(crate) const CHECKS_OF_A_TENANT: usize = 4;
+/// When to try again where the tenant has as many checks in flight as it may.
+const RETRY_CHECK: Duration = Duration::from_secs(5);
 
 /// The paths of a surface's domain routes, and what is its own in their descriptions.
 pub(crate) struct DomainRoutes {
@@ -132,12 +138,20 @@ async fn create<C: TenantCaller>(
 /// Checks the DNS records of a domain now, whatever its status.
 ///
 /// # Errors
-/// [`ApiError::RateLimitExceeded`] within 10 s of another check; [`ApiError::NotFound`],
-/// [`ApiError::InvalidDomain`]; the store failed.
+/// [`ApiError::RateLimitExceeded`] within 10 s of another check, or while the tenant has several in flight;
+/// [`ApiError::NotFound`], [`ApiError::InvalidDomain`]; the store failed.
 pub(crate) async fn check(state: &AppState, tenant: Uuid, id: Uuid) -> Result<CheckedDomain, ApiError> {
+    let Some(_permit) = state.domain_checks.acquire(tenant) else {
+        return Err(ApiError::RateLimitExceeded {
+            retry_after: RETRY_CHECK,
+            limit: "domain_checks_of_tenant",
+        });
+    };
     match state.store.request_domain_check(tenant, id, CHECK_INTERVAL, state.clock.now()).await? {
         CheckRequest::Accepted => {}
-        CheckRequest::TooSoon { retry_after } => return Err(ApiError::RateLimitExceeded { retry_after }),
+        CheckRequest::TooSoon { retry_after } => {
+            return Err(ApiError::RateLimitExceeded { retry_after, limit: "domain_check" });
+        }
         CheckRequest::NotFound => return Err(ApiError::NotFound),
     }
     let checked = state.verifier.check(id).await?.ok_or(ApiError::NotFound)?;

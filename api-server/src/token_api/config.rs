@@ -10,6 +10,7 @@ use tempmail_model::limits::LONG_POLL_SECONDS;
 use utoipa::ToSchema;
 
 use crate::http::error::V1Error;
+use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -52,6 +53,7 @@ struct LocalPartRules {
 
 async fn get_config(
     State(state): State<AppState>,
+    _: PublicCaller,
 ) -> Result<([(HeaderName, HeaderValue); 1], Json<ServerConfig>), V1Error> {
     let domains = state.store.list_system_domains().await?;
     let config = ServerConfig {

@@ -2,16 +2,17 @@
 
 use uuid::Uuid;
 
+use crate::arrivals::Position;
 use crate::http::error::ApiError;
 use crate::state::AppState;
 
-/// The position of a `since` cursor.
+/// The position after which a client with this `since` cursor goes on.
 ///
 /// # Errors
 /// [`ApiError::InvalidRequest`] where the cursor was not sealed for this tenant.
-pub(super) fn open_cursor(state: &AppState, tenant: Uuid, cursor: &str) -> Result<i64, ApiError> {
-    state
-        .cursors
-        .open(tenant, cursor)
-        .map_err(|_foreign| ApiError::InvalidRequest("`since` must be a cursor of an earlier answer.".into()))
+pub(super) fn open_cursor(state: &AppState, tenant: Uuid, cursor: &str) -> Result<Position, ApiError> {
+    let opened = state.cursors.open(tenant, cursor).map_err(|_foreign| {
+        ApiError::InvalidRequest("`since` must be a cursor of an earlier answer.".into())
+    })?;
+    Ok(state.arrivals.generations().resume(opened))
 }

@@ -1,5 +1,6 @@
 //! `/v1/email/{id}`: one message, its raw data and attachments.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,6 +8,7 @@ use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
 use crate::auth::LiveCaller;
+use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, V1Error, code};
 use crate::http::parameter::{AttachmentPath, PathId};
 use crate::message::{Email, INITIAL_CHUNK};
@@ -55,29 +57,32 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn get_email(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: LiveCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    Ok(state.messages.full_message(message, Surface::V1).await?)
+    Ok(state.messages.full_message(message, client, Surface::V1).await?)
 }
 
 async fn get_raw(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: LiveCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    Ok(state.messages.raw_message(message)?)
+    Ok(state.messages.raw_message(message, client).await?)
 }
 
 async fn get_attachment(
     State(state): State<AppState>,
+    Extension(client): Extension<Client>,
     caller: LiveCaller,
     AttachmentPath { message: id, index }: AttachmentPath,
 ) -> Result<Response, V1Error> {
     let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
-    Ok(state.messages.attachment(message, &index).await?)
+    Ok(state.messages.attachment(message, client, &index).await?)
 }
 
 /// Deletes the message for every reader.

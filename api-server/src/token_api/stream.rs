@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::address::parse_address;
 use super::cursor::open_cursor;
+use crate::arrivals::Position;
 use crate::auth::StreamCaller;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::http::parameter::unique_query_parameters;
@@ -99,11 +100,16 @@ impl StreamQuery {
     ///
     /// # Errors
     /// [`ApiError::InvalidRequest`]: `since` is not a cursor of the tenant.
-    fn start(&self, state: &AppState, tenant: Uuid, headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
+    fn start(
+        &self,
+        state: &AppState,
+        tenant: Uuid,
+        headers: &HeaderMap,
+    ) -> Result<Option<Position>, ApiError> {
         let since = self.since.as_deref().map(|cursor| open_cursor(state, tenant, cursor)).transpose()?;
         // Invalid ids are ignored: EventSource would send a rejected one again on every reconnect.
         let last =
-            headers.get(LAST_EVENT_ID).and_then(|id| state.cursors.open(tenant, id.to_str().ok()?).ok());
+            headers.get(LAST_EVENT_ID).and_then(|id| open_cursor(state, tenant, id.to_str().ok()?).ok());
         Ok(last.or(since))
     }
 }

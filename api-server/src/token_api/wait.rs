@@ -45,14 +45,16 @@ pub(super) async fn wait(
     // Released before the answer is written, so that the client's next request, to whichever process,
     // finds them free.
     permits.release().await;
-    Ok(match outcome? {
+    let (outcome, generation) = outcome?;
+    let generation = state.arrivals.generations().id(generation);
+    Ok(match outcome {
         WaitOutcome::Mail { messages, position } => Json(NewEmails {
             emails: messages.iter().map(EmailSummary::from).collect(),
-            next_since: state.cursors.seal(caller.tenant, position),
+            next_since: state.cursors.seal(caller.tenant, generation, position),
         })
         .into_response(),
         WaitOutcome::Empty { position } => {
-            let cursor = HeaderValue::try_from(state.cursors.seal(caller.tenant, position))
+            let cursor = HeaderValue::try_from(state.cursors.seal(caller.tenant, generation, position))
                 .map_err(|_not_ascii| ApiError::Internal)?;
             (StatusCode::NO_CONTENT, [(NEXT_SINCE, cursor)]).into_response()
         }

@@ -35,7 +35,7 @@ pub trait Bus: Debug + Send + Sync {
     /// Counts one request under `key`, unless that would exceed the limit.
     fn check_rate<'a>(&'a self, limit: &'a RateLimit, key: RateKey) -> BoxFuture<'a, RateDecision>;
 
-    /// Counts one failure under `key` in advance; [`Attempt::record_success`] uncounts it.
+    /// Counts one failure under `key` in advance; [`Attempt::uncount`] takes it back.
     ///
     /// # Errors
     /// `key` has reached the limit: the time until its window ends.
@@ -43,7 +43,7 @@ pub trait Bus: Debug + Send + Sync {
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,
-    ) -> BoxFuture<'a, Result<Attempt<'a>, Duration>>;
+    ) -> BoxFuture<'a, Result<Attempt, Duration>>;
 
     /// Releases the permits of this process for other processes, and ends background tasks. The last call, at
     /// the end of a process; it takes less than a second.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -167,13 +167,13 @@ impl RateLimit {
 }
 
 /// A limit of failures by key, within a window that begins with the first of them. Memory: 100,000 keys at
-/// most.
-#[derive(Debug)]
+/// most. Clones share their counts.
+#[derive(Debug, Clone)]
 pub struct FailureLimit {
     name: &'static str,
     max_failures: u32,
     window: Duration,
-    windows: Mutex<HashMap<RateKey, FailureWindow>>,
+    windows: Arc<Mutex<HashMap<RateKey, FailureWindow>>>,
 }
 
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl FailureLimit {
     /// `max_failures` within a `window` that begins with the first failure. `name` is unique among the limits
     /// of an installation.
     pub fn new(name: &'static str, max_failures: u32, window: Duration) -> Self {
-        Self { name, max_failures, window, windows: Mutex::new(HashMap::new()) }
+        Self { name, max_failures, window, windows: Arc::default() }
     }
 
     /// Its name.
@@ -208,7 +208,7 @@ impl FailureLimit {
     ///
     /// # Errors
     /// `key` has reached the limit: the time until its window ends.
-    pub(crate) fn begin_attempt(&self, key: RateKey) -> Result<Attempt<'_>, Duration> {
+    pub(crate) fn begin_attempt(&self, key: RateKey) -> Result<Attempt, Duration> {
         let now = Instant::now();
         let mut windows = self.lock();
         if windows.len() >= FAILURE_KEYS_MAX {
@@ -222,7 +222,7 @@ impl FailureLimit {
             return Err(self.window - age);
         }
         window.failures += 1;
-        Ok(Attempt { limit: self, key, uncount_elsewhere: None })
+        Ok(Attempt { limit: self.clone(), key, uncount_elsewhere: None })
     }
 
     /// Removes ended windows and, if those are few, the older half of the rest.
@@ -251,23 +251,23 @@ impl FailureLimit {
     }
 }
 
-/// An attempt that counts as a failure unless its success is recorded.
-pub struct Attempt<'a> {
-    limit: &'a FailureLimit,
+/// An attempt that counts as a failure unless it is uncounted.
+pub struct Attempt {
+    limit: FailureLimit,
     key: RateKey,
     /// Uncounts the failure outside of this process too.
-    uncount_elsewhere: Option<BoxFuture<'a, ()>>,
+    uncount_elsewhere: Option<BoxFuture<'static, ()>>,
 }
 
-impl<'a> Attempt<'a> {
-    /// The same attempt, counted outside of this process too: `uncount` is run when it succeeds.
-    pub(crate) fn also_counted(self, uncount: BoxFuture<'a, ()>) -> Self {
+impl Attempt {
+    /// The same attempt, counted outside of this process too: `uncount` is run when it is taken back.
+    pub(crate) fn also_counted(self, uncount: BoxFuture<'static, ()>) -> Self {
         Self { uncount_elsewhere: Some(uncount), ..self }
     }
 
-    /// Uncounts the failure. Waits for Redis for half a second at most; if Redis is unavailable, other
-    /// processes count the failure until its window ends.
-    pub async fn record_success(self) {
+    /// Uncounts the failure: the attempt succeeded, or it was not carried out. Waits for Redis for half a second at
+    /// most; if Redis is unavailable, other processes count the failure until its window ends.
+    pub async fn uncount(self) {
         self.limit.uncount(self.key);
         if let Some(uncount) = self.uncount_elsewhere {
             uncount.await;
@@ -275,7 +275,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl fmt::Debug for Attempt<'_> {
+impl fmt::Debug for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt").field("limit", &self.limit.name).finish_non_exhaustive()
     }

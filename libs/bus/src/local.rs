@@ -69,7 +69,7 @@ impl Bus for LocalBus {
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,
-    ) -> BoxFuture<'a, Result<Attempt<'a>, Duration>> {
+    ) -> BoxFuture<'a, Result<Attempt, Duration>> {
         ready(limit.begin_attempt(key)).boxed()
     }
 }

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use redis::io::tcp::TcpSettings;
+use redis::io::tcp::socket2::TcpKeepalive;
 use redis::{Client, IntoConnectionInfo as _, RedisResult};
 use tempmail_model::message::Arrival;
 use tokio::sync::oneshot;
@@ -34,6 +36,11 @@ use crate::bus::{ArrivalReceiver, Bus};
 use crate::limit::{Attempt, FailureLimit, RateDecision, RateKey, RateLimit};
 use crate::local::LocalBus;
 use crate::permit::{AcquiredPermit, LocalPermit, Permit, PermitKey};
+
+/// After this time without a packet the kernel asks whether the server's machine is there.
+const KEEPALIVE_PERIOD: Duration = Duration::from_secs(5);
+/// How long the kernel waits for the acknowledgement of what was sent.
+const USER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The URL is not one of Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -103,9 +110,13 @@ impl RedisBus {
     }
 
     /// Uncounts a failure in Redis, if it is connected.
-    async fn uncount_failure(&self, limit: &FailureLimit, key: RateKey) {
+    fn uncount_failure(&self, limit: &FailureLimit, key: RateKey) -> BoxFuture<'static, ()> {
         let command = UNCOUNT_FAILURE.run(&[&self.keys.failures(limit.name(), key)]);
-        let _: Option<u64> = self.commands.query(command).await;
+        let commands = Arc::clone(&self.commands);
+        async move {
+            let _: Option<u64> = commands.query(command).await;
+        }
+        .boxed()
     }
 }
 
@@ -150,13 +161,13 @@ impl Bus for RedisBus {
         &'a self,
         limit: &'a FailureLimit,
         key: RateKey,
-    ) -> BoxFuture<'a, Result<Attempt<'a>, Duration>> {
+    ) -> BoxFuture<'a, Result<Attempt, Duration>> {
         async move {
             let attempt = limit.begin_attempt(key)?;
             match self.count_failure(limit, key).await {
-                Some(Ok(())) => Ok(attempt.also_counted(self.uncount_failure(limit, key).boxed())),
+                Some(Ok(())) => Ok(attempt.also_counted(self.uncount_failure(limit, key))),
                 Some(Err(wait)) => {
-                    attempt.record_success().await;
+                    attempt.uncount().await;
                     Err(wait)
                 }
                 None => Ok(attempt),
@@ -198,7 +209,11 @@ fn client(url: &str) -> RedisResult<Client> {
     let server = url.into_connection_info()?;
     // Setting the library's name is one more command, and one more right to grant.
     let settings = server.redis_settings().clone().set_skip_set_lib_name();
-    Client::open(server.set_redis_settings(settings))
+    // Commands and probes have their own ends; this frees what the kernel keeps of a connection to a machine that is
+    // gone.
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_PERIOD).with_interval(KEEPALIVE_PERIOD);
+    let socket = TcpSettings::default().set_keepalive(keepalive).set_user_timeout(USER_TIMEOUT);
+    Client::open(server.set_redis_settings(settings).set_tcp_settings(socket))
 }
 
 fn microseconds(time: Duration) -> u64 {

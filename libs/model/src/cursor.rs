@@ -8,8 +8,21 @@ use uuid::Uuid;
 use crate::key::MasterKey;
 use crate::sealer::Sealer;
 
-/// The only stream so far; the cursor has its number so that there can be more.
-const STREAM: u16 = 0;
+/// The format of a cursor: its first two octets. The generation (16) and the position (8) follow.
+const FORMAT: u16 = 1;
+/// The former format, which has the position only. It is opened for one more version.
+const FORMAT_WITHOUT_GENERATION: u16 = 0;
+/// Octets of a cursor before it is sealed.
+const LENGTH: usize = 26;
+
+/// A position in a generation of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The generation; `None`: the first one, in the former format.
+    pub generation: Option<Uuid>,
+    /// The position: everything up to it was scanned.
+    pub seq: i64,
+}
 
 /// A cursor that was altered or forged, or sealed for another tenant or with an unknown key.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,27 +38,33 @@ impl CursorSealer {
         Self(Sealer::new(ring, "cursor"))
     }
 
-    /// The cursor of `tenant` for the position `seq`.
-    pub fn seal(&self, tenant: Uuid, seq: i64) -> String {
-        let mut position = [0; 10];
-        position[..2].copy_from_slice(&STREAM.to_be_bytes());
-        position[2..].copy_from_slice(&seq.to_be_bytes());
-        URL_SAFE_NO_PAD.encode(self.0.seal(tenant, &position))
+    /// The cursor of `tenant` for the position `seq` of a generation.
+    pub fn seal(&self, tenant: Uuid, generation: Uuid, seq: i64) -> String {
+        let mut cursor = [0; LENGTH];
+        cursor[..2].copy_from_slice(&FORMAT.to_be_bytes());
+        cursor[2..18].copy_from_slice(generation.as_bytes());
+        cursor[18..].copy_from_slice(&seq.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(self.0.seal(tenant, &cursor))
     }
 
     /// The position of a cursor.
     ///
     /// # Errors
     /// [`InvalidCursor`] unless this installation sealed it for `tenant`.
-    pub fn open(&self, tenant: Uuid, text: &str) -> Result<i64, InvalidCursor> {
+    pub fn open(&self, tenant: Uuid, text: &str) -> Result<Cursor, InvalidCursor> {
         let sealed = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidCursor)?;
-        let position = self.0.open(tenant, &sealed).ok_or(InvalidCursor)?;
-        let (stream, seq) = position.split_first_chunk::<2>().ok_or(InvalidCursor)?;
+        let opened = self.0.open(tenant, &sealed).ok_or(InvalidCursor)?;
+        let (format, rest) = opened.split_first_chunk::<2>().ok_or(InvalidCursor)?;
+        let (generation, seq) = match u16::from_be_bytes(*format) {
+            FORMAT => {
+                let (generation, seq) = rest.split_first_chunk::<16>().ok_or(InvalidCursor)?;
+                (Some(Uuid::from_bytes(*generation)), seq)
+            }
+            FORMAT_WITHOUT_GENERATION => (None, rest),
+            _ => return Err(InvalidCursor),
+        };
         let seq: [u8; 8] = seq.try_into().map_err(|_| InvalidCursor)?;
-        if u16::from_be_bytes(*stream) != STREAM {
-            return Err(InvalidCursor);
-        }
-        Ok(i64::from_be_bytes(seq))
+        Ok(Cursor { generation, seq: i64::from_be_bytes(seq) })
     }
 }
 
@@ -53,24 +72,44 @@ impl CursorSealer {
 mod tests {
     use super::*;
 
+    const GENERATION: Uuid = Uuid::from_u128(77);
+
     fn ring(secrets: &[(&str, u8)]) -> Vec<MasterKey> {
         secrets.iter().map(|(kid, octet)| MasterKey::new(*kid, &[*octet; 32]).unwrap()).collect()
+    }
+
+    fn cursor(seq: i64) -> Cursor {
+        Cursor { generation: Some(GENERATION), seq }
     }
 
     #[test]
     fn opens_for_its_tenant_only() {
         let sealer = CursorSealer::new(&ring(&[("a", 1)]));
         let (tenant, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
-        let cursor = sealer.seal(tenant, 42);
-        assert_eq!(sealer.open(tenant, &cursor), Ok(42));
-        assert_eq!(sealer.open(other, &cursor), Err(InvalidCursor));
+        let sealed = sealer.seal(tenant, GENERATION, 42);
+        assert_eq!(sealer.open(tenant, &sealed), Ok(cursor(42)));
+        assert_eq!(sealer.open(other, &sealed), Err(InvalidCursor));
+    }
+
+    #[test]
+    fn opens_cursors_of_the_former_format() {
+        let ring = ring(&[("a", 1)]);
+        let tenant = Uuid::from_u128(1);
+        let former =
+            |octets: &[u8]| URL_SAFE_NO_PAD.encode(Sealer::new(&ring, "cursor").seal(tenant, octets));
+        let open = |sealed: &str| CursorSealer::new(&ring).open(tenant, sealed);
+        let sealed = former(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 42]);
+        assert_eq!(open(&sealed), Ok(Cursor { generation: None, seq: 42 }));
+        for other in [&[0, 0, 42][..], &[0, 1, 0, 0, 0, 0, 0, 0, 0, 42], &[0, 2, 0, 0, 0, 0, 0, 0, 0, 42]] {
+            assert_eq!(open(&former(other)), Err(InvalidCursor), "{other:?}");
+        }
     }
 
     #[test]
     fn rejects_an_altered_cursor() {
         let sealer = CursorSealer::new(&ring(&[("a", 1)]));
         let tenant = Uuid::from_u128(1);
-        let cursor = sealer.seal(tenant, 7);
+        let cursor = sealer.seal(tenant, GENERATION, 7);
         for i in 0..cursor.len() {
             let mut altered = cursor.clone().into_bytes();
             altered[i] = if altered[i] == b'A' { b'B' } else { b'A' };
@@ -85,8 +124,8 @@ mod tests {
     #[test]
     fn opens_cursors_of_the_previous_key_after_a_rotation() {
         let tenant = Uuid::from_u128(1);
-        let cursor = CursorSealer::new(&ring(&[("a", 1)])).seal(tenant, 9);
-        assert_eq!(CursorSealer::new(&ring(&[("b", 2), ("a", 1)])).open(tenant, &cursor), Ok(9));
-        assert_eq!(CursorSealer::new(&ring(&[("b", 2)])).open(tenant, &cursor), Err(InvalidCursor));
+        let sealed = CursorSealer::new(&ring(&[("a", 1)])).seal(tenant, GENERATION, 9);
+        assert_eq!(CursorSealer::new(&ring(&[("b", 2), ("a", 1)])).open(tenant, &sealed), Ok(cursor(9)));
+        assert_eq!(CursorSealer::new(&ring(&[("b", 2)])).open(tenant, &sealed), Err(InvalidCursor));
     }
 }

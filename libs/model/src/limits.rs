@@ -12,6 +12,8 @@ pub const LONG_POLL_LIMIT: u32 = 20;
 pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
 /// Messages or accounts per page.
 pub const PAGE_SIZE: i64 = 30;
+/// Highest page of a list: what comes before a page is read, so a list costs the more the deeper its page.
+pub const PAGES_MAX: i64 = 100;
 /// Maximum open long-polls of a token.
 pub const LONG_POLLS_PER_TOKEN: usize = 1;
 /// Maximum open long-polls of a tenant on an address.
@@ -22,6 +24,20 @@ pub const SOCKETS_PER_MAILBOX: usize = 3;
 /// Maximum open streams of server-sent events of a token.
 pub const STREAMS_PER_TOKEN: usize = 10;
 
+/// Maximum mailboxes that an administrator may allow a tenant. These bounds keep what is computed of them, such as the
+/// bytes of all mailboxes of a tenant, far below what an i64 holds; `crds` says them, too.
+pub const TENANT_MAILBOXES_MAX: i32 = 1_000_000;
+/// Maximum custom domains that an administrator may allow a tenant.
+pub const TENANT_DOMAINS_MAX: i32 = 100_000;
+/// Maximum webhooks that an administrator may allow a tenant. All mail waits while an event for each is inserted.
+pub const TENANT_WEBHOOKS_MAX: i32 = 100;
+/// Maximum tokens that an administrator may allow a tenant.
+pub const TENANT_TOKENS_MAX: i32 = 100_000;
+/// Maximum bytes of a mailbox that an administrator may allow a tenant, or free users: 1 TiB.
+pub const TENANT_MAILBOX_BYTES_MAX: i64 = 1 << 40;
+/// Maximum place of a system domain in lists, and its negative the minimum.
+pub const SORT_ORDER_MAX: i32 = 10_000;
+
 /// The configurable limits (`limits.*`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -30,10 +46,13 @@ pub struct Limits {
     pub mailbox_bytes: u64,
     /// Maximum bytes of an address without a mailbox.
     pub inbox_bytes: u64,
-    /// Maximum bytes of all shared inboxes together.
+    /// Bytes on the disk for mail without a tenant: of shared inboxes and of free mailboxes. At most half of
+    /// `store_bytes` counts.
     pub shared_bytes: u64,
-    /// Maximum bytes of the installation.
+    /// Maximum bytes of mail on the disk; what is not for mail without a tenant is for tenants.
     pub store_bytes: u64,
+    /// Maximum free mailboxes of the installation.
+    pub free_mailboxes: u32,
     /// Days that the address of a removed mailbox stays reserved on a system domain.
     pub address_hold_days: u16,
     /// Days without sign-in or read after which a free mailbox is removed.
@@ -46,8 +65,10 @@ pub struct Limits {
     pub v1_per_second: u32,
     /// Requests per second and token on `/pro/api`; also the burst.
     pub pro_per_second: u32,
-    /// Requests per second and client on `/api`.
+    /// Requests per second and mailbox on `/api`, and per client where no credential is needed.
     pub api_per_second: u32,
+    /// Requests per minute and client whose credential is missing or not accepted.
+    pub refused_per_minute: u32,
     /// Mailboxes that a client may create per hour without a Pro token.
     pub free_mailboxes_per_hour: u32,
     /// Failed sign-ins in 15 minutes per address and client.
@@ -63,6 +84,7 @@ impl Default for Limits {
             inbox_bytes: 52_428_800,
             shared_bytes: 20 << 30,
             store_bytes: 40 << 30,
+            free_mailboxes: 100_000,
             address_hold_days: 31,
             idle_mailbox_days: 30,
             password_min: 6,
@@ -70,6 +92,7 @@ impl Default for Limits {
             v1_per_second: 10,
             pro_per_second: 20,
             api_per_second: 20,
+            refused_per_minute: 300,
             free_mailboxes_per_hour: 60,
             sign_in_failures: 10,
             sign_in_failures_per_client: 100,

@@ -1,7 +1,11 @@
 //! The admin server: `/livez`, `/readyz` and `/metrics` on a port of its own.
 
+mod connections;
+
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -10,16 +14,22 @@ use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
+use self::connections::Connections;
 use crate::config;
+use crate::liveness::Liveness;
 use crate::readiness::Readiness;
 use crate::role::RoleFuture;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
+/// Pause after the operating system refused a connection (no file descriptors left).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// The admin server, bound but not serving yet.
 #[derive(Debug)]
 pub struct AdminServer {
     listener: TcpListener,
+    settings: config::Admin,
     readiness: Readiness,
     metrics: PrometheusHandle,
 }
@@ -37,7 +47,7 @@ impl AdminServer {
         let listener = TcpListener::bind(settings.listen)
             .await
             .with_context(|| format!("`admin.listen`: can't listen on {}", settings.listen))?;
-        Ok(Self { listener, readiness, metrics })
+        Ok(Self { listener, settings: settings.clone(), readiness, metrics })
     }
 
     /// The address that it listens on.
@@ -51,28 +61,45 @@ impl AdminServer {
     /// Serves until `shutdown.stop`; while draining the process is alive but not ready.
     ///
     /// # Errors
-    /// The listener failed.
+    /// None.
     pub fn run(self, shutdown: Shutdown) -> RoleFuture {
         Box::pin(self.serve(shutdown))
     }
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
-        let Self { listener, readiness, metrics } = self;
+        let Self { listener, settings, readiness, metrics } = self;
         let upkeep = telemetry::run_upkeep(metrics.clone(), shutdown.stop.clone());
         let drain = shutdown.drain.clone();
+        let liveness = readiness.liveness().clone();
         let ready = move || {
             let response = readyz(&readiness, drain.is_cancelled());
             async move { response }
         };
         let router = Router::new()
-            .route("/livez", get(|| async { "ok\n" }))
+            .route("/livez", get(move || async move { livez(&liveness) }))
             .route("/readyz", get(ready))
             .route("/metrics", get(move || async move { metrics.render() }));
         tokio::select! {
-            served = async { axum::serve(listener, router).await } => Ok(served?),
+            never = accept(listener, Connections::new(router, &settings)) => match never {},
             () = upkeep => Ok(()),
         }
     }
+}
+
+/// Accepts and serves connections.
+async fn accept(listener: TcpListener, mut connections: Connections) -> Infallible {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _peer)) => connections.serve(stream),
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// A line for each task that is stuck, else `ok`.
+fn livez(liveness: &Liveness) -> (StatusCode, String) {
+    let lines: String = liveness.stuck().iter().map(|task| format!("{task}: stuck\n")).collect();
+    if lines.is_empty() { (StatusCode::OK, "ok\n".into()) } else { (StatusCode::SERVICE_UNAVAILABLE, lines) }
 }
 
 /// A line for each component that is not ready, else `ok`.
@@ -102,16 +129,48 @@ mod tests {
         response
     }
 
+    /// Starts a server on a free port of loopback.
+    async fn start(
+        settings: config::Admin,
+        readiness: &Readiness,
+        shutdown: &Shutdown,
+    ) -> (SocketAddr, tokio::task::JoinHandle<anyhow::Result<()>>) {
+        let settings = config::Admin { listen: ([127, 0, 0, 1], 0).into(), ..settings };
+        let metrics = telemetry::metrics_handle().unwrap();
+        let admin = AdminServer::bind(&settings, readiness.clone(), metrics).await.unwrap();
+        let address = admin.local_addr().unwrap();
+        (address, tokio::spawn(admin.run(shutdown.clone())))
+    }
+
+    #[tokio::test]
+    async fn ends_the_oldest_silent_connection_for_a_new_one() {
+        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
+        let settings = config::Admin { connections: 3, ..config::Admin::default() };
+        let (address, _running) = start(settings, &readiness, &shutdown).await;
+        let mut silent = Vec::new();
+        for _ in 0..3 {
+            silent.push(tokio::net::TcpStream::connect(address).await.unwrap());
+        }
+        assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
+        assert_eq!(silent[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest is closed");
+        shutdown.stop.cancel();
+    }
+
+    #[tokio::test]
+    async fn ends_a_connection_without_a_request() {
+        let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
+        let settings = config::Admin { request_seconds: 1, ..config::Admin::default() };
+        let (address, _running) = start(settings, &readiness, &shutdown).await;
+        let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
+        assert_eq!(silent.read(&mut [0; 1]).await.unwrap_or(0), 0);
+        shutdown.stop.cancel();
+    }
+
     #[tokio::test]
     async fn reports_components_that_are_not_ready_until_it_stops() {
         let readiness = Readiness::default();
-        let settings = config::Admin { listen: ([127, 0, 0, 1], 0).into() };
-        let admin = AdminServer::bind(&settings, readiness.clone(), telemetry::metrics_handle().unwrap())
-            .await
-            .unwrap();
-        let address = admin.local_addr().unwrap();
         let shutdown = Shutdown::new();
-        let running = tokio::spawn(admin.run(shutdown.clone()));
+        let (address, running) = start(config::Admin::default(), &readiness, &shutdown).await;
 
         assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
         assert!(get(address, "/readyz").await.ends_with("ok\n"));

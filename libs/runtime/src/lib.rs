@@ -5,6 +5,8 @@ pub mod admin;
 pub mod config;
 pub mod file_watch;
 pub mod keys;
+pub mod last_success;
+pub mod liveness;
 pub mod readiness;
 pub mod role;
 pub mod shutdown;

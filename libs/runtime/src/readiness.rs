@@ -1,13 +1,16 @@
-//! Whether a process is ready, and what it still waits for.
+//! Whether a process is ready, and what it still waits for; with its [`Liveness`], what probes are told.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::liveness::Liveness;
 
 /// The components that are not ready, with reasons; without any the process is ready. Clones share
 /// their state.
 #[derive(Debug, Clone, Default)]
 pub struct Readiness {
     not_ready: Arc<Mutex<BTreeMap<&'static str, String>>>,
+    liveness: Liveness,
 }
 
 impl Readiness {
@@ -26,6 +29,11 @@ impl Readiness {
     /// The components that are not ready, by name, with their reasons; empty if the process is ready.
     pub fn report(&self) -> Vec<(&'static str, String)> {
         self.lock().iter().map(|(component, reason)| (*component, reason.clone())).collect()
+    }
+
+    /// Whether the tasks of the process make progress.
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<&'static str, String>> {

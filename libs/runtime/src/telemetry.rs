@@ -1,7 +1,7 @@
 //! Logs to standard error, and metrics for Prometheus.
 
 use std::io::IsTerminal as _;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -47,16 +47,19 @@ pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
 /// # Errors
 /// Another recorder is installed.
 pub fn metrics_handle() -> anyhow::Result<PrometheusHandle> {
-    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
-    if let Some(handle) = HANDLE.get() {
+    static HANDLE: Mutex<Option<PrometheusHandle>> = Mutex::new(None);
+    // Held until the recorder is installed: of two first calls at once, the second gets the handle of the first.
+    let mut installed = HANDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = &*installed {
         return Ok(handle.clone());
     }
     let recorder = PrometheusBuilder::new()
         .set_buckets(&COUNTS)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
         .build_recorder();
-    let handle = HANDLE.get_or_init(|| recorder.handle()).clone();
+    let handle = recorder.handle();
     metrics::set_global_recorder(recorder).context("another recorder of metrics is installed")?;
+    *installed = Some(handle.clone());
     Ok(handle)
 }
 

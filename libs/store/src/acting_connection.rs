@@ -1,29 +1,37 @@
 //! A connection that carries the actor of a change, for the audit trail.
 
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, PgPool, Postgres};
+use sqlx::{PgConnection, PgPool};
+use tokio::time::Instant;
 
 use crate::actor::Actor;
 use crate::error::StoreError;
+use crate::pooled_connection::{PooledConnection, answered};
 
 /// A connection of the pool. One that carries an actor goes back to the pool by [`Self::release`] only: if it is
 /// dropped before, it is closed, so that nobody else's change is recorded as the actor's.
 pub(crate) struct ActingConnection {
-    connection: PoolConnection<Postgres>,
+    connection: PooledConnection,
     has_actor: bool,
 }
 
 impl ActingConnection {
-    /// A connection that carries `actor`; without one it needs no further round trip.
-    pub(crate) async fn acquire(pool: &PgPool, actor: Option<Actor>) -> Result<Self, StoreError> {
-        let mut acting = Self { connection: pool.acquire().await?, has_actor: actor.is_some() };
+    /// A connection that carries `actor`, by `deadline`; without one it needs no further round trip. `timeout` is as
+    /// for [`PooledConnection::acquire`].
+    pub(crate) async fn acquire(
+        pool: &PgPool,
+        actor: Option<Actor>,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<Self, StoreError> {
+        let connection = PooledConnection::acquire(pool, deadline, timeout).await?;
+        let mut acting = Self { connection, has_actor: actor.is_some() };
         if let Some(actor) = actor {
-            sqlx::query("/* set_actor */ SELECT set_config('tempmail.actor', $1, false)")
-                .bind(actor.to_string())
-                .execute(&mut *acting)
-                .await?;
+            let set = sqlx::query("/* set_actor */ SELECT set_config('tempmail.actor', $1, false)")
+                .bind(actor.to_string());
+            answered(deadline, set.execute(&mut *acting)).await?;
         }
         Ok(acting)
     }
@@ -31,10 +39,16 @@ impl ActingConnection {
     /// Gives the connection back to the pool, without its actor.
     pub(crate) async fn release(mut self) {
         if self.has_actor {
+            let (deadline, reset) =
+                (self.connection.deadline(), sqlx::query("/* reset_actor */ RESET tempmail.actor"));
             // If it fails, the connection is closed.
-            let reset = sqlx::query("/* reset_actor */ RESET tempmail.actor").execute(&mut *self).await;
-            self.has_actor = reset.is_err();
+            self.has_actor = answered(deadline, reset.execute(&mut *self)).await.is_err();
         }
+    }
+
+    /// Closes the connection, which does not answer.
+    pub(crate) fn discard(mut self) {
+        self.connection.close_on_drop();
     }
 }
 

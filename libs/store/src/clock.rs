@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::error::StoreError;
 use crate::pool::Store;
+use crate::pooled_connection::answered;
 
 impl Store {
     /// How far the clock of Postgres is ahead of `local`, the clock of this machine, and the duration of the round
@@ -15,12 +16,11 @@ impl Store {
         &self,
         local: impl Fn() -> Timestamp + Send,
     ) -> Result<(SignedDuration, SignedDuration), StoreError> {
-        let mut connection = self.pool().acquire().await?;
+        let mut connection = self.acquire().await?;
         let sent_at = local();
-        let server_time: jiff_sqlx::Timestamp =
-            sqlx::query_scalar("/* clock_offset */ SELECT clock_timestamp()")
-                .fetch_one(&mut *connection)
-                .await?;
+        let asked = sqlx::query_scalar("/* clock_offset */ SELECT clock_timestamp()");
+        let answer = answered(connection.deadline(), asked.fetch_one(&mut *connection)).await;
+        let server_time: jiff_sqlx::Timestamp = answer.inspect_err(|_| connection.close_on_drop())?;
         let round_trip = local().duration_since(sent_at);
         let middle = sent_at + round_trip / 2;
         Ok((server_time.to_jiff().duration_since(middle), round_trip))

@@ -10,6 +10,10 @@ pub enum StoreError {
     /// Postgres can't be reached, is starting or stopping, or lacks a resource: try again later.
     #[error("Postgres is not available: {}", without_data(.0))]
     Unavailable(#[source] sqlx::Error),
+    /// Postgres, or the network before it, did not answer in time: try again later. Whether a statement had an effect
+    /// is not known.
+    #[error("Postgres does not answer")]
+    Silent,
     /// Postgres refused the statement, because of the statement or of its data.
     #[error("Postgres refused a statement: {}", without_data(.0))]
     Database(#[source] sqlx::Error),
@@ -51,7 +55,13 @@ impl StoreError {
 
     /// Whether to try again later.
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(self, Self::Unavailable(_) | Self::Silent)
+    }
+
+    /// Whether the statement waited for as long as it may, for a connection or for its answer: the next one may wait as
+    /// long.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Silent | Self::Unavailable(sqlx::Error::PoolTimedOut))
     }
 
     /// Whether Postgres refused the data itself: SQLSTATE class 22 (data exception), 23
@@ -72,8 +82,8 @@ impl StoreError {
         self.sqlstate().is_some_and(|code| code == "23514") && self.constraint().is_none()
     }
 
-    /// Whether a migration changed what the statement was planned for: its result, the row that a function returns, or a
-    /// function that was replaced. The statement had no effect; planned again, it works.
+    /// Whether a migration changed what the statement was planned for: its result, the row that a function returns, or
+    /// a function that was replaced. The statement had no effect; planned again, it works.
     pub(crate) fn is_plan_outdated(&self) -> bool {
         self.sqlstate().is_some_and(|code| code == "0A000" || code == "42804")
             // Internal errors are not translated.
@@ -90,7 +100,7 @@ impl StoreError {
     fn sqlstate(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => sqlstate(error),
-            Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
+            Self::Silent | Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
         }
     }
 
@@ -141,9 +151,11 @@ impl From<sqlx::Error> for StoreError {
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed => true,
             // 08 connection, 53 resources, 57P0x shutdown and start-up, 40 serialization and
-            // deadlock, 55P03 lock, 25006 read-only standby.
+            // deadlock, 55P03 lock, 25006 read-only standby, 57014 `statement_timeout`.
             sqlx::Error::Database(database) => database.code().is_some_and(|code| {
-                ["08", "53", "57P0", "40", "55P03", "25006"].iter().any(|class| code.starts_with(class))
+                ["08", "53", "57P0", "40", "55P03", "25006", "57014"]
+                    .iter()
+                    .any(|class| code.starts_with(class))
             }),
             _ => false,
         };

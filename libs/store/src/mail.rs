@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod changes;
 mod class;
+pub(crate) mod generation;
 pub(crate) mod inbox;
 mod mailbox_message;
 pub(crate) mod message;

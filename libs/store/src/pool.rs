@@ -1,26 +1,37 @@
 //! The pool of connections to Postgres, and how statements run over it.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{Connection as _, Either, Execute as _, Executor as _, PgConnection, PgPool, Postgres};
+use tokio::time::{Instant, timeout};
 
 use crate::acting_connection::ActingConnection;
 use crate::actor::Actor;
 use crate::error::StoreError;
+use crate::pooled_connection::{PING_AFTER_IDLE, PING_TIMEOUT, PooledConnection, answered};
 use crate::row::first_column;
 
-/// A connection that was idle for longer is pinged before it is used again.
-const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
+/// How long this process waits for the answer to a statement, unless told otherwise: longer than Postgres works on it
+/// (`statement_timeout`), so a statement ends here only where Postgres, or the network before it, is silent.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(31);
 
 /// Settings of every connection, by a statement: connection poolers refuse options at start-up. Statements are planned
 /// once a connection, for any value and any number of rows: planning over all partitions costs more than running does,
-/// and a table that was small when it was planned for may soon be large.
+/// and a table that was small when it was planned for may soon be large. Postgres looks each second whether the process
+/// still waits for a statement, and gives up a connection over which the process is not heard of for 15 s: what either
+/// left behind holds no lock.
 const SETTINGS: &str = "
     SET statement_timeout = '30s';
     SET idle_in_transaction_session_timeout = '10s';
+    SET client_connection_check_interval = '1s';
+    SET tcp_keepalives_idle = 5;
+    SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 2;
+    SET tcp_user_timeout = '15s';
     SET jit = off;
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
@@ -36,6 +47,8 @@ pub struct Store {
     pool: PgPool,
     /// Who makes the changes, for the audit trail; `None`: the process itself.
     actor: Option<Actor>,
+    /// How long a statement may take, with the time until there is a connection for it.
+    timeout: Duration,
 }
 
 impl Store {
@@ -49,7 +62,7 @@ impl Store {
         let options: PgConnectOptions = url.parse()?;
         // Poolers refuse a number of digits, too; it is for text, and all values are binary.
         let options = options.application_name(application_name).extra_float_digits(None);
-        Ok(Self { pool: pool(options, max_connections), actor: None })
+        Ok(Self { pool: pool(options, max_connections), actor: None, timeout: STATEMENT_TIMEOUT })
     }
 
     /// The same database over a pool of its own with up to `max_connections`, for statements that must not
@@ -57,18 +70,31 @@ impl Store {
     #[must_use]
     pub fn with_own_pool(&self, max_connections: u32) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { pool: pool(options, max_connections), actor: None }
+        Self { pool: pool(options, max_connections), actor: None, timeout: self.timeout }
+    }
+
+    /// The same connections, for statements that are given up after `timeout` (with [`StoreError::Silent`]), in which
+    /// the time until there is a connection is included. Without it, that is 31 s: longer than Postgres lets a
+    /// statement run.
+    #[must_use]
+    pub fn within(&self, timeout: Duration) -> Self {
+        Self { timeout, ..self.clone() }
     }
 
     /// The same database, for changes that somebody else makes: they are recorded as the actor's.
     #[must_use]
     pub fn acting(&self, actor: Actor) -> Self {
-        Self { pool: self.pool.clone(), actor: Some(actor) }
+        Self { actor: Some(actor), ..self.clone() }
     }
 
     /// The connections, for statements of this crate and of tests.
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// A connection that the caller keeps.
+    pub(crate) async fn acquire(&self) -> Result<PooledConnection, StoreError> {
+        PooledConnection::acquire(&self.pool, Instant::now() + self.timeout, self.timeout).await
     }
 
     /// Runs a statement for its effect.
@@ -131,19 +157,27 @@ impl Store {
     }
 
     /// Runs a statement; returns how many rows it changed, and those of the result. It is repeated once where a
-    /// migration changed what the connection had planned it for.
+    /// migration changed what the connection had planned it for. All of that has one end.
     async fn run(&self, mut statement: Statement<'_>) -> Result<(u64, Vec<PgRow>), StoreError> {
         let arguments = statement.take_arguments().map_err(sqlx::Error::Encode)?.unwrap_or_default();
         let text = statement.sql();
-        let mut connection = ActingConnection::acquire(&self.pool, self.actor).await?;
-        let ended = match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
-            Err(error) if error.is_plan_outdated() => {
-                connection.clear_cached_statements().await?;
-                run_over(&mut connection, sqlx::query_with(text, arguments)).await
+        let deadline = Instant::now() + self.timeout;
+        let mut connection =
+            ActingConnection::acquire(&self.pool, self.actor, deadline, self.timeout).await?;
+        let running = async {
+            match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
+                Err(error) if error.is_plan_outdated() => {
+                    connection.clear_cached_statements().await?;
+                    run_over(&mut connection, sqlx::query_with(text, arguments)).await
+                }
+                ended => ended,
             }
-            ended => ended,
         };
-        connection.release().await;
+        let ended = answered(deadline, running).await;
+        match ended {
+            Err(StoreError::Silent) => connection.discard(),
+            _ => connection.release().await,
+        }
         ended
     }
 }
@@ -178,7 +212,8 @@ fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
         .before_acquire(|connection, meta| {
             Box::pin(async move {
                 if meta.idle_for > PING_AFTER_IDLE {
-                    connection.ping().await?;
+                    let answered = timeout(PING_TIMEOUT, connection.ping()).await;
+                    answered.map_err(|_| sqlx::Error::Io(ErrorKind::TimedOut.into()))??;
                 }
                 Ok(true)
             })

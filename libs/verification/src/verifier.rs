@@ -121,12 +121,11 @@ impl Verifier {
         let trigger = CheckTrigger::Scheduled { interval: self.settings.interval };
         let mut result = Ok(());
         let mut in_flight = FuturesUnordered::new();
-        let mut has_more = true;
         loop {
-            if has_more && in_flight.len() <= IN_FLIGHT / 2 {
+            // After each check there may be one more, of a tenant that had as many in flight as it may.
+            if in_flight.len() <= IN_FLIGHT / 2 {
                 let free = IN_FLIGHT - in_flight.len();
                 let claimed = self.store.claim_due_domains(free, LEASE, now).await?;
-                has_more = claimed.len() == free;
                 in_flight.extend(
                     claimed
                         .into_iter()

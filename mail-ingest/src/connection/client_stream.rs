@@ -9,14 +9,17 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture, WaitForCancellationFutureOwned};
 
 use super::deadline::Deadline;
 use super::timeouts::Timeouts;
 use crate::smtp::{Action, Reply, Session, reply};
 
-/// Bytes of a read at most.
-const READ_SIZE: usize = 64 << 10;
+/// Bytes of a read within message data at most.
+const DATA_READ_SIZE: usize = 16 << 10;
+/// Bytes of a read of commands at most. The session keeps them while the client does not read its replies.
+const COMMAND_READ_SIZE: usize = 4 << 10;
 /// Capacity of the reply buffer that is kept after a flush.
 const OUT_RETAINED: usize = 1 << 10;
 /// How long, and how many bytes, a closed connection is still read, so that the last reply arrives
@@ -25,7 +28,7 @@ const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 
 thread_local! {
-    static READ_BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_SIZE]);
+    static READ_BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; DATA_READ_SIZE]);
 }
 
 /// The result of waiting for input.
@@ -35,7 +38,7 @@ pub(super) enum ReadOutcome {
     Input(Action),
     /// The client closed the connection, or it broke.
     Disconnected,
-    /// No input in time, or the process drains: send this reply and close.
+    /// No input in time, or the process drains, or another session gets the place: send this reply and close.
     Close(Reply),
 }
 
@@ -48,15 +51,29 @@ pub(super) struct ClientStream<'a, S> {
     /// Replies that are not sent yet.
     pub(super) out: Vec<u8>,
     deadline: Deadline<'a>,
+    /// Ready when the session is ended for another one.
+    ended: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
-    pub(super) fn new(stream: S, timeouts: &'a Timeouts) -> Self {
-        Self { stream, unconsumed: Vec::new(), out: Vec::new(), deadline: Deadline::new(timeouts) }
+    /// `ended` is cancelled when the session is ended for another one.
+    pub(super) fn new(stream: S, timeouts: &'a Timeouts, ended: CancellationToken) -> Self {
+        Self {
+            stream,
+            unconsumed: Vec::new(),
+            out: Vec::new(),
+            deadline: Deadline::new(timeouts),
+            ended: Box::pin(ended.cancelled_owned()),
+        }
     }
 
     pub(super) fn into_stream(self) -> S {
         self.stream
+    }
+
+    /// Sets the absolute end of the transaction or session, and the reply then.
+    pub(super) fn end_at(&mut self, at: Instant, reply: Reply) {
+        self.deadline.end_at(at, reply);
     }
 
     /// Feeds the unconsumed input to the session.
@@ -79,6 +96,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
         session: &mut Session,
         drained: Pin<&mut Option<WaitForCancellationFuture<'_>>>,
     ) -> Poll<ReadOutcome> {
+        if self.ended.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(ReadOutcome::Close(reply::SESSION_DISPLACED));
+        }
         match self.poll_read(cx, session) {
             Poll::Ready(Ok(Some(action))) => return Poll::Ready(ReadOutcome::Input(action)),
             Poll::Ready(Ok(None) | Err(_)) => return Poll::Ready(ReadOutcome::Disconnected),
@@ -94,7 +114,9 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
 
     fn poll_read(&mut self, cx: &mut Context<'_>, session: &mut Session) -> Poll<io::Result<Option<Action>>> {
         READ_BUFFER.with_borrow_mut(|buffer| {
-            let mut read = ReadBuf::new(buffer);
+            let in_data = session.awaited_input().data.is_some();
+            let size = if in_data { DATA_READ_SIZE } else { COMMAND_READ_SIZE };
+            let mut read = ReadBuf::new(&mut buffer[..size]);
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut read))?;
             let input = read.filled();
             if input.is_empty() {
@@ -111,6 +133,10 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
     }
 
     /// Sends all replies, in one write if possible.
+    ///
+    /// # Errors
+    /// The connection broke. [`io::ErrorKind::TimedOut`]: the client does not read its replies, or the session is
+    /// ended for another one meanwhile.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         if self.out.is_empty() {
             return Ok(());
@@ -141,9 +167,18 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
                 Poll::Ready(Ok(written)) => *sent += written,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
-                    return self.deadline.poll(cx).map(|_| Err(io::ErrorKind::TimedOut.into()));
+                    ready!(self.poll_end(cx));
+                    return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                 }
             }
+        }
+    }
+
+    /// Ready when the session must end although the client does not read its replies.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.ended.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(()),
+            Poll::Pending => self.deadline.poll(cx).map(|_| ()),
         }
     }
 

@@ -4,11 +4,16 @@
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
+
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::timeouts::Timeouts;
 use crate::smtp::AwaitedInput;
 use crate::smtp::reply::{self, Reply};
+
+/// Further away than any deadline that is configured.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The deadline of the input that a connection waits for.
 #[derive(Debug)]
@@ -16,9 +21,13 @@ pub(super) struct Deadline<'a> {
     timeouts: &'a Timeouts,
     awaited: AwaitedInput,
     started: Instant,
+    /// When message data is too slow, unless more arrives.
+    rate: Option<Instant>,
     at: Instant,
     /// Sent when the deadline expires.
     reply: Reply,
+    /// The absolute end of the transaction or session, whatever arrives.
+    end: (Instant, Reply),
     timer: Pin<Box<Sleep>>,
 }
 
@@ -28,7 +37,8 @@ impl<'a> Deadline<'a> {
         let at = started + timeouts.command();
         let timer = Box::pin(sleep_until(at));
         let awaited = AwaitedInput { completed: 0, data: None };
-        Self { timeouts, awaited, started, at, reply: reply::TIMEOUT, timer }
+        let end = (started + FAR, reply::SESSION_TOO_LONG);
+        Self { timeouts, awaited, started, rate: None, at, reply: reply::TIMEOUT, end, timer }
     }
 
     /// Sets the awaited input: a new wait has a new deadline, and so has each block of data.
@@ -37,20 +47,37 @@ impl<'a> Deadline<'a> {
             return;
         }
         let now = Instant::now();
+        let mut received = self.awaited.data.unwrap_or(0);
         if awaited.completed != self.awaited.completed {
             self.started = now;
+            self.rate = None;
+            received = 0;
         }
         self.awaited = awaited;
         (self.at, self.reply) = match awaited.data {
             None => (self.started + self.timeouts.command(), reply::TIMEOUT),
             Some(octets) => {
                 let block = now + self.timeouts.data();
-                match self.timeouts.rate_deadline(self.started, octets) {
+                self.rate = self.rate_deadline(octets.saturating_sub(received), block);
+                match self.rate {
                     Some(rate) if rate < block => (rate, reply::TOO_SLOW),
                     _ => (block, reply::TIMEOUT),
                 }
             }
         };
+    }
+
+    /// Each octet extends the time by what it takes at the minimum rate. What is in advance is never more than the
+    /// time between two blocks, so that the rate is that of a window that slides, not of the whole message.
+    fn rate_deadline(&self, additional: u64, block: Instant) -> Option<Instant> {
+        let grace = self.timeouts.rate_grace()?;
+        let before = self.rate.unwrap_or(self.started + grace);
+        Some((before + self.timeouts.time_of(additional)).min(block))
+    }
+
+    /// Sets the absolute end and its reply, which no input and no write extends.
+    pub(super) fn end_at(&mut self, at: Instant, reply: Reply) {
+        self.end = (at, reply);
     }
 
     /// Extends the deadline for a write, since the client may not read its replies.
@@ -60,24 +87,29 @@ impl<'a> Deadline<'a> {
 
     /// Ready with the reply that ends the session when the deadline expires.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Reply> {
+        let (at, reply) = if self.end.0 < self.at { self.end } else { (self.at, self.reply) };
         // An earlier deadline needs the timer now.
-        if self.timer.deadline() > self.at {
-            self.timer.as_mut().reset(self.at);
+        if self.timer.deadline() > at {
+            self.timer.as_mut().reset(at);
         }
         while self.timer.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= self.at {
-                return Poll::Ready(self.reply);
+            if Instant::now() >= at {
+                return Poll::Ready(reply);
             }
-            self.timer.as_mut().reset(self.at);
+            self.timer.as_mut().reset(at);
         }
         Poll::Pending
     }
 }
 
+/// `time` from `start`, or further away than any deadline.
+pub(super) fn end_after(start: Instant, time: Duration) -> Instant {
+    start + time.min(FAR)
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::time::Duration;
 
     use super::*;
 
@@ -104,13 +136,50 @@ mod tests {
         let mut deadline = Deadline::new(&timeouts);
         deadline.wait_for(AwaitedInput { completed: 1, data: Some(0) });
         assert_eq!(expires_after(&mut deadline).await, (30, reply::TOO_SLOW));
+        deadline.wait_for(AwaitedInput { completed: 2, data: Some(0) });
         deadline.wait_for(AwaitedInput { completed: 2, data: Some(100 * 1024) });
-        assert_eq!(expires_after(&mut deadline).await, (100, reply::TOO_SLOW));
+        assert_eq!(expires_after(&mut deadline).await, (130, reply::TOO_SLOW));
         deadline.wait_for(AwaitedInput { completed: 2, data: Some(1 << 30) });
         assert_eq!(expires_after(&mut deadline).await, (180, reply::TIMEOUT));
         let without_rate = Timeouts::new(60, 180, 0);
         let mut deadline = Deadline::new(&without_rate);
         deadline.wait_for(AwaitedInput { completed: 1, data: Some(0) });
         assert_eq!(expires_after(&mut deadline).await, (180, reply::TIMEOUT));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn judges_the_data_rate_by_what_arrived_of_late() {
+        let timeouts = Timeouts::new(60, 180, 1024);
+        let mut deadline = Deadline::new(&timeouts);
+        let mut octets = 20 << 20;
+        deadline.wait_for(AwaitedInput { completed: 1, data: Some(0) });
+        deadline.wait_for(AwaitedInput { completed: 1, data: Some(octets) });
+        let mut trickled = 0;
+        while trickled < 600 {
+            tokio::time::advance(Duration::from_secs(20)).await;
+            trickled += 20;
+            octets += 1;
+            deadline.wait_for(AwaitedInput { completed: 1, data: Some(octets) });
+            let expired = poll_fn(|cx| Poll::Ready(deadline.poll(cx))).await;
+            if let Poll::Ready(reply) = expired {
+                assert!(
+                    (180..=200).contains(&trickled) && reply == reply::TOO_SLOW,
+                    "{trickled} s: {reply:?}"
+                );
+                return;
+            }
+        }
+        panic!("a message that arrives octet by octet is never ended");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_input_nor_writes_extend_the_absolute_end() {
+        let timeouts = Timeouts::new(60, 180, 0);
+        let mut deadline = Deadline::new(&timeouts);
+        deadline.end_at(Instant::now() + Duration::from_secs(100), reply::TRANSACTION_TOO_LONG);
+        tokio::time::advance(Duration::from_secs(70)).await;
+        deadline.wait_for(AwaitedInput { completed: 1, data: None });
+        deadline.wait_for_write();
+        assert_eq!(expires_after(&mut deadline).await, (30, reply::TRANSACTION_TOO_LONG));
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 
 use super::client_stream::ClientStream;
 use super::server::Server;
@@ -23,7 +24,7 @@ impl Server {
             Ok(Err(_)) => return,
             Err(_) => reply::TIMEOUT,
         };
-        let mut client = ClientStream::new(stream, &self.timeouts);
+        let mut client = ClientStream::new(stream, &self.timeouts, CancellationToken::new());
         reply.write(&mut client.out);
         if client.flush().await.is_ok() {
             client.linger().await;

@@ -1,20 +1,28 @@
 //! Serves one client: performs the actions that its session requests.
 
-use std::net::IpAddr;
+use std::io;
 use std::sync::Arc;
 
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::client_stream::{ClientStream, ReadOutcome};
+use super::deadline::end_after;
+use super::session_activity::SessionActivity;
 use super::timeouts::Timeouts;
-use crate::delivery::Delivery;
+use crate::delivery::{Delivery, InFlightGuard};
+use crate::mail_rates::MailRates;
 use crate::metrics::Metrics;
-use crate::recipient::RecipientChecker;
-use crate::smtp::{Action, PendingRecipient, ReceivedMail, Session, SessionSettings, reply};
+use crate::peer::Client;
+use crate::recipient::{RecipientChecker, RejectionDelay};
+use crate::smtp::{
+    AcceptedRecipient, Action, PendingRecipient, ReceivedMail, RecipientRejection, Reply, Session,
+    SessionSettings, reply,
+};
 
 /// What all connections of a process share.
 pub(crate) struct Server {
@@ -22,6 +30,10 @@ pub(crate) struct Server {
     pub(crate) settings: Arc<SessionSettings>,
     /// Accepts or rejects recipients.
     pub(crate) recipients: RecipientChecker,
+    /// Slows down clients that guess recipients.
+    pub(crate) rejection_delay: RejectionDelay,
+    /// Limits what a client sends.
+    pub(crate) rates: MailRates,
     /// Stores mail.
     pub(crate) delivery: Delivery,
     /// For STARTTLS.
@@ -32,6 +44,13 @@ pub(crate) struct Server {
     pub(crate) metrics: Metrics,
     /// Cancelled when the process drains.
     pub(crate) drain: CancellationToken,
+}
+
+/// Who is served, and since when: the same before and after STARTTLS.
+struct Served<'a> {
+    client: Client,
+    activity: &'a SessionActivity,
+    started: Instant,
 }
 
 /// How a session ended.
@@ -45,124 +64,211 @@ enum SessionEnd {
 }
 
 impl Server {
-    /// Serves one client until the connection ends.
-    pub(crate) async fn serve(&self, stream: TcpStream, peer: IpAddr) {
-        let peer = peer.to_canonical();
-        let mut client = ClientStream::new(stream, &self.timeouts);
-        client.out.extend_from_slice(self.settings.greeting().as_bytes());
-        let mut session = Session::new(Arc::clone(&self.settings), peer, false);
-        match self.run_session(&mut client, &mut session).await {
+    /// Serves one client until the connection ends, or another one gets its place.
+    pub(crate) async fn serve(&self, stream: TcpStream, client: Client, activity: &SessionActivity) {
+        let served = Served { client, activity, started: Instant::now() };
+        let mut stream = ClientStream::new(stream, &self.timeouts, activity.ended().clone());
+        stream.out.extend_from_slice(self.settings.greeting().as_bytes());
+        match self.run_session(&mut stream, &served, false).await {
             SessionEnd::Disconnected => {}
-            SessionEnd::Closed => client.linger().await,
+            SessionEnd::Closed => stream.linger().await,
             SessionEnd::StartTls => {
-                Box::pin(self.serve_tls(client.into_stream(), peer)).await;
+                Box::pin(self.serve_tls(stream.into_stream(), &served)).await;
             }
         }
     }
 
-    async fn serve_tls(&self, stream: TcpStream, peer: IpAddr) {
+    async fn serve_tls(&self, stream: TcpStream, served: &Served<'_>) {
         let Some(acceptor) = &self.tls else { return };
         let handshake = tokio::time::timeout(self.timeouts.command(), acceptor.accept(stream));
-        let Ok(Ok(stream)) = handshake.await else {
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = served.activity.ended().cancelled() => return,
+        };
+        let Ok(Ok(stream)) = handshake else {
             self.metrics.tls_failures.increment(1);
             return;
         };
-        let mut client = ClientStream::new(stream, &self.timeouts);
-        let mut session = Session::new(Arc::clone(&self.settings), peer, true);
-        if let SessionEnd::Closed = self.run_session(&mut client, &mut session).await {
-            client.linger().await;
+        let mut stream = ClientStream::new(stream, &self.timeouts, served.activity.ended().clone());
+        if let SessionEnd::Closed = self.run_session(&mut stream, served, true).await {
+            stream.linger().await;
         }
     }
 
     async fn run_session<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
-        client: &mut ClientStream<'_, S>,
-        session: &mut Session,
+        stream: &mut ClientStream<'_, S>,
+        served: &Served<'_>,
+        tls: bool,
     ) -> SessionEnd {
+        let session = &mut Session::new(Arc::clone(&self.settings), served.client, tls);
         let mut action = Action::Read;
-        let mut transaction = None;
+        // Its number, and that it is in flight.
+        let mut transaction: Option<(u64, InFlightGuard)> = None;
         let mut timer = StageTimer::start(Stage::SmtpTransaction);
+        let session_end = end_after(served.started, self.timeouts.session());
+        stream.end_at(session_end, reply::SESSION_TOO_LONG);
         loop {
-            if session.is_idle() {
-                transaction = None;
-            } else if transaction.is_none() {
-                transaction = Some(self.delivery.begin_transaction());
+            let open = session.open_transaction();
+            if open != transaction.as_ref().map(|(number, _)| *number) {
+                transaction = open.map(|number| (number, self.delivery.begin_transaction()));
                 timer = StageTimer::start(Stage::SmtpTransaction);
+                if open.is_some() {
+                    // It may pass the end of its session, but not by more than its own time.
+                    let time = self.timeouts.transaction();
+                    let end = end_after(Instant::now(), time).min(end_after(session_end, time));
+                    stream.end_at(end, reply::TRANSACTION_TOO_LONG);
+                } else {
+                    stream.end_at(session_end, reply::SESSION_TOO_LONG);
+                }
             }
             action = match action {
                 Action::Read => {
-                    if client.flush().await.is_err() {
-                        return SessionEnd::Disconnected;
+                    if let Err(error) = stream.flush().await {
+                        return self.disconnected(&error);
                     }
-                    match client.receive(session, &self.drain).await {
-                        ReadOutcome::Input(action) => action,
-                        ReadOutcome::Disconnected => return SessionEnd::Disconnected,
-                        ReadOutcome::Close(reply) => {
-                            reply.write(&mut client.out);
-                            Action::Close
+                    match stream.receive(session, &self.drain).await {
+                        ReadOutcome::Input(action) => {
+                            if session.awaited_input().data.is_some() {
+                                served.activity.record_progress();
+                            }
+                            action
                         }
+                        ReadOutcome::Disconnected => return SessionEnd::Disconnected,
+                        ReadOutcome::Close(reply) => self.close(reply, stream),
                     }
+                }
+                Action::Flush => {
+                    if let Err(error) = stream.flush().await {
+                        return self.disconnected(&error);
+                    }
+                    stream.feed_unconsumed(session)
                 }
                 // Boxed, like TLS, so that an idle connection reserves no memory for them.
                 Action::CheckRecipients(recipients) => {
-                    Box::pin(self.check_recipients(recipients, client, session)).await
+                    Box::pin(self.check_recipients(recipients, served, stream, session)).await
                 }
                 Action::Deliver(mail) => {
-                    let action = Box::pin(self.deliver(*mail, timer, client, session)).await;
-                    // A client that pipelines has begun the next transaction.
+                    served.activity.begin_delivery();
+                    let action = Box::pin(self.deliver(*mail, timer, stream, session)).await;
+                    served.activity.record_progress();
+                    // Of a further transaction that the client has pipelined.
                     timer = StageTimer::start(Stage::SmtpTransaction);
                     action
                 }
                 Action::StartTls => {
-                    return if client.flush().await.is_ok() {
-                        SessionEnd::StartTls
-                    } else {
-                        SessionEnd::Disconnected
+                    return match stream.flush().await {
+                        Ok(()) => SessionEnd::StartTls,
+                        Err(error) => self.disconnected(&error),
                     };
                 }
                 Action::Close => {
-                    return if client.flush().await.is_ok() {
-                        SessionEnd::Closed
-                    } else {
-                        SessionEnd::Disconnected
+                    if session.has_too_many_errors() {
+                        self.metrics.limited(reply::TOO_MANY_ERRORS);
+                    }
+                    return match stream.flush().await {
+                        Ok(()) => SessionEnd::Closed,
+                        Err(error) => self.disconnected(&error),
                     };
                 }
             };
             for refusal in session.take_refusals() {
                 self.metrics.refused(refusal);
             }
-            if matches!(action, Action::Read) && session.is_idle() && self.drain.is_cancelled() {
-                reply::DRAINING.write(&mut client.out);
-                action = Action::Close;
+            if matches!(action, Action::Read) && session.is_idle() {
+                if self.drain.is_cancelled() {
+                    action = self.close(reply::DRAINING, stream);
+                } else if Instant::now() >= session_end {
+                    action = self.close(reply::SESSION_TOO_LONG, stream);
+                }
             }
         }
+    }
+
+    /// Ends the session with this reply.
+    fn close<S>(&self, reply: Reply, stream: &mut ClientStream<'_, S>) -> Action {
+        self.metrics.limited(reply);
+        reply.write(&mut stream.out);
+        Action::Close
+    }
+
+    /// The end of a session whose replies could not be sent.
+    fn disconnected(&self, error: &io::Error) -> SessionEnd {
+        if error.kind() == io::ErrorKind::TimedOut {
+            self.metrics.unread_replies();
+        }
+        SessionEnd::Disconnected
     }
 
     async fn check_recipients<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         recipients: Vec<PendingRecipient>,
-        client: &mut ClientStream<'_, S>,
+        served: &Served<'_>,
+        stream: &mut ClientStream<'_, S>,
         session: &mut Session,
     ) -> Action {
-        let results = self.recipients.check(recipients, session.declared_size()).await;
+        let size = session.declared_size();
+        let mut results = self.recipients.check(recipients, size).await;
+        for result in &mut results {
+            if let Ok(recipient) = result
+                && let Err(rejection) = self.rates.check(served.client, recipient, size)
+            {
+                *result = Err(rejection);
+            }
+        }
         for rejection in results.iter().filter_map(|result| result.as_ref().err()) {
             self.metrics.recipient_rejected(*rejection);
         }
-        session.recipients_checked(results, &mut client.out);
-        client.feed_unconsumed(session)
+        if let Err(reply) = self.delay_rejections(&results, served).await {
+            return self.close(reply, stream);
+        }
+        if results.iter().any(Result::is_ok) {
+            served.activity.record_progress();
+        }
+        session.recipients_checked(results, &mut stream.out);
+        stream.feed_unconsumed(session)
+    }
+
+    /// Waits until a client that guesses recipients may be told of these.
+    ///
+    /// # Errors
+    /// The reply that ends the session.
+    async fn delay_rejections(
+        &self,
+        results: &[Result<AcceptedRecipient, RecipientRejection>],
+        served: &Served<'_>,
+    ) -> Result<(), Reply> {
+        let denied = |result: &&Result<_, RecipientRejection>| {
+            result.as_ref().is_err_and(|rejection| rejection.denies_address())
+        };
+        let denied = u32::try_from(results.iter().filter(denied).count()).unwrap_or(u32::MAX);
+        let (Some(peer), true) = (served.client.peer, denied > 0) else { return Ok(()) };
+        let delay = self.rejection_delay.reserve(peer, denied).map_err(|_| reply::TOO_MANY_UNKNOWN)?;
+        if delay.is_zero() {
+            return Ok(());
+        }
+        self.metrics.delayed_rejections.increment(denied.into());
+        tokio::select! {
+            () = tokio::time::sleep(delay) => Ok(()),
+            () = served.activity.ended().cancelled() => Err(reply::SESSION_DISPLACED),
+            () = self.drain.cancelled() => Err(reply::DRAINING),
+        }
     }
 
     async fn deliver<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         mail: ReceivedMail,
         timer: StageTimer,
-        client: &mut ClientStream<'_, S>,
+        stream: &mut ClientStream<'_, S>,
         session: &mut Session,
     ) -> Action {
         let bytes = mail.data.len() as u64;
-        let outcome = self.delivery.deliver(mail, timer).await;
+        let outcome = match self.rates.count(mail.client, &mail.recipients, bytes) {
+            Ok(()) => self.delivery.deliver(mail, timer).await,
+            Err(outcome) => outcome,
+        };
         self.metrics.delivered(outcome, bytes);
-        session.delivered(outcome, &mut client.out);
-        client.feed_unconsumed(session)
+        session.delivered(outcome, &mut stream.out);
+        stream.feed_unconsumed(session)
     }
 }

@@ -1,4 +1,8 @@
 //! The batcher commits mail in batches: one task, one connection, one statement at a time.
+//!
+//! Where Postgres falls silent, a batch waits for it until the end of its statement. What was queued meanwhile is
+//! deferred with it, so no sender waits for more than one such time. Then the batcher locks the stream every second,
+//! until that works, and the process is not ready until then: a process that is not ready gets no mail to try with.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,34 +11,40 @@ use std::time::{Duration, Instant};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::message::Arrival;
+use tempmail_runtime::liveness::TaskPulse;
+use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
-use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, RawData, Store, StoreError};
-use tokio::sync::{mpsc, oneshot};
+use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, Store, StoreError};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::batch_queues::{BATCH_MAILS_MAX, BatchBounds, BatchQueues, QueuedMail, take_batch};
 use super::in_flight::InFlight;
 use super::partition::create_partitions;
+use crate::capacity::CapacityGate;
 use crate::smtp::DeliveryOutcome;
-
-/// Maximum mails of a batch.
-const BATCH_MAILS_MAX: usize = 256;
-/// Compressed bytes that complete a batch.
-const BATCH_BYTES: usize = 4 << 20;
-/// Recipients that complete a batch.
-const BATCH_RECIPIENTS: usize = 1_000;
-
-/// A connection that was idle for longer is tested first, so that a restart of Postgres does not defer
-/// the first mail after it.
-const PING_AFTER_IDLE: Duration = Duration::from_secs(2);
 
 /// How long a batch waits for mail that is in flight.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
-/// A mail whose session waits for the outcome.
+/// Time between two probes while mail can't be stored.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// A statement that fails after this time or later counts as one that Postgres did not answer: it may have waited for a
+/// lock of a connection that is silent, as the next one would.
+const LONG_WAIT: Duration = Duration::from_secs(3);
+
+/// The component in `/readyz`.
+const COMPONENT: &str = "batcher";
+
+/// What came of a mail in a batch.
 #[derive(Debug)]
-pub(super) struct QueuedMail {
-    pub(super) mail: NewMail,
-    pub(super) reply: oneshot::Sender<DeliveryOutcome>,
+pub(super) enum BatchOutcome {
+    /// The outcome of its delivery.
+    Final(DeliveryOutcome),
+    /// It does not fit by the stored sums. It may fit by itself, after what expired was subtracted from those of these
+    /// inboxes; that is not done here, since all other mail would wait for it.
+    OverQuota(Box<NewMail>, Vec<Uuid>),
 }
 
 /// The state of the task.
@@ -43,10 +53,24 @@ pub(super) struct Batcher {
     bus: SharedBus,
     clock: Arc<dyn Clock>,
     limits: DeliveryLimits,
+    capacity: CapacityGate,
     in_flight: InFlight,
     writer: Option<MailWriter>,
-    /// When the connection was last used.
-    used_at: Instant,
+    readiness: Readiness,
+    pulse: TaskPulse,
+    /// What came of the last statement.
+    state: StoreState,
+}
+
+/// What the batcher knows of Postgres.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StoreState {
+    /// It stores mail, or rejects it for a reason of its own.
+    Working,
+    /// It is not available; the process is not ready.
+    Unavailable,
+    /// The same, and mail that is queued has waited for its last statement for long.
+    Silent,
 }
 
 impl Batcher {
@@ -55,33 +79,79 @@ impl Batcher {
         bus: SharedBus,
         clock: Arc<dyn Clock>,
         limits: DeliveryLimits,
+        capacity: CapacityGate,
         in_flight: InFlight,
+        readiness: Readiness,
     ) -> Self {
-        Self { store, bus, clock, limits, in_flight, writer: None, used_at: Instant::now() }
+        let pulse = readiness.liveness().watch(COMPONENT);
+        let state = StoreState::Working;
+        Self { store, bus, clock, limits, capacity, in_flight, writer: None, readiness, pulse, state }
     }
 
     /// Runs until all senders are dropped and every queued mail has its outcome.
-    pub(super) async fn run(mut self, mut queue: mpsc::Receiver<QueuedMail>) {
-        let mut queued = Vec::with_capacity(BATCH_MAILS_MAX);
-        while queue.recv_many(&mut queued, BATCH_MAILS_MAX).await > 0 {
-            self.gather(&mut queue, &mut queued).await;
-            while !queued.is_empty() {
-                let batch = take_batch(&mut queued);
+    pub(super) async fn run(mut self, mut queues: BatchQueues) {
+        let mut small = Vec::with_capacity(BATCH_MAILS_MAX);
+        let mut bulky = Vec::new();
+        loop {
+            tokio::select! {
+                biased;
+                received = queues.receive(&mut small, &mut bulky) => if !received { return },
+                () = tokio::time::sleep(PROBE_PAUSE), if self.state != StoreState::Working => {
+                    self.probe().await;
+                }
+            }
+            self.defer_if_silent(&mut queues, &mut small, &mut bulky);
+            if !small.is_empty() {
+                self.gather(&mut queues, &mut small).await;
+            }
+            while !small.is_empty() {
+                let batch = take_batch(&mut small, BatchBounds::SMALL);
                 self.commit(batch).await;
+                self.defer_if_silent(&mut queues, &mut small, &mut bulky);
+            }
+            if !bulky.is_empty() {
+                let batch = take_batch(&mut bulky, BatchBounds::BULKY);
+                self.commit(batch).await;
+                self.defer_if_silent(&mut queues, &mut small, &mut bulky);
             }
         }
+    }
+
+    /// Defers what was queued while Postgres was silent: it has waited as long as the batch did.
+    fn defer_if_silent(
+        &mut self,
+        queues: &mut BatchQueues,
+        small: &mut Vec<QueuedMail>,
+        bulky: &mut Vec<QueuedMail>,
+    ) {
+        if self.state == StoreState::Silent {
+            self.state = StoreState::Unavailable;
+            for QueuedMail { reply, .. } in small.drain(..).chain(bulky.drain(..)).chain(queues.drain()) {
+                send_outcome(reply, BatchOutcome::Final(DeliveryOutcome::Unavailable));
+            }
+        }
+    }
+
+    /// Whether mail can be stored again.
+    async fn probe(&mut self) {
+        let _work = self.pulse.begin();
+        let started = Instant::now();
+        let probed = match self.writer().await {
+            Ok(writer) => writer.probe().await,
+            Err(error) => Err(error),
+        };
+        self.note_result(&probed, started.elapsed());
     }
 
     /// Waits until half of the mails in flight are queued, for at most [`GATHER_TIME`]: the fixed cost
     /// of a statement is that of ten mails. It is half, so that the other sessions can proceed while
     /// this batch commits. A single mail does not wait.
-    async fn gather(&self, queue: &mut mpsc::Receiver<QueuedMail>, queued: &mut Vec<QueuedMail>) {
+    async fn gather(&self, queues: &mut BatchQueues, queued: &mut Vec<QueuedMail>) {
         let mut timeout = pin!(tokio::time::sleep(GATHER_TIME));
         while queued.len() < BATCH_MAILS_MAX && queued.len() * 2 < self.in_flight.count() {
-            let max = BATCH_MAILS_MAX - queued.len();
             tokio::select! {
                 biased;
-                received = queue.recv_many(queued, max) => if received == 0 { return },
+                received = queues.receive_small(queued) => if !received { return },
                 () = &mut timeout => return,
             }
         }
@@ -97,54 +167,45 @@ impl Batcher {
             Ok(outcomes) => {
                 self.publish_arrivals(&outcomes);
                 for ((mail, outcome), reply) in mails.into_iter().zip(outcomes).zip(replies) {
-                    let outcome = match outcome {
-                        AcceptOutcome::OverQuota(inboxes) => self.retry_after_expiry(mail, &inboxes).await,
-                        outcome => delivery_outcome(&outcome),
-                    };
-                    send_outcome(reply, outcome);
+                    send_outcome(reply, batch_outcome(mail, outcome));
                 }
             }
             // Postgres does not report which mail is invalid: each is committed by itself.
             Err(error) if concerns_one_mail(&error) && mails.len() > 1 => {
                 for (mail, reply) in mails.into_iter().zip(replies) {
-                    let outcome = self.commit_single(mail).await;
+                    let outcome = match self.state {
+                        StoreState::Working => self.commit_single(mail).await,
+                        StoreState::Unavailable | StoreState::Silent => {
+                            BatchOutcome::Final(DeliveryOutcome::Unavailable)
+                        }
+                    };
                     send_outcome(reply, outcome);
                 }
             }
             Err(error) => {
-                let outcome = outcome_of_error(&error);
                 for reply in replies {
-                    send_outcome(reply, outcome);
+                    send_outcome(reply, BatchOutcome::Final(outcome_of_error(&error)));
                 }
             }
         }
     }
 
-    async fn commit_single(&mut self, mail: NewMail) -> DeliveryOutcome {
-        match self.accept(&[mail]).await {
+    async fn commit_single(&mut self, mail: NewMail) -> BatchOutcome {
+        match self.accept(std::slice::from_ref(&mail)).await {
             Ok(outcomes) => {
                 self.publish_arrivals(&outcomes);
-                outcomes.first().map_or(DeliveryOutcome::Unavailable, delivery_outcome)
+                let outcome = outcomes.into_iter().next();
+                outcome.map_or(BatchOutcome::Final(DeliveryOutcome::Unavailable), |outcome| {
+                    batch_outcome(mail, outcome)
+                })
             }
-            Err(error) => outcome_of_error(&error),
-        }
-    }
-
-    /// Tries a mail again that does not fit by the stored sums, by itself and after expired messages
-    /// are subtracted from them.
-    async fn retry_after_expiry(&mut self, mail: NewMail, inboxes: &[Uuid]) -> DeliveryOutcome {
-        let expired = match &mut self.writer {
-            Some(writer) => writer.expire_usage(inboxes, self.clock.now()).await,
-            None => Ok(()),
-        };
-        match expired {
-            Ok(()) => self.commit_single(mail).await,
-            Err(error) => self.handle_failure(&error, 1),
+            Err(error) => BatchOutcome::Final(outcome_of_error(&error)),
         }
     }
 
     /// Executes the statement, and once more if a partition was missing.
     async fn accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
+        let _work = self.pulse.begin();
         let (started, timer) = (Instant::now(), StageTimer::start(Stage::Batch));
         let mut accepted = self.try_accept(mails).await;
         if accepted.as_ref().is_err_and(StoreError::is_missing_partition) {
@@ -153,6 +214,10 @@ impl Batcher {
                 Err(error) => Err(error),
             };
         }
+        if let Err(error) = &accepted {
+            tracing::warn!(%error, mails = mails.len(), "a batch of mails was not stored");
+        }
+        self.note_result(&accepted, started.elapsed());
         metrics::histogram!("tempmail_ingest_commit_seconds").record(started.elapsed());
         timer.end(
             mails.iter().flat_map(|mail| &mail.recipients).map(|message| message.id),
@@ -163,33 +228,45 @@ impl Batcher {
     }
 
     async fn try_accept(&mut self, mails: &[NewMail]) -> Result<Vec<AcceptOutcome>, StoreError> {
-        if self.used_at.elapsed() > PING_AFTER_IDLE
-            && let Some(mut writer) = self.writer.take()
+        let (limits, now) = (self.capacity.limits_now(self.limits), self.clock.now());
+        self.writer().await?.accept_mail(limits, now, mails).await
+    }
+
+    /// The connection, which is opened where there is none that works.
+    async fn writer(&mut self) -> Result<&mut MailWriter, StoreError> {
+        if let Some(mut writer) = self.writer.take()
             && writer.is_alive().await
         {
             self.writer = Some(writer);
         }
-        self.used_at = Instant::now();
-        let writer = match &mut self.writer {
+        Ok(match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(self.store.mail_writer().await?),
-        };
-        let result = writer.accept_mail(self.limits, self.clock.now(), mails).await;
-        if let Err(error) = &result {
-            self.handle_failure(error, mails.len());
-        }
-        result
+        })
     }
 
-    /// Logs a failed statement, and closes the connection if it may be broken.
-    fn handle_failure(&mut self, error: &StoreError, mails: usize) -> DeliveryOutcome {
-        tracing::warn!(%error, mails, "a batch of mails was not stored");
-        if error.is_unavailable()
-            && let Some(writer) = self.writer.take()
-        {
-            writer.discard();
+    /// Takes note of what came of a statement after `waited`, and closes the connection if it may be broken.
+    fn note_result<T>(&mut self, result: &Result<T, StoreError>, waited: Duration) {
+        let state = match result {
+            Err(error) if error.is_unavailable() => {
+                self.writer = None;
+                let is_silent = error.is_silent() || waited >= LONG_WAIT;
+                if is_silent { StoreState::Silent } else { StoreState::Unavailable }
+            }
+            _ => StoreState::Working,
+        };
+        self.set_state(state);
+    }
+
+    fn set_state(&mut self, state: StoreState) {
+        let was_working = std::mem::replace(&mut self.state, state) == StoreState::Working;
+        match state {
+            StoreState::Working if !was_working => self.readiness.set_ready(COMPONENT),
+            StoreState::Unavailable | StoreState::Silent if was_working => {
+                self.readiness.set_not_ready(COMPONENT, "mail can't be stored: Postgres does not answer");
+            }
+            _ => {}
         }
-        outcome_of_error(error)
     }
 
     /// Publishes the arrivals of a committed batch as one hint.
@@ -208,35 +285,18 @@ impl Batcher {
     }
 }
 
-/// Removes the first mails, up to the bounds of a batch; at least one.
-fn take_batch(queued: &mut Vec<QueuedMail>) -> Vec<QueuedMail> {
-    let (mut bytes, mut recipients) = (0, 0);
-    let count = queued
-        .iter()
-        .take_while(|next| {
-            let fits = bytes < BATCH_BYTES && recipients < BATCH_RECIPIENTS;
-            bytes += match &next.mail.raw {
-                RawData::Inline(data) => data.len(),
-                RawData::StoredSeparately => 0,
-            };
-            recipients += next.mail.recipients.len();
-            fits
-        })
-        .count();
-    queued.drain(..count).collect()
-}
-
-fn send_outcome(reply: oneshot::Sender<DeliveryOutcome>, outcome: DeliveryOutcome) {
+fn send_outcome(reply: oneshot::Sender<BatchOutcome>, outcome: BatchOutcome) {
     // The session may have ended.
     let _ = reply.send(outcome);
 }
 
-fn delivery_outcome(outcome: &AcceptOutcome) -> DeliveryOutcome {
-    match outcome {
+fn batch_outcome(mail: NewMail, outcome: AcceptOutcome) -> BatchOutcome {
+    BatchOutcome::Final(match outcome {
         AcceptOutcome::Stored(_) => DeliveryOutcome::Stored,
         AcceptOutcome::RecipientGone => DeliveryOutcome::RecipientsChanged,
-        AcceptOutcome::OverQuota(_) => DeliveryOutcome::OverQuota,
-    }
+        AcceptOutcome::OverQuota(inboxes) => return BatchOutcome::OverQuota(Box::new(mail), inboxes),
+        AcceptOutcome::StoreFull => DeliveryOutcome::StoreFull,
+    })
 }
 
 fn outcome_of_error(error: &StoreError) -> DeliveryOutcome {

@@ -1,25 +1,40 @@
 //! Large mail. Its data is not stored under the lock of the stream, since all other mail would wait:
-//! it is uploaded before, in parts, and the batcher stores the messages only. The number of large
-//! mails that are processed at once is limited, so that they leave processor and disk to the others.
+//! it is uploaded before, in parts, and the batcher stores the messages only. The number of medium and
+//! large mails that are processed at once is limited, so that they leave processor and disk to the others;
+//! peers and tenants take turns.
 
 use std::sync::Arc;
 
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{NewMail, RAW_PART_BYTES, RawData, Store, StoreError};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tempmail_store::{
+    DeliveryLimits, DeliveryPreflight, NewMail, RAW_PART_BYTES, RawData, Store, StoreError,
+};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
+use super::fair_permits::{FairPermit, FairPermits};
 use super::partition::create_partitions;
-use crate::smtp::DeliveryOutcome;
+use super::size_class::SizeClass;
+use crate::memory::TenantKey;
+use crate::peer::{Peer, PeerNetwork};
+use crate::smtp::{DeliveryOutcome, ReceivedMail};
 
 /// Uploads the data of large mail.
 pub(super) struct LargeMailUploader {
     store: Store,
     clock: Arc<dyn Clock>,
-    free_class: RetentionClass,
-    permits: Semaphore,
+    medium: FairPermits<SenderKey>,
+    large: FairPermits<SenderKey>,
+    /// Notified where an upload waited for Postgres as long as it may: those that wait for a permit would, too.
+    silent: Notify,
 }
+
+/// Who takes turns with others: a peer, by its widest network, with the mail of one tenant.
+type SenderKey = (Option<PeerNetwork>, TenantKey);
+
+/// The right to prepare and upload a mail; released on drop.
+pub(super) type LargeMailPermit = FairPermit<SenderKey>;
 
 /// Data in the store that no message refers to yet.
 pub(super) struct UploadedData {
@@ -28,40 +43,76 @@ pub(super) struct UploadedData {
 }
 
 impl LargeMailUploader {
-    pub(super) fn new(store: Store, clock: Arc<dyn Clock>, free_class: RetentionClass) -> Self {
+    pub(super) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { store, clock, free_class, permits: Semaphore::new((cores / 2).max(1)) }
+        let permits = || FairPermits::new((cores / 2).max(1));
+        Self { store, clock, medium: permits(), large: permits(), silent: Notify::new() }
     }
 
-    /// Waits for a permit to prepare and upload a mail with `bytes` of data; `None` if the mail is not
-    /// large.
-    pub(super) async fn acquire_permit(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
-        if is_large(bytes) { self.permits.acquire().await.ok() } else { None }
+    /// Waits for a permit to prepare and upload a mail; `None` if it is a small one.
+    ///
+    /// # Errors
+    /// Postgres fell silent meanwhile.
+    pub(super) async fn acquire_permit(
+        &self,
+        mail: &ReceivedMail,
+    ) -> Result<Option<LargeMailPermit>, DeliveryOutcome> {
+        let permits = match SizeClass::of(mail.data.len()) {
+            SizeClass::Small => return Ok(None),
+            SizeClass::Medium => &self.medium,
+            SizeClass::Large => &self.large,
+        };
+        let tenant = mail.recipients.first().and_then(|recipient| recipient.tenant);
+        tokio::select! {
+            biased;
+            permit = permits.acquire((mail.client.peer.map(Peer::widest), tenant)) => Ok(Some(permit)),
+            () = self.silent.notified() => Err(DeliveryOutcome::Unavailable),
+        }
     }
 
     /// Uploads the compressed data of a large mail; `None` if it is not large.
     ///
     /// # Errors
     /// The outcome of the delivery. The data is deleted, or expires with its partition.
-    pub(super) async fn upload(&self, mail: &mut NewMail) -> Result<Option<UploadedData>, DeliveryOutcome> {
+    pub(super) async fn upload(
+        &self,
+        mail: &mut NewMail,
+        limits: DeliveryLimits,
+    ) -> Result<Option<UploadedData>, DeliveryOutcome> {
         let data = match &mut mail.raw {
             RawData::Inline(data) if is_large(data.len()) => std::mem::take(data),
             _ => return Ok(None),
         };
-        mail.raw = RawData::StoredSeparately;
-        let ahead = self.store.preflight_delivery(self.free_class, &mail.recipients, self.clock.now()).await;
-        let ahead = ahead.map_err(|error| unavailable(&error))?;
-        if ahead.over_quota {
+        mail.raw = RawData::StoredSeparately { bytes: data.len() };
+        let ahead = self.preflight(mail, limits).await.map_err(|error| self.unavailable(&error))?;
+        if ahead.store_full {
+            return Err(DeliveryOutcome::StoreFull);
+        } else if ahead.is_over_quota() {
             return Err(DeliveryOutcome::OverQuota);
         }
         let uploaded = UploadedData { mail: mail.id, classes: ahead.classes };
         match self.store_parts(mail, &uploaded.classes, &data).await {
             Ok(()) => Ok(Some(uploaded)),
             Err(error) => {
-                self.discard(uploaded).await;
-                Err(unavailable(&error))
+                self.discard(uploaded);
+                Err(self.unavailable(&error))
             }
         }
+    }
+
+    /// What storing the mail would need, after what expired was subtracted from the sums of full inboxes.
+    async fn preflight(
+        &self,
+        mail: &NewMail,
+        limits: DeliveryLimits,
+    ) -> Result<DeliveryPreflight, StoreError> {
+        let now = self.clock.now();
+        let ahead = self.store.preflight_delivery(limits, &mail.recipients, now).await?;
+        if ahead.full_inboxes.is_empty() {
+            return Ok(ahead);
+        }
+        self.store.expire_usage(&ahead.full_inboxes, now).await?;
+        self.store.preflight_delivery(limits, &mail.recipients, now).await
     }
 
     /// Creates a missing partition, which the first part reports, and tries again.
@@ -80,19 +131,25 @@ impl LargeMailUploader {
         }
     }
 
-    /// Deletes the data of a mail that was not accepted.
-    pub(super) async fn discard(&self, uploaded: UploadedData) {
-        if let Err(error) = self.store.discard_raw(uploaded.mail, &uploaded.classes).await {
-            tracing::warn!(%error, "the data of a rejected mail can't be deleted; it expires with its partition");
+    /// Deletes the data of a mail that was not accepted, in the background: its sender waits for the answer.
+    pub(super) fn discard(&self, uploaded: UploadedData) {
+        let store = self.store.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.discard_raw(uploaded.mail, &uploaded.classes).await {
+                tracing::warn!(%error, "the data of a rejected mail can't be deleted; it expires with its partition");
+            }
+        });
+    }
+
+    fn unavailable(&self, error: &StoreError) -> DeliveryOutcome {
+        tracing::warn!(%error, "the data of a large mail was not stored");
+        if error.is_silent() {
+            self.silent.notify_waiters();
         }
+        DeliveryOutcome::Unavailable
     }
 }
 
 fn is_large(bytes: usize) -> bool {
     i64::try_from(bytes).is_ok_and(|bytes| bytes > RAW_PART_BYTES)
-}
-
-fn unavailable(error: &StoreError) -> DeliveryOutcome {
-    tracing::warn!(%error, "the data of a large mail was not stored");
-    DeliveryOutcome::Unavailable
 }

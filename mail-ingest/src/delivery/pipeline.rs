@@ -1,30 +1,39 @@
 //! The steps of a delivery.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::traces::{AttributeValue, StageTimer};
-use tempmail_store::{DeliveryLimits, NewMail, Store};
-use tokio::sync::{SemaphorePermit, mpsc, oneshot};
+use tempmail_store::{DeliveryLimits, NewMail, Store, StoreError};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use uuid::Uuid;
 
-use super::batcher::{Batcher, QueuedMail};
+use super::batch_queues::{BatchSender, QueuedMail, batch_queues};
+use super::batcher::{BatchOutcome, Batcher};
 use super::in_flight::{InFlight, InFlightGuard};
-use super::large_mail::LargeMailUploader;
+use super::large_mail::{LargeMailPermit, LargeMailUploader};
 use super::prepare::prepare;
-use super::shared_inbox_capacity::SharedInboxCapacity;
+use super::shared_inbox_capacity::{SharedInboxCapacity, SharedInboxReservation};
+use super::unanswered::Unanswered;
+use crate::capacity::CapacityGate;
 use crate::smtp::{DeliveryOutcome, ReceivedMail, Reply};
 
-/// Maximum queued mails; their bytes are bounded by the memory budget.
-const QUEUE_LENGTH: usize = 16_384;
+/// Mails beyond a quota that are looked at once more at the same time, so that they leave connections to the others.
+const RETRIES_AT_ONCE: usize = 2;
+/// How long such a mail may wait for its turn and for Postgres. The batches before and after it take their own time.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Delivers mail. Cheap to clone; the batcher ends when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Delivery {
-    queue: mpsc::Sender<QueuedMail>,
+    queue: BatchSender,
     context: Arc<DeliveryContext>,
 }
 
@@ -32,10 +41,28 @@ pub(crate) struct Delivery {
 struct DeliveryContext {
     hostname: String,
     reserved: ReservedLocalParts,
+    store: Store,
     clock: Arc<dyn Clock>,
+    limits: DeliveryLimits,
+    capacity: CapacityGate,
     shared_inboxes: SharedInboxCapacity,
     large_mail: LargeMailUploader,
+    retries: Semaphore,
     in_flight: InFlight,
+    unanswered: Unanswered,
+    measuring: JoinHandle<()>,
+}
+
+impl Drop for DeliveryContext {
+    fn drop(&mut self) {
+        self.measuring.abort();
+    }
+}
+
+impl DeliveryContext {
+    fn limits(&self) -> DeliveryLimits {
+        self.capacity.limits_now(self.limits)
+    }
 }
 
 impl std::fmt::Debug for DeliveryContext {
@@ -45,28 +72,40 @@ impl std::fmt::Debug for DeliveryContext {
 }
 
 impl Delivery {
-    /// Starts the batcher of this process.
+    /// Starts the batcher of this process. While mail can't be stored, `readiness` reports it.
     pub(crate) fn start(
         config: &Config,
         store: Store,
         bus: SharedBus,
         clock: Arc<dyn Clock>,
+        capacity: CapacityGate,
+        readiness: Readiness,
     ) -> (Self, JoinHandle<()>) {
-        let (queue, receiver) = mpsc::channel(QUEUE_LENGTH);
+        let (queue, receiver) = batch_queues();
         let free_class = config.retention.free_hours;
         let inbox_bytes = config.limits.inbox_bytes;
-        let limits =
-            DeliveryLimits { free_class, inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX) };
-        let in_flight = InFlight::default();
+        let limits = DeliveryLimits {
+            free_class,
+            inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX),
+            tenant_bytes: i64::MAX,
+        };
+        let (in_flight, unanswered) = (InFlight::default(), Unanswered::default());
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
             reserved: ReservedLocalParts::new(&config.addresses.reserved),
+            store: store.clone(),
             clock: Arc::clone(&clock),
+            limits,
+            capacity: capacity.clone(),
             shared_inboxes: SharedInboxCapacity::new(inbox_bytes, free_class, store.clone()),
-            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock), free_class),
+            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock)),
+            retries: Semaphore::new(RETRIES_AT_ONCE),
             in_flight: in_flight.clone(),
+            measuring: tokio::spawn(unanswered.clone().measure()),
+            unanswered,
         };
-        let batcher = tokio::spawn(Batcher::new(store, bus, clock, limits, in_flight).run(receiver));
+        let batcher = Batcher::new(store, bus, clock, limits, capacity, in_flight, readiness);
+        let batcher = tokio::spawn(batcher.run(receiver));
         (Self { queue, context: Arc::new(context) }, batcher)
     }
 
@@ -78,9 +117,12 @@ impl Delivery {
     /// Stores a mail for all of its recipients or for none, and returns when that is certain. Ends `timer`, which
     /// began with the transaction, for its messages.
     pub(crate) async fn deliver(&self, mut mail: ReceivedMail, timer: StageTimer) -> DeliveryOutcome {
-        let DeliveryContext { hostname, reserved, clock, large_mail, .. } = &*self.context;
+        let DeliveryContext { hostname, reserved, clock, large_mail, unanswered, .. } = &*self.context;
+        let _unanswered = unanswered.begin();
         let bytes = mail.data.len();
-        let permit = large_mail.acquire_permit(bytes).await;
+        let Ok(permit) = large_mail.acquire_permit(&mail).await else {
+            return DeliveryOutcome::Unavailable;
+        };
         let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now()).await else {
             return DeliveryOutcome::Unavailable;
         };
@@ -101,41 +143,106 @@ impl Delivery {
         outcome
     }
 
-    /// Stores a prepared mail; `permit` is that of a large one, which ends when its data is uploaded.
-    async fn store(&self, mut prepared: NewMail, permit: Option<SemaphorePermit<'_>>) -> DeliveryOutcome {
-        let large_mail = &self.context.large_mail;
-        if let Err(outcome) = self.check_shared_inboxes(&prepared).await {
-            return outcome;
-        }
-        let uploaded = match large_mail.upload(&mut prepared).await {
-            Ok(uploaded) => uploaded,
+    /// Stores a prepared mail; `permit` is that of a medium or large one, which ends when its data is uploaded.
+    async fn store(&self, prepared: NewMail, permit: Option<LargeMailPermit>) -> DeliveryOutcome {
+        let reservations = match self.reserve_shared_inboxes(&prepared).await {
+            Ok(reservations) => reservations,
             Err(outcome) => return outcome,
         };
-        drop(permit);
-        let (reply, outcome) = oneshot::channel();
-        let outcome = match self.queue.send(QueuedMail { mail: prepared, reply }).await {
-            Ok(()) => outcome.await.unwrap_or(DeliveryOutcome::Unavailable),
-            Err(_) => DeliveryOutcome::Unavailable,
-        };
-        if let (Some(uploaded), false) = (uploaded, outcome == DeliveryOutcome::Stored) {
-            large_mail.discard(uploaded).await;
+        let outcome = self.upload_and_commit(prepared, permit).await;
+        if outcome != DeliveryOutcome::Stored {
+            self.release(reservations);
         }
         outcome
     }
 
-    /// Whether the messages fit into the shared inboxes that they may belong to.
-    async fn check_shared_inboxes(&self, mail: &NewMail) -> Result<(), DeliveryOutcome> {
+    async fn upload_and_commit(
+        &self,
+        mut prepared: NewMail,
+        permit: Option<LargeMailPermit>,
+    ) -> DeliveryOutcome {
+        let DeliveryContext { large_mail, .. } = &*self.context;
+        let uploaded = match large_mail.upload(&mut prepared, self.context.limits()).await {
+            Ok(uploaded) => uploaded,
+            Err(outcome) => return outcome,
+        };
+        drop(permit);
+        let outcome = match self.commit(prepared, false).await {
+            BatchOutcome::Final(outcome) => outcome,
+            BatchOutcome::OverQuota(mail, inboxes) => self.retry_after_expiry(*mail, &inboxes).await,
+        };
+        if let (Some(uploaded), false) = (uploaded, outcome == DeliveryOutcome::Stored) {
+            large_mail.discard(uploaded);
+        }
+        outcome
+    }
+
+    /// Commits a mail in a batch, or in one of its own.
+    async fn commit(&self, mail: NewMail, is_alone: bool) -> BatchOutcome {
+        const ENDED: BatchOutcome = BatchOutcome::Final(DeliveryOutcome::Unavailable);
+        let (reply, outcome) = oneshot::channel();
+        if self.queue.send(QueuedMail { mail, is_alone, reply }).await {
+            outcome.await.unwrap_or(ENDED)
+        } else {
+            ENDED
+        }
+    }
+
+    /// Tries a mail again that does not fit by the stored sums, by itself and after what expired is subtracted from
+    /// those of these inboxes. What does not fit even then costs the batcher nothing more.
+    async fn retry_after_expiry(&self, mail: NewMail, inboxes: &[Uuid]) -> DeliveryOutcome {
+        match timeout(RETRY_TIMEOUT, self.fits_after_expiry(&mail, inboxes)).await {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => return DeliveryOutcome::OverQuota,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the usage of a full inbox can't be read");
+                return DeliveryOutcome::Unavailable;
+            }
+            Err(_) => return DeliveryOutcome::Unavailable,
+        }
+        match self.commit(mail, true).await {
+            BatchOutcome::Final(outcome) => outcome,
+            BatchOutcome::OverQuota(..) => DeliveryOutcome::OverQuota,
+        }
+    }
+
+    async fn fits_after_expiry(&self, mail: &NewMail, inboxes: &[Uuid]) -> Result<bool, StoreError> {
+        let DeliveryContext { store, clock, retries, .. } = &*self.context;
+        let _permit = retries.acquire().await;
+        let now = clock.now();
+        store.expire_usage(inboxes, now).await?;
+        let ahead = store.preflight_delivery(self.context.limits(), &mail.recipients, now).await?;
+        Ok(!ahead.is_over_quota())
+    }
+
+    /// Reserves the messages in the shared inboxes that they may belong to.
+    async fn reserve_shared_inboxes(
+        &self,
+        mail: &NewMail,
+    ) -> Result<Vec<SharedInboxReservation>, DeliveryOutcome> {
         let DeliveryContext { shared_inboxes, clock, .. } = &*self.context;
+        let mut reservations = Vec::with_capacity(mail.recipients.len());
         for message in &mail.recipients {
-            match shared_inboxes.reserve(message.address.inbox_key(), message.size, clock.now()).await {
-                Ok(true) => {}
-                Ok(false) => return Err(DeliveryOutcome::OverQuota),
+            let outcome = match shared_inboxes.reserve(message, clock.now()).await {
+                Ok(Some(reservation)) => {
+                    reservations.push(reservation);
+                    continue;
+                }
+                Ok(None) => DeliveryOutcome::OverQuota,
                 Err(error) => {
                     tracing::warn!(%error, "the usage of a shared inbox can't be read");
-                    return Err(DeliveryOutcome::Unavailable);
+                    DeliveryOutcome::Unavailable
                 }
-            }
+            };
+            self.release(reservations);
+            return Err(outcome);
         }
-        Ok(())
+        Ok(reservations)
+    }
+
+    fn release(&self, reservations: Vec<SharedInboxReservation>) {
+        for reservation in reservations {
+            self.context.shared_inboxes.release(reservation);
+        }
     }
 }

@@ -9,11 +9,12 @@ use tempmail_model::id::new_id;
 use tempmail_model::trace::{ReceivedField, for_clause, return_path};
 use tempmail_store::{NewMail, NewMessage, RawData};
 
+use super::size_class::SizeClass;
 use super::summary::Summary;
-use crate::smtp::ReceivedMail;
+use crate::smtp::{AcceptedRecipient, ReceivedMail};
 
-/// Data of this many bytes or more is parsed and compressed outside the async threads.
-const BLOCKING_FROM: usize = 128 << 10;
+/// Buffers above this size are not kept by threads.
+const BUFFER_RETAINED: usize = 256 << 10;
 
 /// zstd's fastest level that halves ordinary mail: written bytes limit the throughput.
 const ZSTD_LEVEL: i32 = 1;
@@ -27,11 +28,11 @@ pub(super) async fn prepare(
     now: Timestamp,
 ) -> Option<NewMail> {
     let id = new_id(now);
-    let received = ReceivedField::new(&mail.hello, mail.peer, hostname, mail.protocol, id, now);
+    let received = ReceivedField::new(&mail.hello, mail.client.address, hostname, mail.protocol, id, now);
     let data = std::mem::take(&mut mail.data);
     let data_len = data.len();
     let field = received.text.clone();
-    let (summary, raw) = if data_len < BLOCKING_FROM {
+    let (summary, raw) = if SizeClass::of(data_len) == SizeClass::Small {
         (Summary::extract(&data), compress(&field, &data)?)
     } else {
         tokio::task::spawn_blocking(move || Some((Summary::extract(&data), compress(&field, &data)?)))
@@ -42,7 +43,7 @@ pub(super) async fn prepare(
     let single_recipient = mail.recipients.len() == 1;
     let recipients = std::mem::take(&mut mail.recipients)
         .into_iter()
-        .map(|address| {
+        .map(|AcceptedRecipient { address, .. }| {
             let size = common_size + if single_recipient { for_clause(address.as_str()).len() } else { 0 };
             Some(NewMessage {
                 id: new_id(now),
@@ -80,7 +81,7 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
         whole.extend_from_slice(data);
         let compressed = compressor.as_mut()?.compress(whole).ok();
         // Threads do not keep the buffers of large mails.
-        if whole.capacity() > BLOCKING_FROM * 2 {
+        if whole.capacity() > BUFFER_RETAINED {
             *whole = Vec::new();
         }
         compressed
@@ -94,6 +95,7 @@ mod tests {
 
     use super::*;
     use crate::memory::MemoryBudget;
+    use crate::peer::Client;
 
     fn decompressed(mail: &NewMail) -> Vec<u8> {
         let RawData::Inline(raw) = &mail.raw else { panic!("prepare stores nothing") };
@@ -104,13 +106,16 @@ mod tests {
     async fn counts_the_bytes_that_each_recipient_reads() {
         let now = "2026-11-21T10:00:00Z".parse().unwrap();
         let received = |recipients: &[&str]| ReceivedMail {
-            peer: "192.0.2.1".parse().unwrap(),
+            client: Client { address: "192.0.2.1".parse().unwrap(), peer: None },
             hello: "client.example".into(),
             protocol: Protocol::Esmtp,
             sender: "s@example.org".into(),
-            recipients: recipients.iter().map(|to| RecipientAddress::parse(to).unwrap()).collect(),
+            recipients: recipients
+                .iter()
+                .map(|to| AcceptedRecipient { address: RecipientAddress::parse(to).unwrap(), tenant: None })
+                .collect(),
             data: b"Subject: x\r\n\r\nbody\r\n".to_vec(),
-            memory: MemoryBudget::new(0).permit(),
+            memory: MemoryBudget::of(1 << 20).open(None, Vec::new()).unwrap().finish().unwrap().1,
         };
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
         let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();

@@ -3,13 +3,15 @@
 //! addresses are hashed, shows which inboxes are certainly far from their bound. For the others the
 //! usage is read from the store, at most every few seconds, and what is accepted meanwhile is added.
 //! Mail of other ingest processes counts with that delay.
+//!
+//! The same statement says whether the address is a shared inbox at all: other owners have sums of their own.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{Store, StoreError};
+use tempmail_store::{NewMessage, Store, StoreError};
 use uuid::Uuid;
 
 const COUNTERS: usize = 1 << 16;
@@ -27,6 +29,15 @@ pub(super) struct SharedInboxCapacity {
     usage: Mutex<UsageEstimate>,
 }
 
+/// Bytes that were counted for a message that is not stored yet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SharedInboxReservation {
+    inbox: Uuid,
+    size: u64,
+    /// When the usage was read that they were added to.
+    read_at: Option<Timestamp>,
+}
+
 #[derive(Debug)]
 struct UsageEstimate {
     /// Bytes by hashed address since `started`.
@@ -34,14 +45,23 @@ struct UsageEstimate {
     /// The same of the retention time before.
     previous: Vec<u64>,
     started: Option<Timestamp>,
-    /// Exact usage of inboxes that may be near their bound.
-    exact: HashMap<Uuid, InboxUsage>,
+    /// Usage of inboxes that may be near their bound.
+    read: HashMap<Uuid, InboxUsage>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct InboxUsage {
-    bytes: u64,
+    /// `None`: it is no shared inbox.
+    bytes: Option<u64>,
     read_at: Timestamp,
+}
+
+/// What the estimate says about a message.
+enum Estimate {
+    Fits(SharedInboxReservation),
+    Full,
+    /// The usage must be read from the store.
+    Unknown,
 }
 
 impl SharedInboxCapacity {
@@ -50,49 +70,59 @@ impl SharedInboxCapacity {
             current: vec![0; COUNTERS],
             previous: vec![0; COUNTERS],
             started: None,
-            exact: HashMap::new(),
+            read: HashMap::new(),
         };
         Self { limit, retention, store, usage: Mutex::new(usage) }
     }
 
-    /// Counts a message of `size` bytes if it fits into the inbox; `false` if it does not. Mail of a
-    /// mailbox is counted as well, which only means that the store is queried earlier.
-    pub(super) async fn reserve(&self, inbox: Uuid, size: i32, now: Timestamp) -> Result<bool, StoreError> {
-        let size = u64::from(size.unsigned_abs());
-        if let Some(fits) = self.try_reserve(inbox, size, now) {
-            return Ok(fits);
+    /// Counts a message if it fits into its shared inbox, or has another owner; `None` if it does not fit.
+    pub(super) async fn reserve(
+        &self,
+        message: &NewMessage,
+        now: Timestamp,
+    ) -> Result<Option<SharedInboxReservation>, StoreError> {
+        let (inbox, size) = (message.address.inbox_key(), u64::from(message.size.unsigned_abs()));
+        let mut estimate = self.try_reserve(inbox, size, now);
+        if matches!(estimate, Estimate::Unknown) {
+            let used = self.store.shared_inbox_usage(message, now).await?;
+            estimate = self.reserve_in(inbox, size, used, now);
         }
-        let used = self.store.shared_inbox_usage(inbox, now).await?;
-        self.insert_usage(inbox, used, now);
-        Ok(self.try_reserve(inbox, size, now).unwrap_or(used + size <= self.limit))
+        Ok(match estimate {
+            Estimate::Fits(reservation) => Some(reservation),
+            Estimate::Full | Estimate::Unknown => None,
+        })
     }
 
-    /// `None` if the usage must be read from the store.
-    fn try_reserve(&self, inbox: Uuid, size: u64, now: Timestamp) -> Option<bool> {
+    /// Gives back what was counted for a message that was not stored: nobody fills an inbox with mail that is refused.
+    pub(super) fn release(&self, reservation: SharedInboxReservation) {
+        let SharedInboxReservation { inbox, size, read_at } = reservation;
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = counter_of(inbox);
+        usage.current[counter] = usage.current[counter].saturating_sub(size);
+        if let Some(read) = usage.read.get_mut(&inbox)
+            && Some(read.read_at) == read_at
+        {
+            read.bytes = read.bytes.map(|bytes| bytes.saturating_sub(size));
+        }
+    }
+
+    fn try_reserve(&self, inbox: Uuid, size: u64, now: Timestamp) -> Estimate {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         usage.rotate(self.retention, now);
-        let counter = counter_of(inbox);
-        let estimate = usage.current[counter] + usage.previous[counter] + size;
-        if estimate > self.limit / 8 {
-            let exact = usage.exact.get_mut(&inbox).filter(|exact| exact.is_valid(now))?;
-            if exact.bytes + size > self.limit {
-                return Some(false);
-            }
-            exact.bytes += size;
-        }
-        usage.current[counter] += size;
-        Some(true)
+        usage.reserve(inbox, size, self.limit, now)
     }
 
-    fn insert_usage(&self, inbox: Uuid, read: u64, now: Timestamp) {
+    /// Reserves in an inbox whose usage was just read.
+    fn reserve_in(&self, inbox: Uuid, size: u64, used: Option<u64>, now: Timestamp) -> Estimate {
         let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if usage.exact.len() >= USAGES_MAX {
-            usage.exact.clear();
+        if usage.read.len() >= USAGES_MAX {
+            usage.read.clear();
         }
         // What was accepted during the query may be missing in its result.
-        let known = usage.exact.get(&inbox).filter(|exact| exact.is_valid(now)).map(|exact| exact.bytes);
-        let bytes = known.map_or(read, |known| read.max(known));
-        usage.exact.insert(inbox, InboxUsage { bytes, read_at: now });
+        let known = usage.read.get(&inbox).filter(|known| known.is_valid(now)).and_then(|known| known.bytes);
+        let bytes = used.map(|used| known.map_or(used, |known| used.max(known)));
+        usage.read.insert(inbox, InboxUsage { bytes, read_at: now });
+        usage.reserve(inbox, size, self.limit, now)
     }
 }
 
@@ -111,6 +141,25 @@ impl UsageEstimate {
             self.current.fill(0);
             self.started = Some(now);
         }
+    }
+
+    fn reserve(&mut self, inbox: Uuid, size: u64, limit: u64, now: Timestamp) -> Estimate {
+        let counter = counter_of(inbox);
+        let mut read_at = None;
+        if self.current[counter] + self.previous[counter] + size > limit / 8 {
+            let Some(read) = self.read.get_mut(&inbox).filter(|read| read.is_valid(now)) else {
+                return Estimate::Unknown;
+            };
+            if let Some(bytes) = &mut read.bytes {
+                if *bytes + size > limit {
+                    return Estimate::Full;
+                }
+                *bytes += size;
+            }
+            read_at = Some(read.read_at);
+        }
+        self.current[counter] += size;
+        Estimate::Fits(SharedInboxReservation { inbox, size, read_at })
     }
 }
 

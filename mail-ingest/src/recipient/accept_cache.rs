@@ -64,7 +64,7 @@ mod tests {
     fn returns_entries_that_cover_the_size_and_is_bounded() {
         let cache = AcceptCache::default();
         let address = |name: usize| RecipientAddress::parse(&format!("a{name}@b.example")).unwrap();
-        let acceptance = |quota_left| Acceptance { shared: false, quota_left };
+        let acceptance = |quota_left| Acceptance { tenant: None, quota_left };
         cache.insert(address(1), acceptance(QuotaLeft::Bytes(10)));
         cache.insert(address(2), acceptance(QuotaLeft::Unknown));
         assert_eq!(cache.get(&address(1), 10), Some(acceptance(QuotaLeft::Bytes(10))));

@@ -2,14 +2,15 @@
 
 use tempmail_model::address::{RecipientAddress, Reservation};
 use tempmail_store::{RecipientMailbox, RecipientStatus};
+use uuid::Uuid;
 
 use crate::smtp::RecipientRejection;
 
 /// An accepted recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Acceptance {
-    /// Whether it is a shared inbox.
-    pub(super) shared: bool,
+    /// The tenant that would own the mail.
+    pub(super) tenant: Option<Uuid>,
     /// What is left of the quota of its mailbox.
     pub(super) quota_left: QuotaLeft,
 }
@@ -44,50 +45,54 @@ pub(super) fn decide(
     status: RecipientStatus,
     size: u64,
 ) -> Result<Acceptance, RecipientRejection> {
-    let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = status else {
+    let RecipientStatus::Served { system, shared_inboxes, tenant, suspended, mailbox } = status else {
         return Err(RecipientRejection::NotServed);
     };
     if system && address.has_non_ascii_local_part() {
         return Err(RecipientRejection::NonAscii);
     }
-    let acceptance = match mailbox {
+    let quota_left = match mailbox {
         RecipientMailbox::Held => return Err(RecipientRejection::Unknown),
-        RecipientMailbox::Present { quota_left } => {
-            Acceptance { shared: false, quota_left: quota_left.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes) }
+        RecipientMailbox::Present { quota_left, .. } => {
+            quota_left.map_or(QuotaLeft::Unknown, QuotaLeft::Bytes)
         }
-        RecipientMailbox::Absent if !system => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
-        RecipientMailbox::Absent => match reserved {
-            Reservation::Platform => Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox },
-            Reservation::None if shared_inboxes => {
-                Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox }
-            }
-            Reservation::None | Reservation::Refused => return Err(RecipientRejection::Unknown),
-        },
+        RecipientMailbox::Absent if !system || reserved == Reservation::Platform => QuotaLeft::NoMailbox,
+        RecipientMailbox::Absent if reserved == Reservation::None && shared_inboxes => QuotaLeft::NoMailbox,
+        RecipientMailbox::Absent => return Err(RecipientRejection::Unknown),
     };
     if suspended {
         return Err(RecipientRejection::Suspended);
     }
-    if acceptance.quota_left.fits(size) == Some(false) {
+    if quota_left.fits(size) == Some(false) {
         return Err(RecipientRejection::MailboxFull);
     }
-    Ok(acceptance)
+    Ok(Acceptance { tenant, quota_left })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const TENANT: Uuid = Uuid::from_u128(1);
     const SYSTEM: RecipientStatus = RecipientStatus::Served {
         system: true,
         shared_inboxes: true,
+        tenant: None,
         suspended: false,
         mailbox: RecipientMailbox::Absent,
     };
 
     fn with(change: impl FnOnce(&mut bool, &mut bool, &mut bool, &mut RecipientMailbox)) -> RecipientStatus {
         let mut status = SYSTEM;
-        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox } = &mut status {
+        if let RecipientStatus::Served { system, shared_inboxes, suspended, mailbox, .. } = &mut status {
             change(system, shared_inboxes, suspended, mailbox);
+        }
+        status
+    }
+
+    fn of_tenant(mut status: RecipientStatus) -> RecipientStatus {
+        if let RecipientStatus::Served { tenant, .. } = &mut status {
+            *tenant = Some(TENANT);
         }
         status
     }
@@ -97,39 +102,40 @@ mod tests {
         use RecipientRejection::{MailboxFull, NonAscii, NotServed, Suspended, Unknown};
         let plain = RecipientAddress::parse("a@b.example").unwrap();
         let umlaut = RecipientAddress::parse("\u{fc}@b.example").unwrap();
-        let shared = Acceptance { shared: true, quota_left: QuotaLeft::NoMailbox };
-        let own = Acceptance { shared: false, quota_left: QuotaLeft::NoMailbox };
-        let mailbox =
-            |quota_left| with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { quota_left });
+        let free = Acceptance { tenant: None, quota_left: QuotaLeft::NoMailbox };
+        let own = Acceptance { tenant: Some(TENANT), quota_left: QuotaLeft::NoMailbox };
+        let mailbox = |quota_left| {
+            with(|_, _, _, mailbox| *mailbox = RecipientMailbox::Present { id: Uuid::nil(), quota_left })
+        };
         let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, status, size, expected) in [
             (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotServed)),
-            (&plain, Reservation::None, SYSTEM, 1, Ok(shared)),
+            (&plain, Reservation::None, SYSTEM, 1, Ok(free)),
             (&plain, Reservation::Refused, SYSTEM, 0, Err(Unknown)),
-            (&plain, Reservation::Platform, SYSTEM, 0, Ok(own)),
-            (&plain, Reservation::Platform, closed, 0, Ok(own)),
+            (&plain, Reservation::Platform, of_tenant(SYSTEM), 0, Ok(own)),
+            (&plain, Reservation::Platform, of_tenant(closed), 0, Ok(own)),
             (&plain, Reservation::None, closed, 0, Err(Unknown)),
             (&plain, Reservation::None, held, 0, Err(Unknown)),
             (&umlaut, Reservation::None, SYSTEM, 0, Err(NonAscii)),
-            (&umlaut, Reservation::None, custom, 0, Ok(own)),
-            (&plain, Reservation::Refused, custom, 0, Ok(own)),
+            (&umlaut, Reservation::None, of_tenant(custom), 0, Ok(own)),
+            (&plain, Reservation::Refused, of_tenant(custom), 0, Ok(own)),
             (&plain, Reservation::None, suspended, 0, Err(Suspended)),
             (
                 &plain,
                 Reservation::None,
                 mailbox(None),
                 0,
-                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Unknown }),
+                Ok(Acceptance { tenant: None, quota_left: QuotaLeft::Unknown }),
             ),
             (
                 &plain,
                 Reservation::None,
-                mailbox(Some(5)),
+                of_tenant(mailbox(Some(5))),
                 5,
-                Ok(Acceptance { shared: false, quota_left: QuotaLeft::Bytes(5) }),
+                Ok(Acceptance { tenant: Some(TENANT), quota_left: QuotaLeft::Bytes(5) }),
             ),
             (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
             (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),

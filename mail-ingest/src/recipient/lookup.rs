@@ -1,12 +1,15 @@
-//! The task that queries Postgres: one connection, and one statement at a time for all that waits.
+//! The task that queries Postgres: one connection, and one statement at a time for all that waits. Where Postgres
+//! falls silent, recipients that were queued meanwhile are deferred with those of the statement: no session waits for
+//! more than one such time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tempmail_model::address::{RecipientAddress, Reservation, ReservedLocalParts};
 use tempmail_model::clock::Clock;
-use tempmail_store::{RecipientQuery, RecipientReader, RecipientStatus, Store};
+use tempmail_runtime::liveness::{Liveness, TaskPulse};
+use tempmail_store::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus, Store};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
 use super::acceptance::{Acceptance, decide};
 use crate::smtp::RecipientRejection;
@@ -15,11 +18,44 @@ use crate::smtp::RecipientRejection;
 const REQUESTS_MAX: usize = 256;
 /// Maximum recipients of a statement.
 const STATEMENT_RECIPIENTS_MAX: usize = 1_000;
-/// A statement that takes longer counts as failed, and the recipients are deferred.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the task is called in `/livez`.
+const TASK: &str = "recipients";
 
 /// The recipients of a request with the decision on each.
-pub(super) type LookupReply = Vec<(RecipientAddress, Result<Acceptance, RecipientRejection>)>;
+pub(super) type LookupReply = Vec<DecidedRecipient>;
+
+/// A recipient with the decision on it.
+#[derive(Debug)]
+pub(super) struct DecidedRecipient {
+    pub(super) address: RecipientAddress,
+    pub(super) decision: Result<Acceptance, RecipientRejection>,
+    /// The mailbox that is full, if it is: by the stored sum, which may still count expired mail.
+    pub(super) full_mailbox: Option<Uuid>,
+}
+
+impl DecidedRecipient {
+    fn new(
+        address: RecipientAddress,
+        reserved: Reservation,
+        status: Option<RecipientStatus>,
+        size: u64,
+    ) -> Self {
+        let Some(status) = status else {
+            return Self { address, decision: Err(RecipientRejection::Unavailable), full_mailbox: None };
+        };
+        let decision = decide(&address, reserved, status, size);
+        let full_mailbox = match status {
+            RecipientStatus::Served { mailbox: RecipientMailbox::Present { id, .. }, .. }
+                if decision == Err(RecipientRejection::MailboxFull) =>
+            {
+                Some(id)
+            }
+            _ => None,
+        };
+        Self { address, decision, full_mailbox }
+    }
+}
 
 /// The recipients of a session that need a lookup.
 #[derive(Debug)]
@@ -35,11 +71,20 @@ pub(super) struct Lookup {
     reader: RecipientReader,
     clock: Arc<dyn Clock>,
     reserved: ReservedLocalParts,
+    pulse: TaskPulse,
+    /// Whether the last statement waited for Postgres as long as it may.
+    silent: bool,
 }
 
 impl Lookup {
-    pub(super) fn new(store: Store, clock: Arc<dyn Clock>, reserved: ReservedLocalParts) -> Self {
-        Self { reader: RecipientReader::new(store), clock, reserved }
+    pub(super) fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        reserved: ReservedLocalParts,
+        liveness: &Liveness,
+    ) -> Self {
+        let pulse = liveness.watch(TASK);
+        Self { reader: RecipientReader::new(store), clock, reserved, pulse, silent: false }
     }
 
     /// Runs until all senders are dropped.
@@ -47,10 +92,15 @@ impl Lookup {
         let mut requests = Vec::with_capacity(REQUESTS_MAX);
         while queue.recv_many(&mut requests, REQUESTS_MAX).await > 0 {
             self.handle(std::mem::take(&mut requests)).await;
+            if std::mem::take(&mut self.silent) {
+                // A request without a reply is deferred.
+                while queue.try_recv().is_ok() {}
+            }
         }
     }
 
     async fn handle(&mut self, requests: Vec<LookupRequest>) {
+        let _work = self.pulse.begin();
         let reservations: Vec<Reservation> = requests
             .iter()
             .flat_map(|request| &request.addresses)
@@ -78,12 +128,7 @@ impl Lookup {
             let decided = addresses
                 .into_iter()
                 .zip(&mut statuses)
-                .map(|(address, (status, reserved))| {
-                    let decision = status
-                        .ok_or(RecipientRejection::Unavailable)
-                        .and_then(|status| decide(&address, reserved, status, size));
-                    (address, decision)
-                })
+                .map(|(address, (status, reserved))| DecidedRecipient::new(address, reserved, status, size))
                 .collect();
             // The session may have ended.
             let _ = reply.send(decided);
@@ -92,13 +137,16 @@ impl Lookup {
 
     /// The statuses of the recipients; `None` if Postgres does not return them.
     async fn find(&mut self, queries: &[RecipientQuery<'_>]) -> Option<Vec<RecipientStatus>> {
-        let found =
-            tokio::time::timeout(STATEMENT_TIMEOUT, self.reader.find(queries, self.clock.now())).await;
-        let problem = match found {
-            Ok(Ok(statuses)) if statuses.len() == queries.len() => return Some(statuses),
-            Ok(Ok(_)) => "a recipient is missing in the result".to_owned(),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "Postgres does not answer in time".to_owned(),
+        if self.silent {
+            return None;
+        }
+        let problem = match self.reader.find(queries, self.clock.now()).await {
+            Ok(statuses) if statuses.len() == queries.len() => return Some(statuses),
+            Ok(_) => "a recipient is missing in the result".to_owned(),
+            Err(error) => {
+                self.silent = error.is_silent();
+                error.to_string()
+            }
         };
         tracing::warn!(%problem, recipients = queries.len(), "recipients could not be looked up");
         None

@@ -17,6 +17,8 @@ pub(crate) struct Step {
 pub(crate) enum Action {
     /// Send the replies, then read more and feed it behind what was not consumed.
     Read,
+    /// Send the replies, then feed again what was not consumed.
+    Flush,
     /// Check the recipients and call
     /// [`Session::recipients_checked`](super::Session::recipients_checked) with the results in
     /// their order.

@@ -8,10 +8,8 @@ mod tests;
 use memchr::memchr2;
 
 use super::reply::{self, Reply};
-use crate::memory::MemoryPermit;
+use crate::memory::{MemoryError, MemoryPermit, MessageBuffer};
 
-/// Initial capacity of the buffer: most mail is small, and an incomplete one must cost little.
-const INITIAL_BUFFER: usize = 4 << 10;
 /// Maximum octets of a line without its CRLF.
 const LINE_MAX: u64 = 64 << 10;
 
@@ -47,15 +45,15 @@ struct DataErrors {
     long_line: bool,
     too_big: bool,
     header_too_big: bool,
-    no_memory: bool,
+    no_memory: Option<MemoryError>,
 }
 
 /// A message that is being received.
 #[derive(Debug)]
 pub(super) struct MessageData {
     limits: DataLimits,
-    buffer: Vec<u8>,
-    memory: MemoryPermit,
+    /// `None` once there is an error.
+    buffer: Option<MessageBuffer>,
     errors: DataErrors,
     position: LinePosition,
     /// Octets of the message, including discarded ones.
@@ -66,19 +64,18 @@ pub(super) struct MessageData {
 }
 
 impl MessageData {
-    /// An empty message; `None` if the memory budget is exhausted.
-    pub(super) fn begin(limits: DataLimits, mut memory: MemoryPermit) -> Option<Self> {
-        memory.grow_to(INITIAL_BUFFER).then(|| Self {
+    /// An empty message, which is received into `buffer`.
+    pub(super) fn begin(limits: DataLimits, buffer: MessageBuffer) -> Self {
+        Self {
             limits,
-            buffer: Vec::new(),
-            memory,
+            buffer: Some(buffer),
             errors: DataErrors::default(),
             position: LinePosition::Start,
             octets: 0,
             line_octets: 0,
             header_fields: 0,
             in_header: true,
-        })
+        }
     }
 
     /// Receives input of DATA up to the end of data, which is CRLF . CRLF and nothing else. Returns
@@ -127,10 +124,8 @@ impl MessageData {
             Some(reply::DATA_LINE_TOO_LONG)
         } else if header_too_big {
             Some(reply::HEADER_TOO_BIG)
-        } else if no_memory {
-            Some(reply::NO_MEMORY)
         } else {
-            None
+            no_memory.map(Reply::from)
         }
     }
 
@@ -142,9 +137,9 @@ impl MessageData {
         if self.position == LinePosition::Cr {
             self.errors.bare_line_end = true;
         }
-        match self.error_reply() {
-            None => Ok((self.buffer, self.memory)),
-            Some(reply) => Err(reply),
+        match (self.error_reply(), self.buffer) {
+            (None, Some(buffer)) => Ok(buffer.finish()?),
+            (reply, _) => Err(reply.unwrap_or(reply::NO_MEMORY)),
         }
     }
 
@@ -224,30 +219,14 @@ impl MessageData {
         if self.in_header {
             self.check_header(self.octets);
         }
-        if self.error_reply().is_none() && !self.reserve(run.len()) {
-            self.errors.no_memory = true;
+        if self.error_reply().is_none()
+            && let Some(buffer) = &mut self.buffer
+        {
+            let most = usize::try_from(self.limits.message_octets).unwrap_or(usize::MAX);
+            self.errors.no_memory = buffer.append(run, most).err();
         }
-        if self.error_reply().is_none() {
-            self.buffer.extend_from_slice(run);
-        } else {
-            self.buffer = Vec::new();
-            self.memory.release();
+        if self.error_reply().is_some() {
+            self.buffer = None;
         }
-    }
-
-    /// Makes room for `additional` octets; doubles buffer and permit, up to the limit of a message.
-    /// `false` if the memory budget is exhausted.
-    fn reserve(&mut self, additional: usize) -> bool {
-        let needed = self.buffer.len() + additional;
-        if needed <= self.buffer.capacity() {
-            return true;
-        }
-        let most = usize::try_from(self.limits.message_octets).unwrap_or(usize::MAX);
-        let capacity = needed.max(self.buffer.capacity() * 2).min(most).max(INITIAL_BUFFER);
-        let grown = self.memory.grow_to(capacity);
-        if grown {
-            self.buffer.reserve_exact(capacity - self.buffer.len());
-        }
-        grown
     }
 }

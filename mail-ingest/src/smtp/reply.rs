@@ -2,6 +2,7 @@
 
 use super::mail::DeliveryOutcome;
 use super::recipient::RecipientRejection;
+use crate::memory::MemoryError;
 
 /// A reply of one line without its CRLF: code, enhanced code (RFC 2034; not in the greeting and
 /// in replies to EHLO and HELO), text.
@@ -17,6 +18,28 @@ impl Reply {
     /// Whether it is a permanent rejection (5yz), which counts towards `smtp.max_errors`.
     pub(crate) fn is_permanent(self) -> bool {
         self.0.starts_with('5')
+    }
+
+    /// The limit that it reports, as a word for metrics; `None` if it is about something else.
+    pub(crate) fn limit(self) -> Option<&'static str> {
+        Some(match self {
+            TIMEOUT => "silence",
+            TOO_SLOW => "data_rate",
+            TRANSACTION_TOO_LONG => "transaction_time",
+            SESSION_TOO_LONG => "session_time",
+            SESSION_DISPLACED => "displaced_session",
+            TOO_MANY_CONNECTIONS => "connections",
+            TOO_MANY_PEER_CONNECTIONS => "peer_connections",
+            TOO_MANY_ERRORS => "errors",
+            TOO_MANY_UNKNOWN => "unknown_recipients",
+            PEER_RATE => "peer_rate",
+            TOTAL_RATE => "total_rate",
+            NO_MEMORY => "memory",
+            NO_PEER_MEMORY => "peer_memory",
+            NO_TENANT_MEMORY => "tenant_memory",
+            MESSAGE_DISCARDED => "discarded_message",
+            _ => return None,
+        })
     }
 
     /// Appends the reply with its CRLF.
@@ -64,8 +87,22 @@ replies! {
     TOO_SLOW = "421 4.4.2 Data arrives too slowly, closing";
     /// The process is draining.
     DRAINING = "421 4.3.2 Shutting down, connect again";
-    /// The limit of connections, of this peer or in all, is reached.
+    /// `smtp.transaction_seconds` have passed since MAIL.
+    TRANSACTION_TOO_LONG = "421 4.4.2 The mail transaction takes too long, closing";
+    /// `smtp.session_seconds` have passed.
+    SESSION_TOO_LONG = "421 4.4.2 The session takes too long, connect again";
+    /// A limit of connections is reached, and this session was idle.
+    SESSION_DISPLACED = "421 4.7.0 Closing in favor of another connection, connect again";
+    /// `smtp.connections` is reached.
     TOO_MANY_CONNECTIONS = "421 4.7.0 Too many connections, try again later";
+    /// `smtp.connections_per_peer` is reached.
+    TOO_MANY_PEER_CONNECTIONS = "421 4.7.0 Too many connections from your network, close some of them";
+    /// More recipients that do not exist than `smtp.unknown_recipients_per_minute`.
+    TOO_MANY_UNKNOWN = "421 4.7.0 Too many unknown recipients from your network, try again later";
+    /// `smtp.tenant_…_per_peer`, `smtp.address_…_per_peer`.
+    PEER_RATE = "450 4.7.1 Too much mail from your network to this recipient, try again later";
+    /// `smtp.tenant_…`, `smtp.address_…`.
+    TOTAL_RATE = "450 4.2.1 This recipient is receiving too much mail, try again later";
     /// Plain text after STARTTLS may have been injected (CVE-2011-0411).
     DATA_AFTER_STARTTLS = "421 4.7.0 Data sent after STARTTLS and before the TLS handshake, closing";
     /// Postgres is unavailable.
@@ -80,6 +117,12 @@ replies! {
     STORE_FULL = "452 4.3.1 Storage is full, try again later";
     /// `smtp.memory_bytes` is exceeded.
     NO_MEMORY = "452 4.3.1 Too many messages in progress, try again later";
+    /// `smtp.memory_bytes_per_peer` is exceeded.
+    NO_PEER_MEMORY = "452 4.3.1 Too many messages in progress from your network, try again later";
+    /// `smtp.memory_bytes_per_tenant` is exceeded.
+    NO_TENANT_MEMORY = "452 4.3.1 Too many messages in progress to these recipients, try again later";
+    /// The incomplete message was discarded, since its peer has the most of a limit that others need.
+    MESSAGE_DISCARDED = "452 4.3.1 The incomplete message was discarded, there are too many; try again later";
     /// More recipients than RCPTMAX.
     TOO_MANY_RECIPIENTS = "452 4.5.3 Too many recipients, send the rest in another transaction";
 
@@ -158,7 +201,20 @@ impl From<RecipientRejection> for Reply {
             RecipientRejection::NonAscii => NON_ASCII,
             RecipientRejection::MailboxFull => MAILBOX_FULL,
             RecipientRejection::StoreFull => STORE_FULL,
+            RecipientRejection::PeerRate => PEER_RATE,
+            RecipientRejection::TotalRate => TOTAL_RATE,
             RecipientRejection::Unavailable => UNAVAILABLE,
+        }
+    }
+}
+
+impl From<MemoryError> for Reply {
+    fn from(error: MemoryError) -> Self {
+        match error {
+            MemoryError::Process => NO_MEMORY,
+            MemoryError::Peer => NO_PEER_MEMORY,
+            MemoryError::Tenant => NO_TENANT_MEMORY,
+            MemoryError::Discarded => MESSAGE_DISCARDED,
         }
     }
 }
@@ -169,6 +225,9 @@ impl From<DeliveryOutcome> for Reply {
             DeliveryOutcome::Stored => STORED,
             DeliveryOutcome::Unavailable => UNAVAILABLE,
             DeliveryOutcome::OverQuota => MAILBOX_FULL,
+            DeliveryOutcome::StoreFull => STORE_FULL,
+            DeliveryOutcome::PeerRate => PEER_RATE,
+            DeliveryOutcome::TotalRate => TOTAL_RATE,
             DeliveryOutcome::RecipientsChanged => RECIPIENTS_CHANGED,
             DeliveryOutcome::Rejected => REJECTED,
         }

@@ -6,20 +6,23 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use memchr::memchr;
-use tempmail_model::address::RecipientAddress;
 
 use super::action::{Action, AwaitedInput, Step};
 use super::command::{self as command_line, Command};
 use super::data::MessageData;
 use super::mail::DeliveryOutcome;
-use super::recipient::{PendingRecipient, RecipientRejection};
+use super::recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
 use super::reply::{self, Reply};
 use super::settings::SessionSettings;
 use super::transaction::Transaction;
+use crate::memory::TenantKey;
+use crate::peer::Client;
+
+/// Octets of replies that have to be sent before more commands are handled.
+const REPLIES_MAX: usize = 4 << 10;
 
 #[derive(Debug)]
 enum SessionState {
@@ -51,12 +54,14 @@ struct Chunk {
 #[derive(Debug)]
 pub(crate) struct Session {
     settings: Arc<SessionSettings>,
-    peer: IpAddr,
+    client: Client,
     tls: bool,
     state: SessionState,
     /// The client's name for the trace field, and whether it came with EHLO.
     hello: Option<(String, bool)>,
     transaction: Option<Transaction>,
+    /// Transactions so far.
+    transactions: u64,
     /// Recipients of pipelined RCPTs, which are checked together.
     pending_recipients: Vec<PendingRecipient>,
     /// Permanent rejections since the last stored mail.
@@ -70,14 +75,15 @@ pub(crate) struct Session {
 
 impl Session {
     /// A session at its start, or at its restart after a TLS handshake.
-    pub(crate) fn new(settings: Arc<SessionSettings>, peer: IpAddr, tls: bool) -> Self {
+    pub(crate) fn new(settings: Arc<SessionSettings>, client: Client, tls: bool) -> Self {
         Self {
             settings,
-            peer,
+            client,
             tls,
             state: SessionState::Command,
             hello: None,
             transaction: None,
+            transactions: 0,
             pending_recipients: Vec::new(),
             errors: 0,
             completed: 0,
@@ -90,6 +96,11 @@ impl Session {
     pub(crate) fn is_idle(&self) -> bool {
         self.transaction.is_none()
             && matches!(self.state, SessionState::Command | SessionState::SkippingLine { .. })
+    }
+
+    /// The number of the open mail transaction, from 1; `None` if there is none.
+    pub(crate) fn open_transaction(&self) -> Option<u64> {
+        (!self.is_idle()).then_some(self.transactions)
     }
 
     /// SIZE that MAIL declared for the open transaction; 0 if none.
@@ -109,12 +120,20 @@ impl Session {
         AwaitedInput { completed: self.completed, data: in_data.then_some(self.data_octets) }
     }
 
+    /// Whether the session was closed after too many errors.
+    pub(crate) fn has_too_many_errors(&self) -> bool {
+        self.errors >= self.settings.max_errors
+    }
+
     /// Continues with `input`, which is what was not consumed before and what was read since.
     /// Appends replies to `out`.
     pub(crate) fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Step {
         let mut consumed = 0;
         loop {
             let rest = &input[consumed..];
+            if out.len() >= REPLIES_MAX && !rest.is_empty() && !matches!(self.state, SessionState::Closed) {
+                return Step { consumed, action: Action::Flush };
+            }
             let (octets, action) = match &mut self.state {
                 SessionState::Closed => (0, Some(Action::Close)),
                 SessionState::CheckingRecipients | SessionState::Delivering => (0, Some(Action::Read)),
@@ -154,7 +173,7 @@ impl Session {
     /// Replies to the RCPTs of [`Action::CheckRecipients`], in their order.
     pub(crate) fn recipients_checked(
         &mut self,
-        results: impl IntoIterator<Item = Result<RecipientAddress, RecipientRejection>>,
+        results: impl IntoIterator<Item = Result<AcceptedRecipient, RecipientRejection>>,
         out: &mut Vec<u8>,
     ) {
         self.state = SessionState::Command;
@@ -227,6 +246,15 @@ impl Session {
             command_line::is_rcpt(line)
                 && matches!(command_line::parse(line), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
         })
+    }
+
+    /// A buffer for the message of the open transaction.
+    ///
+    /// # Errors
+    /// The reply that there is no memory.
+    fn open_message(&self, tenants: Vec<TenantKey>) -> Result<MessageData, Reply> {
+        let buffer = self.settings.memory.open(self.client.peer, tenants)?;
+        Ok(MessageData::begin(self.settings.data, buffer))
     }
 
     /// Appends the reply that refuses a mail.

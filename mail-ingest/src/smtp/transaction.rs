@@ -1,9 +1,9 @@
 //! A mail transaction (RFC 5321 3.3): from MAIL to the end of the data.
 
-use tempmail_model::address::RecipientAddress;
-
 use super::data::MessageData;
+use super::recipient::AcceptedRecipient;
 use super::reply::{self, Reply};
+use crate::memory::TenantKey;
 
 /// An open mail transaction.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Transaction {
     /// SIZE that MAIL declared.
     pub(super) size: Option<u64>,
     /// Accepted recipients, without duplicates.
-    pub(super) recipients: Vec<RecipientAddress>,
+    pub(super) recipients: Vec<AcceptedRecipient>,
     /// Whether a recipient was rejected for now only.
     pub(super) deferred: bool,
     /// The message, once BDAT has started it.
@@ -32,9 +32,14 @@ impl Transaction {
     }
 
     /// Adds a recipient unless it is a duplicate.
-    pub(super) fn add(&mut self, recipient: RecipientAddress) {
-        if !self.recipients.contains(&recipient) {
+    pub(super) fn add(&mut self, recipient: AcceptedRecipient) {
+        if self.recipients.iter().all(|known| known.address != recipient.address) {
             self.recipients.push(recipient);
         }
+    }
+
+    /// The tenants of its recipients.
+    pub(super) fn tenants(&self) -> Vec<TenantKey> {
+        self.recipients.iter().map(|recipient| recipient.tenant).collect()
     }
 }

@@ -2,8 +2,10 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
+use clap::builder::RangedI64ValueParser;
 use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
+use tempmail_model::limits::SORT_ORDER_MAX;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{
     ManagedBy, SchemaDefinition, SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage,
@@ -24,8 +26,8 @@ pub(crate) enum SystemDomainCommand {
         /// Accept mail for mailboxes only; reject other addresses
         #[arg(long)]
         no_shared_inboxes: bool,
-        /// Position in lists, ascending [default: last]
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        /// Position in lists, ascending, from -10,000 to 10,000 [default: last]
+        #[arg(long, value_name = "N", value_parser = sort_order(), allow_negative_numbers = true)]
         sort_order: Option<i32>,
     },
     /// Change a system domain
@@ -36,8 +38,8 @@ pub(crate) enum SystemDomainCommand {
         /// Whether to accept mail for addresses without a mailbox
         #[arg(long, value_name = "BOOL")]
         shared_inboxes: Option<bool>,
-        /// Position in lists, ascending
-        #[arg(long, value_name = "N", allow_negative_numbers = true)]
+        /// Position in lists, ascending, from -10,000 to 10,000
+        #[arg(long, value_name = "N", value_parser = sort_order(), allow_negative_numbers = true)]
         sort_order: Option<i32>,
     },
     /// Make a system domain the default
@@ -57,6 +59,12 @@ pub(crate) enum SystemDomainCommand {
     },
     /// List the system domains
     List,
+}
+
+/// Parses a position in lists.
+fn sort_order() -> RangedI64ValueParser<i32> {
+    let max = i64::from(SORT_ORDER_MAX);
+    clap::value_parser!(i32).range(-max..=max)
 }
 
 /// Runs the command and prints the result.

@@ -1,9 +1,14 @@
 //! `tempmail tenant`
 
 use anyhow::Context as _;
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tempmail_model::id::PLATFORM_TENANT;
+use tempmail_model::limits::{
+    TENANT_DOMAINS_MAX, TENANT_MAILBOX_BYTES_MAX, TENANT_MAILBOXES_MAX, TENANT_TOKENS_MAX,
+    TENANT_WEBHOOKS_MAX,
+};
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{LimitUsage, ManagedBy, SchemaDefinition, Tenant, TenantChange, TenantLimits};
@@ -63,21 +68,27 @@ pub(crate) struct TenantLimitArgs {
     /// Retention of new mail in hours: 1, 6, 24, 72, 168 or 720
     #[arg(long, value_name = "HOURS", value_parser = retention, allow_negative_numbers = true)]
     retention_hours: Option<RetentionClass>,
-    /// Maximum number of mailboxes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
+    /// Maximum number of mailboxes, up to 1,000,000
+    #[arg(long, value_name = "N", value_parser = up_to(TENANT_MAILBOXES_MAX), allow_negative_numbers = true)]
     mailboxes: Option<i32>,
-    /// Maximum number of custom domains
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
+    /// Maximum number of custom domains, up to 100,000
+    #[arg(long, value_name = "N", value_parser = up_to(TENANT_DOMAINS_MAX), allow_negative_numbers = true)]
     custom_domains: Option<i32>,
-    /// Maximum number of webhooks
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
+    /// Maximum number of webhooks, up to 100
+    #[arg(long, value_name = "N", value_parser = up_to(TENANT_WEBHOOKS_MAX), allow_negative_numbers = true)]
     webhooks: Option<i32>,
-    /// Maximum number of API tokens
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..), allow_negative_numbers = true)]
+    /// Maximum number of API tokens, up to 100,000
+    #[arg(long, value_name = "N", value_parser = up_to(TENANT_TOKENS_MAX), allow_negative_numbers = true)]
     tokens: Option<i32>,
-    /// Size of each new mailbox in bytes
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(i64).range(1..), allow_negative_numbers = true)]
+    /// Size of each new mailbox in bytes, up to 1,099,511,627,776 (1 TiB)
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(i64).range(1..=TENANT_MAILBOX_BYTES_MAX),
+        allow_negative_numbers = true)]
     mailbox_bytes: Option<i64>,
+}
+
+/// Parses a number of things from 0 to a maximum.
+fn up_to(max: i32) -> RangedI64ValueParser<i32> {
+    clap::value_parser!(i32).range(0..=i64::from(max))
 }
 
 impl TenantLimitArgs {

@@ -141,6 +141,7 @@ async fn ensure_token(
     if let Some(existing) = existing
         && let Some(hash) = TokenHash::from_presented(kind, &existing)
         && let Some(found) = store.find_token(kind, hash).await?
+        && found.active
         && found.revoked_at.is_none()
         && found.expires_at.is_none_or(|expiry| expiry > now)
     {

@@ -1,6 +1,7 @@
 //! What `up` prints at the terminal.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 
 use tempmail_runtime::config::Config;
 
@@ -14,7 +15,8 @@ pub(super) fn print_progress(line: &str) {
     let _ = writeln!(std::io::stderr(), "tempmail: {line}");
 }
 
-/// Prints the addresses, two commands to try, and `ready`.
+/// Prints the addresses, two commands to try, and `ready`. The token is in it only on a terminal: what goes to a file, a
+/// pipe or a journal stays there.
 pub(super) fn print(
     config: &Config,
     domains: &[String],
@@ -24,7 +26,12 @@ pub(super) fn print(
     let (base_url, smtp, admin) =
         (&config.http.base_url, reachable(config.smtp.listen), reachable(config.admin.listen));
     let (path, domain, all) = (directory.path().display(), &domains[0], domains.join(", "));
-    let token = credentials.live_token();
+    let mut out = std::io::stdout().lock();
+    let token = if out.is_terminal() {
+        credentials.live_token().to_owned()
+    } else {
+        token_from_file(directory.path())
+    };
     let text = format!(
         "tempmail is running.
 
@@ -40,12 +47,16 @@ Send a mail:
   printf 'From: Ada <ada@example.com>\\r\\nTo: hello@{domain}\\r\\nSubject: Hello\\r\\n\\r\\nIt works.\\r\\n' | curl -sS smtp://{smtp} --mail-from ada@example.com --mail-rcpt hello@{domain} -T -
 
 Read it:
-  curl -sS -H 'x-api-token: {token}' {base_url}/v1/inbox/hello@{domain}
+  curl -sS -H \"x-api-token: {token}\" {base_url}/v1/inbox/hello@{domain}
 
 ready
 "
     );
-    let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// What a shell replaces by the live token of `credentials.json`.
+fn token_from_file(directory: &Path) -> String {
+    format!("$(grep -o 'tm_live_[0-9a-f]*' '{}/credentials.json')", directory.display())
 }

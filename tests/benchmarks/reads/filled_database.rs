@@ -154,6 +154,7 @@ async fn create_mailboxes(stack: &Stack, count: usize) -> anyhow::Result<Vec<Str
             local_part: &format!("{number}box"),
             tenant: Some(stack.tenant),
             free_quota: 0,
+            free_limit: 0,
             password_hash: "none",
         };
         stack.store.create_mailbox(new, now).await?;

@@ -1,11 +1,9 @@
 //! Jumps of tokio's clock, by which roles in the test process measure their timeouts.
 
-use std::time::{Duration, Instant};
-
-use tokio::time::sleep;
+use std::time::Duration;
 
 use super::App;
-use crate::wait::{DEADLINE, eventually};
+use crate::wait::eventually;
 
 impl App {
     /// Moves tokio's clock forward: timeouts that end by then end now. Postgres and the business clock are unaffected.
@@ -27,19 +25,18 @@ impl App {
     /// Jumps by `step` again and again, until `probe` returns something.
     ///
     /// # Panics
-    /// It returned nothing within [`DEADLINE`] of real time.
+    /// It returned nothing within [`DEADLINE`](crate::wait::DEADLINE) of real time.
     pub async fn jump_until<T, F>(&self, what: &str, step: Duration, mut probe: impl FnMut() -> F) -> T
     where
         F: Future<Output = Option<T>>,
     {
-        let give_up = Instant::now() + DEADLINE;
-        loop {
-            self.jump(step).await;
-            if let Some(found) = probe().await {
-                return found;
+        eventually(what, || {
+            let found = probe();
+            async {
+                self.jump(step).await;
+                found.await
             }
-            assert!(Instant::now() < give_up, "never happened: {what}");
-            sleep(Duration::from_millis(20)).await;
-        }
+        })
+        .await
     }
 }

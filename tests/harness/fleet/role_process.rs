@@ -148,6 +148,12 @@ impl RoleProcess {
         probe.is_ok_and(|answer| answer.status().is_success())
     }
 
+    /// Whether `/livez` says that it should not be restarted.
+    pub async fn is_live(&self) -> bool {
+        let probe = self.http_client.get(format!("http://{}/livez", self.admin)).send().await;
+        probe.is_ok_and(|answer| answer.status().is_success())
+    }
+
     /// The body of `/readyz`; `None` if it does not answer yet.
     pub async fn readyz(&self) -> Option<String> {
         let probe = self.http_client.get(format!("http://{}/readyz", self.admin)).send().await;

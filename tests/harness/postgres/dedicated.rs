@@ -1,13 +1,14 @@
 //! A Postgres server of one test, which may stop, kill and restart it.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, chown};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::geteuid;
+use nix::unistd::{Pid, geteuid};
+use sqlx::PgPool;
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
 use tokio::sync::Mutex;
 
@@ -38,6 +39,7 @@ pub struct DedicatedPostgres {
     running: Mutex<Option<EmbeddedPostgres>>,
     options: Options,
     url: String,
+    socket: PathBuf,
     // Dropped last, because they remove the data.
     disk: Option<SmallDisk>,
     directory: ServerDirectory,
@@ -84,12 +86,18 @@ impl DedicatedPostgres {
         options.settings = settings(&[&shared, own].concat());
         let server = EmbeddedPostgres::start(options.clone()).await.expect("Postgres starts");
         let url = server.connection_url("postgres");
-        Self { running: Mutex::new(Some(server)), options, url, disk, directory }
+        let socket = server.socket_directory().join(".s.PGSQL.5432");
+        Self { running: Mutex::new(Some(server)), options, url, socket, disk, directory }
     }
 
     /// Its URL for the superuser.
     pub fn url(&self) -> String {
         self.url.clone()
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.socket.clone()
     }
 
     /// Its data directory.
@@ -114,6 +122,53 @@ impl DedicatedPostgres {
     pub fn own(&self, path: &Path) {
         let data = self.data_directory().metadata().expect("the data is there");
         chown(path, Some(data.uid()), Some(data.gid())).expect("the owner can be changed");
+    }
+
+    /// A copy of its data while it is stopped, which goes with it.
+    ///
+    /// # Panics
+    /// There is no space for it.
+    pub fn copy_data(&self) -> PathBuf {
+        let copy = self.directory.path().join("copy");
+        self.run_as_this_user(&format!(
+            "cp --archive '{}' '{}'",
+            self.data_directory().display(),
+            copy.display()
+        ));
+        copy
+    }
+
+    /// A base backup of its data while it runs, which goes with it; after [`Self::allow_replication`].
+    ///
+    /// # Panics
+    /// `pg_basebackup` fails.
+    pub fn base_backup(&self) -> PathBuf {
+        let backup = self.directory.path().join("backup");
+        // Postgres starts on no directory that others may read.
+        DirBuilder::new().mode(0o700).create(&backup).expect("the directory can be made");
+        self.own(&backup);
+        let command = "pg_basebackup --checkpoint fast --wal-method stream";
+        self.run_as_its_user(&format!("{command} --dbname '{}' --pgdata '{}'", self.url, backup.display()));
+        backup
+    }
+
+    /// Puts other data in the place of its own while it is stopped.
+    ///
+    /// # Panics
+    /// The data can't be copied.
+    pub fn replace_data(&self, with: &Path) {
+        let data = self.data_directory();
+        self.run_as_this_user(&format!(
+            "rm -rf '{0}' && cp --archive '{1}' '{0}'",
+            data.display(),
+            with.display()
+        ));
+    }
+
+    /// Runs commands of a shell as this process' user, who may read the data.
+    fn run_as_this_user(&self, commands: &str) {
+        let status = Command::new("sh").args(["-ec", commands]).current_dir(self.directory.path()).status();
+        assert!(status.expect("sh starts").success(), "{commands}");
     }
 
     /// Runs commands of a shell as its user.
@@ -185,6 +240,24 @@ impl DedicatedPostgres {
         }
     }
 
+    /// Suspends the processes that serve connections with this `application_name`, until the result is dropped: they
+    /// keep their locks and answer nothing. Others, and new ones, are served.
+    ///
+    /// # Panics
+    /// The server does not run.
+    pub async fn suspend_backends(&self, pool: &PgPool, application_name: &str) -> SuspendedBackends {
+        let backends: Vec<i32> = sqlx::query_scalar(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND backend_type = 'client backend'",
+        )
+        .bind(application_name)
+        .fetch_all(pool)
+        .await
+        .expect("Postgres answers");
+        let backends = SuspendedBackends(backends.into_iter().map(Pid::from_raw).collect());
+        backends.signal(Signal::SIGSTOP);
+        backends
+    }
+
     /// Stops it and starts it again.
     ///
     /// # Panics
@@ -192,6 +265,25 @@ impl DedicatedPostgres {
     pub async fn restart(&self, mode: StopMode) {
         self.stop(mode).await;
         self.ensure_started().await;
+    }
+}
+
+/// Processes of Postgres that are suspended; they go on when this is dropped.
+#[derive(Debug)]
+pub struct SuspendedBackends(Vec<Pid>);
+
+impl SuspendedBackends {
+    fn signal(&self, signal: Signal) {
+        for &backend in &self.0 {
+            // It may have ended.
+            let _ = kill(backend, signal);
+        }
+    }
+}
+
+impl Drop for SuspendedBackends {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGCONT);
     }
 }
 

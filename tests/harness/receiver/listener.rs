@@ -21,16 +21,19 @@ const BACKLOG: u32 = 4096;
 /// Response of a receiver without TLS.
 const PLAIN_RESPONSE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// A listener that a receiver serves.
-pub(super) struct TlsListener {
+/// A listener for [`axum::serve`].
+pub struct TlsListener {
     address: SocketAddr,
     encrypted: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
     task: JoinHandle<()>,
 }
 
 impl TlsListener {
-    /// Listens; `on_connection` returns how the receiver reacts to each connection.
-    pub(super) async fn bind(
+    /// Listens; `on_connection` returns how the receiver reacts to each connection. Reactions to requests are not for it.
+    ///
+    /// # Panics
+    /// The address is in use.
+    pub async fn bind(
         address: SocketAddr,
         identity: &Identity,
         on_connection: impl Fn() -> Reaction + Send + 'static,
@@ -71,7 +74,8 @@ impl TlsListener {
         Self { address, encrypted, task }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 }

@@ -70,7 +70,9 @@ async fn reports_a_schema_of_another_version() {
     for (change, expected) in [
         ("UPDATE schema_object SET version = 0", "the schema is at version 0"),
         (
-            "WITH newer AS (UPDATE _sqlx_migrations SET version = 9999)
+            "WITH newer AS (
+                 UPDATE _sqlx_migrations SET version = 9999
+                 WHERE version = (SELECT max(version) FROM _sqlx_migrations))
              UPDATE schema_compatibility SET lowest_version = 9999",
             "use a newer tempmail",
         ),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
+use tempmail_store::SCHEMA;
 use tempmail_tests::binary::program;
 use tempmail_tests::port::free_port;
 use tempmail_tests::postgres::{Database, PostgresProxy};
@@ -17,6 +18,9 @@ use tempmail_tests::{Binary, CommandOutput, http};
 const FUNCTION: &str = "partition_width(smallint)";
 const CHANGE: &str = "CREATE OR REPLACE FUNCTION partition_width(class smallint) RETURNS interval
     LANGUAGE sql IMMUTABLE AS $$ SELECT interval '1 second' $$";
+
+/// Functions that are created twice: with the arguments of this version, and with those of the version before.
+const OF_TWO_VERSIONS: [&str; 2] = ["accept_mail", "create_mailbox"];
 
 const FORMER: &str = "this database was created by a tempmail before its first release, whose tables are different: \
                       create an empty database and run `tempmail migrate`";
@@ -204,7 +208,8 @@ async fn leaves_a_newer_schema_as_it_is() {
         let before = functions(&pool).await;
         let left = tempmail(&database, &["migrate"]).await;
         assert_eq!(left.code, Some(0), "{}", left.stderr);
-        assert!(left.stderr.contains("newer than this program (1): it stays as it is"), "{}", left.stderr);
+        let said = format!("newer than this program ({}): it stays as it is", SCHEMA.version());
+        assert!(left.stderr.contains(&said), "{}", left.stderr);
         assert!(functions(&pool).await == before);
     }
 }
@@ -336,9 +341,9 @@ async fn defines_every_function_once() {
     ] {
         let created = created(kind, &text);
         assert!(!created.is_empty());
-        let mut once = created.clone();
-        once.dedup();
-        assert_eq!(created, once, "each {kind} is created once");
+        let pairs = created.windows(2).filter(|pair| pair[0] == pair[1]);
+        let twice: Vec<&str> = pairs.map(|pair| pair[0].as_str()).collect();
+        assert_eq!(twice, if kind == "FUNCTION" { &OF_TWO_VERSIONS[..] } else { &[] }, "{kind}");
         assert_eq!(created, strings(&pool, present).await, "{kind}");
     }
 }

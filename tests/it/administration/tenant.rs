@@ -75,10 +75,10 @@ async fn shows_the_usage_of_a_tenant() {
     let mailbox = app.mailbox(Some(&acme.pro), "own@inbox.localhost").await;
     app.custom_domain(&acme, "ships.example").await;
     app.deliver(&mailbox.address, "own", "").await;
-    let size = app.messages(&mailbox).await[0]["size"].as_i64().unwrap();
+    let on_disk = app.count("SELECT stored_bytes::bigint + message_row_bytes() FROM raw").await;
     assert_eq!(create_webhook(&app, &acme).await.status, 201);
     let shown = app.tempmail("tenant show acme --json").await.json();
-    assert_eq!(shown["stored_bytes"], size);
+    assert_eq!(shown["stored_bytes"], on_disk);
     for (used, of) in [(1, "mailboxes"), (1, "custom_domains"), (1, "webhooks"), (2, "tokens")] {
         assert_eq!(shown[of]["used"], used, "{of}");
     }
@@ -122,6 +122,25 @@ async fn refuses_a_name_that_is_taken() {
         assert_eq!(refused.failure(), format!("there is already a tenant {name}"));
     }
     assert_eq!(app.count("SELECT count(*) FROM tenant").await, 2);
+}
+
+/// Products of these numbers are computed for each mail.
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_limits_above_their_maximum() {
+    let app = App::start().await;
+    for (option, most) in [
+        ("mailboxes", 1_000_000_i64),
+        ("custom-domains", 100_000),
+        ("webhooks", 100),
+        ("tokens", 100_000),
+        ("mailbox-bytes", 1 << 40),
+    ] {
+        let refused = app.tempmail(&format!("tenant set harbour --{option} {}", most + 1)).await;
+        assert_eq!(refused.code, Some(2), "{option}: {}", refused.stderr);
+        app.tempmail(&format!("tenant set harbour --{option} {most}")).await.success();
+    }
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "own@inbox.localhost").await;
+    app.deliver(&mailbox.address, "with the largest limits", "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

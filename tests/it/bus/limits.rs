@@ -59,14 +59,14 @@ async fn counts_failures_over_all_handles(pair: &BusPair) {
         let wait = refused.err().unwrap();
         assert!(wait > HOUR / 2 && wait <= HOUR, "{wait:?}");
     }
-    third.record_success().await;
+    third.uncount().await;
     let fourth = pair.one.begin_attempt(&of_one, key).await.unwrap();
     assert!(pair.two.begin_attempt(&of_two, key).await.is_err());
-    fourth.record_success().await;
-    first.record_success().await;
+    fourth.uncount().await;
+    first.uncount().await;
     for _ in 0..10 {
-        pair.one.begin_attempt(&of_one, key).await.unwrap().record_success().await;
-        pair.two.begin_attempt(&of_two, key).await.unwrap().record_success().await;
+        pair.one.begin_attempt(&of_one, key).await.unwrap().uncount().await;
+        pair.two.begin_attempt(&of_two, key).await.unwrap().uncount().await;
     }
     let other_key = Uuid::new_v4().into();
     assert!(pair.two.begin_attempt(&of_two, other_key).await.is_ok(), "keys are counted apart");

@@ -108,8 +108,8 @@ async fn needs_only_the_documented_rights() {
     let first = one.begin_attempt(&failures, key).await.unwrap();
     let second = one.begin_attempt(&failures, key).await.unwrap();
     assert!(one.begin_attempt(&failures, key).await.is_err());
-    first.record_success().await;
-    second.record_success().await;
+    first.uncount().await;
+    second.uncount().await;
     publish_until_received(&mut arrivals, &*one).await;
     let refused: Vec<Vec<redis::Value>> = redis.query(&["ACL", "LOG"]);
     assert!(refused.is_empty(), "{refused:?}");

@@ -42,6 +42,7 @@ async fn returns_429_above_the_rate_of_a_client() {
         config.http.unlimited_networks.clear();
         config.http.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
         config.limits.api_per_second = 1;
+        config.limits.refused_per_minute = 1;
     };
     let app = App::builder().config(limited).start().await;
     let by_client = operations().iter().filter(|operation| operation.fails_with("rate_limit_exceeded"));

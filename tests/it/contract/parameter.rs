@@ -40,6 +40,11 @@ async fn rejects_integers_below_one_and_repeated_parameters() {
                 full_request(&app, operation, &credentials, &with_query(&path, &format!("{name}={good}")))
                     .send()
                     .await;
+            let maximum = parameter.schema["maximum"].as_u64();
+            if maximum.is_some_and(|maximum| good.parse::<u64>().map_or(true, |value| value > maximum)) {
+                assert_eq!(answer.error(400), "invalid_request", "{} {name}={good}", operation.id);
+                continue;
+            }
             assert!([200, 404].contains(&answer.status), "{} {name}={good} {}", operation.id, answer.text());
         }
     }
@@ -108,6 +113,10 @@ async fn returns_410_for_a_message_id_past_its_retention() {
     let credentials = Credentials::create(&app, &app.tenant).await;
     let old = new_id(app.clock.now() - SignedDuration::from_hours(2));
     for operation in operations().iter().filter(|operation| operation.fails_with("email_expired")) {
+        if operation.parameters.iter().any(|parameter| parameter.name == "before") {
+            // What is listed before a message is that of one mailbox.
+            continue;
+        }
         let path = operation.path_with(|name| if name == "id" { old.to_string() } else { "0".to_owned() });
         let answer = full_request(&app, operation, &credentials, &path).send().await;
         assert_eq!(answer.error(410), "email_expired", "{}", operation.id);

@@ -35,7 +35,7 @@ const LIMIT: [(&str, &str); 2] = [("ratelimit", "x"), ("ratelimit-policy", "x")]
 fn reports_missing_wrong_and_undocumented_fields() {
     let account = json!({"id": "00000000-0000-7000-8000-000000000000", "address": "a@b.example", "role": "free",
                          "quota": 1, "used": 0, "created_at": "2026-11-21T10:00:00.123Z"});
-    let is = |body: &Value| answer(200, &[], body);
+    let is = |body: &Value| answer(200, &LIMIT, body);
     assert_valid(&Method::GET, "/api/me", &is(&account));
     for field in account.as_object().unwrap().keys() {
         let mut without = account.clone();
@@ -67,15 +67,15 @@ fn reports_undocumented_fields_of_nested_objects() {
         "created_at": "2026-11-21T10:00:00.123Z", "expires_at": "2026-11-21T10:00:00.123Z",
     });
     let path = "/api/messages/x";
-    assert_valid(&Method::GET, path, &answer(200, &[], &message));
+    assert_valid(&Method::GET, path, &answer(200, &LIMIT, &message));
     message["surprise"] = json!(1);
-    assert_invalid(&Method::GET, path, &answer(200, &[], &message), "surprise");
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "surprise");
     message.as_object_mut().unwrap().remove("surprise");
     message["attachments"][0]["surprise"] = json!(1);
-    assert_invalid(&Method::GET, path, &answer(200, &[], &message), "surprise");
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "surprise");
     message["attachments"][0].as_object_mut().unwrap().remove("surprise");
     message["attachments"][0]["filename"] = json!(7);
-    assert_invalid(&Method::GET, path, &answer(200, &[], &message), "");
+    assert_invalid(&Method::GET, path, &answer(200, &LIMIT, &message), "");
 }
 
 #[test]

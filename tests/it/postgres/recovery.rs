@@ -17,7 +17,7 @@ fn documented_blocks() -> [String; 3] {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let text = std::fs::read_to_string(document).unwrap();
     let (_, section) = text.split_once("### To any moment").expect("the document has the section");
-    let (section, _) = section.split_once("\n## ").unwrap();
+    let (section, _) = section.split_once("\n### ").unwrap();
     let blocks: Vec<String> = section.split("```").skip(1).step_by(2).map(str::to_owned).collect();
     let blocks = blocks.iter().map(|block| block.split_once('\n').unwrap().1.to_owned());
     blocks.collect::<Vec<_>>().try_into().expect("the section has three blocks")

@@ -25,7 +25,7 @@ pub const HOT: &[HotStatement] = &[
     HotStatement { name: "scan_inbox", indexes: INBOX, rows: LIST },
     HotStatement {
         name: "clear_inbox",
-        // It sums all messages that it hides, by their inbox.
+        // It sums all messages that it hides, by their inbox, and finds others of their mails by id.
         indexes: &[
             "domain_serving",
             "mailbox_address",
@@ -33,6 +33,7 @@ pub const HOT: &[HotStatement] = &[
             "stream_pkey",
             "free_class_pkey",
             "message_inbox_seq_idx",
+            "message_pkey",
             "usage_pkey",
             PURGE,
         ],
@@ -67,7 +68,7 @@ pub const HOT: &[HotStatement] = &[
         ],
         rows: 2 * LIST,
     },
-    HotStatement { name: "delete_message", indexes: DELETION, rows: 20 },
+    HotStatement { name: "delete_message", indexes: DELETION, rows: 100 },
     // A BRIN has 32 pages a range, and reads all of them. In a partition with few rows any index fits.
     HotStatement {
         name: "list_arrivals",
@@ -182,12 +183,15 @@ pub const COLD: &[&str] = &[
     "claim_due_domains",
     "clock_offset",
     "count_domains_to_check",
+    "count_free_mailboxes",
     "count_partitions",
     "create_custom_domain",
+    "check_mailbox_limit",
     "create_mailbox",
     "create_tenant",
     "create_token",
     "create_webhook",
+    "database_restored",
     "deactivate_custom_domain",
     "deactivate_mailbox",
     "declare_custom_domain",
@@ -212,6 +216,7 @@ pub const COLD: &[&str] = &[
     "drop_delivery_partitions",
     "drop_detached_partitions",
     "ensure_delivery_partition",
+    "ensure_generation",
     "ensure_message_partition",
     "ensure_tenant",
     "ensure_verify_token_key",
@@ -233,11 +238,13 @@ pub const COLD: &[&str] = &[
     "find_verify_token_key",
     "insert_token",
     "lacking_right",
+    "list_accepted_tokens",
     "list_active_classes",
     "list_audit",
     "list_changed_resources",
     "list_custom_domains",
     "list_expired_partitions",
+    "list_generations",
     "list_mailbox_addresses",
     "list_missing_partitions",
     "list_predecessors",
@@ -255,6 +262,7 @@ pub const COLD: &[&str] = &[
     "mark_message_read",
     "migrate",
     "preflight_delivery",
+    "probe_stream",
     "purge_batch",
     "record_audit_logged",
     "record_domain_check",
@@ -276,6 +284,7 @@ pub const COLD: &[&str] = &[
     "remove_managed_webhook",
     "remove_system_domain",
     "remove_tenant",
+    "renew_password_epochs",
     "request_domain_check",
     "reseal_verify_token_key",
     "reseal_webhook_secrets",
@@ -302,4 +311,4 @@ pub const COLD: &[&str] = &[
 ];
 
 /// Tables with so few rows that they need no index.
-pub const TINY: &[&str] = &["free_class", "stream", "message_partition"];
+pub const TINY: &[&str] = &["free_class", "stream", "message_partition", "mailbox_count"];

@@ -28,6 +28,12 @@ async fn delivers_once_across_a_redis_outage_of_10_s() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "chaos: the network before Redis is silent for 30 s"]
+async fn delivers_once_while_redis_is_silent() {
+    faults::silent_redis(&mut RealtimeFixture::start().await, FULL).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 #[ignore = "chaos: flushes Redis under load"]
 async fn delivers_once_across_redis_flushes() {
     faults::redis_flush(&mut RealtimeFixture::start().await, FULL).await;

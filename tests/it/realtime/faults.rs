@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Fleet, SmtpClient, smtp};
+use tempmail_tests::{Fleet, Silence, SmtpClient, smtp};
 use tokio::time::sleep;
 
 use super::fixture::{DOMAIN, RealtimeFixture, redis_is_connected};
@@ -76,6 +76,20 @@ pub async fn redis_outage(fixture: &mut RealtimeFixture, scale: Scale) {
         })
         .await;
     fixture.print_delays("Redis outage", &accepted, outage.unwrap());
+}
+
+/// Connections to Redis stay open, and carry nothing, in one direction or both.
+pub async fn silent_redis(fixture: &mut RealtimeFixture, scale: Scale) {
+    fixture
+        .deliver_across(scale.mails, async |fixture, _| {
+            for silence in [Silence::ToServer, Silence::ToClient, Silence::Both] {
+                fixture.proxy.fall_silent(silence);
+                sleep(scale.redis_outage).await;
+                fixture.proxy.restore();
+                redis_is_connected(&fixture.fleet).await;
+            }
+        })
+        .await;
 }
 
 /// Redis loses its data.

@@ -58,6 +58,7 @@ async fn limits_connections_per_peer() {
     let app = App::builder()
         .config(|config| {
             config.smtp.connections_per_peer = 2;
+            config.smtp.idle_seconds = 3_600;
             config.smtp.unlimited_networks.clear();
         })
         .start()

@@ -12,7 +12,12 @@ use tempmail_tests::{Binary, SmtpClient, send_mail, smtp};
 
 /// An installation that accepts all clients, however slowly they connect.
 fn start(installation: &UpInstallation) -> Binary {
-    installation.up(&[("TEMPMAIL_SMTP__CONNECTIONS", "20000"), ("TEMPMAIL_SMTP__COMMAND_SECONDS", "3600")])
+    installation.up(&[
+        ("TEMPMAIL_SMTP__CONNECTIONS", "20000"),
+        // Servers share the limit on open files by their limits on connections.
+        ("TEMPMAIL_HTTP__CONNECTIONS", "1000"),
+        ("TEMPMAIL_SMTP__COMMAND_SECONDS", "3600"),
+    ])
 }
 
 async fn connect_all(server: SocketAddr, clients: usize) -> Vec<SmtpClient> {

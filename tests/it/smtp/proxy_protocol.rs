@@ -14,6 +14,7 @@ async fn app_behind_a_load_balancer() -> App {
             config.smtp.proxy_networks = LOOPBACK.map(|network| network.parse().unwrap()).into();
             config.smtp.unlimited_networks = vec!["203.0.113.0/24".parse().unwrap()];
             config.smtp.connections_per_peer = 1;
+            config.smtp.idle_seconds = 3_600;
         })
         .start()
         .await

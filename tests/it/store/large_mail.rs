@@ -85,19 +85,18 @@ async fn defers_a_mail_whose_retention_changed_meanwhile() {
         reserved: Reservation::None,
         size: 1_000,
     };
-    let ahead = store(&app)
-        .preflight_delivery(RetentionClass::FREE, std::slice::from_ref(&recipient), now)
-        .await
-        .unwrap();
-    assert_eq!((ahead.classes.as_slice(), ahead.over_quota), ([RetentionClass::PRO].as_slice(), false));
-    let mail = mail(RawData::StoredSeparately, recipient, now);
+    let rules =
+        DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20, tenant_bytes: i64::MAX };
+    let ahead = store(&app).preflight_delivery(rules, std::slice::from_ref(&recipient), now).await.unwrap();
+    assert_eq!(ahead.classes, [RetentionClass::PRO]);
+    assert!(!ahead.is_over_quota() && !ahead.store_full);
     let part = usize::try_from(RAW_PART_BYTES).unwrap();
+    let mail = mail(RawData::StoredSeparately { bytes: part + 1 }, recipient, now);
     store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
     assert_eq!(app.count(RAW_PARTS).await, 2);
 
     set_retention(&app.pool, app.tenant.id, 24).await;
     store(&app).ensure_message_partition(24_i16.try_into().unwrap(), now).await.unwrap();
-    let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
     let mut writer = store(&app).mail_writer().await.unwrap();
     let refused = writer.accept_mail(rules, now, std::slice::from_ref(&mail)).await.unwrap_err();
     assert!(refused.is_retention_changed() && !refused.is_data_refused(), "{refused}");

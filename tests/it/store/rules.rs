@@ -81,7 +81,8 @@ async fn accept(app: &App, address: &str, reserved: &ReservedLocalParts) -> bool
     let kind: Reservation = reserved.reservation_of(address.base_local_part());
     let recipient = NewMessage { id: new_id(now), address, reserved: kind, size: 1 };
     let mail = mail(RawData::Inline(vec![7]), recipient, now);
-    let rules = DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20 };
+    let rules =
+        DeliveryLimits { free_class: RetentionClass::FREE, inbox_bytes: 1 << 20, tenant_bytes: i64::MAX };
     let mut writer = store(app).mail_writer().await.unwrap();
     let outcomes = writer.accept_mail(rules, now, &[mail]).await.unwrap();
     match &outcomes[..] {

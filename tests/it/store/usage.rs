@@ -78,8 +78,7 @@ async fn counts_usage_exactly_after_any_order_of_arrivals_deletions_and_expiry()
             5 => app.clock.advance(SignedDuration::from_secs(random.random_range(1..1_800))),
             // Takes what has expired out of the sums.
             6 => {
-                let mut writer = store(&app).mail_writer().await.unwrap();
-                writer.expire_usage(&[mailbox.id], app.clock.now()).await.unwrap();
+                store(&app).expire_usage(&[mailbox.id], app.clock.now()).await.unwrap();
             }
             _ => assert_eq!(send(&app, tag, random.random_range(0..3_000)).await.code, 250),
         }
@@ -123,6 +122,21 @@ async fn frees_the_usage_of_a_cleared_tag_before_the_worker_deletes_it() {
     app.worker_pass().await;
     assert_eq!(used(&app, &mailbox).await, sum(&messages(&app, &mailbox).await));
     assert_eq!(messages(&app, &mailbox).await.len(), 2);
+}
+
+/// An owner may take long to clear an inbox with much mail. What all mail waits for, the task that commits it and the
+/// stream, does not wait for that: a mail that does not fit is deferred at once, and others are stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_for_no_owner_who_changes_a_full_inbox() {
+    let app = App::builder().config(|config| config.limits.mailbox_bytes = 10_000).start().await;
+    let mailbox = app.mailbox(None, ADDRESS).await;
+    assert_eq!(send(&app, "", 8_000).await.code, 250);
+    let mut changing = app.pool.begin().await.unwrap();
+    sqlx::query("SELECT lock_inbox($1)").bind(mailbox.id).execute(&mut *changing).await.unwrap();
+    assert_eq!(send(&app, "", 8_000).await.status(), "452 4.2.2");
+    app.deliver("shared@inbox.localhost", "stored meanwhile", "").await;
+    changing.rollback().await.unwrap();
+    assert_eq!(messages(&app, &mailbox).await.len(), 1);
 }
 
 /// Part of a partition has expired: `used` and the quota leave it out, to the message.

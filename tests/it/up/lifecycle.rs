@@ -55,6 +55,23 @@ async fn keeps_mail_and_credentials_over_a_restart() {
     assert_eq!(answer["emails"][0]["subject"], "kept");
 }
 
+#[test]
+fn prints_no_token_where_its_output_is_not_a_terminal() {
+    let installation = UpInstallation::new();
+    let server = installation.up(&[]);
+    let (credentials, output) = (installation.credentials(), server.output());
+    for name in ["live_token", "pro_token"] {
+        assert!(!output.contains(credentials[name].as_str().unwrap()), "{name} is in\n{output}");
+    }
+    // The command that it prints instead reads the token from the file.
+    let line = output.lines().find(|line| line.contains("x-api-token")).expect("a command that reads mail");
+    let (_, substitution) = line.split_once("x-api-token: $(").expect("a command substitution");
+    let (command, _) = substitution.split_once(')').expect("it ends");
+    let found = std::process::Command::new("sh").arg("-c").arg(command).output().unwrap();
+    let found = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(found.trim(), credentials["live_token"].as_str().unwrap());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_a_data_directory_that_is_in_use() {
     let installation = UpInstallation::new();

@@ -1,6 +1,6 @@
 //! Claims lanes and runs them, in such numbers that dead receivers do not take the capacity of healthy ones.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempmail_bus::SharedBus;
@@ -8,6 +8,8 @@ use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::last_success::LastSuccess;
+use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::{ClaimedWebhook, Store, StoreError};
 use tokio::sync::Semaphore;
@@ -27,6 +29,16 @@ const POLL_PERIOD: Duration = Duration::from_secs(1);
 const POLL_PAUSE_MIN: Duration = Duration::from_millis(10);
 /// Time between two renewals of the leases.
 const RENEW_PERIOD: Duration = Duration::from_secs(5);
+/// A process whose leases were not renewed for this long gives its lanes up: soon another may have them.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+/// How long a statement may take: a renewal that is given up leaves time for another one.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(4);
+/// Without a successful poll for this long, the process is not ready.
+const STALE_AFTER: Duration = Duration::from_secs(5);
+/// Time between two checks of how long ago the last poll and the last renewal were.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
+/// The component in `/readyz`.
+const COMPONENT: &str = "webhooks";
 /// Time between two measurements of the backlog.
 const MEASURE_PERIOD: Duration = Duration::from_secs(15);
 /// Requests in flight besides the first one of each lane.
@@ -41,6 +53,13 @@ const FAILING_LANES_MAX: usize = 224;
 pub(crate) struct Dispatcher {
     context: Arc<LaneContext>,
     bus: SharedBus,
+    readiness: Readiness,
+    /// The last poll for lanes that are due.
+    last_claim: LastSuccess,
+    /// The last renewal of all leases.
+    last_renewal: LastSuccess,
+    /// Cancelled where that was long ago; what is claimed afterwards has another one.
+    leases_held: Arc<Mutex<CancellationToken>>,
 }
 
 /// The tasks of claimed lanes, by webhook.
@@ -57,20 +76,32 @@ impl Dispatcher {
     /// `webhooks.ca_file` or the system's DNS servers can't be read.
     pub(crate) fn new(
         config: &Config,
-        store: Store,
+        store: &Store,
         clock: Arc<dyn Clock>,
         bus: SharedBus,
         keys: &[MasterKey],
     ) -> anyhow::Result<Self> {
         let context = LaneContext {
             lease_holder: Uuid::new_v4(),
-            store,
+            store: store.within(STATEMENT_TIMEOUT),
             clock,
             sender: Sender::new(config)?,
             secrets: WebhookSecretSealer::new(keys),
             extra_requests: Arc::new(Semaphore::new(EXTRA_REQUESTS_MAX)),
         };
-        Ok(Self { context: Arc::new(context), bus })
+        Ok(Self {
+            context: Arc::new(context),
+            bus,
+            readiness: Readiness::default(),
+            last_claim: LastSuccess::new(),
+            last_renewal: LastSuccess::new(),
+            leases_held: Arc::default(),
+        })
+    }
+
+    /// Reports in `readiness` whether lanes are claimed.
+    pub(crate) fn with_readiness(self, readiness: Readiness) -> Self {
+        Self { readiness, ..self }
     }
 
     /// Delivers until `shutdown` drains; then lets requests in flight finish, until it stops.
@@ -78,11 +109,13 @@ impl Dispatcher {
         let mut lanes = ClaimedLanes::default();
         tokio::select! {
             () = self.dispatch(&mut lanes, &shutdown.drain) => {}
+            () = self.watch_leases() => {}
             () = self.context.sender.follow_ca_file() => {}
             () = shutdown.drain.cancelled() => {}
         }
         tokio::select! {
             () = self.finish(&mut lanes) => {}
+            () = self.watch_leases() => {}
             () = shutdown.stop.cancelled() => lanes.abort().await,
         }
         // Other workers need not wait until the leases expire.
@@ -91,13 +124,42 @@ impl Dispatcher {
         }
     }
 
+    /// Reports how long ago lanes were last claimed, and gives all lanes up where their leases were not renewed for
+    /// long: what they have in flight is sent again, by whoever claims them. Never ends, and waits for nothing.
+    async fn watch_leases(&self) {
+        let age_gauge = metrics::gauge!("tempmail_webhook_claim_age_seconds");
+        let (mut checks, mut stale) = (ticker(CHECK_PERIOD), false);
+        loop {
+            checks.tick().await;
+            let age = self.last_claim.age();
+            age_gauge.set(age.as_secs_f64());
+            let was_stale = std::mem::replace(&mut stale, age > STALE_AFTER);
+            if stale && !was_stale {
+                self.readiness.set_not_ready(COMPONENT, "webhooks are not claimed: Postgres does not answer");
+            } else if was_stale && !stale {
+                self.readiness.set_ready(COMPONENT);
+            }
+            if self.last_renewal.age() > GIVE_UP_AFTER {
+                std::mem::take(&mut *self.leases_held()).cancel();
+                // What is claimed from now on has leases of its own.
+                self.last_renewal.set(Instant::now());
+            }
+        }
+    }
+
+    fn leases_held(&self) -> MutexGuard<'_, CancellationToken> {
+        self.leases_held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn dispatch(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) {
         let mut arrivals = self.bus.subscribe();
         let (mut renewals, mut measurements) = (ticker(RENEW_PERIOD), ticker(MEASURE_PERIOD));
         let (mut next_poll, mut earliest_poll) = (Instant::now(), Instant::now());
+        let pulse = self.readiness.liveness().watch(COMPONENT);
         loop {
             tokio::select! {
                 () = sleep_until(next_poll) => {
+                    let _work = pulse.begin();
                     let started = Instant::now();
                     if let Err(error) = self.claim(lanes, drain).await {
                         tracing::warn!(%error, "webhooks were not claimed");
@@ -113,7 +175,10 @@ impl Dispatcher {
                 // An event that arrived as the lane ended may be pending.
                 Some(_) = lanes.healthy.join_next() => next_poll = next_poll.min(earliest_poll),
                 Some(_) = lanes.failing.join_next() => next_poll = next_poll.min(earliest_poll),
-                _ = renewals.tick() => self.renew(lanes).await,
+                _ = renewals.tick() => {
+                    let _work = pulse.begin();
+                    self.renew(lanes).await;
+                }
                 _ = measurements.tick() => {
                     if let Err(error) = self.measure().await {
                         tracing::debug!(%error, "the backlog of webhooks was not measured");
@@ -138,8 +203,10 @@ impl Dispatcher {
 
     async fn renew(&self, lanes: &ClaimedLanes) {
         let LaneContext { store, lease_holder, .. } = &*self.context;
-        if let Err(error) = store.renew_webhook_leases(*lease_holder, &lanes.webhooks()).await {
-            tracing::debug!(%error, "webhook leases were not renewed");
+        let began = Instant::now();
+        match store.renew_webhook_leases(*lease_holder, &lanes.webhooks()).await {
+            Ok(()) => self.last_renewal.set(began),
+            Err(error) => tracing::debug!(%error, "webhook leases were not renewed"),
         }
     }
 
@@ -151,12 +218,20 @@ impl Dispatcher {
         let LaneContext { store, lease_holder, clock, .. } = &*self.context;
         // Includes lanes that end meanwhile; the poll that follows their end claims them.
         let running = lanes.webhooks();
+        let began = Instant::now();
         let claimed = store.claim_webhooks(*lease_holder, &running, healthy, failing, clock.now()).await?;
+        self.last_claim.set(began);
         for ClaimedWebhook { id, failing } in claimed {
             let lanes = if failing { &mut lanes.failing } else { &mut lanes.healthy };
-            lanes.spawn(id, lane::run(Arc::clone(&self.context), id, drain.clone()));
+            let lane = lane::run(Arc::clone(&self.context), id, drain.clone());
+            let leases_held = self.leases_held().clone();
+            lanes.spawn(id, async move {
+                if leases_held.run_until_cancelled(lane).await.is_none() {
+                    metrics::counter!("tempmail_webhook_lanes_given_up_total").increment(1);
+                }
+            });
         }
-        metrics::gauge!("tempmail_webhooks_claimed").set(gauge(lanes.healthy.len() + lanes.failing.len()));
+        metrics::gauge!("tempmail_webhooks_claimed").set(gauge(lanes.len()));
         Ok(())
     }
 
@@ -172,6 +247,10 @@ impl Dispatcher {
 }
 
 impl ClaimedLanes {
+    fn len(&self) -> usize {
+        self.healthy.len() + self.failing.len()
+    }
+
     fn is_empty(&self) -> bool {
         self.healthy.is_empty() && self.failing.is_empty()
     }

@@ -11,6 +11,7 @@ use tempmail_store::{ChangeError, StoreError};
 
 use super::code::{self, Code};
 use super::missing_message::MissingMessage;
+use super::refusal::Refusal;
 use super::store::StoreFailure;
 use super::surface::{Surface, with_retry_after};
 
@@ -66,6 +67,9 @@ pub(crate) enum ApiError {
     /// 403 `account_limit_reached`.
     #[error("The account has reached its limit of mailboxes; delete one first.")]
     AccountLimitReached,
+    /// 403 `account_limit_reached`: of all free mailboxes.
+    #[error("The service has as many free mailboxes as it may have; try again later, or use a Pro token.")]
+    FreeMailboxLimitReached,
     /// 403 `domain_limit_reached`.
     #[error("The account has reached its limit of custom domains; delete one first.")]
     DomainLimitReached,
@@ -107,6 +111,8 @@ pub(crate) enum ApiError {
     RateLimitExceeded {
         /// Time until one more request is allowed.
         retry_after: Duration,
+        /// The limit, as the metric of refused requests names it.
+        limit: &'static str,
     },
     /// 429 `token_busy`: the token has as many waits or streams open as it may.
     #[error("The token has too many open waits or streams; close one first.")]
@@ -120,9 +126,12 @@ pub(crate) enum ApiError {
     /// 503 `sse_unavailable`: the process has as many streams as it may, or can't follow new mail.
     #[error("No stream can be opened at the moment; try again as `Retry-After` says.")]
     SseUnavailable,
-    /// 503 `unavailable`: Postgres is unavailable or a queue is full.
+    /// 503 `unavailable`: Postgres is unavailable.
     #[error("The service is unavailable at the moment; try again as `Retry-After` says.")]
     Unavailable,
+    /// 503 `unavailable`: something that requests share is used up; its name as the metric of refused requests has it.
+    #[error("The service is busy at the moment; try again as `Retry-After` says.")]
+    Busy(&'static str),
     /// 500 `internal_error`.
     #[error("The service failed; try again later.")]
     Internal,
@@ -144,7 +153,7 @@ impl ApiError {
             Self::InvalidCredentials => code::INVALID_CREDENTIALS,
             Self::OriginNotAllowed => code::ORIGIN_NOT_ALLOWED,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
-            Self::AccountLimitReached => code::ACCOUNT_LIMIT_REACHED,
+            Self::AccountLimitReached | Self::FreeMailboxLimitReached => code::ACCOUNT_LIMIT_REACHED,
             Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
             Self::WebhookLimitReached => code::WEBHOOK_LIMIT_REACHED,
             Self::TokenLimitReached => code::TOKEN_LIMIT_REACHED,
@@ -162,8 +171,17 @@ impl ApiError {
             Self::AddrBusy => code::ADDR_BUSY,
             Self::SessionExpired => code::SESSION_EXPIRED,
             Self::SseUnavailable => code::SSE_UNAVAILABLE,
-            Self::Unavailable => code::UNAVAILABLE,
+            Self::Unavailable | Self::Busy(_) => code::UNAVAILABLE,
             Self::Internal => code::INTERNAL_ERROR,
+        }
+    }
+
+    /// The limit or the resource that is used up, where the code does not name it.
+    fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::RateLimitExceeded { limit: reason, .. } | Self::Busy(reason) => Some(*reason),
+            Self::FreeMailboxLimitReached => Some("free_mailboxes"),
+            _ => None,
         }
     }
 
@@ -173,11 +191,16 @@ impl ApiError {
             Surface::Api => self.to_string(),
             Surface::V1 => String::new(),
         };
-        let response = surface.error_response(self.code(), &message);
+        let mut response = surface.error_response(self.code(), &message);
+        if let Some(reason) = self.reason() {
+            response.extensions_mut().insert(Refusal { reason, ..Refusal::of(self.code()) });
+        }
         match self {
-            Self::RateLimitExceeded { retry_after } => with_retry_after(response, retry_after),
+            Self::RateLimitExceeded { retry_after, .. } => with_retry_after(response, retry_after),
             Self::TokenBusy | Self::AddrBusy => with_retry_after(response, RETRY_BUSY),
-            Self::Unavailable | Self::SseUnavailable => with_retry_after(response, RETRY_UNAVAILABLE),
+            Self::Unavailable | Self::Busy(_) | Self::SseUnavailable => {
+                with_retry_after(response, RETRY_UNAVAILABLE)
+            }
             Self::UpgradeRequired => (UPGRADE_FIELDS, response).into_response(),
             _ => response,
         }
@@ -238,9 +261,20 @@ mod tests {
 
     #[test]
     fn rounds_retry_after_up_to_whole_seconds() {
-        let error = ApiError::RateLimitExceeded { retry_after: Duration::from_millis(1_001) };
+        let error = ApiError::RateLimitExceeded { retry_after: Duration::from_millis(1_001), limit: "token" };
         assert_eq!(error.into_response().headers()["retry-after"], "2");
         assert_eq!(ApiError::Unavailable.into_response().headers()["retry-after"], "5");
+    }
+
+    #[test]
+    fn names_the_limit_that_refused_a_request() {
+        let refusal = |error: ApiError| error.into_response().extensions().get::<Refusal>().copied();
+        let limited = ApiError::RateLimitExceeded { retry_after: Duration::ZERO, limit: "token" };
+        assert_eq!(refusal(limited), Some(Refusal { code: "rate_limit_exceeded", reason: "token" }));
+        let of_all = Refusal { code: "account_limit_reached", reason: "free_mailboxes" };
+        assert_eq!(refusal(ApiError::FreeMailboxLimitReached), Some(of_all));
+        let unknown = Refusal { code: "not_found", reason: "not_found" };
+        assert_eq!(refusal(ApiError::NotFound), Some(unknown));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(crate) enum StoreFailure {
 impl From<StoreError> for StoreFailure {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) => {
+            StoreError::Unavailable(_) | StoreError::Silent => {
                 tracing::warn!("Postgres is not available");
                 Self::Unavailable
             }

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
 use super::code::Code;
+use super::refusal::Refusal;
 
 /// Which form of error a path answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,7 @@ impl Surface {
             Self::V1 => json!({"error": code}),
         };
         let mut response = (status, Json(body)).into_response();
+        response.extensions_mut().insert(Refusal::of((status, code)));
         if status == StatusCode::UNAUTHORIZED
             && let Some(challenge) = self.challenge(code)
         {

@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 use axum::http::{Extensions, HeaderMap, HeaderValue};
 use tempmail_bus::RateDecision;
 
+use super::enforce;
+use crate::http::error::ApiError;
+
 /// The decision of a limit, recorded while a request is handled and written to its answer. One per
 /// request.
 #[derive(Clone, Default)]
@@ -12,15 +15,27 @@ pub(crate) struct RateLimitHeaders(Arc<OnceLock<(&'static str, RateDecision)>>);
 
 impl RateLimitHeaders {
     /// Records the decision of the limit `name` with the request; the first one counts.
-    pub(crate) fn record_in(extensions: &Extensions, name: &'static str, decision: RateDecision) {
-        if let Some(report) = extensions.get::<Self>() {
-            report.record(name, decision);
+    ///
+    /// # Errors
+    /// [`ApiError::RateLimitExceeded`] where the request exceeds the limit.
+    pub(crate) fn enforce_in(
+        extensions: &Extensions,
+        name: &'static str,
+        decision: RateDecision,
+    ) -> Result<(), ApiError> {
+        match extensions.get::<Self>() {
+            Some(report) => report.enforce(name, decision),
+            None => enforce(name, decision),
         }
     }
 
     /// Records the decision of the limit `name`; the first one counts.
-    pub(crate) fn record(&self, name: &'static str, decision: RateDecision) {
+    ///
+    /// # Errors
+    /// [`ApiError::RateLimitExceeded`] where the request exceeds the limit.
+    pub(crate) fn enforce(&self, name: &'static str, decision: RateDecision) -> Result<(), ApiError> {
         let _ = self.0.set((name, decision));
+        enforce(name, decision)
     }
 
     /// Writes the fields, if a decision was recorded.
@@ -57,7 +72,7 @@ mod tests {
             reset: Duration::from_millis(50),
             retry_after: Duration::ZERO,
         };
-        RateLimitHeaders::record_in(&extensions, "client", decision);
+        RateLimitHeaders::enforce_in(&extensions, "client", decision).unwrap();
         let mut headers = HeaderMap::new();
         report.write_to(&mut headers);
         assert_eq!(headers["ratelimit-policy"], "\"client\";q=20;w=1");

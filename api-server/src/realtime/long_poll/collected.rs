@@ -28,6 +28,11 @@ impl Collected {
         Self { count, limit, messages: Vec::new(), older: 0, scanned: since, reached: since }
     }
 
+    /// Drops everything: a scan starts after `since`.
+    pub(super) fn begin_anew(&mut self, since: i64) {
+        *self = Self::new(self.count, self.limit, since);
+    }
+
     /// Whether `count` messages have arrived.
     pub(super) fn is_enough(&self) -> bool {
         self.older + self.messages.len() >= self.count

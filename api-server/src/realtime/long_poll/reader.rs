@@ -7,6 +7,7 @@ use super::collected::Collected;
 use super::filter::Filter;
 use super::outcome::WaitOutcome;
 use super::query::LongPollQuery;
+use crate::arrivals::{GenerationNumber, Position};
 use crate::http::error::ApiError;
 use crate::realtime::subscription::Subscription;
 use crate::state::AppState;
@@ -33,17 +34,43 @@ pub(super) struct Reader {
     /// Whether the messages that existed at first are still being read, newest first.
     backwards: bool,
     rows_left: i64,
+    /// The position of the client's cursor; 0 without one.
+    start: Position,
+    has_cursor: bool,
 }
 
 impl Reader {
-    pub(super) fn new(subscription: Subscription, query: LongPollQuery, since: Option<i64>) -> Self {
+    pub(super) fn new(
+        state: &AppState,
+        subscription: Subscription,
+        query: LongPollQuery,
+        since: Option<Position>,
+    ) -> Self {
+        let begin = || Position { generation: state.arrivals.generations().current(), seq: 0 };
+        let start = since.unwrap_or_else(begin);
         Self {
             subscription,
             filter: query.filter,
-            collected: Collected::new(query.count, query.limit, since.unwrap_or(0)),
+            collected: Collected::new(query.count, query.limit, start.seq),
             backwards: since.is_none(),
             rows_left: LONG_POLL_SCAN_MAX,
+            start,
+            has_cursor: since.is_some(),
         }
+    }
+
+    /// Whether there is no mail to answer with.
+    pub(super) fn is_empty(&self) -> bool {
+        self.collected.is_empty()
+    }
+
+    /// Whether a generation of the stream began; then nothing is collected yet, and the store has to be read.
+    pub(super) fn begin_anew(&mut self, state: &AppState) -> bool {
+        let Some(start) = state.arrivals.generations().renew(self.start) else { return false };
+        self.start = start;
+        self.backwards = !self.has_cursor;
+        self.collected.begin_anew(if self.has_cursor { start.seq } else { 0 });
+        true
     }
 
     pub(super) fn subscription(&mut self) -> &mut Subscription {
@@ -122,9 +149,9 @@ impl Reader {
         Ok(Some(self.progress()))
     }
 
-    /// The outcome, from what was collected.
-    pub(super) fn outcome(self) -> WaitOutcome {
-        self.collected.into_outcome()
+    /// The outcome, from what was collected, and the generation of its position.
+    pub(super) fn outcome(self) -> (WaitOutcome, GenerationNumber) {
+        (self.collected.into_outcome(), self.start.generation)
     }
 
     fn progress(&self) -> Progress {
@@ -141,8 +168,8 @@ impl Reader {
     /// Postgres is unavailable.
     pub(super) async fn drop_deleted(&mut self, state: &AppState) -> Result<(), ApiError> {
         if !self.collected.is_empty() {
-            let remaining =
-                state.store.filter_visible_messages(self.collected.messages(), state.clock.now()).await?;
+            let (store, now) = (&state.stream_store, state.clock.now());
+            let remaining = store.filter_visible_messages(self.collected.messages(), now).await?;
             self.collected.retain(&remaining);
         }
         Ok(())

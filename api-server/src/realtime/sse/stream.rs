@@ -14,7 +14,7 @@ use tempmail_store::{MessageRow, ScanRange};
 use tokio::time::Instant;
 
 use super::event::EventBuffer;
-use crate::arrivals::Notifications;
+use crate::arrivals::{GenerationNumber, Notifications, Position, STALE_AFTER};
 use crate::http::error::ApiError;
 use crate::http::stream_permit::StreamPermit;
 use crate::message::EmailSummary;
@@ -40,6 +40,8 @@ pub(super) struct EventStream {
     subscription: Subscription,
     /// Everything up to this position is sent.
     position: i64,
+    /// The generation of the stream that it belongs to.
+    generation: GenerationNumber,
     next: NextStep,
     /// Whether the caller's token has to be checked before the next read.
     recheck_pending: bool,
@@ -71,11 +73,13 @@ impl EventStream {
     pub(super) async fn open(
         state: AppState,
         mut subscription: Subscription,
-        since: Option<i64>,
+        since: Option<Position>,
         permits: (StreamPermit, Permit),
     ) -> Result<(Self, Bytes), ApiError> {
         // A read after the highest position returns no rows, only the current end of the stream.
-        let (after, limit) = since.map_or((i64::MAX, 1), |since| (since, PAGE_SIZE));
+        let (after, limit) = since.map_or((i64::MAX, 1), |since| (since.seq, PAGE_SIZE));
+        let current = || state.arrivals.generations().current();
+        let generation = since.map_or_else(current, |since| since.generation);
         let page = subscription.read(&state, ScanRange::After(after), limit).await?;
         let now = Instant::now();
         subscription.schedule(now + PING_INTERVAL);
@@ -83,7 +87,8 @@ impl EventStream {
             answers: AnswerMetrics::start(Surface::EventStream, &state),
             state,
             subscription,
-            position: since.unwrap_or(page.position),
+            position: since.map_or(page.position, |since| since.seq),
+            generation,
             next: NextStep::Wait,
             recheck_pending: false,
             ping_at: now + PING_INTERVAL,
@@ -121,7 +126,8 @@ impl EventStream {
     async fn advance(&mut self, notified: Notifications) -> Result<EventBuffer, AccessLost> {
         let timer = StageTimer::start(Stage::Answer);
         let mut events = EventBuffer::default();
-        self.recheck_pending |= notified.recheck;
+        self.begin_anew();
+        self.recheck_pending |= notified.recheck || self.state.arrivals.is_stale();
         if self.recheck_pending
             || self.next != NextStep::Wait
             || !self.push_recent(&mut events, notified.arrived)
@@ -137,6 +143,15 @@ impl EventStream {
         self.subscription.schedule(wake_at);
         self.answers.record(&self.state, timer, events.messages().iter().copied());
         Ok(events)
+    }
+
+    /// Goes on in the current generation of the stream, where another one began.
+    fn begin_anew(&mut self) {
+        let position = Position { generation: self.generation, seq: self.position };
+        if let Some(renewed) = self.state.arrivals.generations().renew(position) {
+            (self.generation, self.position) = (renewed.generation, renewed.seq);
+            self.next = NextStep::Read;
+        }
     }
 
     /// Sends what the ring has; `false` where the store has to be read.
@@ -160,11 +175,17 @@ impl EventStream {
     }
 
     async fn read_page(&mut self) -> Result<StreamPage, ApiError> {
-        if self.recheck_pending {
+        let (began, rechecks) = (Instant::now(), self.recheck_pending);
+        if rechecks {
             self.subscription.recheck(&self.state).await?;
-            self.recheck_pending = false;
         }
-        self.subscription.read(&self.state, ScanRange::After(self.position), PAGE_SIZE).await
+        let page = self.subscription.read(&self.state, ScanRange::After(self.position), PAGE_SIZE).await?;
+        if began.elapsed() > STALE_AFTER || (!rechecks && self.state.arrivals.is_stale()) {
+            // The rights that were judged may have ended meanwhile.
+            return Err(ApiError::Unavailable);
+        }
+        self.recheck_pending = false;
+        Ok(page)
     }
 
     fn push_page(&mut self, events: &mut EventBuffer, page: &StreamPage) {
@@ -190,7 +211,8 @@ impl EventStream {
     }
 
     fn cursor(&self) -> String {
-        self.state.cursors.seal(self.subscription.tenant(), self.position)
+        let generation = self.state.arrivals.generations().id(self.generation);
+        self.state.cursors.seal(self.subscription.tenant(), generation, self.position)
     }
 }
 

@@ -12,7 +12,7 @@ use super::close::CloseReason;
 use super::message;
 use super::rejection::SocketRejection;
 use super::socket::{ClientFrame, Socket, SocketEvent};
-use crate::arrivals::{Subscriber, Topic};
+use crate::arrivals::{Position, Subscriber, Topic};
 use crate::auth::VerifiedMailboxToken;
 use crate::state::AppState;
 
@@ -26,7 +26,7 @@ pub(super) struct Authenticated {
     /// Among the sockets of the mailbox.
     pub(super) permit: Permit,
     /// The end of the stream: everything after it is pushed.
-    pub(super) position: i64,
+    pub(super) position: Position,
 }
 
 /// Waits for the message that authenticates, and verifies it. From then on `subscriber` is subscribed to
@@ -78,11 +78,12 @@ async fn subscribe(
     subscriber.subscribe(topics);
     subscriber.schedule_expiry(Some(token.expires_at));
     // This read finds rights that ended before the subscription; later changes are notified.
+    let generation = state.arrivals.generations().current();
     let scan = state.store.scan_mailbox(mailbox.id, i64::MAX, 1, now).await?;
     let scan = scan.ok_or(SocketRejection::InvalidToken)?;
     check_token(&token, scan.password_epoch, scan.suspended, now)?;
     state.auth.last_used.record_mailbox(&mailbox, now);
-    Ok(Authenticated { token, permit, position: scan.position })
+    Ok(Authenticated { token, permit, position: Position { generation, seq: scan.position } })
 }
 
 /// Whether a token is still accepted for its mailbox, as the store has it.

@@ -18,7 +18,7 @@ use super::heartbeat::{Heartbeat, HeartbeatAction};
 use super::message;
 use super::rejection::SocketRejection;
 use super::socket::{ClientFrame, Socket, SocketEvent};
-use crate::arrivals::{Notifications, Subscriber};
+use crate::arrivals::{Notifications, Position, Subscriber};
 use crate::auth::VerifiedMailboxToken;
 use crate::http::deadline::STALL_TIMEOUT;
 use crate::realtime::answer::{AnswerMetrics, Surface};
@@ -61,7 +61,7 @@ struct Pusher<'a> {
     subscriber: &'a mut Subscriber,
     token: VerifiedMailboxToken,
     /// Everything up to this position of the stream was pushed.
-    position: i64,
+    position: Position,
     /// The position from which there may be more to push; `None` where there is nothing.
     pending_from: Option<i64>,
     /// Whether the token has to be checked before anything is pushed.
@@ -142,11 +142,15 @@ impl Pusher<'_> {
     async fn advance(&mut self) -> Result<(), CloseReason> {
         let timer = StageTimer::start(Stage::Answer);
         let (mailbox, now) = (self.token.mailbox, self.state.clock.now());
+        if let Some(renewed) = self.state.arrivals.generations().renew(self.position) {
+            (self.position, self.recheck_pending, self.pending_from) = (renewed, true, Some(0));
+        }
+        self.recheck_pending |= self.state.arrivals.is_stale();
         if self.token.expires_at <= now {
             return Err(SocketRejection::InvalidToken.into());
         }
         if !self.recheck_pending
-            && let Some(recent) = self.subscriber.recent(mailbox, self.position, self.pending_from)
+            && let Some(recent) = self.subscriber.recent(mailbox, self.position.seq, self.pending_from)
             && recent.messages.iter().all(|message| message.row.is_some())
         {
             self.pending_from = None;
@@ -155,7 +159,7 @@ impl Pusher<'_> {
                 rows.filter(|row| row.owner == mailbox && row.expires_at() > now).collect();
             return self.push(&readable, recent.up_to, timer).await;
         }
-        let scanned = self.state.store.scan_mailbox(mailbox, self.position, PAGE_SIZE, now).await;
+        let scanned = self.state.stream_store.scan_mailbox(mailbox, self.position.seq, PAGE_SIZE, now).await;
         let scan = match scanned {
             Err(error) if error.is_unavailable() => {
                 self.retry_at = Some(Instant::now() + RETRY_DELAY);
@@ -181,13 +185,13 @@ impl Pusher<'_> {
         for row in rows {
             let has_capacity = self.socket.queue(message::new_email(self.token.mailbox, row)).await?;
             self.answers.record(self.state, timer, [row.id]);
-            self.position = row.seq;
+            self.position.seq = row.seq;
             if !has_capacity {
                 self.pending_from = Some(row.seq + 1);
                 return Ok(());
             }
         }
-        self.position = self.position.max(up_to);
+        self.position.seq = self.position.seq.max(up_to);
         Ok(())
     }
 }

@@ -5,13 +5,17 @@ use hyper::upgrade::OnUpgrade;
 use super::authentication::authenticate;
 use super::push;
 use super::socket::Socket;
-use crate::http::client_permit::ClientPermit;
+use crate::http::client::ClientKey;
 use crate::http::connection::Connection;
+use crate::http::key_permit::KeyPermit;
 use crate::state::AppState;
+
+/// The permit of a client whose socket is not authenticated; `None` for a client without limits.
+pub(super) type SocketPermit = Option<KeyPermit<ClientKey>>;
 
 /// Serves the socket that a connection is upgraded to; `permit` is held until the client is
 /// authenticated. `shutdown` first drains the socket, and cuts it when it stops.
-pub(super) async fn run(state: AppState, connection: Connection, permit: ClientPermit, upgrade: OnUpgrade) {
+pub(super) async fn run(state: AppState, connection: Connection, permit: SocketPermit, upgrade: OnUpgrade) {
     // The upgrade fails where the client disconnected before the answer.
     let Ok(upgraded) = upgrade.await else { return };
     let stop = state.shutdown.stop.clone();
@@ -19,7 +23,7 @@ pub(super) async fn run(state: AppState, connection: Connection, permit: ClientP
     stop.run_until_cancelled(serve(state, socket, permit)).await;
 }
 
-async fn serve(state: AppState, mut socket: Socket, permit: ClientPermit) {
+async fn serve(state: AppState, mut socket: Socket, permit: SocketPermit) {
     let _open = OpenSocketGauge::increment();
     let mut subscriber = state.arrivals.register();
     // Boxed, as everything that an idle socket does not need.
@@ -54,7 +58,7 @@ impl Drop for OpenSocketGauge {
 mod tests {
     use super::*;
 
-    fn size_of_future<F: Future>(_: fn(AppState, Connection, ClientPermit, OnUpgrade) -> F) -> usize {
+    fn size_of_future<F: Future>(_: fn(AppState, Connection, SocketPermit, OnUpgrade) -> F) -> usize {
         size_of::<F>()
     }
 

@@ -1,11 +1,11 @@
 //! The private server on a real PostgreSQL: start, exclusion, recovery and access.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::{BufRead as _, BufReader, Write as _, stdout};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tempfile::TempDir;
@@ -112,23 +112,20 @@ async fn logs_nothing_that_a_client_sends() {
     assert!(!log.to_lowercase().contains("canary"), "{log}");
 }
 
+/// Before the pid of the server in the output of the other process.
+const SERVER: &str = "server: ";
+
 /// Starts a server from another process, which a test can kill.
-#[expect(clippy::zombie_processes, reason = "the caller waits for it; a panic ends the test")]
 fn start_in_another_process(directory: &TempDir) -> (std::process::Child, u32) {
-    let child = Command::new(std::env::current_exe().unwrap())
+    let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "starts_a_server_until_it_is_killed", "--ignored", "--nocapture"])
         .env("TEMPMAIL_TEST_DIRECTORY", directory.path())
+        .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let started = Instant::now();
-    loop {
-        let pid = std::fs::read_to_string(directory.path().join("pid")).unwrap_or_default();
-        if let Ok(pid) = pid.trim().parse() {
-            return (child, pid);
-        }
-        assert!(started.elapsed() < Duration::from_secs(120), "the other process did not start a server");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let pid = output.lines().find_map(|line| line.unwrap().strip_prefix(SERVER)?.parse().ok());
+    (child, pid.expect("the other process starts a server"))
 }
 
 #[tokio::test]
@@ -139,8 +136,8 @@ async fn starts_a_server_until_it_is_killed() {
     let server = EmbeddedPostgres::start(Options::new(directory.join("postgres"))).await.unwrap();
     let statement = "CREATE TABLE kept AS SELECT 7 AS n";
     sqlx::query(statement).execute(&mut connect(&server).await).await.unwrap();
-    std::fs::write(directory.join("pid.part"), server.pid().to_string()).unwrap();
-    std::fs::rename(directory.join("pid.part"), directory.join("pid")).unwrap();
+    // The test runner has begun a line.
+    writeln!(stdout(), "\n{SERVER}{}", server.pid()).unwrap();
     std::future::pending::<()>().await;
 }
 

@@ -36,6 +36,7 @@ impl Default for Http {
             streams: 15_000,
             header_seconds: 10,
             body_seconds: 30,
+            min_drain_rate: 4_096,
         }
     }
 }
@@ -50,13 +51,27 @@ impl Default for Smtp {
             max_recipients: 100,
             connections: 10_000,
             connections_per_peer: 100,
+            idle_seconds: 5,
             unlimited_networks: Vec::new(),
             proxy_networks: Vec::new(),
             command_seconds: 60,
             data_seconds: 180,
             min_data_rate: 1024,
+            transaction_seconds: 1_800,
+            session_seconds: 3_600,
             max_errors: 20,
+            unknown_recipients_per_minute: 60,
+            tenant_messages_per_minute: 240_000,
+            tenant_messages_per_minute_per_peer: 60_000,
+            tenant_bytes_per_hour: 32 << 30,
+            tenant_bytes_per_hour_per_peer: 8 << 30,
+            address_messages_per_minute: 24_000,
+            address_messages_per_minute_per_peer: 6_000,
+            address_bytes_per_hour: 4 << 30,
+            address_bytes_per_hour_per_peer: 1 << 30,
             memory_bytes: 512 << 20,
+            memory_bytes_per_peer: 128 << 20,
+            memory_bytes_per_tenant: 256 << 20,
             max_header_bytes: 256 << 10,
             max_header_fields: 1000,
         }
@@ -65,7 +80,7 @@ impl Default for Smtp {
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { listen: any_address(9090) }
+        Self { listen: any_address(9090), connections: 64, request_seconds: 10 }
     }
 }
 

@@ -195,10 +195,14 @@ mod tests {
             ),
             ("http: {listen: hush}", &[], "`http.listen` must be an IP address with port"),
             ("http: 7", &[], "`http` must be a group of keys"),
-            ("postgres: {pool: hush}", &[], "`postgres.pool` must be a whole number above 0"),
-            ("postgres: {pool: -1}", &[], "`postgres.pool` must be a whole number above 0"),
-            ("postgres: {pool: 0}", &[], "`postgres.pool` must be a whole number above 0"),
-            ("", &[("TEMPMAIL_POSTGRES__POOL", "hush")], "`postgres.pool` must be a whole number above 0"),
+            ("postgres: {pool: hush}", &[], "`postgres.pool` must be a whole number from 1 to 1000000000"),
+            ("postgres: {pool: -1}", &[], "`postgres.pool` must be a whole number from 1 to 1000000000"),
+            ("postgres: {pool: 0}", &[], "`postgres.pool` must be a whole number from 1 to 1000000000"),
+            (
+                "",
+                &[("TEMPMAIL_POSTGRES__POOL", "hush")],
+                "`postgres.pool` must be a whole number from 1 to 1000000000",
+            ),
             (
                 "postgres: {role_prefix: Hush}",
                 &[],

@@ -23,6 +23,8 @@ pub(super) struct ConfigKey {
     pub path: &'static str,
     /// How a variable's text is parsed.
     pub kind: ValueKind,
+    /// The largest number that is valid; 1 is the smallest.
+    pub max: Option<u64>,
     /// What is valid, to complete "must be …".
     pub expected: &'static str,
     /// What it does.
@@ -35,11 +37,29 @@ const fn key(
     expected: &'static str,
     description: &'static str,
 ) -> ConfigKey {
-    ConfigKey { path, kind, expected, description }
+    ConfigKey { path, kind, max: None, expected, description }
+}
+
+const fn number(
+    path: &'static str,
+    max: u64,
+    expected: &'static str,
+    description: &'static str,
+) -> ConfigKey {
+    ConfigKey { path, kind: ValueKind::Number, max: Some(max), expected, description }
 }
 
 const fn count(path: &'static str, description: &'static str) -> ConfigKey {
-    key(path, ValueKind::Number, "a whole number above 0", description)
+    number(path, 1_000_000_000, "a whole number from 1 to 1000000000", description)
+}
+
+/// Sums of bytes, and products with numbers of things, stay far below what an i64 holds.
+const fn bytes(path: &'static str, description: &'static str) -> ConfigKey {
+    number(path, 1 << 50, "a whole number of bytes from 1 to 1125899906842624 (1 PiB)", description)
+}
+
+const fn seconds(path: &'static str, description: &'static str) -> ConfigKey {
+    number(path, 86_400, "a whole number of seconds from 1 to 86400 (a day)", description)
 }
 
 const SOCKET_ADDRESS: &str = "an IP address with port, such as 0.0.0.0:8080 or [::]:8080";
@@ -92,15 +112,22 @@ pub(super) const KEYS: &[ConfigKey] = &[
         NETWORKS,
         "Networks of clients that are exempt from the limits per client.",
     ),
-    count("http.connections_per_client", "Maximum connections per client (IPv6: per /64)."),
+    count(
+        "http.connections_per_client",
+        "Maximum connections per client (IPv6: per /64); beyond it one without a request in flight is closed for a new one.",
+    ),
     count(
         "http.unauthenticated_sockets_per_client",
         "Maximum WebSockets per client that are not authenticated yet.",
     ),
     count("http.connections", "Maximum connections of a process; fewer if its limit of open files is lower."),
     count("http.streams", "Maximum streams of server-sent events of a process."),
-    count("http.header_seconds", "Seconds within which request headers must arrive."),
-    count("http.body_seconds", "Seconds within which a request body must arrive."),
+    seconds("http.header_seconds", "Seconds within which request headers must arrive."),
+    seconds("http.body_seconds", "Seconds within which a request body must arrive."),
+    count(
+        "http.min_drain_rate",
+        "Minimum average bytes per second that a client reads of an answer, over each 30 s in which it waits to be read; beyond it the connection is closed.",
+    ),
     key("smtp.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the SMTP server."),
     key(
         "smtp.hostname",
@@ -115,10 +142,27 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "PEM file of the certificate chain, read again within a minute when it is renewed. STARTTLS is offered if certificate and key are set.",
     ),
     key("smtp.tls.key", ValueKind::Text, "the path of a PEM file", "PEM file of the private key."),
-    count("smtp.max_message_bytes", "Maximum bytes of a message (SIZE)."),
-    count("smtp.max_recipients", "Maximum recipients of a mail transaction."),
+    number(
+        "smtp.max_message_bytes",
+        1 << 30,
+        "a whole number of bytes from 1 to 1073741824 (1 GiB)",
+        "Maximum bytes of a message (SIZE).",
+    ),
+    number(
+        "smtp.max_recipients",
+        1_000,
+        "a whole number from 1 to 1000",
+        "Maximum recipients of a mail transaction.",
+    ),
     count("smtp.connections", "Maximum connections of a process."),
-    count("smtp.connections_per_peer", "Maximum connections per peer (IPv6: per /64)."),
+    count(
+        "smtp.connections_per_peer",
+        "Maximum connections per peer: an IPv4 address or a /64 of IPv6. A /56 may have twice as many and a /48 four times; the same holds for all limits per peer.",
+    ),
+    seconds(
+        "smtp.idle_seconds",
+        "Seconds without progress after which a session may be ended for a new one, where its peer has reached its limit of connections.",
+    ),
     key(
         "smtp.unlimited_networks",
         ValueKind::List,
@@ -131,17 +175,71 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a list of networks of load balancers, not of all addresses, such as 10.0.0.0/8",
         "Networks of load balancers: their connections must begin with a header of the PROXY protocol, version 1 or 2.",
     ),
-    count("smtp.command_seconds", "Seconds that a client may stay silent between commands."),
-    count("smtp.data_seconds", "Seconds that a client may stay silent within message data."),
-    count("smtp.min_data_rate", "Minimum average bytes per second of message data, checked after 30 s."),
+    seconds("smtp.command_seconds", "Seconds that a client may stay silent between commands."),
+    seconds("smtp.data_seconds", "Seconds that a client may stay silent within message data."),
+    count(
+        "smtp.min_data_rate",
+        "Minimum bytes per second of message data, checked after 30 s, and then over a window of `smtp.data_seconds` that slides.",
+    ),
+    seconds("smtp.transaction_seconds", "Seconds from `MAIL` to the end of the message, whatever arrives."),
+    seconds(
+        "smtp.session_seconds",
+        "Seconds of a session, whatever arrives; an open mail transaction may take `smtp.transaction_seconds` more.",
+    ),
     count("smtp.max_errors", "Rejected commands after which the session is closed with `421`."),
     count(
+        "smtp.unknown_recipients_per_minute",
+        "Recipients a minute that a peer is told of at once that they do not exist; further replies about such recipients are delayed.",
+    ),
+    count(
+        "smtp.tenant_messages_per_minute",
+        "Maximum messages a minute to a tenant, in each process. All mail without a tenant counts as that of one.",
+    ),
+    count(
+        "smtp.tenant_messages_per_minute_per_peer",
+        "Maximum messages a minute from a peer to a tenant, in each process.",
+    ),
+    bytes(
+        "smtp.tenant_bytes_per_hour",
+        "Maximum bytes an hour to a tenant, in each process; a mail counts once.",
+    ),
+    bytes(
+        "smtp.tenant_bytes_per_hour_per_peer",
+        "Maximum bytes an hour from a peer to a tenant, in each process.",
+    ),
+    count("smtp.address_messages_per_minute", "Maximum messages a minute to an address, in each process."),
+    count(
+        "smtp.address_messages_per_minute_per_peer",
+        "Maximum messages a minute from a peer to an address, in each process.",
+    ),
+    bytes("smtp.address_bytes_per_hour", "Maximum bytes an hour to an address, in each process."),
+    bytes(
+        "smtp.address_bytes_per_hour_per_peer",
+        "Maximum bytes an hour from a peer to an address, in each process.",
+    ),
+    bytes(
         "smtp.memory_bytes",
         "Maximum bytes of message data in memory of a process; beyond it mail is deferred.",
     ),
-    count("smtp.max_header_bytes", "Maximum bytes of a header section."),
+    bytes(
+        "smtp.memory_bytes_per_peer",
+        "Maximum bytes of message data in memory from a peer; at least `smtp.max_message_bytes`.",
+    ),
+    bytes(
+        "smtp.memory_bytes_per_tenant",
+        "Maximum bytes of message data in memory to a tenant; at least `smtp.max_message_bytes`. All mail without a tenant counts as that of one.",
+    ),
+    bytes("smtp.max_header_bytes", "Maximum bytes of a header section."),
     count("smtp.max_header_fields", "Maximum fields of a header section."),
     key("admin.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of `/livez`, `/readyz` and `/metrics`."),
+    count(
+        "admin.connections",
+        "Maximum connections to `admin.listen`; beyond it the oldest that has sent no request is closed.",
+    ),
+    seconds(
+        "admin.request_seconds",
+        "Seconds within which a connection to `admin.listen` must send its request and read the answer; each serves one request.",
+    ),
     key(
         "jwt.keys",
         ValueKind::KeyList,
@@ -191,7 +289,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         SWITCH,
         "Whether a domain's name servers may have private addresses. Tenants choose these servers, so this lets them send queries into your network.",
     ),
-    count("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
+    seconds("dns.interval_seconds", "Seconds between two checks of a pending custom domain."),
     count("dns.pending_hours", "Hours after which verification of a pending custom domain fails."),
     key(
         "webhooks.allowed_networks",
@@ -211,7 +309,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "the path of a PEM file",
         "Certificate authorities that are trusted for webhook deliveries, in addition to the system's (PEM); read again within a minute when they are renewed.",
     ),
-    count("webhooks.timeout_seconds", "Maximum seconds of a webhook delivery."),
+    seconds("webhooks.timeout_seconds", "Maximum seconds of a webhook delivery."),
     key(
         "worker.verify_domains",
         ValueKind::Switch,
@@ -224,7 +322,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a Kubernetes object name, such as tempmail-operator",
         "Lease that elects the leading operator, in the operators' own namespace.",
     ),
-    count(
+    seconds(
         "operator.lease_seconds",
         "Seconds after which another operator may take over the lease of a silent leader; at least 2.",
     ),
@@ -234,10 +332,22 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a Kubernetes object name, or empty",
         "Secret with the installation's keys, in the operator's own namespace. The operator creates it if it is missing, and never changes it. Its entries `jwt.yaml` and `secrets.yaml` are the files for `TEMPMAIL_JWT__KEYS_FILE` and `TEMPMAIL_SECRETS__KEYS_FILE` of the other roles; the operator itself needs no `secrets.keys` then.",
     ),
-    count("limits.mailbox_bytes", "Maximum bytes of a free mailbox."),
-    count("limits.inbox_bytes", "Maximum bytes of an address without a mailbox."),
-    count("limits.shared_bytes", "Maximum bytes of all shared inboxes together."),
-    count("limits.store_bytes", "Maximum bytes of the installation."),
+    number(
+        "limits.mailbox_bytes",
+        tempmail_model::limits::TENANT_MAILBOX_BYTES_MAX.unsigned_abs(),
+        "a whole number of bytes from 1 to 1099511627776 (1 TiB)",
+        "Maximum bytes of a free mailbox.",
+    ),
+    bytes("limits.inbox_bytes", "Maximum bytes of an address without a mailbox."),
+    bytes(
+        "limits.shared_bytes",
+        "Part of `limits.store_bytes` for mail without a tenant: of shared inboxes and of free mailboxes. Half of it at most: more counts as half.",
+    ),
+    bytes(
+        "limits.store_bytes",
+        "Maximum bytes of mail on the disk: compressed data, once a mail, and 1,024 for each message. What is not for mail without a tenant is for tenants, and one tenant may store as much of it as is left.",
+    ),
+    count("limits.free_mailboxes", "Maximum free mailboxes of the installation."),
     count(
         "limits.address_hold_days",
         "Days that the address of a removed mailbox stays reserved on a system domain; at least 31, more than the longest retention.",
@@ -247,7 +357,14 @@ pub(super) const KEYS: &[ConfigKey] = &[
     count("limits.password_max", "Maximum characters of a mailbox password."),
     count("limits.v1_per_second", "Requests per second and token on `/v1`; also the burst."),
     count("limits.pro_per_second", "Requests per second and token on `/pro/api`; also the burst."),
-    count("limits.api_per_second", "Requests per second and client on `/api`."),
+    count(
+        "limits.api_per_second",
+        "Requests per second and mailbox with a mailbox JWT, and per client where no credential is needed.",
+    ),
+    count(
+        "limits.refused_per_minute",
+        "Requests per minute and client whose credential is missing or not accepted; an IPv6 /56 may make 4 times, and a /48 16 times as many. Each `api` process counts by itself.",
+    ),
     count(
         "limits.free_mailboxes_per_hour",
         "Mailboxes that a client may create per hour without a Pro token.",

@@ -93,6 +93,8 @@ pub struct Http {
     pub header_seconds: u64,
     /// Seconds within which a request body must arrive.
     pub body_seconds: u64,
+    /// Minimum average bytes per second that a client reads of an answer that waits for it.
+    pub min_drain_rate: u64,
 }
 
 /// `smtp.*`
@@ -111,8 +113,11 @@ pub struct Smtp {
     pub max_recipients: usize,
     /// Maximum connections of a process.
     pub connections: usize,
-    /// Maximum connections per peer (IPv6: per /64).
+    /// Maximum connections per peer: an IPv4 address or a /64. A /56 may have twice as many, a /48 four times; the
+    /// same holds for all limits per peer.
     pub connections_per_peer: usize,
+    /// Seconds without progress after which a session may be ended for another one of its peer.
+    pub idle_seconds: u64,
     /// Networks of peers that are exempt from the limits per peer.
     pub unlimited_networks: Vec<IpNet>,
     /// Networks of load balancers, whose connections begin with a header of the PROXY protocol.
@@ -121,12 +126,38 @@ pub struct Smtp {
     pub command_seconds: u64,
     /// Seconds between two blocks of message data.
     pub data_seconds: u64,
-    /// Minimum average bytes per second of message data, checked after 30 s.
+    /// Minimum bytes per second of message data, checked after 30 s, then over `data_seconds`.
     pub min_data_rate: u64,
+    /// Seconds from MAIL to the end of the message.
+    pub transaction_seconds: u64,
+    /// Seconds of a session; its last transaction may take `transaction_seconds` more.
+    pub session_seconds: u64,
     /// Rejected commands after which the session is closed with 421.
     pub max_errors: u32,
+    /// Recipients a minute that a peer may be told of at once that they are unknown.
+    pub unknown_recipients_per_minute: u32,
+    /// Maximum messages a minute to a tenant.
+    pub tenant_messages_per_minute: u64,
+    /// Maximum messages a minute from a peer to a tenant.
+    pub tenant_messages_per_minute_per_peer: u64,
+    /// Maximum bytes an hour to a tenant.
+    pub tenant_bytes_per_hour: u64,
+    /// Maximum bytes an hour from a peer to a tenant.
+    pub tenant_bytes_per_hour_per_peer: u64,
+    /// Maximum messages a minute to an address.
+    pub address_messages_per_minute: u64,
+    /// Maximum messages a minute from a peer to an address.
+    pub address_messages_per_minute_per_peer: u64,
+    /// Maximum bytes an hour to an address.
+    pub address_bytes_per_hour: u64,
+    /// Maximum bytes an hour from a peer to an address.
+    pub address_bytes_per_hour_per_peer: u64,
     /// Maximum bytes of message data in memory of a process.
     pub memory_bytes: usize,
+    /// Maximum bytes of message data in memory from a peer.
+    pub memory_bytes_per_peer: usize,
+    /// Maximum bytes of message data in memory to a tenant.
+    pub memory_bytes_per_tenant: usize,
     /// Maximum bytes of a header section.
     pub max_header_bytes: usize,
     /// Maximum fields of a header section.
@@ -149,6 +180,10 @@ pub struct SmtpTls {
 pub struct Admin {
     /// Address of `/livez`, `/readyz` and `/metrics`.
     pub listen: SocketAddr,
+    /// Maximum connections.
+    pub connections: usize,
+    /// Seconds within which a connection must be served.
+    pub request_seconds: u64,
 }
 
 /// A list of keys; the first signs or encrypts, all of them verify or decrypt.

@@ -55,6 +55,13 @@ impl Config {
                 "`smtp.max_message_bytes` must not be above `smtp.memory_bytes`",
             ));
         }
+        if self.smtp.max_message_bytes
+            > self.smtp.memory_bytes_per_peer.min(self.smtp.memory_bytes_per_tenant)
+        {
+            return Err(ConfigError::Conflict(
+                "`smtp.max_message_bytes` must not be above `smtp.memory_bytes_per_peer` or `smtp.memory_bytes_per_tenant`",
+            ));
+        }
         if self.limits.address_hold_days < 31 {
             return Err(ConfigError::Conflict(
                 "`limits.address_hold_days` must be at least 31, more than the longest retention",
@@ -63,14 +70,15 @@ impl Config {
         Ok(())
     }
 
-    /// No number may be 0.
+    /// No number may be 0, or above its maximum.
     fn validate_numbers(&self) -> Result<(), ConfigError> {
         let values = serde_json::to_value(self).unwrap_or_default();
-        let zero = schema::KEYS.iter().find(|key| {
+        let wrong = schema::KEYS.iter().find(|key| {
             let value = values.pointer(&format!("/{}", key.path.replace('.', "/")));
-            value.and_then(serde_json::Value::as_u64) == Some(0)
+            let number = value.and_then(serde_json::Value::as_u64);
+            number.is_some_and(|number| number == 0 || key.max.is_some_and(|max| number > max))
         });
-        zero.map_or(Ok(()), |key| require(false, key.path))
+        wrong.map_or(Ok(()), |key| require(false, key.path))
     }
 }
 
@@ -183,6 +191,10 @@ mod tests {
         let redis = mistake(|c| c.redis.url = String::from("http://:hush@redis").into());
         assert!(redis.starts_with("`redis.url` must be a URL") && !redis.contains("hush"), "{redis}");
         assert!(mistake(|c| c.smtp.max_recipients = 0).starts_with("`smtp.max_recipients` must be"));
+        let bounded = "`smtp.max_recipients` must be a whole number from 1 to 1000";
+        assert_eq!(mistake(|c| c.smtp.max_recipients = 1_001), bounded);
+        assert!(mistake(|c| c.smtp.command_seconds = u64::MAX).starts_with("`smtp.command_seconds` must be"));
+        assert!(mistake(|c| c.limits.mailbox_bytes = 1 << 63).starts_with("`limits.mailbox_bytes` must be"));
         assert!(mistake(|c| c.smtp.tls.cert = Some("/x".into())).contains("together"));
         assert!(mistake(|c| c.limits.password_min = 129).contains("password_max"));
         assert!(mistake(|c| c.telemetry.log = "a=b=c".into()).starts_with("`telemetry.log`"));

@@ -34,10 +34,9 @@ CREATE OR REPLACE FUNCTION verify_custom_domain(
 DECLARE
     v_name   text;
     v_token  text;
-    v_seq    bigint;
     v_status text;
     v_incumbent uuid;
-    v_former uuid;
+    v_former uuid[];
 BEGIN
     PERFORM lock_domain_names();
     SELECT d.name, d.verify_token INTO v_name, v_token FROM domain d
@@ -47,11 +46,6 @@ BEGIN
     END IF;
     IF overlaps_system_domain(v_name, p_installation_names) THEN
         RETURN 'overlaps_system_domain';
-    END IF;
-    -- Every domain that served the name before loses what is left under it: no mail to it may be in flight.
-    IF EXISTS (SELECT FROM domain d WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
-                                      AND d.verified_at IS NOT NULL AND d.removed_at IS NULL) THEN
-        SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
     END IF;
     PERFORM FROM domain d WHERE d.name = v_name AND d.tenant IS NOT NULL AND d.removed_at IS NULL
       ORDER BY d.id FOR NO KEY UPDATE;
@@ -75,17 +69,21 @@ BEGIN
     UPDATE domain d
        SET txt_ok = false, txt_result = 'mismatch', txt_seen = ARRAY['tempmail-verify=' || v_token]
      WHERE d.id = v_incumbent;
-    FOR v_former IN SELECT d.id FROM domain d
-                     WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
-                       AND d.verified_at IS NOT NULL AND d.removed_at IS NULL ORDER BY d.id
-    LOOP
-        PERFORM clear_domain(v_former, v_seq, p_now);
-    END LOOP;
+    -- Every domain that served the name before loses what is left under it.
+    v_former := ARRAY(SELECT d.id FROM domain d
+                       WHERE d.name = v_name AND d.id <> p_id AND d.tenant IS NOT NULL
+                         AND d.verified_at IS NOT NULL AND d.removed_at IS NULL ORDER BY d.id);
+    PERFORM remove_mailboxes_of_domain(f.id, p_now) FROM unnest(v_former) AS f (id);
     UPDATE domain d
        SET verify_status = 'verified', failure_reason = NULL, serves = true, verified_at = p_now,
            txt_ok = true, txt_result = 'found', txt_seen = '{}', mx_ok = true, mx_result = 'found', mx_seen = '{}',
            failed_checks = 0, next_check_at = p_next_check_at, claimed_until = NULL
      WHERE d.id = p_id;
+    IF cardinality(v_former) > 0 THEN
+        -- They may be verified again, and have mail then.
+        PERFORM purge_owner(f.id, s.seq, p_now)
+           FROM (SELECT wait_for_mail() AS seq) s CROSS JOIN unnest(v_former) AS f (id);
+    END IF;
     RETURN CASE WHEN v_incumbent IS NULL THEN 'verified' ELSE 'transferred' END;
 END $$;
 
@@ -95,10 +93,8 @@ END $$;
 CREATE OR REPLACE FUNCTION remove_custom_domain(p_id uuid, p_tenant uuid, p_managed_by text, p_now timestamptz)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_seq        bigint;
     v_managed_by text;
 BEGIN
-    -- All mail waits for the stream's row: it is locked only for a domain that exists.
     SELECT d.managed_by INTO v_managed_by FROM domain d
      WHERE d.id = p_id AND d.tenant = p_tenant AND d.removed_at IS NULL;
     IF NOT FOUND THEN
@@ -106,12 +102,13 @@ BEGIN
     ELSIF v_managed_by <> p_managed_by THEN
         RETURN 'managed';
     END IF;
-    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
     UPDATE domain d SET removed_at = p_now, serves = false, next_check_at = NULL, claimed_until = NULL
      WHERE d.id = p_id AND d.removed_at IS NULL;
     IF NOT FOUND THEN
         RETURN 'not_found';
     END IF;
-    PERFORM clear_domain(p_id, v_seq, p_now);
+    PERFORM remove_mailboxes_of_domain(p_id, p_now);
+    PERFORM purge_removed(p_id, p_now);
+    PERFORM wait_for_mail();
     RETURN 'removed';
 END $$;

@@ -1,6 +1,7 @@
 -- The names of system and custom domains. Each change that takes a lock on which others wait is one function, so that its
 -- caller needs one statement and no lock outlives a dead process. Locks are taken in
--- this order: tenant, names of domains (advisory), stream, domains and mailboxes by id.
+-- this order: tenant, names of domains (advisory), domains and mailboxes by id, the count of free mailboxes, stream. All
+-- mail waits for the stream's row, so nothing but what takes a moment comes after it.
 
 -- Whether one name is equal to, above or below the other.
 CREATE OR REPLACE FUNCTION domains_overlap(a text, b text) RETURNS boolean
@@ -21,16 +22,30 @@ LANGUAGE sql STABLE AS $$
         OR EXISTS (SELECT FROM unnest(p_installation_names) AS own (name) WHERE domains_overlap(own.name, p_name))
 $$;
 
--- Removes the mailboxes and the mail of a custom domain: hidden at once, deleted by the worker. The
--- caller holds the stream's row, whose seq it passes, so that no mail to them is being stored.
-CREATE OR REPLACE FUNCTION clear_domain(p_domain uuid, p_seq bigint, p_now timestamptz) RETURNS void
+-- Waits until the mail in flight is stored, and holds back the next to the end of the transaction: that finds what this
+-- one removed. Returns the position up to which mail is stored. To be called last.
+CREATE OR REPLACE FUNCTION wait_for_mail() RETURNS bigint LANGUAGE sql VOLATILE AS $$
+    SELECT s.seq FROM stream s FOR UPDATE
+$$;
+
+-- Removes the mailboxes of a custom domain: hidden at once, their mail deleted by the worker. The caller calls
+-- wait_for_mail.
+CREATE OR REPLACE FUNCTION remove_mailboxes_of_domain(p_domain uuid, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM FROM mailbox b WHERE b.domain = p_domain ORDER BY b.id FOR NO KEY UPDATE;
-    PERFORM purge_owner(b.id, p_seq, p_now) FROM mailbox b WHERE b.domain = p_domain AND b.removed_at IS NULL;
+    PERFORM purge_removed(b.id, p_now) FROM mailbox b WHERE b.domain = p_domain AND b.removed_at IS NULL;
     UPDATE mailbox b
        SET removed_at = coalesce(b.removed_at, p_now), held_until = p_now, local_part = '@' || b.id,
            password_epoch = b.password_epoch + (b.removed_at IS NULL)::integer
      WHERE b.domain = p_domain;
+END $$;
+
+-- What functions of the version before call that are still running, holding the stream's row. Its programs check at their
+-- start that they may.
+CREATE OR REPLACE FUNCTION clear_domain(p_domain uuid, p_seq bigint, p_now timestamptz) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM remove_mailboxes_of_domain(p_domain, p_now);
     PERFORM purge_owner(p_domain, p_seq, p_now);
 END $$;

@@ -46,12 +46,8 @@ CREATE OR REPLACE FUNCTION remove_system_domain(
 DECLARE
     v_id         uuid;
     v_is_default boolean;
-    v_seq        bigint;
 BEGIN
     PERFORM lock_domain_names();
-    IF p_with_mailboxes THEN
-        SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
-    END IF;
     -- create_mailbox holds a share lock on the row.
     SELECT d.id, d.is_default INTO v_id, v_is_default
       FROM domain d WHERE d.name = p_name AND d.tenant IS NULL AND d.serves FOR UPDATE;
@@ -72,7 +68,8 @@ BEGIN
     IF o_mailboxes > 0 THEN
         PERFORM remove_held_mailboxes(
             ARRAY(SELECT b.id FROM mailbox b WHERE b.domain = v_id AND b.removed_at IS NULL),
-            false, v_seq, p_now, p_hold_days);
+            false, p_now, p_hold_days);
+        PERFORM wait_for_mail();
     END IF;
 END $$;
 

@@ -30,7 +30,7 @@ BEGIN
          WHERE b.domain = v_domain AND b.local_part = p_local_part AND b.tenant = p_tenant AND b.removed_at IS NULL
            FOR NO KEY UPDATE;
         IF NOT FOUND THEN
-            v_answer := create_mailbox(p_id, v_domain, p_local_part, p_tenant, NULL, p_password_hash,
+            v_answer := create_mailbox(p_id, v_domain, p_local_part, p_tenant, NULL, NULL, p_password_hash,
                                        'kubernetes', false, p_now);
             IF v_answer <> 'created' THEN
                 RETURN v_answer;

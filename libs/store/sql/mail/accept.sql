@@ -9,16 +9,18 @@
 --
 -- Arrays are by mail, or (p_rcpt_…) by recipient; p_rcpt_of points into those by mail, from 1. p_accepted_at
 -- is the time of the ids of a mail and its messages. p_raw is null where the data was stored before
--- (`store_raw_part`); that under another class than the owner has now is an error, TM002. p_rcpt_local_part
--- and p_rcpt_reserved are as `address_owner` takes them.
+-- (`store_raw_part`); that under another class than the owner has now is an error, TM002. p_raw_bytes is how long the
+-- data is, wherever it is. p_rcpt_local_part and p_rcpt_reserved are as `address_owner` takes them. p_tenant_bytes: what
+-- any one tenant may store now, besides its own limits.
 --
 -- The answer is by recipient. o_result: 0 stored; 1 there is no such recipient any more; 2 a bound is
 -- reached by the sums that are kept (`expire_usage` makes them exact), or the mail is refused for another
--- recipient. o_seq is null unless it is stored.
+-- recipient; 3 its tenant would store more than p_tenant_bytes. o_seq is null unless it is stored.
 CREATE OR REPLACE FUNCTION accept_mail(
-    p_free_class smallint, p_inbox_bytes bigint, p_now timestamptz,
-    p_mail uuid[], p_accepted_at timestamptz[], p_raw bytea[], p_for_clause_offset integer[], p_sender text[],
-    p_from_text text[], p_from_email text[], p_subject text[], p_preview text[], p_single_recipient boolean[],
+    p_free_class smallint, p_inbox_bytes bigint, p_tenant_bytes bigint, p_now timestamptz,
+    p_mail uuid[], p_accepted_at timestamptz[], p_raw bytea[], p_raw_bytes integer[], p_for_clause_offset integer[],
+    p_sender text[], p_from_text text[], p_from_email text[], p_subject text[], p_preview text[],
+    p_single_recipient boolean[],
     p_rcpt_of integer[], p_rcpt_id uuid[], p_rcpt_address text[], p_rcpt_local_part text[],
     p_rcpt_domain text[], p_rcpt_key uuid[], p_rcpt_reserved smallint[], p_rcpt_size integer[],
     OUT o_result smallint[], OUT o_seq bigint[], OUT o_class smallint[], OUT o_tenant uuid[],
@@ -55,27 +57,34 @@ BEGIN
     -- Shared inboxes have no sums of their own.
     IF v_owned THEN
         WITH rcpt AS (
-            SELECT * FROM unnest(o_result, v_kind, o_inbox, o_tenant, p_rcpt_size) WITH ORDINALITY
-                              AS r (result, owner_kind, inbox, tenant, size, ord)
-        ), full_scope AS MATERIALIZED (
-            SELECT n.inbox AS scope
-              FROM (SELECT r.inbox, r.owner_kind, sum(r.size) AS size FROM rcpt r
-                     WHERE r.result = 0 AND r.owner_kind <> 0 GROUP BY 1, 2) n
+            SELECT * FROM unnest(p_rcpt_of, o_result, v_kind, o_inbox, o_class, o_tenant, p_rcpt_size) WITH ORDINALITY
+                              AS r (of, result, owner_kind, inbox, class, tenant, size, ord)
+        ), full_inbox AS MATERIALIZED (
+            SELECT n.inbox
+              FROM (SELECT g.inbox, g.owner_kind, sum(g.bytes) AS bytes
+                      FROM (SELECT r.inbox, r.owner_kind, inbox_bytes(max(r.size), count(*)) AS bytes FROM rcpt r
+                             WHERE r.result = 0 AND r.owner_kind <> 0 GROUP BY r.of, r.inbox, r.owner_kind) g
+                     GROUP BY 1, 2) n
              CROSS JOIN LATERAL scope_used(n.inbox, p_now) k
               LEFT JOIN mailbox b ON n.owner_kind = 1 AND b.id = n.inbox
-             WHERE k.bytes + n.size > coalesce(b.quota, p_inbox_bytes)
-            UNION ALL
-            SELECT t.id
-              FROM (SELECT r.tenant, sum(r.size) AS size FROM rcpt r
-                     WHERE r.result = 0 AND r.tenant IS NOT NULL GROUP BY 1) n
+             WHERE k.bytes + n.bytes > coalesce(b.quota, p_inbox_bytes)
+        ), full_tenant AS MATERIALIZED (
+            SELECT t.id, k.bytes + n.bytes > p_tenant_bytes AS by_share
+              FROM (SELECT g.tenant, sum(g.bytes) AS bytes
+                      FROM (SELECT r.tenant, stored_bytes(p_raw_bytes[r.of], count(*)) AS bytes FROM rcpt r
+                             WHERE r.result = 0 AND r.tenant IS NOT NULL GROUP BY r.of, r.tenant, r.class) g
+                     GROUP BY 1) n
               JOIN tenant t ON t.id = n.tenant
              CROSS JOIN LATERAL scope_used(t.id, p_now) k
-             WHERE k.bytes + n.size > t.mailbox_bytes * t.mailbox_limit
+             -- A product that a bigint does not hold would reject all mail of the tenant.
+             WHERE k.bytes + n.bytes > least(t.mailbox_bytes::numeric * t.mailbox_limit, p_tenant_bytes)
         )
         SELECT array_agg(x.result ORDER BY x.ord), bool_or(x.result <> 0) INTO o_result, v_refused
-          FROM (SELECT (CASE WHEN r.result = 0 AND r.owner_kind <> 0
-                              AND EXISTS (SELECT FROM full_scope f WHERE f.scope IN (r.inbox, r.tenant)) THEN 2
-                             ELSE r.result END)::smallint AS result, r.ord
+          FROM (SELECT (CASE WHEN r.result <> 0 OR r.owner_kind = 0 THEN r.result
+                             WHEN EXISTS (SELECT FROM full_tenant f WHERE f.id = r.tenant AND f.by_share) THEN 3
+                             WHEN EXISTS (SELECT FROM full_inbox f WHERE f.inbox = r.inbox)
+                               OR EXISTS (SELECT FROM full_tenant f WHERE f.id = r.tenant) THEN 2
+                             ELSE 0 END)::smallint AS result, r.ord
                   FROM rcpt r) x;
     END IF;
 
@@ -112,12 +121,20 @@ BEGIN
 
     -- Rows that deletions change, too, are changed in the same order there: usage, then the partition.
     IF v_owned THEN
+        WITH stored AS (
+            SELECT * FROM unnest(p_rcpt_of, o_class, o_seq, p_rcpt_size, v_kind, o_inbox, o_tenant)
+                              AS s (of, class, seq, size, owner_kind, inbox, tenant)
+             WHERE s.seq IS NOT NULL AND s.owner_kind <> 0
+        )
         INSERT INTO usage AS u (scope, class, starts, bytes)
-        SELECT x.scope, s.class, partition_start(s.class, p_accepted_at[s.of]), sum(s.size)
-          FROM unnest(p_rcpt_of, o_class, o_seq, p_rcpt_size, v_kind, o_inbox, o_tenant)
-                   AS s (of, class, seq, size, owner_kind, inbox, tenant)
-         CROSS JOIN LATERAL (VALUES (s.inbox), (s.tenant)) AS x (scope)
-         WHERE s.seq IS NOT NULL AND s.owner_kind <> 0 AND x.scope IS NOT NULL
+        SELECT x.scope, x.class, x.starts, sum(x.bytes)
+          FROM (SELECT s.inbox AS scope, s.class, partition_start(s.class, p_accepted_at[s.of]) AS starts,
+                       inbox_bytes(max(s.size), count(*)) AS bytes
+                  FROM stored s GROUP BY s.of, s.inbox, s.class
+                UNION ALL
+                SELECT s.tenant, s.class, partition_start(s.class, p_accepted_at[s.of]),
+                       stored_bytes(p_raw_bytes[s.of], count(*))
+                  FROM stored s WHERE s.tenant IS NOT NULL GROUP BY s.of, s.tenant, s.class) x
          GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         ON CONFLICT (scope, class, starts) DO UPDATE SET bytes = u.bytes + excluded.bytes;
 
@@ -138,11 +155,14 @@ BEGIN
                              p_rcpt_address)
                           AS s (id, inbox, owner, of, seq, size, class, owner_kind, tenant, address)
          WHERE s.seq IS NOT NULL
+    ), mails AS MATERIALIZED (
+        SELECT s.of, s.class, p_raw_bytes[s.of] AS data, count(*) AS messages,
+               count(*) FILTER (WHERE s.tenant IS NULL) AS free, count(*) FILTER (WHERE s.owner_kind = 0) AS shared
+          FROM stored s GROUP BY s.of, s.class
     ), data AS (
         INSERT INTO raw (mail, class, part, recipients, for_clause_offset, stored_bytes, data)
-        SELECT p_mail[s.of], s.class, 0, count(*), p_for_clause_offset[s.of], octet_length(p_raw[s.of]), p_raw[s.of]
-          FROM stored s WHERE p_raw[s.of] IS NOT NULL
-         GROUP BY s.of, s.class
+        SELECT p_mail[m.of], m.class, 0, m.messages, p_for_clause_offset[m.of], m.data, p_raw[m.of]
+          FROM mails m WHERE p_raw[m.of] IS NOT NULL
     ), rows AS (
         INSERT INTO message (id, inbox, owner, mail, seq, size, class, owner_kind, single_recipient, tenant,
                              address, sender, from_text, from_email, subject, preview)
@@ -151,11 +171,13 @@ BEGIN
                p_from_email[s.of], p_subject[s.of], p_preview[s.of]
           FROM stored s
     )
-    UPDATE message_partition p SET bytes = p.bytes + s.bytes, shared_bytes = p.shared_bytes + s.shared_bytes
-      FROM (SELECT s.class, partition_start(s.class, p_accepted_at[s.of]) AS starts, sum(s.size) AS bytes,
-                   coalesce(sum(s.size) FILTER (WHERE s.owner_kind = 0), 0) AS shared_bytes
-              FROM stored s GROUP BY 1, 2) s
-     WHERE p.class = s.class AND p.starts = s.starts;
+    UPDATE message_partition p
+       SET bytes = p.bytes + x.bytes, free_bytes = p.free_bytes + x.free, shared_bytes = p.shared_bytes + x.shared
+      FROM (SELECT m.class, partition_start(m.class, p_accepted_at[m.of]) AS starts,
+                   sum(stored_bytes(m.data, m.messages)) AS bytes, sum(stored_bytes(m.data, m.free)) AS free,
+                   sum(stored_bytes(m.data, m.shared)) AS shared
+              FROM mails m GROUP BY 1, 2) x
+     WHERE p.class = x.class AND p.starts = x.starts;
 END $$;
 
 -- Stores a part of a mail's data before its messages, in every class that they may have. Nothing refers to

@@ -4,57 +4,116 @@
 
 -- Deletes messages of one class with the raw data that no other message refers to, and lowers the sums that
 -- count them; returns the bytes that they had. What a cleared inbox had is not in its sums any more.
+--
+-- A sum gives up the data of a mail with the last of its messages that the sum counts. The lock of the raw data makes
+-- deletions of one mail wait for each other, so that each knows which messages are left.
 CREATE OR REPLACE FUNCTION delete_messages(p_class smallint, p_ids uuid[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_freed bigint;
+    v_freed  bigint;
+    -- All messages of these mails are between: they have the millisecond of their mail.
+    v_lowest CONSTANT uuid := (SELECT time_id(id_time(i.id)) FROM unnest(p_ids) AS i (id) ORDER BY i.id LIMIT 1);
+    v_past   CONSTANT uuid := (SELECT time_id(id_time(i.id) + interval '1 millisecond')
+                                 FROM unnest(p_ids) AS i (id) ORDER BY i.id DESC LIMIT 1);
+    -- What the usage of scopes gives up, by mail; and what partitions do.
+    v_scope  uuid[];
+    v_mail   uuid[];
+    v_bytes  bigint[];
+    v_starts timestamptz[];
+    v_all    bigint[];
+    v_free   bigint[];
+    v_shared bigint[];
 BEGIN
     PERFORM FROM raw r
      WHERE r.class = p_class AND r.part = 0
        AND r.mail IN (SELECT m.mail FROM message m WHERE m.class = p_class AND m.id = ANY (p_ids))
      ORDER BY r.mail FOR UPDATE;
     WITH deleted AS (
-        DELETE FROM message m WHERE m.class = p_class AND m.id = ANY (p_ids) RETURNING m.*
-    ), per_mail AS (
-        SELECT mail, count(*)::integer AS n FROM deleted GROUP BY mail
-    ), last_of_mail AS (
-        SELECT g.mail FROM per_mail g JOIN raw r ON r.class = p_class AND r.mail = g.mail AND r.part = 0
-         WHERE r.recipients <= g.n
+        DELETE FROM message m WHERE m.class = p_class AND m.id = ANY (p_ids)
+        RETURNING m.mail, m.inbox, m.owner, m.owner_kind, m.tenant, m.address, m.seq, m.size
+    ), mails AS MATERIALIZED (
+        SELECT g.*, coalesce(r.stored_bytes, 0) AS data, coalesce(r.recipients, 0) <= g.messages AS is_last
+          FROM (SELECT d.mail, count(*)::integer AS messages, count(*) FILTER (WHERE d.tenant IS NULL) AS free,
+                       count(*) FILTER (WHERE d.owner_kind = 0) AS shared
+                  FROM deleted d GROUP BY d.mail) g
+          LEFT JOIN raw r ON r.class = p_class AND r.mail = g.mail AND r.part = 0
+    ), kept AS MATERIALIZED (
+        SELECT k.*
+          FROM mails w
+         CROSS JOIN LATERAL (
+                  SELECT m.mail, m.inbox, m.owner, m.owner_kind, m.tenant, m.address, m.seq FROM message m
+                   WHERE m.class = p_class AND m.id >= v_lowest AND m.id < v_past
+                     AND m.id >= time_id(id_time(w.mail))
+                     AND m.id < time_id(id_time(w.mail) + interval '1 millisecond')
+                     AND m.mail = w.mail AND m.id <> ALL (p_ids)
+                  OFFSET 0) k
+         WHERE NOT w.is_last
     ), raw_kept AS (
-        UPDATE raw r SET recipients = r.recipients - g.n FROM per_mail g
-         WHERE r.class = p_class AND r.mail = g.mail AND r.part = 0 AND r.recipients > g.n
+        UPDATE raw r SET recipients = r.recipients - w.messages FROM mails w
+         WHERE r.class = p_class AND r.mail = w.mail AND r.part = 0 AND NOT w.is_last
     ), raw_deleted AS (
-        DELETE FROM raw r USING last_of_mail l WHERE r.class = p_class AND r.mail = l.mail
-    ), placed AS (
-        SELECT g.*, partition_start(p_class, id_time(g.id)) AS starts FROM deleted g
-    ), counted AS (
-        SELECT g.inbox AS scope, g.starts, g.id, g.size FROM placed g
-         WHERE g.owner_kind <> 0
+        DELETE FROM raw r USING mails w WHERE r.class = p_class AND r.mail = w.mail AND w.is_last
+    ), of_scope AS (
+        SELECT d.inbox AS scope, d.mail,
+               CASE WHEN EXISTS (SELECT FROM kept k
+                                  WHERE k.mail = d.mail AND k.inbox = d.inbox
+                                    AND NOT EXISTS (SELECT FROM purge p
+                                                     WHERE NOT p.owner_removed AND p.inbox = k.inbox
+                                                       AND p.owner = k.owner AND p.address IN ('', k.address)
+                                                       AND p.up_to_seq >= k.seq OFFSET 0))
+                    THEN count(*) * least(max(d.size), message_row_bytes())
+                    ELSE inbox_bytes(max(d.size), count(*)) END AS bytes
+          FROM deleted d
+         WHERE d.owner_kind <> 0
            AND NOT EXISTS (SELECT FROM purge p
-                            WHERE NOT p.owner_removed AND p.inbox = g.inbox AND p.owner = g.owner
-                              AND p.address IN ('', g.address) AND p.up_to_seq >= g.seq OFFSET 0)
+                            WHERE NOT p.owner_removed AND p.inbox = d.inbox AND p.owner = d.owner
+                              AND p.address IN ('', d.address) AND p.up_to_seq >= d.seq OFFSET 0)
+         GROUP BY d.inbox, d.mail
         UNION ALL
-        SELECT g.tenant, g.starts, g.id, g.size FROM placed g WHERE g.tenant IS NOT NULL
-    ), locked AS (
-        SELECT u.scope, u.starts, u.expired_before
-          FROM (SELECT DISTINCT c.scope, c.starts FROM counted c) s
-          JOIN usage u ON u.scope = s.scope AND u.class = p_class AND u.starts = s.starts
-         ORDER BY u.scope, u.starts FOR UPDATE OF u
-    ), usage_lowered AS (
-        UPDATE usage u SET bytes = u.bytes - x.bytes
-          FROM (SELECT l.scope, l.starts, sum(c.size) AS bytes
-                  FROM locked l JOIN counted c ON c.scope = l.scope AND c.starts = l.starts AND c.id >= l.expired_before
-                 GROUP BY 1, 2) x
-         WHERE u.scope = x.scope AND u.class = p_class AND u.starts = x.starts
-        RETURNING u.scope
-    ), partition_lowered AS (
-        -- Last, since every delivery changes these rows.
-        UPDATE message_partition p SET bytes = p.bytes - x.bytes, shared_bytes = p.shared_bytes - x.shared_bytes
-          FROM (SELECT g.starts, sum(g.size) AS bytes,
-                       coalesce(sum(g.size) FILTER (WHERE g.owner_kind = 0), 0) AS shared_bytes
-                  FROM placed g WHERE (SELECT count(*) FROM usage_lowered) >= 0 GROUP BY 1) x
-         WHERE p.class = p_class AND p.starts = x.starts
+        SELECT d.tenant, d.mail,
+               stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = d.mail AND k.tenant = d.tenant)
+                                 THEN 0 ELSE w.data END, count(*))
+          FROM deleted d JOIN mails w ON w.mail = d.mail
+         WHERE d.tenant IS NOT NULL
+         GROUP BY d.tenant, d.mail, w.data
+    ), of_partition AS (
+        SELECT partition_start(p_class, id_time(w.mail)) AS starts,
+               sum(stored_bytes(CASE WHEN w.is_last THEN w.data ELSE 0 END, w.messages)) AS bytes,
+               sum(stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = w.mail AND k.tenant IS NULL)
+                                     THEN 0 ELSE w.data END, w.free)) AS free,
+               sum(stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = w.mail AND k.owner_kind = 0)
+                                     THEN 0 ELSE w.data END, w.shared)) AS shared
+          FROM mails w GROUP BY 1
     )
-    SELECT coalesce(sum(size), 0) INTO v_freed FROM deleted;
+    SELECT s.scopes, s.mails, s.bytes, p.starts, p.bytes, p.free, p.shared, f.bytes
+      INTO v_scope, v_mail, v_bytes, v_starts, v_all, v_free, v_shared, v_freed
+      FROM (SELECT array_agg(o.scope) AS scopes, array_agg(o.mail) AS mails, array_agg(o.bytes) AS bytes
+              FROM of_scope o) s
+     CROSS JOIN (SELECT array_agg(o.starts) AS starts, array_agg(o.bytes::bigint) AS bytes,
+                        array_agg(o.free::bigint) AS free, array_agg(o.shared::bigint) AS shared
+                   FROM of_partition o) p
+     CROSS JOIN (SELECT coalesce(sum(d.size), 0) AS bytes FROM deleted d) f;
+
+    -- Deliveries change what follows: in statements of their own, so that none waits for what came before, which may
+    -- have been much. They lock usage in the same order.
+    PERFORM FROM (SELECT DISTINCT e.scope, partition_start(p_class, id_time(e.mail)) AS starts
+                    FROM unnest(v_scope, v_mail) AS e (scope, mail)) s
+      JOIN usage u ON u.scope = s.scope AND u.class = p_class AND u.starts = s.starts
+     ORDER BY u.scope, u.starts FOR UPDATE OF u;
+    UPDATE usage u SET bytes = u.bytes - x.bytes
+      FROM (SELECT l.scope, l.starts, sum(e.bytes) AS bytes
+              FROM unnest(v_scope, v_mail, v_bytes) AS e (scope, mail, bytes)
+              JOIN usage l ON l.scope = e.scope AND l.class = p_class
+                          AND l.starts = partition_start(p_class, id_time(e.mail))
+                          AND l.expired_before <= time_id(id_time(e.mail))
+             GROUP BY 1, 2) x
+     WHERE u.scope = x.scope AND u.class = p_class AND u.starts = x.starts;
+    -- Last, since every delivery changes these rows.
+    PERFORM FROM message_partition p
+     WHERE p.class = p_class AND p.starts = ANY (v_starts) ORDER BY p.starts FOR NO KEY UPDATE;
+    UPDATE message_partition p
+       SET bytes = p.bytes - x.bytes, free_bytes = p.free_bytes - x.free, shared_bytes = p.shared_bytes - x.shared
+      FROM unnest(v_starts, v_all, v_free, v_shared) AS x (starts, bytes, free, shared)
+     WHERE p.class = p_class AND p.starts = x.starts;
     RETURN v_freed;
 END $$;
 
@@ -86,14 +145,26 @@ BEGIN
     FOR v_usage IN SELECT * FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts LOOP
         v_from := greatest(v_usage.expired_before, time_id(v_usage.starts));
         v_past := time_id(v_usage.starts + partition_width(v_usage.class));
-        -- In the order of the index that finds them: also a plan that was made for an empty partition uses it.
+        -- In the order of the index that finds them: also a plan that was made for an empty partition uses it. Of a
+        -- mail that also went to an address of the mailbox that is not cleared, only rows are hidden.
         v_usage.bytes := (
-            SELECT coalesce(sum(x.size), 0)
-              FROM (SELECT m.size FROM visible_message m
-                     WHERE m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
-                       AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
-                       AND (p_address = '' OR m.address = p_address)
-                     ORDER BY m.seq OFFSET 0) x);
+            SELECT coalesce(sum(CASE
+                       WHEN p_address <> '' AND NOT x.single_recipient
+                            AND EXISTS (SELECT FROM visible_message k
+                                         WHERE k.class = v_usage.class AND k.id >= v_from AND k.id < v_past
+                                           AND k.id >= time_id(id_time(x.mail))
+                                           AND k.id < time_id(id_time(x.mail) + interval '1 millisecond')
+                                           AND k.mail = x.mail AND k.inbox = p_inbox AND k.address <> p_address)
+                       THEN x.messages * least(x.size, message_row_bytes())
+                       ELSE inbox_bytes(x.size, x.messages) END), 0)
+              FROM (SELECT h.mail, bool_and(h.single_recipient) AS single_recipient, max(h.size) AS size,
+                           count(*) AS messages
+                      FROM (SELECT m.mail, m.single_recipient, m.size FROM visible_message m
+                             WHERE m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
+                               AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
+                               AND (p_address = '' OR m.address = p_address)
+                             ORDER BY m.seq OFFSET 0) h
+                     GROUP BY h.mail) x);
         v_hidden := v_hidden || v_usage;
     END LOOP;
     INSERT INTO purge (inbox, owner, address, up_to_seq, owner_removed, created_at)
@@ -105,8 +176,8 @@ BEGIN
      WHERE u.scope = p_inbox AND u.class = h.class AND u.starts = h.starts AND h.bytes <> 0;
 END $$;
 
--- Hides everything that a mailbox or custom domain has, which is being removed. The caller holds the stream's
--- row, whose position it passes, so that no mail is on its way to it.
+-- Hides everything that a mailbox or custom domain has up to a position, which is that of the stream while its row is
+-- held: no mail is on its way to it.
 CREATE OR REPLACE FUNCTION purge_owner(p_owner uuid, p_seq bigint, p_now timestamptz) RETURNS void
 LANGUAGE sql AS $$
     INSERT INTO purge (inbox, owner, address, up_to_seq, owner_removed, created_at)
@@ -114,8 +185,14 @@ LANGUAGE sql AS $$
     ON CONFLICT DO NOTHING
 $$;
 
--- Deletes up to p_limit messages of one class that a purge hides; returns how many. Where it hides none any more it is
--- deleted itself, and the answer is 0; so it is while another worker carries it out.
+-- Hides everything that a mailbox or custom domain ever has, which is removed for good. The caller then waits for the
+-- mail in flight (wait_for_mail), so that none is stored after its transaction.
+CREATE OR REPLACE FUNCTION purge_removed(p_owner uuid, p_now timestamptz) RETURNS void LANGUAGE sql AS $$
+    SELECT purge_owner(p_owner, 9223372036854775807, p_now)
+$$;
+
+-- Deletes up to p_limit messages of one class that a purge hides, of some 64 MiB; returns how many. Where it hides none
+-- any more it is deleted itself, and the answer is 0; so it is while another worker carries it out.
 CREATE OR REPLACE FUNCTION purge_batch(p_id uuid, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
     v_purge purge;
@@ -129,14 +206,17 @@ BEGIN
     FOR v_class IN SELECT DISTINCT class FROM message_partition ORDER BY 1 LOOP
         -- Mail of a custom domain has the keys of its addresses as inboxes.
         v_ids := ARRAY(
-            SELECT m.id FROM message m
-             WHERE m.class = v_class AND m.inbox = v_purge.inbox AND m.owner = v_purge.owner
-               AND m.seq <= v_purge.up_to_seq AND v_purge.address IN ('', m.address)
-            UNION ALL
-            SELECT m.id FROM message m
-             WHERE m.class = v_class AND m.owner_kind = 2 AND m.owner = v_purge.owner
-               AND v_purge.inbox = v_purge.owner AND m.seq <= v_purge.up_to_seq
-            LIMIT p_limit);
+            SELECT x.id
+              FROM (SELECT h.id, sum(h.size) OVER (ROWS UNBOUNDED PRECEDING) - h.size AS before
+                      FROM (SELECT m.id, m.size FROM message m
+                             WHERE m.class = v_class AND m.inbox = v_purge.inbox AND m.owner = v_purge.owner
+                               AND m.seq <= v_purge.up_to_seq AND v_purge.address IN ('', m.address)
+                            UNION ALL
+                            SELECT m.id, m.size FROM message m
+                             WHERE m.class = v_class AND m.owner_kind = 2 AND m.owner = v_purge.owner
+                               AND v_purge.inbox = v_purge.owner AND m.seq <= v_purge.up_to_seq
+                            LIMIT p_limit) h) x
+             WHERE x.before < 67108864);
         IF cardinality(v_ids) > 0 THEN
             -- One class a transaction: locks of two would not be in the order of a delivery.
             PERFORM delete_messages(v_class, v_ids);

@@ -1,10 +1,11 @@
 -- Mailboxes: created and removed. For the order of locks see domains/name.sql.
 
--- Creates a mailbox; p_free_quota is that of one without a tenant. Answers created, tenant_disabled,
--- limit_reached, no_such_domain (it does not serve, or not this tenant) or address_taken (in use or held).
+-- Creates a mailbox; p_free_quota is that of one without a tenant, and p_free_limit how many of these there may be
+-- (null: any number). Answers created, tenant_disabled, limit_reached (of the tenant), free_limit_reached,
+-- no_such_domain (it does not serve, or not this tenant) or address_taken (in use or held).
 CREATE OR REPLACE FUNCTION create_mailbox(
-    p_id uuid, p_domain uuid, p_local_part text, p_tenant uuid, p_free_quota bigint, p_password_hash text,
-    p_managed_by text, p_active boolean, p_now timestamptz
+    p_id uuid, p_domain uuid, p_local_part text, p_tenant uuid, p_free_quota bigint, p_free_limit bigint,
+    p_password_hash text, p_managed_by text, p_active boolean, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_quota   bigint := p_free_quota;
@@ -25,21 +26,34 @@ BEGIN
     UPDATE mailbox SET local_part = '@' || id
      WHERE domain = p_domain AND local_part = p_local_part AND removed_at IS NOT NULL
        AND (held_until <= p_now OR tenant = p_tenant);
+    IF p_tenant IS NULL AND p_free_limit IS NOT NULL THEN
+        -- In the order of locks: who is removing the mailbox that has the address counts it after that.
+        PERFORM FROM mailbox b WHERE b.domain = p_domain AND b.local_part = p_local_part FOR SHARE;
+        PERFORM FROM mailbox_count FOR NO KEY UPDATE;
+        IF (SELECT c.free FROM mailbox_count c) >= p_free_limit THEN
+            RETURN 'free_limit_reached';
+        END IF;
+    END IF;
     INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, managed_by, active, created_at, seen_at)
     VALUES (p_id, p_domain, p_local_part, p_tenant, v_quota, p_password_hash, p_managed_by, p_active, p_now, p_now)
     ON CONFLICT (domain, local_part) DO NOTHING;
     RETURN CASE WHEN FOUND THEN 'created' ELSE 'address_taken' END;
 END $$;
 
+-- The same for programs of the version before, which know no limit of free mailboxes.
+CREATE OR REPLACE FUNCTION create_mailbox(
+    p_id uuid, p_domain uuid, p_local_part text, p_tenant uuid, p_free_quota bigint, p_password_hash text,
+    p_managed_by text, p_active boolean, p_now timestamptz
+) RETURNS text LANGUAGE sql AS $$
+    SELECT create_mailbox(p_id, p_domain, p_local_part, p_tenant, p_free_quota, NULL, p_password_hash, p_managed_by,
+                          p_active, p_now)
+$$;
+
 -- Removes a mailbox that p_managed_by manages: hidden at once, its mail deleted by the worker. On a
 -- system domain its address is held. False where it is removed already, or managed otherwise.
 CREATE OR REPLACE FUNCTION remove_mailbox(p_id uuid, p_managed_by text, p_now timestamptz, p_hold_days integer)
 RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    v_seq bigint;
 BEGIN
-    -- No mail to it is in flight from here on.
-    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
     UPDATE mailbox b
        SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
            password_epoch = b.password_epoch + 1,
@@ -49,16 +63,18 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    PERFORM purge_owner(p_id, v_seq, p_now);
+    PERFORM purge_removed(p_id, p_now);
+    PERFORM wait_for_mail();
     RETURN true;
 END $$;
 
 -- Removes mailboxes and holds their addresses, for their tenants or, if p_forget_tenants, for no tenant:
--- hidden at once, their mail deleted by the worker. The caller holds the stream's row, whose seq it
--- passes: no mail to them is in flight, and no other transaction removes several at a time.
+-- hidden at once, their mail deleted by the worker. The caller calls wait_for_mail.
 CREATE OR REPLACE FUNCTION remove_held_mailboxes(
-    p_ids uuid[], p_forget_tenants boolean, p_seq bigint, p_now timestamptz, p_hold_days integer
-) RETURNS void LANGUAGE sql AS $$
+    p_ids uuid[], p_forget_tenants boolean, p_now timestamptz, p_hold_days integer
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM mailbox b WHERE b.id = ANY (p_ids) ORDER BY b.id FOR NO KEY UPDATE;
     WITH removed AS (
         UPDATE mailbox b
            SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
@@ -67,8 +83,10 @@ CREATE OR REPLACE FUNCTION remove_held_mailboxes(
          WHERE b.id = ANY (p_ids) AND b.removed_at IS NULL
         RETURNING b.id
     )
-    SELECT purge_owner(r.id, p_seq, p_now) FROM removed r
-$$;
+    INSERT INTO purge (inbox, owner, address, up_to_seq, owner_removed, created_at)
+    SELECT r.id, r.id, '', 9223372036854775807, true, p_now FROM removed r
+    ON CONFLICT DO NOTHING;
+END $$;
 
 -- Removes up to p_limit free mailboxes that were last seen before p_idle_since, those longest idle first,
 -- and holds their addresses. Returns how many.
@@ -76,16 +94,13 @@ CREATE OR REPLACE FUNCTION remove_idle_mailboxes(
     p_idle_since timestamptz, p_limit integer, p_now timestamptz, p_hold_days integer
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_seq bigint;
-    v_ids uuid[];
+    v_ids CONSTANT uuid[] := ARRAY(
+        SELECT id FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL AND seen_at < p_idle_since
+         ORDER BY seen_at LIMIT p_limit FOR UPDATE SKIP LOCKED);
 BEGIN
-    -- All mail waits for the stream's row: it is locked only if a mailbox is idle.
-    IF NOT EXISTS (SELECT FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL AND seen_at < p_idle_since) THEN
-        RETURN 0;
+    IF cardinality(v_ids) > 0 THEN
+        PERFORM remove_held_mailboxes(v_ids, false, p_now, p_hold_days);
+        PERFORM wait_for_mail();
     END IF;
-    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
-    v_ids := ARRAY(SELECT id FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL AND seen_at < p_idle_since
-                    ORDER BY seen_at LIMIT p_limit FOR UPDATE SKIP LOCKED);
-    PERFORM remove_held_mailboxes(v_ids, false, v_seq, p_now, p_hold_days);
     RETURN cardinality(v_ids);
 END $$;

@@ -9,7 +9,6 @@
 CREATE OR REPLACE FUNCTION remove_tenant(p_id uuid, p_now timestamptz, p_hold_days integer) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_seq    bigint;
     v_domain uuid;
 BEGIN
     UPDATE tenant
@@ -19,20 +18,20 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    -- All of its mail that is in flight is stored, or will find it suspended.
-    SELECT s.seq INTO STRICT v_seq FROM stream s FOR UPDATE;
-
     FOR v_domain IN SELECT d.id FROM domain d WHERE d.tenant = p_id AND d.removed_at IS NULL ORDER BY d.id LOOP
         UPDATE domain SET removed_at = p_now, serves = false, next_check_at = NULL, claimed_until = NULL
          WHERE id = v_domain;
-        PERFORM clear_domain(v_domain, v_seq, p_now);
+        PERFORM remove_mailboxes_of_domain(v_domain, p_now);
+        PERFORM purge_removed(v_domain, p_now);
     END LOOP;
     PERFORM remove_held_mailboxes(
         ARRAY(SELECT b.id FROM mailbox b WHERE b.tenant = p_id AND b.removed_at IS NULL),
-        true, v_seq, p_now, p_hold_days);
+        true, p_now, p_hold_days);
     UPDATE mailbox SET tenant = NULL WHERE tenant = p_id AND removed_at IS NOT NULL;
 
     DELETE FROM api_token WHERE tenant = p_id;
     DELETE FROM webhook WHERE tenant = p_id;
+    -- All of its mail that is in flight is stored, and hidden, or will find it suspended.
+    PERFORM wait_for_mail();
     RETURN true;
 END $$;

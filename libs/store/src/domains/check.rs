@@ -140,6 +140,44 @@ macro_rules! found {
     };
 }
 
+/// Checks of one tenant's domains that are claimed at once.
+const CHECKS_OF_A_TENANT: i64 = 5;
+
+/// The tenants are read one by one from the index (a loose index scan). Those of a tenant that are claimed already are
+/// among its longest due, so they count.
+const CLAIM_DUE_DOMAINS: &str = concat!(
+    "/* claim_due_domains */
+    WITH RECURSIVE owner (tenant) AS (
+        (SELECT d.tenant FROM domain d WHERE d.next_check_at IS NOT NULL AND d.tenant IS NOT NULL
+          ORDER BY d.tenant LIMIT 1)
+        UNION ALL
+        SELECT (SELECT d.tenant FROM domain d WHERE d.next_check_at IS NOT NULL AND d.tenant > o.tenant
+                 ORDER BY d.tenant LIMIT 1)
+        FROM owner o WHERE o.tenant IS NOT NULL
+    ), turn AS (
+        SELECT c.id FROM owner o
+        CROSS JOIN LATERAL (
+            SELECT n.id, n.next_check_at, n.claimed_until, row_number() OVER (ORDER BY n.next_check_at) AS number
+            FROM (SELECT d.id, d.next_check_at, d.claimed_until FROM domain d
+                  WHERE d.tenant = o.tenant AND d.next_check_at <= $1
+                  ORDER BY d.next_check_at LIMIT $4) n
+        ) c
+        WHERE c.claimed_until IS NULL OR c.claimed_until <= clock_timestamp() /* lease */
+        ORDER BY c.number, c.next_check_at LIMIT $2
+    ), due AS (
+        SELECT d.id FROM domain d JOIN turn t ON t.id = d.id
+        WHERE d.next_check_at <= $1
+          AND (d.claimed_until IS NULL OR d.claimed_until <= clock_timestamp()) /* lease */
+        FOR NO KEY UPDATE OF d SKIP LOCKED
+    ), claimed AS (
+        UPDATE domain d
+        SET claimed_until = clock_timestamp() + make_interval(secs => $3) /* lease */
+        FROM due WHERE d.id = due.id
+        RETURNING d.*
+    ) ",
+    to_check!("claimed"),
+);
+
 /// A statement with the first six arguments of those with [`found!`].
 fn with_findings<'q>(
     statement: Statement<'q>,
@@ -206,8 +244,9 @@ impl Store {
         .await
     }
 
-    /// Claims up to `limit` custom domains whose check is due, longest due first. No other process claims them for
-    /// `lease`, or until the check is recorded.
+    /// Claims up to `limit` custom domains whose check is due: of each tenant in turn, those longest due. A tenant has
+    /// five claimed at most, so that others do not wait for its name servers. No other process claims them for `lease`,
+    /// or until the check is recorded.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -218,24 +257,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<DomainToCheck>, StoreError> {
         self.fetch_all(
-            sqlx::query(concat!(
-                "/* claim_due_domains */
-            WITH due AS (
-                SELECT id FROM domain
-                WHERE next_check_at <= $1
-                  AND (claimed_until IS NULL OR claimed_until <= clock_timestamp()) /* lease */
-                ORDER BY next_check_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
-            ), claimed AS (
-                UPDATE domain d
-                SET claimed_until = clock_timestamp() + make_interval(secs => $3) /* lease */
-                FROM due WHERE d.id = due.id
-                RETURNING d.*
-            ) ",
-                to_check!("claimed"),
-            ))
-            .bind(now.to_sqlx())
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-            .bind(lease.as_secs_f64()),
+            sqlx::query(CLAIM_DUE_DOMAINS)
+                .bind(now.to_sqlx())
+                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+                .bind(lease.as_secs_f64())
+                .bind(CHECKS_OF_A_TENANT),
             DomainToCheck::from_row,
         )
         .await

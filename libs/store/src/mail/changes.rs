@@ -12,7 +12,8 @@ use crate::pool::Store;
 /// Each row of `change` is read once: it is visible in the snapshot of this poll, and not in that of the previous
 /// one. Rows of transactions that ended before the previous poll started are not read.
 const POLL_STREAM: &str = "/* poll_stream */
-    SELECT s.seq, pg_current_snapshot()::text AS snapshot, ARRAY(
+    SELECT s.seq, s.generation, s.history <> server_history() AS server_changed,
+           pg_current_snapshot()::text AS snapshot, ARRAY(
         SELECT DISTINCT c.subject FROM change c
         WHERE c.xid >= pg_snapshot_xmin($1::text::pg_snapshot)
           AND NOT pg_visible_in_snapshot(c.xid, $1::text::pg_snapshot)
@@ -30,6 +31,10 @@ const DELETE_OLD_CHANGES: &str = "/* delete_old_changes */
 pub struct StreamHead {
     /// The position of the newest committed message.
     pub position: i64,
+    /// The generation that it belongs to.
+    pub generation: Uuid,
+    /// Whether a generation should begin: see [`Store::ensure_generation`].
+    pub server_changed: bool,
     /// Tenants, tokens, mailboxes, domains, webhooks and keys of addresses that changed since the last poll.
     pub changed: Vec<Uuid>,
     /// The snapshot to pass to the next poll.
@@ -38,25 +43,40 @@ pub struct StreamHead {
 
 /// Which changes a poll has read.
 #[derive(Debug, Clone)]
-pub struct ChangeSnapshot(String);
+pub struct ChangeSnapshot {
+    text: String,
+    /// Transactions are counted anew in another generation: there the snapshot says nothing.
+    generation: Uuid,
+}
+
+impl ChangeSnapshot {
+    /// Whether the changes between the snapshots are known.
+    pub fn shares_generation_with(&self, later: &Self) -> bool {
+        self.generation == later.generation
+    }
+}
 
 impl StreamHead {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        let generation = row.try_get("generation")?;
         Ok(Self {
             position: row.try_get("seq")?,
+            generation,
+            server_changed: row.try_get("server_changed")?,
             changed: row.try_get("changed")?,
-            snapshot: ChangeSnapshot(row.try_get("snapshot")?),
+            snapshot: ChangeSnapshot { text: row.try_get("snapshot")?, generation },
         })
     }
 }
 
 impl Store {
-    /// Reads the position of the stream, and the changes since the poll with the snapshot `last`; none without it.
+    /// Reads the position of the stream, and the changes since the poll with the snapshot `last`; none without it. They
+    /// are not known where the snapshots are of different generations.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn poll_stream(&self, last: Option<&ChangeSnapshot>) -> Result<StreamHead, StoreError> {
-        let statement = sqlx::query(POLL_STREAM).bind(last.map(|ChangeSnapshot(text)| text));
+        let statement = sqlx::query(POLL_STREAM).bind(last.map(|last| &last.text));
         self.fetch_one(statement, StreamHead::from_row).await
     }
 

@@ -19,7 +19,7 @@ const LIST_MAILBOX_MESSAGES: &str = concat!(
     " FROM mailbox b
     LEFT JOIN tenant t ON t.id = b.tenant
     CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
-    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, 9223372036854775807, $3 + $4) m
+    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, $5, $3 + $4) m
     WHERE b.id = $1
     ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
 );
@@ -49,13 +49,15 @@ static MARK_MESSAGE_READ: LazyLock<String> = LazyLock::new(|| {
 });
 
 impl Store {
-    /// A page (from 1, 30 messages) of a mailbox's unexpired messages, newest first.
+    /// A page (from 1 to [`PAGES_MAX`](tempmail_model::limits::PAGES_MAX), 30 messages) of a mailbox's unexpired messages
+    /// before a position of the stream (`i64::MAX` for all), newest first.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn list_mailbox_messages(
         &self,
         mailbox: Uuid,
+        before: i64,
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
@@ -64,7 +66,8 @@ impl Store {
                 .bind(mailbox)
                 .bind(now.to_sqlx())
                 .bind(rows_before(page))
-                .bind(PAGE_SIZE),
+                .bind(PAGE_SIZE)
+                .bind(before),
             MessageRow::from_row,
         )
         .await

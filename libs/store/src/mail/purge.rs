@@ -11,13 +11,16 @@ use crate::row::first_column;
 pub const PURGE_BATCH: i32 = 500;
 
 impl Store {
-    /// The purges to carry out, oldest first; 1,000 at most.
+    /// The purges to carry out, 1,000 at most: the oldest of each owner, then the second of each, and so on.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn list_purges(&self) -> Result<Vec<Uuid>, StoreError> {
         self.fetch_all(
-            sqlx::query("/* list_purges */ SELECT id FROM purge ORDER BY created_at LIMIT 1000"),
+            sqlx::query(
+                "/* list_purges */ SELECT id FROM purge
+                ORDER BY row_number() OVER (PARTITION BY owner ORDER BY created_at), created_at LIMIT 1000",
+            ),
             first_column,
         )
         .await

@@ -54,15 +54,28 @@ pub enum RawData {
     /// Stored by the statement that stores the messages. At most [`RAW_PART_BYTES`], since other mail waits for it.
     Inline(Vec<u8>),
     /// Stored before, by [`Store::store_raw`].
-    StoredSeparately,
+    StoredSeparately {
+        /// How long it is.
+        bytes: usize,
+    },
 }
 
 impl RawData {
     pub(super) fn inline(&self) -> Option<&[u8]> {
         match self {
             Self::Inline(bytes) => Some(bytes),
-            Self::StoredSeparately => None,
+            Self::StoredSeparately { .. } => None,
         }
+    }
+
+    /// How long it is.
+    pub(super) fn stored_bytes(&self) -> i32 {
+        let bytes = match self {
+            Self::Inline(bytes) => bytes.len(),
+            Self::StoredSeparately { bytes } => *bytes,
+        };
+        // A mail is far smaller than what an i32 counts.
+        i32::try_from(bytes).unwrap_or(i32::MAX)
     }
 }
 

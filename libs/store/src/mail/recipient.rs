@@ -2,13 +2,14 @@
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
-use sqlx::Postgres;
-use sqlx::pool::PoolConnection;
+use sqlx::PgConnection;
 use tempmail_model::address::{RecipientAddress, Reservation};
+use uuid::Uuid;
 
 use super::reserved::reserved_code;
 use crate::error::StoreError;
 use crate::pool::Store;
+use crate::pooled_connection::{PooledConnection, answered};
 
 /// A recipient to check.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +33,9 @@ pub enum RecipientStatus {
         system: bool,
         /// Whether addresses without a mailbox receive mail (always under custom domains).
         shared_inboxes: bool,
-        /// Whether the tenant that would own the mail is suspended.
+        /// The tenant that would own the mail; `None`: a free mailbox or a shared inbox.
+        tenant: Option<Uuid>,
+        /// Whether that tenant is suspended.
         suspended: bool,
         /// The mailbox of the address.
         mailbox: RecipientMailbox,
@@ -48,19 +51,22 @@ pub enum RecipientMailbox {
     Held,
     /// It receives mail.
     Present {
-        /// Bytes left of its quota, where requested.
+        /// Its id.
+        id: Uuid,
+        /// Bytes left of its quota, where requested: by the stored sum, which may still count expired mail
+        /// ([`Store::expire_usage`]), and so never too many.
         quota_left: Option<i64>,
     },
 }
 
-/// A row of the answer: system, shared inboxes, suspended, mailbox (true: live, false: held), quota left.
-type Row = (Option<bool>, Option<bool>, bool, Option<bool>, Option<i64>);
+/// A row of the answer: system, shared inboxes, tenant, suspended, mailbox, whether its address is held, quota left.
+type Row = (Option<bool>, Option<bool>, Option<Uuid>, bool, Option<Uuid>, Option<bool>, Option<i64>);
 
 /// A connection of its own for checks of recipients, opened at first use.
 #[derive(Debug)]
 pub struct RecipientReader {
     store: Store,
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<PooledConnection>,
 }
 
 impl RecipientReader {
@@ -81,7 +87,9 @@ impl RecipientReader {
         let kept = self.connection.is_some();
         match self.try_find(queries, now).await {
             // The connection may have broken while it was idle, or its plans.
-            Err(error) if kept && (error.is_unavailable() || error.is_plan_outdated()) => {
+            Err(error)
+                if kept && !error.is_silent() && (error.is_unavailable() || error.is_plan_outdated()) =>
+            {
                 self.try_find(queries, now).await
             }
             result => result,
@@ -94,22 +102,27 @@ impl RecipientReader {
         now: Timestamp,
     ) -> Result<Vec<RecipientStatus>, StoreError> {
         // Kept only after an answer: after an error, or when the caller is cancelled, it may be broken.
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
+        let kept = match self.connection.take() {
+            Some(mut kept) => kept.is_alive().await.then_some(kept),
+            None => None,
+        };
+        let mut connection = match kept {
+            Some(kept) => kept,
             None => {
-                let mut connection = self.store.pool().acquire().await?;
+                let mut connection = self.store.acquire().await?;
                 connection.close_on_drop();
                 connection
             }
         };
-        let statuses = find_recipients(&mut connection, queries, now).await?;
+        let deadline = connection.deadline();
+        let statuses = answered(deadline, find_recipients(&mut connection, queries, now)).await?;
         self.connection = Some(connection);
         Ok(statuses)
     }
 }
 
 async fn find_recipients(
-    connection: &mut PoolConnection<Postgres>,
+    connection: &mut PgConnection,
     queries: &[RecipientQuery<'_>],
     now: Timestamp,
 ) -> Result<Vec<RecipientStatus>, StoreError> {
@@ -120,9 +133,9 @@ async fn find_recipients(
         queries.iter().map(|query| reserved_code(query.address, query.reserved)).collect();
     let rows: Vec<Row> = sqlx::query_as(
         "/* find_recipients */
-        SELECT o.is_system, o.shared_inboxes, o.suspended IS TRUE,
-               CASE WHEN o.mailbox IS NOT NULL THEN NOT o.on_hold END,
-               CASE WHEN q.with_quota_left AND NOT o.on_hold THEN o.quota - mailbox_used(o.mailbox, $5) END
+        SELECT o.is_system, o.shared_inboxes, o.tenant, o.suspended IS TRUE, o.mailbox, o.on_hold,
+               CASE WHEN q.with_quota_left AND NOT o.on_hold
+                    THEN o.quota - (SELECT k.bytes FROM scope_used(o.mailbox, $5) k) END
         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::smallint[])
              WITH ORDINALITY AS q (domain, local_part, with_quota_left, reserved, ord)
         LEFT JOIN LATERAL address_owner(q.domain, q.local_part, q.reserved, $5) o ON true
@@ -133,20 +146,20 @@ async fn find_recipients(
     .bind(&with_quota_left)
     .bind(&reserved)
     .bind(now.to_sqlx())
-    .fetch_all(&mut **connection)
+    .fetch_all(&mut *connection)
     .await?;
     Ok(rows.into_iter().map(status).collect())
 }
 
-fn status((system, shared_inboxes, suspended, mailbox, quota_left): Row) -> RecipientStatus {
+fn status((system, shared_inboxes, tenant, suspended, mailbox, on_hold, quota_left): Row) -> RecipientStatus {
     let Some(shared_inboxes) = shared_inboxes else {
         return RecipientStatus::NotServed;
     };
     let system = system == Some(true);
     let mailbox = match mailbox {
         None => RecipientMailbox::Absent,
-        Some(false) => RecipientMailbox::Held,
-        Some(true) => RecipientMailbox::Present { quota_left },
+        Some(_) if on_hold == Some(true) => RecipientMailbox::Held,
+        Some(id) => RecipientMailbox::Present { id, quota_left },
     };
-    RecipientStatus::Served { system, shared_inboxes: shared_inboxes || !system, suspended, mailbox }
+    RecipientStatus::Served { system, shared_inboxes: shared_inboxes || !system, tenant, suspended, mailbox }
 }

@@ -51,7 +51,17 @@ macro_rules! files {
 
 /// The schema of this version.
 pub const SCHEMA: SchemaDefinition = SchemaDefinition {
-    migrations: migrations![(1, "baseline", "0001_baseline")],
+    migrations: migrations![
+        (1, "baseline", "0001_baseline"),
+        (2, "free_bytes", "0002_free_bytes"),
+        (3, "stored_bytes", "0003_stored_bytes"),
+        (4, "usage", "0004_usage"),
+        (5, "mailbox_count", "0005_mailbox_count"),
+        (6, "domain_due_of_tenant", "0006_domain_due_of_tenant"),
+        (7, "stream", "0007_stream"),
+        (8, "stream_generation", "0008_stream_generation"),
+        (9, "api_token", "0009_api_token"),
+    ],
     files: files![
         "id",
         "partition",
@@ -61,9 +71,12 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "mail/message",
         "mail/usage",
         "mail/address",
+        "mail/stream",
         "mail/accept",
+        "mail/accept_before",
         "mail/deletion",
         "tenants/limit",
+        "tenants/count",
         "domains/name",
         "domains/custom",
         "domains/verify_token_key",

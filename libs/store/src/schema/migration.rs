@@ -7,7 +7,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqlSafeStr as _};
 use tempmail_model::role_prefix::RolePrefix;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::definition::{MigrationFile, SchemaDefinition};
 use super::error::SchemaError;
@@ -93,13 +93,20 @@ impl SchemaDefinition {
     /// # Errors
     /// [`SchemaError::Older`], [`SchemaError::Newer`], [`SchemaError::Prerelease`], [`SchemaError::Store`].
     pub async fn check(&self, store: &Store) -> Result<(), SchemaError> {
-        let mut connection = store.pool().acquire().await.map_err(StoreError::from)?;
-        let (applied, needed) = (Applied::read(&mut connection).await?, self.version());
-        if applied.newest() > needed {
-            let lowest = lowest_compatible(&mut connection).await?;
-            if lowest > needed {
-                return Err(SchemaError::Newer { found: applied.newest(), needed });
-            }
+        let mut connection = store.acquire().await?;
+        // Closed where an answer is missing.
+        connection.close_on_drop();
+        let (deadline, needed) = (connection.deadline(), self.version());
+        let versions = async {
+            let applied = Applied::read(&mut connection).await?;
+            let lowest =
+                if applied.newest() > needed { lowest_compatible(&mut connection).await? } else { 0 };
+            Ok::<_, SchemaError>((applied, lowest))
+        };
+        let versions = timeout_at(deadline, versions).await;
+        let (applied, lowest) = versions.map_err(|_| StoreError::Silent)??;
+        if lowest > needed {
+            return Err(SchemaError::Newer { found: applied.newest(), needed });
         }
         let found = applied.migration.min(applied.functions);
         if found < needed { Err(SchemaError::Older { found, needed }) } else { Ok(()) }

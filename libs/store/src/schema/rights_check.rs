@@ -1,10 +1,10 @@
 //! Whether the login of a process can do what its role needs.
 
+use sqlx::Row as _;
 use tempmail_model::role_prefix::RolePrefix;
 
 use super::error::SchemaError;
 use super::group_role::GroupRole;
-use crate::error::StoreError;
 use crate::pool::Store;
 
 const LACKING_RIGHT: &str = "/* lacking_right */
@@ -36,14 +36,9 @@ impl Store {
             }
         }
         let functions = role.rights().functions.concat();
-        let lacking: Option<(String, String)> = sqlx::query_as(LACKING_RIGHT)
-            .bind(tables)
-            .bind(privileges)
-            .bind(columns)
-            .bind(functions)
-            .fetch_optional(self.pool())
-            .await
-            .map_err(StoreError::from)?;
+        let lacking = sqlx::query(LACKING_RIGHT).bind(tables).bind(privileges).bind(columns).bind(functions);
+        let lacking: Option<(String, String)> =
+            self.fetch_optional(lacking, |row| Ok((row.try_get(0)?, row.try_get(1)?))).await?;
         let Some((login, right)) = lacking else { return Ok(()) };
         Err(SchemaError::LacksRight { login, right, role: role.as_str(), group: role.name(prefix) })
     }

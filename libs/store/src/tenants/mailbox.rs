@@ -52,6 +52,8 @@ pub struct NewMailbox<'a> {
     pub tenant: Option<Uuid>,
     /// Bytes that a free mailbox may hold; the tenant decides for its own.
     pub free_quota: i64,
+    /// How many free mailboxes there may be, with a free one.
+    pub free_limit: i64,
     /// PHC string.
     pub password_hash: &'a str,
 }
@@ -65,6 +67,8 @@ pub enum MailboxCreation {
     AddressTaken,
     /// The tenant has reached its limit.
     LimitReached,
+    /// There are as many free mailboxes as there may be.
+    FreeLimitReached,
     /// The domain does not serve, or not this tenant.
     NoSuchDomain,
     /// The tenant is suspended or removed.
@@ -77,9 +81,32 @@ impl MailboxCreation {
             "created" => Ok(Self::Created),
             "address_taken" => Ok(Self::AddressTaken),
             "limit_reached" => Ok(Self::LimitReached),
+            "free_limit_reached" => Ok(Self::FreeLimitReached),
             "tenant_disabled" => Ok(Self::TenantDisabled),
             "no_such_domain" => Ok(Self::NoSuchDomain),
             word => Err(StoreError::unknown_word("create_mailbox", word)),
+        }
+    }
+}
+
+/// Whether a tenant may have one more of a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitCheck {
+    /// It may.
+    Passed,
+    /// It has reached its limit.
+    Reached,
+    /// It is suspended or removed.
+    TenantDisabled,
+}
+
+impl LimitCheck {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        match row.try_get(0)? {
+            None => Ok(Self::Passed),
+            Some("limit_reached") => Ok(Self::Reached),
+            Some("tenant_disabled") => Ok(Self::TenantDisabled),
+            Some(word) => Err(StoreError::unknown_word("check_limit", word)),
         }
     }
 }
@@ -189,23 +216,44 @@ impl Store {
         now: Timestamp,
     ) -> Result<MailboxCreation, StoreError> {
         let statement = sqlx::query(
-            "/* create_mailbox */ SELECT create_mailbox($1, $2, $3, $4, $5, $6, 'api', true, $7)",
+            "/* create_mailbox */ SELECT create_mailbox($1, $2, $3, $4, $5, $6, $7, 'api', true, $8)",
         )
         .bind(new.id)
         .bind(new.domain)
         .bind(new.local_part)
         .bind(new.tenant)
         .bind(new.free_quota)
+        .bind(new.free_limit)
         .bind(new.password_hash)
         .bind(now.to_sqlx());
         self.fetch_one(statement, MailboxCreation::from_row).await
     }
 
+    /// How many free mailboxes there are, by a count that is kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_free_mailboxes(&self) -> Result<i64, StoreError> {
+        self.fetch_value(sqlx::query("/* count_free_mailboxes */ SELECT free FROM mailbox_count")).await
+    }
+
+    /// Whether a tenant may have one more mailbox now. Only [`create_mailbox`](Self::create_mailbox) decides: another
+    /// one may be created meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn check_mailbox_limit(&self, tenant: Uuid, now: Timestamp) -> Result<LimitCheck, StoreError> {
+        let statement = sqlx::query("/* check_mailbox_limit */ SELECT check_limit($1, 'mailbox', $2)")
+            .bind(tenant)
+            .bind(now.to_sqlx());
+        self.fetch_one(statement, LimitCheck::from_row).await
+    }
+
     /// Removes a mailbox: hidden at once, its mail deleted by the worker. On a system domain its address is held for
     /// `hold_days`. `false` where it is removed already, or a Kubernetes object manages it.
     ///
-    /// One statement, so that its lock on the stream, which orders it after the mail in flight, does not outlive this
-    /// process.
+    /// One statement, so that its lock on the stream, which it takes last to wait for the mail in flight, does not outlive
+    /// this process.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -27,12 +27,16 @@ pub struct ApiToken {
     pub tenant: Uuid,
     /// Whether the tenant is suspended.
     pub suspended: bool,
+    /// Whether it may be used: `false` until its owner has it.
+    pub active: bool,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
     /// When it expires.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// When its sessions have to have begun at the earliest.
+    pub sessions_from: Option<Timestamp>,
 }
 
 /// A token in the list of its tenant.
@@ -79,15 +83,17 @@ impl ApiToken {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
             suspended: row.try_get("suspended")?,
+            active: row.try_get("active")?,
             last_used_at: optional_time(row, "last_used_at")?,
             expires_at: optional_time(row, "expires_at")?,
             revoked_at: optional_time(row, "revoked_at")?,
+            sessions_from: optional_time(row, "sessions_from")?,
         })
     }
 }
 
 impl ListedToken {
-    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self {
             id: row.try_get("id")?,
             name: row.try_get("name")?,
@@ -104,19 +110,20 @@ impl ListedToken {
 /// SQL for a token with the state of its tenant.
 macro_rules! token {
     () => {
-        "SELECT k.id, k.tenant, t.suspended, k.last_used_at, k.expires_at, k.revoked_at
+        "SELECT k.id, k.tenant, t.suspended, k.active, k.last_used_at, k.expires_at, k.revoked_at,
+                k.sessions_from
          FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
     };
 }
 
 impl Store {
-    /// The active token of a kind with this hash; it may be revoked or expired.
+    /// The token of a kind with this hash; it may be inactive, revoked or expired. `None`: there is none.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
         self.fetch_optional(
-            sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2 AND k.active"))
+            sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
                 .bind(hash.as_bytes().as_slice())
                 .bind(kind.as_str()),
             ApiToken::from_row,

@@ -3,9 +3,12 @@ use crate::memory::MemoryBudget;
 
 const LIMITS: DataLimits = DataLimits { message_octets: 200_000, header_octets: 1_000, header_fields: 10 };
 
+fn buffer(budget: &MemoryBudget) -> MessageBuffer {
+    budget.open(None, Vec::new()).unwrap()
+}
+
 fn dotted(input: &[u8], step: usize) -> (Option<usize>, Result<Vec<u8>, Reply>) {
-    let budget = MemoryBudget::new(1 << 20);
-    let mut data = MessageData::begin(LIMITS, budget.permit()).unwrap();
+    let mut data = MessageData::begin(LIMITS, buffer(&MemoryBudget::of(1 << 20)));
     let mut end = None;
     let mut at = 0;
     while end.is_none() && at < input.len() {
@@ -19,7 +22,7 @@ fn dotted(input: &[u8], step: usize) -> (Option<usize>, Result<Vec<u8>, Reply>) 
 }
 
 fn chunked(input: &[u8], step: usize) -> Result<Vec<u8>, Reply> {
-    let mut data = MessageData::begin(LIMITS, MemoryBudget::new(1 << 20).permit()).unwrap();
+    let mut data = MessageData::begin(LIMITS, buffer(&MemoryBudget::of(1 << 20)));
     for block in input.chunks(step) {
         data.receive_chunk(block);
     }
@@ -136,19 +139,14 @@ impl AddCrlf for String {
 
 #[test]
 fn counts_and_limits_memory() {
-    let budget = MemoryBudget::new(10_000);
-    let mut data = MessageData::begin(LIMITS, budget.permit()).unwrap();
+    let budget = MemoryBudget::of(10_000);
+    let mut data = MessageData::begin(LIMITS, buffer(&budget));
     data.receive_chunk(b"\r\n");
-    assert_eq!(budget.used(), INITIAL_BUFFER);
+    assert_eq!(budget.used(), 4_096);
     data.receive_chunk(&[b'x'; 8_000]);
     assert_eq!((data.error_reply(), budget.used()), (None, 8_192));
     data.receive_chunk(&[b'x'; 8_000]);
     assert_eq!(data.error_reply(), Some(reply::NO_MEMORY));
-    assert_eq!((data.buffer.capacity(), budget.used()), (0, 0));
-    let _all = {
-        let mut permit = budget.permit();
-        permit.grow_to(10_000);
-        permit
-    };
-    assert!(MessageData::begin(LIMITS, budget.permit()).is_none());
+    assert!(data.buffer.is_none());
+    assert_eq!(budget.used(), 0);
 }

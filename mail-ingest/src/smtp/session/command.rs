@@ -100,6 +100,7 @@ impl Session {
         if mail.size.is_some_and(|size| size > self.settings.data.message_octets) {
             return reply::TOO_BIG;
         }
+        self.transactions += 1;
         self.transaction = Some(Transaction::new(mail.sender.to_owned(), mail.utf8, mail.size));
         reply::SENDER_OK
     }

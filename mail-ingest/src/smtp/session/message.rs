@@ -15,12 +15,12 @@ impl Session {
             None => reply::MAIL_FIRST,
             Some(transaction) if transaction.chunks.is_some() => reply::CHUNKING_STARTED,
             Some(transaction) if transaction.recipients.is_empty() => transaction.no_recipients_reply(),
-            Some(_) => match MessageData::begin(self.settings.data, self.settings.memory.permit()) {
-                None => {
-                    self.refusals.push(reply::NO_MEMORY);
-                    reply::NO_MEMORY
+            Some(transaction) => match self.open_message(transaction.tenants()) {
+                Err(rejection) => {
+                    self.refusals.push(rejection);
+                    rejection
                 }
-                Some(message) => {
+                Ok(message) => {
                     self.data_octets = 0;
                     self.state = SessionState::Data(message);
                     reply::START_DATA
@@ -44,12 +44,11 @@ impl Session {
             transaction.chunks = None;
             return Err(reply::TOO_BIG);
         }
-        match transaction.chunks.take() {
-            Some(message) => Ok(message),
-            None => {
-                MessageData::begin(self.settings.data, self.settings.memory.permit()).ok_or(reply::NO_MEMORY)
-            }
+        if let Some(message) = transaction.chunks.take() {
+            return Ok(message);
         }
+        let tenants = transaction.tenants();
+        self.open_message(tenants)
     }
 
     /// Handles the end of data.
@@ -80,7 +79,7 @@ impl Session {
                 }
             },
             (Ok(_), None) => self.reply(reply::MAIL_FIRST, out),
-            (Err(rejection @ (reply::TOO_BIG | reply::NO_MEMORY)), _) => {
+            (Err(rejection), _) if rejection == reply::TOO_BIG || rejection.limit().is_some() => {
                 self.transaction = None;
                 self.refuse(rejection, out);
             }
@@ -110,7 +109,7 @@ impl Session {
         };
         self.state = SessionState::Delivering;
         Some(Action::Deliver(Box::new(ReceivedMail {
-            peer: self.peer,
+            client: self.client,
             hello: hello.clone(),
             protocol,
             sender: transaction.sender,

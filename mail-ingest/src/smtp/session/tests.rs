@@ -8,11 +8,13 @@ use tempmail_model::trace::Protocol;
 
 use super::Session;
 use crate::memory::MemoryBudget;
+use crate::peer::Client;
 use crate::smtp::action::Action;
 use crate::smtp::command::LINE_MAX;
 use crate::smtp::data::DataLimits;
 use crate::smtp::mail::{DeliveryOutcome, ReceivedMail};
-use crate::smtp::recipient::{PendingRecipient, RecipientRejection};
+use crate::smtp::recipient::{AcceptedRecipient, PendingRecipient, RecipientRejection};
+use crate::smtp::reply::{self, Reply};
 use crate::smtp::settings::SessionSettings;
 
 const HELLO: &str = "EHLO client.example\r\n";
@@ -24,24 +26,29 @@ fn settings() -> SessionSettings {
         data: DataLimits { message_octets: 10_000, header_octets: 1_000, header_fields: 10 },
         max_recipients: 5,
         max_errors: 8,
-        memory: MemoryBudget::new(100_000),
+        memory: MemoryBudget::of(100_000),
     }
 }
 
 fn session(settings: SessionSettings) -> Session {
-    Session::new(Arc::new(settings), "192.0.2.1".parse().unwrap(), false)
+    Session::new(Arc::new(settings), client(), false)
+}
+
+fn client() -> Client {
+    Client { address: "192.0.2.1".parse().unwrap(), peer: None }
 }
 
 /// Recipients of the tests: `no…` is unknown, `later` can't be looked up, all others exist.
-fn check(recipient: PendingRecipient) -> Result<RecipientAddress, RecipientRejection> {
-    match recipient {
+fn check(recipient: PendingRecipient) -> Result<AcceptedRecipient, RecipientRejection> {
+    let address = match recipient {
         PendingRecipient::Postmaster => Ok(RecipientAddress::parse("postmaster@default.example").unwrap()),
         PendingRecipient::Address(address) => match address.local_part() {
             name if name.starts_with("no") => Err(RecipientRejection::Unknown),
             "later" => Err(RecipientRejection::Unavailable),
             _ => Ok(address),
         },
-    }
+    };
+    address.map(|address| AcceptedRecipient { address, tenant: None })
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +59,8 @@ struct Transcript {
     start_tls: bool,
     /// Numbers of recipients that were checked together.
     checks: Vec<usize>,
+    /// How often replies had to be sent before more commands were handled.
+    flushes: usize,
 }
 
 impl Transcript {
@@ -70,7 +79,7 @@ impl Transcript {
 
     fn mail_texts(&self) -> Vec<(String, Vec<String>, Vec<u8>)> {
         let recipients =
-            |mail: &ReceivedMail| mail.recipients.iter().map(|to| to.as_str().to_owned()).collect();
+            |mail: &ReceivedMail| mail.recipients.iter().map(|to| to.address.as_str().to_owned()).collect();
         self.mails.iter().map(|mail| (mail.sender.clone(), recipients(mail), mail.data.clone())).collect()
     }
 }
@@ -82,10 +91,13 @@ fn run<'a>(session: &mut Session, blocks: impl IntoIterator<Item = &'a [u8]>) ->
     for block in blocks {
         input.extend_from_slice(block);
         loop {
-            let step = session.feed(&input, &mut transcript.out);
+            let mut replies = Vec::new();
+            let step = session.feed(&input, &mut replies);
+            transcript.out.append(&mut replies);
             input.drain(..step.consumed);
             match step.action {
                 Action::Read => break,
+                Action::Flush => transcript.flushes += 1,
                 Action::CheckRecipients(recipients) => {
                     transcript.checks.push(recipients.len());
                     session.recipients_checked(recipients.into_iter().map(check), &mut transcript.out);
@@ -140,7 +152,7 @@ fn lists_extensions_after_ehlo() {
         "250-mx.example\r\n250-PIPELINING\r\n250-SIZE 10000\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
          250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n250-STARTTLS\r\n250 LIMITS RCPTMAX=5\r\n"
     );
-    let mut after_tls = Session::new(Arc::new(settings()), "192.0.2.1".parse().unwrap(), true);
+    let mut after_tls = Session::new(Arc::new(settings()), client(), true);
     let text = String::from_utf8(run(&mut after_tls, [HELLO.as_bytes()]).out).unwrap();
     assert!(!text.contains("STARTTLS"));
     assert_eq!(run(&mut after_tls, [&b"STARTTLS\r\n"[..]]).codes(), ["503 5.5.1"]);
@@ -268,14 +280,14 @@ fn reads_rejected_data_to_its_end_and_continues() {
 
 #[test]
 fn defers_mail_while_memory_is_exhausted() {
-    let none = SessionSettings { memory: MemoryBudget::new(1_000), ..settings() };
+    let none = SessionSettings { memory: MemoryBudget::of(1_000), ..settings() };
     let begin = "HELO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
     let text = format!("{begin}DATA\r\nBDAT 1 LAST\r\nxNOOP\r\n");
     assert_eq!(
         run(&mut session(none), [text.as_bytes()]).codes()[3..],
         ["452 4.3.1", "452 4.3.1", "250 2.0.0"]
     );
-    let little = SessionSettings { memory: MemoryBudget::new(5_000), ..settings() };
+    let little = SessionSettings { memory: MemoryBudget::of(5_000), ..settings() };
     let text = format!("{begin}DATA\r\n\r\n{}\r\n.\r\nNOOP\r\n", "x".repeat(9_000));
     assert_eq!(run(&mut session(little), [text.as_bytes()]).codes()[3..], ["354", "452 4.3.1", "250 2.0.0"]);
 }
@@ -328,6 +340,48 @@ fn never_repeats_input_in_replies() {
          canary\r\nVRFY canary\r\nRCPT TO:<canary@[1.1.1.1]>\r\n",
     );
     assert!(!String::from_utf8(transcript.out).unwrap().contains("canary"));
+}
+
+#[test]
+fn has_replies_sent_before_it_handles_more_commands() {
+    let mut session = session(settings());
+    let mut out = Vec::new();
+    let input = HELLO.repeat(1_000);
+    let step = session.feed(input.as_bytes(), &mut out);
+    assert!(matches!(step.action, Action::Flush), "{:?}", step.action);
+    assert!(step.consumed < input.len() && out.len() < 5_000, "{} octets of replies", out.len());
+    assert!(script(&input).flushes > 10);
+}
+
+#[test]
+fn numbers_mail_transactions() {
+    let mut session = session(settings());
+    let mut number = |text: &str| {
+        run(&mut session, [text.as_bytes()]);
+        session.open_transaction()
+    };
+    assert_eq!(number("HELO a\r\n"), None);
+    assert_eq!(number("MAIL FROM:<>\r\nRCPT TO:<a@b>\r\nBDAT 1\r\nx"), Some(1));
+    assert_eq!(number("NOOP\r\n"), Some(1));
+    assert_eq!(number("RSET\r\nMAIL FROM:<>\r\n"), Some(2));
+    assert_eq!(number("RSET\r\n"), None);
+}
+
+#[test]
+fn defers_a_message_that_was_discarded_for_others() {
+    let peer = |address: &str| Some(crate::peer::Peer::new(address.parse().unwrap()));
+    let settings = Arc::new(SessionSettings { memory: MemoryBudget::of(10_000), ..settings() });
+    let mut session =
+        Session::new(Arc::clone(&settings), Client { peer: peer("192.0.2.1"), ..client() }, false);
+    let begin = "EHLO a\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nBDAT 9000\r\n";
+    let parked = format!("{begin}\r\n{}x", "x\r\n".repeat(2_999));
+    assert_eq!(run(&mut session, [parked.as_bytes()]).codes()[3..], ["250 2.0.0"]);
+    let other = settings.memory.open(peer("192.0.2.2"), Vec::new());
+    assert!(other.is_ok());
+    let transcript = run(&mut session, [&b"BDAT 2 LAST\r\n\r\nNOOP\r\n"[..]]);
+    assert_eq!(transcript.codes(), ["452 4.3.1", "250 2.0.0"]);
+    let replies: Vec<Reply> = session.take_refusals();
+    assert_eq!(replies, [reply::MESSAGE_DISCARDED]);
 }
 
 /// Lines of a script, valid and invalid.

@@ -87,6 +87,7 @@ async fn rejects_invalid_tenants() {
         (json!({"limits": {"mailboxes": -1}}), "spec.limits.mailboxes"),
         (json!({"limits": {"customDomains": -1}}), "spec.limits.customDomains"),
         (json!({"limits": {"webhooks": -1}}), "spec.limits.webhooks"),
+        (json!({"limits": {"webhooks": 101}}), "spec.limits.webhooks"),
         (json!({"limits": {"tokens": -1}}), "spec.limits.tokens"),
         (json!({"limits": {"mailboxBytes": 0}}), "spec.limits.mailboxBytes"),
         (json!({"limits": {"mailboxes": 1_000_001}}), "spec.limits.mailboxes"),

@@ -128,6 +128,33 @@ async fn enforces_the_mailbox_limit_under_concurrent_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn enforces_the_limit_of_free_mailboxes_under_concurrent_requests() {
+    let app = App::builder().config(|config| config.limits.free_mailboxes = 3).start().await;
+    let names: Vec<String> = (0..8).map(|i| format!("m{i}@inbox.localhost")).collect();
+    let attempts = names.iter().map(|name| app.create_mailbox(None, name, "pass123"));
+    let answers = futures_util::future::join_all(attempts).await;
+    let created: Vec<usize> = (0..8).filter(|i| answers[*i].status == 201).collect();
+    assert_eq!(created.len(), 3);
+    for answer in answers.iter().filter(|answer| answer.status != 201) {
+        answer.assert_api_error(403, "account_limit_reached");
+    }
+    let paid = app.create_mailbox(Some(&app.tenant.pro), "paid@inbox.localhost", "pass123").await;
+    assert_eq!(paid.status, 201, "a tenant has a limit of its own");
+
+    let answer: serde_json::Value = answers[created[0]].json();
+    let jwt = answer["token"].as_str().unwrap();
+    let removed = app.request(Method::DELETE, "/api/me").bearer(jwt).send().await;
+    assert_eq!(removed.status, 204);
+    assert_eq!(app.create_mailbox(None, "next@inbox.localhost", "pass123").await.status, 201);
+    app.create_mailbox(None, "beyond@inbox.localhost", "pass123")
+        .await
+        .assert_api_error(403, "account_limit_reached");
+    let free = "SELECT free - (SELECT count(*) FROM mailbox WHERE tenant IS NULL AND removed_at IS NULL)
+                FROM mailbox_count";
+    assert_eq!(app.count(free).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rejects_any_credential_but_a_valid_pro_token() {
     let app = App::start().await;
     let create = |credential: String| {

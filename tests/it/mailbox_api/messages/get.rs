@@ -1,6 +1,6 @@
 //! `GET /api/messages`
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempmail_model::id::id_time;
 use tempmail_tests::{App, SmtpClient};
 use uuid::Uuid;
@@ -61,13 +61,41 @@ async fn lists_newest_first_in_pages_of_30() {
     }
     let beyond = app.get_mailbox(&mailbox, "/api/messages?page=4").await.expect(200);
     assert!(beyond["messages"].as_array().unwrap().is_empty());
-    for page in ["0", "-1", "x", ""] {
+    for page in ["0", "-1", "x", "", "101", "9223372036854775807", "99999999999999999999"] {
         let answer = app.get_mailbox(&mailbox, &format!("/api/messages?page={page}")).await;
         answer.assert_api_error(400, "invalid_request");
         assert!(answer.json()["message"].as_str().unwrap().contains("page"));
     }
-    for page in ["9999999999", "9223372036854775807"] {
-        let far = app.get_mailbox(&mailbox, &format!("/api/messages?page={page}")).await.expect(200);
-        assert!(far["messages"].as_array().unwrap().is_empty(), "{page}");
+    let last = app.get_mailbox(&mailbox, "/api/messages?page=100").await.expect(200);
+    assert!(last["messages"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_what_is_older_than_a_message() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(None, "name@inbox.localhost").await;
+    let foreign = app.mailbox(None, "other@inbox.localhost").await;
+    for subject in ["1", "2", "3"] {
+        app.deliver("name@inbox.localhost", subject, "").await;
     }
+    app.deliver("other@inbox.localhost", "foreign", "").await;
+    let list = |query: String| {
+        let (app, mailbox) = (&app, &mailbox);
+        async move { app.get_mailbox(mailbox, &format!("/api/messages?{query}")).await }
+    };
+    let subjects = |body: &Value| -> Vec<String> {
+        let messages = body["messages"].as_array().unwrap();
+        messages.iter().map(|message| message["subject"].as_str().unwrap().to_owned()).collect()
+    };
+    let newest = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(subjects(&list(format!("before={newest}")).await.expect(200)), ["2", "1"]);
+    assert!(subjects(&list(format!("before={newest}&page=2")).await.expect(200)).is_empty());
+
+    for before in ["x", "", &format!("{newest}&before={newest}")] {
+        list(format!("before={before}")).await.assert_api_error(400, "invalid_request");
+    }
+    let foreign = app.messages(&foreign).await[0]["id"].as_str().unwrap().to_owned();
+    list(format!("before={foreign}")).await.assert_api_error(404, "not_found");
+    app.advance_hours(2);
+    list(format!("before={newest}")).await.assert_api_error(410, "email_expired");
 }

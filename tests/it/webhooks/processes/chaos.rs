@@ -2,4 +2,5 @@
 
 mod lease_time;
 mod random_faults;
+mod silence;
 mod unavailable_postgres;

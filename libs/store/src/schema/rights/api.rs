@@ -11,6 +11,7 @@ pub(in super::super) const API: Rights = Rights {
         on("free_class").select().insert(),
         // `singleton`: locks the stream.
         on("stream").select().update(&[&["singleton"]]),
+        on("stream_generation").select(),
         on("change").select(),
         // `created_at`: locks a tenant whose limits are checked.
         on("tenant").select().update(&[&["created_at"]]),
@@ -18,6 +19,8 @@ pub(in super::super) const API: Rights = Rights {
         on("domain").select().insert().update(&[verification::DOMAIN, &["check_requested_at", "removed_at"]]),
         on("verify_token_key").select().insert(),
         on("mailbox").select().insert().update(&[verification::MAILBOX, &["password_hash", "seen_at"]]),
+        // `singleton`: locks the count while a free mailbox is made.
+        on("mailbox_count").select().update(&[&["singleton"]]),
         // All but the secret, which `worker` signs with.
         on("webhook")
             .select_only(&[
@@ -39,7 +42,7 @@ pub(in super::super) const API: Rights = Rights {
         on("visible_message").select(),
         on("served_message").select(),
         on("raw").select().update(&[&["recipients"]]).delete(),
-        on("message_partition").select().update(&[&["bytes", "shared_bytes"]]),
+        on("message_partition").select().update(&[&["bytes", "free_bytes", "shared_bytes"]]),
         on("usage").select().update(&[&["bytes"]]),
         on("purge").select().insert(),
     ],
@@ -55,18 +58,23 @@ pub(in super::super) const API: Rights = Rights {
             "create_webhook",
             "delete_message",
             "delete_messages",
+            "ensure_generation",
             "ensure_verify_token_key",
             "expired_usage",
             "id_time",
+            "inbox_bytes",
             "inbox_messages",
             "lock_inbox",
             "mailbox_used",
+            "message_row_bytes",
             "partition_start",
             "partition_width",
             "record_audit",
             "remove_custom_domain",
             "remove_mailbox",
             "scope_used",
+            "server_history",
+            "stored_bytes",
             "tenant_messages",
             "time_id",
         ],

@@ -24,28 +24,33 @@ pub(in super::super) const INGEST: Rights = Rights {
         on("webhook").select_only(&["id", "tenant", "status", "events"]),
         on("webhook_event").insert(),
         on("message").select_only(&["id", "class", "inbox", "owner", "size"]).insert(),
-        on("visible_message").select_only(&["id", "class", "inbox", "size"]),
+        on("visible_message").select_only(&["id", "class", "inbox", "mail", "size"]),
         on("raw")
-            .select_only(&["mail", "class", "part", "recipients"])
+            .select_only(&["mail", "class", "part", "recipients", "stored_bytes"])
             .insert()
             .update(&[&["recipients"]])
             .delete(),
-        on("message_partition").select().update(&[&["bytes", "shared_bytes"]]),
+        on("message_partition").select().update(&[&["bytes", "free_bytes", "shared_bytes"]]),
         on("usage").select().insert().update(&[&["bytes", "expired_before"]]),
     ],
     functions: &[&[
         "accept_mail",
         "address_owner",
         "discard_raw",
+        "ensure_generation",
         "ensure_message_partition",
         "expire_usage",
         "expired_usage",
+        "inbox_bytes",
         "lock_inbox",
         "mailbox_used",
+        "message_row_bytes",
         "partition_start",
         "partition_width",
         "scope_used",
         "store_raw_part",
+        "stored_bytes",
         "time_id",
+        "try_lock_inbox",
     ]],
 };

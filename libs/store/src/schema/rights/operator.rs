@@ -90,6 +90,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "remove_tenant",
             "revoke_managed_token",
             "scope_used",
+            "server_history",
             "set_default_system_domain",
         ],
     ],

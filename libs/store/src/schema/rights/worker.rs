@@ -39,8 +39,11 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("webhook_delivery").insert(),
         on("message").select().delete(),
         on("visible_message").select(),
-        on("raw").select_only(&["mail", "class", "part", "recipients"]).update(&[&["recipients"]]).delete(),
-        on("message_partition").select().update(&[&["bytes", "shared_bytes"]]),
+        on("raw")
+            .select_only(&["mail", "class", "part", "recipients", "stored_bytes"])
+            .update(&[&["recipients"]])
+            .delete(),
+        on("message_partition").select().update(&[&["bytes", "free_bytes", "shared_bytes"]]),
         on("usage").select().update(&[&["bytes"]]).delete(),
         // `created_at`: locks the purge that is carried out.
         on("purge").select().insert().update(&[&["created_at"]]).delete(),
@@ -56,12 +59,15 @@ pub(in super::super) const WORKER: Rights = Rights {
             "ensure_delivery_partition",
             "ensure_message_partition",
             "id_time",
+            "inbox_bytes",
+            "message_row_bytes",
             "partition_start",
             "partition_width",
             "purge_batch",
             "record_deliveries",
             "remove_held_mailboxes",
             "remove_idle_mailboxes",
+            "stored_bytes",
             "time_id",
         ],
     ],

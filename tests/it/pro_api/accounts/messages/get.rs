@@ -64,9 +64,14 @@ async fn lists_newest_first_in_pages_of_30() {
         let expected: Vec<String> = (0..length).map(|i| (newest - i).to_string()).collect();
         assert_eq!((subjects, &body["page"]), (expected.iter().map(String::as_str).collect(), &json!(page)));
     }
-    for query in ["?page=0", "?page=-1", "?page=x", "?page="] {
+    for query in ["?page=0", "?page=-1", "?page=x", "?page=", "?page=101", "?before=x"] {
         list(&app, mailbox.id, query).await.assert_api_error(400, "invalid_request");
     }
+    let newest = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
+    let older = list(&app, mailbox.id, &format!("?before={newest}")).await.expect(200);
+    assert_eq!(older["messages"][0]["subject"], "31");
+    app.advance_hours(100);
+    list(&app, mailbox.id, &format!("?before={newest}")).await.assert_api_error(410, "email_expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,68 @@
+//! Attempts to sign in, which count as failed until it is known that they did not.
+
+use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
+use tokio::runtime::Handle;
+
+use crate::http::client::Client;
+use crate::http::error::ApiError;
+
+/// A sign-in in progress. It counts as failed; dropping it gives it back, since the password was not checked then.
+pub(crate) struct SignInAttempt {
+    /// Empty where the client has no limits.
+    counted: Vec<Attempt>,
+    runtime: Handle,
+}
+
+impl SignInAttempt {
+    /// Counts an attempt by client and by address and client.
+    pub(super) async fn begin(
+        bus: &SharedBus,
+        by_address: &FailureLimit,
+        by_client: &FailureLimit,
+        address: &str,
+        client: Client,
+    ) -> Result<Self, ApiError> {
+        let mut attempt = Self { counted: Vec::new(), runtime: Handle::current() };
+        if client.unlimited {
+            return Ok(attempt);
+        }
+        let client_key = RateKey::from(client.key);
+        let address_key = RateKey::from_parts(&[address.as_bytes(), client_key.as_uuid().as_bytes()]);
+        for (limit, key, name) in
+            [(by_client, client_key, "sign_in_client"), (by_address, address_key, "sign_in_address")]
+        {
+            match bus.begin_attempt(limit, key).await {
+                Ok(counted) => attempt.counted.push(counted),
+                Err(retry_after) => {
+                    attempt.uncount().await;
+                    return Err(ApiError::RateLimitExceeded { retry_after, limit: name });
+                }
+            }
+        }
+        Ok(attempt)
+    }
+
+    /// Leaves it counted: the password was wrong.
+    pub(crate) fn keep(mut self) {
+        self.counted.clear();
+    }
+
+    /// Gives it back, and returns when it is not counted any more: the password was right, or the fault is ours.
+    pub(crate) async fn uncount(mut self) {
+        uncount(std::mem::take(&mut self.counted)).await;
+    }
+}
+
+impl Drop for SignInAttempt {
+    fn drop(&mut self) {
+        if !self.counted.is_empty() {
+            self.runtime.spawn(uncount(std::mem::take(&mut self.counted)));
+        }
+    }
+}
+
+async fn uncount(counted: Vec<Attempt>) {
+    for attempt in counted {
+        attempt.uncount().await;
+    }
+}

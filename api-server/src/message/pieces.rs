@@ -1,0 +1,106 @@
+//! An answer in memory, in pieces: each is freed as soon as it is written, and the memory that the answer holds
+//! shrinks with it.
+
+use std::convert::Infallible;
+use std::io;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+
+use super::budget::MemoryPermit;
+
+/// Bytes of a piece.
+const PIECE: usize = 64 << 10;
+
+/// Collects an answer while it is made, within the memory of a permit.
+pub(super) struct PieceWriter {
+    memory: MemoryPermit,
+    /// Bytes in use besides those of the answer.
+    besides: usize,
+    written: usize,
+    pieces: Vec<Bytes>,
+    last: Vec<u8>,
+}
+
+/// A whole answer.
+pub(super) struct Pieces {
+    memory: MemoryPermit,
+    len: usize,
+    pieces: Vec<Bytes>,
+}
+
+impl PieceWriter {
+    /// While `besides` bytes of the memory are in use for something else.
+    pub(super) fn new(memory: MemoryPermit, besides: usize) -> Self {
+        Self { memory, besides, written: 0, pieces: Vec::new(), last: Vec::new() }
+    }
+
+    /// Counts `bytes` more as in use for something else.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub(super) fn set_aside(&mut self, bytes: usize) -> io::Result<()> {
+        self.besides += bytes;
+        self.require(0)
+    }
+
+    /// The answer. What was used besides it has to be freed by now.
+    pub(super) fn finish(mut self) -> Pieces {
+        // Without the rest of its capacity.
+        let last = Bytes::from(self.last.into_boxed_slice());
+        self.pieces.extend((!last.is_empty()).then_some(last));
+        self.memory.shrink_to(self.written);
+        Pieces { memory: self.memory, len: self.written, pieces: self.pieces }
+    }
+
+    fn require(&mut self, more: usize) -> io::Result<()> {
+        if self.memory.try_grow_to(self.besides + self.written + more) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::OutOfMemory.into())
+        }
+    }
+}
+
+impl io::Write for PieceWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.last.is_empty() {
+            self.require(PIECE)?;
+        }
+        let taken = bytes.len().min(PIECE - self.last.len());
+        self.last.extend_from_slice(&bytes[..taken]);
+        self.written += taken;
+        if self.last.len() == PIECE {
+            self.pieces.push(std::mem::take(&mut self.last).into());
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Pieces {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A body that releases the memory of each piece when the next one is asked for; one that is a single piece
+    /// releases it at once.
+    pub(super) fn into_body(mut self) -> Body {
+        if self.pieces.len() <= 1 {
+            return self.pieces.pop().map_or_else(Body::empty, Body::from);
+        }
+        let Self { memory, len, pieces } = self;
+        let pieces =
+            stream::unfold((pieces.into_iter(), len, memory), |(mut pieces, left, mut memory)| async move {
+                memory.shrink_to(left);
+                let piece = pieces.next()?;
+                let left = left - piece.len();
+                Some((Ok::<_, Infallible>(piece), (pieces, left, memory)))
+            });
+        Body::from_stream(pieces)
+    }
+}
