@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "figures are this program's output")]
 
+mod attack;
 mod environment;
 mod growth;
 mod http;
@@ -50,6 +51,8 @@ enum Benchmark {
     Operator(operator::OperatorArgs),
     /// Probe mails beside a tenant that deletes by tag, and beside a client that sends large mails
     Neighbours(neighbours::Neighbours),
+    /// A well-behaved client beside attacks, and beside a spinner that takes the attackers' processor time
+    Attack(attack::AttackArgs),
     /// Only the load generator, against a running server
     Load(load::SmtpLoad),
     /// Postgres alone: one-row transactions and batches, with the settings of `tempmail up`
@@ -90,6 +93,7 @@ async fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Webhooks(webhooks) => webhooks.run().await,
         Benchmark::Operator(operator) => operator.run().await,
         Benchmark::Neighbours(neighbours) => neighbours.run().await,
+        Benchmark::Attack(attack) => attack.run().await,
         Benchmark::Load(load) => {
             println!("{}", load.run().await?);
             Ok(())

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod administration;
+mod attacks;
 mod bus;
 mod clock;
 mod contract;

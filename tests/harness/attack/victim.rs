@@ -1,0 +1,338 @@
+//! The well-behaved client beside an attack: it sends small mail, waits for it in two ways, and reads it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use reqwest::Method;
+use serde_json::Value;
+use tempmail_model::token::TokenKind;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+
+use super::{AttackTarget, connect};
+use crate::http::{Request, percent};
+use crate::rows::SYSTEM_DOMAIN;
+use crate::smtp::{SmtpClient, message};
+use crate::sse::EventStream;
+
+/// Its mailbox, of its tenant.
+pub(super) const LOCAL_PART: &str = "victim";
+/// Time between two mails.
+const EVERY: Duration = Duration::from_millis(200);
+/// Least time between two requests with a token, which may make 10 a second.
+const PACE: Duration = Duration::from_millis(110);
+/// How long it waits for its last mails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The address of its mailbox.
+pub(super) fn address() -> String {
+    format!("{LOCAL_PART}@{SYSTEM_DOMAIN}")
+}
+
+/// The client. Each of its tasks has a token of its own.
+#[derive(Debug)]
+pub struct Victim {
+    target: AttackTarget,
+    client: reqwest::Client,
+    tokens: [String; 3],
+}
+
+/// What became of its mail.
+#[derive(Debug, Default)]
+pub struct VictimReport {
+    /// Mails that it sent.
+    pub mails: usize,
+    /// From connecting to the `250`, each.
+    pub sends: Vec<Duration>,
+    /// From the `250` to the answer of a long-poll, each.
+    pub polls: Vec<Duration>,
+    /// From the `250` to the event of a stream, each.
+    pub events: Vec<Duration>,
+    /// From the request for the message to its last octet, each.
+    pub reads: Vec<Duration>,
+    /// Every reply or answer that was not the wanted one, and every connection that broke.
+    pub refusals: Vec<String>,
+}
+
+impl VictimReport {
+    /// Asserts that nothing was refused, and that each mail was accepted, received in both ways, and read.
+    ///
+    /// # Panics
+    /// Something was refused, or a mail is missing.
+    pub fn assert_undisturbed(&self, beside: &str) {
+        assert!(self.refusals.is_empty(), "beside {beside}: {:#?}", self.refusals);
+        let counts = [self.sends.len(), self.polls.len(), self.events.len(), self.reads.len()];
+        assert!(self.mails > 0 && counts == [self.mails; 4], "beside {beside}: {counts:?} of {}", self.mails);
+    }
+}
+
+/// The mails of a run, by their subject.
+#[derive(Debug, Default)]
+struct Progress {
+    mails: BTreeMap<String, MailProgress>,
+    refusals: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct MailProgress {
+    send: Option<Duration>,
+    accepted_at: Option<Instant>,
+    polled_at: Option<Instant>,
+    event_at: Option<Instant>,
+    read: Option<Duration>,
+}
+
+impl MailProgress {
+    /// Whether nothing more is to come: it was not accepted, or it was read and received in both ways.
+    fn is_complete(&self) -> bool {
+        self.accepted_at.is_none() || self.polled_at.and(self.event_at).is_some() && self.read.is_some()
+    }
+}
+
+/// One run of the victim: what its tasks share.
+struct Run<'a> {
+    victim: &'a Victim,
+    /// What the subjects of its mails begin with. Others may send to its address, too.
+    label: String,
+    progress: Mutex<Progress>,
+}
+
+impl Victim {
+    /// The client of a target.
+    ///
+    /// # Panics
+    /// Postgres does not answer.
+    pub async fn new(target: &AttackTarget) -> Self {
+        // A connection for each request: it must get one, too.
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .local_address(IpAddr::from(target.victim_address()))
+            .pool_max_idle_per_host(0)
+            .build()
+            .expect("an HTTP client can be built");
+        let tokens = target.tokens(&target.victim, TokenKind::Live, 3).await;
+        let tokens: [String; 3] = tokens.try_into().expect("there are three tokens");
+        Self { target: target.clone(), client, tokens }
+    }
+
+    /// Sends mail until then, and waits until it has read all of it.
+    ///
+    /// # Panics
+    /// An answer is not as the OpenAPI document says.
+    pub async fn run(&self, until: tokio::time::Instant) -> VictimReport {
+        let label = format!("calm {:08x} ", rand::random::<u32>());
+        let run = Run { victim: self, label, progress: Mutex::default() };
+        let (read_later, to_read) = unbounded_channel();
+        let stream = run.open_stream(None).await;
+        let since = stream.as_ref().map(|stream| stream.last_event_id().to_owned()).unwrap_or_default();
+        let sending = async {
+            let mails = run.send_mails(until).await;
+            let all_read = async {
+                while !run.progress().mails.values().all(MailProgress::is_complete) {
+                    sleep(Duration::from_millis(20)).await;
+                }
+            };
+            // What is missing then is missing in the report.
+            let _ = timeout(PATIENCE, all_read).await;
+            mails
+        };
+        let waiting = async {
+            tokio::join!(run.follow_events(stream), run.poll(since, read_later), run.read_mails(to_read))
+        };
+        let mails = tokio::select! {
+            mails = sending => mails,
+            _ = waiting => unreachable!("it waits until all is read"),
+        };
+        run.into_report(mails)
+    }
+
+    /// A request with one of its tokens.
+    fn get(&self, path: &str, token: usize) -> Request {
+        Request::new(&self.client, Method::GET, &self.target.url(path)).live(&self.tokens[token])
+    }
+}
+
+impl Run<'_> {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self, what: impl Into<String>) {
+        self.progress().refusals.push(what.into());
+    }
+
+    /// Records a mail of the victim as received; `false` if it was before, or is another's.
+    fn received(&self, mail: &Value, at: fn(&mut MailProgress) -> &mut Option<Instant>) -> bool {
+        let subject = mail["subject"].as_str().unwrap_or_default();
+        if !subject.starts_with(&self.label) {
+            return false;
+        }
+        let mut progress = self.progress();
+        let at = at(progress.mails.entry(subject.to_owned()).or_default());
+        let is_new = at.is_none();
+        at.get_or_insert_with(Instant::now);
+        is_new
+    }
+
+    /// Sends each mail when it is due, whatever the earlier ones wait for; how many.
+    async fn send_mails(&self, until: tokio::time::Instant) -> usize {
+        let start = tokio::time::Instant::now();
+        let due = |number: u32| start + EVERY * number;
+        let count = (0..).take_while(|&number| due(number) < until).count();
+        let mails = stream::iter((0..).take(count)).for_each_concurrent(None, |number| {
+            let due = due(number);
+            async move {
+                sleep_until(due).await;
+                if let Err(refusal) = self.send_mail(number).await {
+                    self.refused(format!("mail {number}: {refusal}"));
+                }
+            }
+        });
+        mails.await;
+        count
+    }
+
+    async fn send_mail(&self, number: u32) -> Result<(), String> {
+        let (target, subject) = (&self.victim.target, format!("{}{number}", self.label));
+        self.progress().mails.entry(subject.clone()).or_default();
+        let started = Instant::now();
+        let stream = connect(target.listeners.smtp, target.victim_address(), None).await;
+        let mut client = SmtpClient::from_stream(stream.map_err(|error| format!("not connected: {error}"))?);
+        for (command, code) in [("", 220), ("EHLO client.example\r\n", 250)] {
+            client.send(command).await;
+            let reply = client.try_reply().await.ok_or("the server closed")?;
+            if reply.code != code {
+                return Err(format!("{command:?}: {reply:?}"));
+            }
+        }
+        let mail = message("Ada <ada@client.example>", &subject, "quite small");
+        let reply = client.try_transact("ada@client.example", &[&address()], &mail).await;
+        let reply = reply.ok_or("the server closed in a mail transaction")?;
+        if reply.code != 250 {
+            return Err(format!("{reply:?}"));
+        }
+        {
+            let mut progress = self.progress();
+            let mail = progress.mails.entry(subject).or_default();
+            (mail.send, mail.accepted_at) = (Some(started.elapsed()), Some(Instant::now()));
+        }
+        client.send("QUIT\r\n").await;
+        Ok(())
+    }
+
+    /// Opens a stream, and reads its first id.
+    async fn open_stream(&self, last_event_id: Option<&str>) -> Option<EventStream> {
+        let path = format!("/v1/sse/addr?address={}", percent(&address()));
+        let mut request = self.victim.get(&path, 1);
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let mut stream = match EventStream::try_open(request).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(answer)) => {
+                self.refused(format!("stream: {} {}", answer.status, answer.text()));
+                return None;
+            }
+            Err(error) => {
+                self.refused(format!("stream: {error}"));
+                return None;
+            }
+        };
+        while stream.last_event_id().is_empty() {
+            if stream.try_block().await.is_none() {
+                self.refused("stream: it ended before it began");
+                return None;
+            }
+        }
+        Some(stream)
+    }
+
+    /// Follows a stream, and opens it again where it ends.
+    async fn follow_events(&self, mut stream: Option<EventStream>) {
+        let mut last_event_id = None;
+        loop {
+            if let Some(open) = &mut stream {
+                while let Some(event) = open.try_next().await {
+                    let mail = serde_json::from_str(&event.data).expect("the data of an event is JSON");
+                    self.received(&mail, |mail| &mut mail.event_at);
+                    last_event_id = Some(event.id);
+                }
+                self.refused("stream: it ended");
+            }
+            sleep(PACE).await;
+            stream = self.open_stream(last_event_id.as_deref()).await;
+        }
+    }
+
+    /// Follows long-polls, and passes on the ids of new mails.
+    async fn poll(&self, mut since: String, read_later: UnboundedSender<(String, String)>) {
+        let mut pace = paced();
+        loop {
+            pace.tick().await;
+            let path = format!("/v1/inbox/{}?limit=50&since={since}", percent(&address()));
+            match self.victim.get(&path, 0).try_send().await {
+                Ok(answer) if answer.status == 200 => {
+                    let body = answer.json();
+                    for mail in body["emails"].as_array().expect("emails is a list").iter().rev() {
+                        if self.received(mail, |mail| &mut mail.polled_at) {
+                            let text = |key: &str| mail[key].as_str().unwrap_or_default().to_owned();
+                            // The receiver is there as long as this task.
+                            let _ = read_later.send((text("id"), text("subject")));
+                        }
+                    }
+                    body["next_since"].as_str().expect("next_since is a text").clone_into(&mut since);
+                }
+                Ok(answer) if answer.status == 204 => {
+                    answer.header("x-next-since").clone_into(&mut since);
+                }
+                Ok(answer) => self.refused(format!("long-poll: {} {}", answer.status, answer.text())),
+                Err(error) => self.refused(format!("long-poll: {error}")),
+            }
+        }
+    }
+
+    /// Reads the mails that a long-poll answered.
+    async fn read_mails(&self, mut to_read: UnboundedReceiver<(String, String)>) {
+        let mut pace = paced();
+        while let Some((id, subject)) = to_read.recv().await {
+            pace.tick().await;
+            let started = Instant::now();
+            let answer = self.victim.get(&format!("/v1/email/{id}"), 2).try_send().await;
+            let read = started.elapsed();
+            match answer {
+                Ok(answer) if answer.status == 200 => {
+                    assert_eq!(answer.json()["subject"], subject.as_str());
+                    self.progress().mails.entry(subject).or_default().read = Some(read);
+                }
+                Ok(answer) => self.refused(format!("read {id}: {} {}", answer.status, answer.text())),
+                Err(error) => self.refused(format!("read {id}: {error}")),
+            }
+        }
+    }
+
+    fn into_report(self, mails: usize) -> VictimReport {
+        let progress = self.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut report = VictimReport { mails, refusals: progress.refusals, ..VictimReport::default() };
+        for mail in progress.mails.into_values() {
+            let Some(accepted_at) = mail.accepted_at else { continue };
+            // A waiter may be answered before the sender has read its reply.
+            let since = |at: Instant| at.saturating_duration_since(accepted_at);
+            report.sends.extend(mail.send);
+            report.polls.extend(mail.polled_at.map(since));
+            report.events.extend(mail.event_at.map(since));
+            report.reads.extend(mail.read);
+        }
+        report
+    }
+}
+
+/// Ticks as fast as a token may be used, also after a late one.
+fn paced() -> Interval {
+    let mut ticks = interval(PACE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}

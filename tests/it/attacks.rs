@@ -1,0 +1,3 @@
+//! Nobody disturbs another: a client of one tenant, beside attacks of another.
+
+mod chaos;
