@@ -22,6 +22,8 @@ use crate::stack::BenchPostgres;
 use platform::Platform;
 use spinner::Spinner;
 
+/// Time in which connections and plans are made that the measurements share.
+const WARM_UP: Duration = Duration::from_secs(3);
 /// Time between two measurements, so that what the one before left is done.
 const SETTLE: Duration = Duration::from_secs(5);
 /// What a victim waits for.
@@ -115,6 +117,7 @@ impl AttackArgs {
         let target = AttackTarget::new(listeners, pool, placement, self.idle_connections).await;
         let victim = Victim::new(&target).await;
         let prepared = attack.prepare(&target).await;
+        victim.run(Instant::now() + WARM_UP).await;
         sleep(SETTLE).await;
         let until = || Instant::now() + Duration::from_secs(self.seconds);
 

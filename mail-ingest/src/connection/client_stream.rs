@@ -18,6 +18,11 @@ use crate::smtp::{Action, Reply, Session, reply};
 
 /// Bytes of a read within message data at most.
 const DATA_READ_SIZE: usize = 16 << 10;
+/// Bytes that a session reads before others get their turn: reading and scanning them takes some tens of microseconds.
+const TURN: usize = 64 << 10;
+/// Pause after a turn in message data that is discarded: 4 MiB/s at most. Who sends again at once what was refused would
+/// otherwise keep the processor as busy as who is accepted.
+const DISCARD_PAUSE: Duration = Duration::from_millis(16);
 /// Bytes of a read of commands at most. The session keeps them while the client does not read its replies.
 const COMMAND_READ_SIZE: usize = 4 << 10;
 /// Capacity of the reply buffer that is kept after a flush.
@@ -48,6 +53,8 @@ pub(super) struct ClientStream<'a, S> {
     stream: S,
     /// Input that the session has not consumed.
     unconsumed: Vec<u8>,
+    /// Bytes that were read since others had their turn.
+    read_in_turn: usize,
     /// Replies that are not sent yet.
     pub(super) out: Vec<u8>,
     deadline: Deadline<'a>,
@@ -61,6 +68,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
         Self {
             stream,
             unconsumed: Vec::new(),
+            read_in_turn: 0,
             out: Vec::new(),
             deadline: Deadline::new(timeouts),
             ended: Box::pin(ended.cancelled_owned()),
@@ -85,6 +93,14 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
 
     /// Waits for input and feeds it to the session. An idle session is closed when the process drains.
     pub(super) async fn receive(&mut self, session: &mut Session, drain: &CancellationToken) -> ReadOutcome {
+        if self.read_in_turn >= TURN {
+            self.read_in_turn = 0;
+            if session.discards_data() {
+                tokio::time::sleep(DISCARD_PAUSE).await;
+            } else {
+                tokio::task::yield_now().await;
+            }
+        }
         self.deadline.wait_for(session.awaited_input());
         let mut drained = std::pin::pin!(session.is_idle().then(|| drain.cancelled()));
         poll_fn(|cx| self.poll_receive(cx, session, drained.as_mut())).await
@@ -122,6 +138,7 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
             if input.is_empty() {
                 return Poll::Ready(Ok(None));
             }
+            self.read_in_turn += input.len();
             if !self.unconsumed.is_empty() {
                 self.unconsumed.extend_from_slice(input);
                 return Poll::Ready(Ok(Some(self.feed_unconsumed(session))));

@@ -120,6 +120,17 @@ impl Session {
         AwaitedInput { completed: self.completed, data: in_data.then_some(self.data_octets) }
     }
 
+    /// Whether it waits for message data that it will reject.
+    pub(crate) fn discards_data(&self) -> bool {
+        match &self.state {
+            SessionState::Data(message) => message.error_reply().is_some(),
+            SessionState::Chunk(chunk) => {
+                chunk.message.as_ref().map_or(true, |message| message.error_reply().is_some())
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the session was closed after too many errors.
     pub(crate) fn has_too_many_errors(&self) -> bool {
         self.errors >= self.settings.max_errors
