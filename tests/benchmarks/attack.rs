@@ -27,7 +27,8 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// Time between two measurements, so that what the one before left is done.
 const SETTLE: Duration = Duration::from_secs(5);
 /// What a victim waits for.
-const STEPS: [&str; 4] = ["send to 250", "250 to long-poll", "250 to event", "read"];
+const STEPS: [&str; 5] =
+    ["send to 250", "250 to long-poll", "250 to event", "read with a token", "read with a JWT"];
 
 /// `./tests/bench attack` options.
 #[derive(Debug, Args)]
@@ -192,8 +193,9 @@ impl std::fmt::Display for Measurement {
 }
 
 /// The times of each step.
-fn steps(report: &VictimReport) -> [Latencies; 4] {
-    [&report.sends, &report.polls, &report.events, &report.reads].map(|times| Latencies::new(times.clone()))
+fn steps(report: &VictimReport) -> [Latencies; 5] {
+    let VictimReport { sends, polls, events, reads, mailbox_reads, .. } = report;
+    [sends, polls, events, reads, mailbox_reads].map(|times| Latencies::new(times.clone()))
 }
 
 fn both(times: &Latencies) -> String {

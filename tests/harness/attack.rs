@@ -278,6 +278,7 @@ pub struct AttackTarget {
     pool: PgPool,
     attacker: Tenant,
     victim: Tenant,
+    victim_mailbox: Mailbox,
 }
 
 impl AttackTarget {
@@ -295,11 +296,10 @@ impl AttackTarget {
         let attacker = insert_tenant(&pool, &clock, "attacker").await;
         let victim = insert_tenant(&pool, &clock, "victim").await;
         set_mailbox_quota(&pool, victim.id, 100, VICTIM_QUOTA).await;
-        let target = Self { listeners, placement, idle_connections, pool, attacker, victim };
-        for name in [victim::LOCAL_PART, "bystander"] {
-            target.mailbox(Some(&target.victim.pro), name).await;
-        }
-        target
+        let create = async |local_part| create_mailbox(listeners.http, Some(&victim.pro), local_part).await;
+        let victim_mailbox = create(victim::LOCAL_PART).await;
+        create("bystander").await;
+        Self { listeners, placement, idle_connections, pool, attacker, victim, victim_mailbox }
     }
 
     /// Recipient `number` of the attacker's mail.
@@ -328,9 +328,7 @@ impl AttackTarget {
 
     /// A mailbox at the system domain; of a tenant if its Pro token is given.
     async fn mailbox(&self, pro: Option<&str>, local_part: &str) -> Mailbox {
-        let request = Request::new(&client(), Method::POST, &self.url("/api/accounts"));
-        let address = format!("{local_part}@{SYSTEM_DOMAIN}");
-        Mailbox::from_response(&mailbox::create(request, pro, &address, PASSWORD).await)
+        create_mailbox(self.listeners.http, pro, local_part).await
     }
 
     /// Further tokens of a tenant.
@@ -341,6 +339,12 @@ impl AttackTarget {
         }
         tokens
     }
+}
+
+async fn create_mailbox(http: SocketAddr, pro: Option<&str>, local_part: &str) -> Mailbox {
+    let request = Request::new(&client(), Method::POST, &format!("http://{http}/api/accounts"));
+    let address = format!("{local_part}@{SYSTEM_DOMAIN}");
+    Mailbox::from_response(&mailbox::create(request, pro, &address, PASSWORD).await)
 }
 
 /// Connects from a loopback address.

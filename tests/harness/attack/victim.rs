@@ -1,4 +1,5 @@
-//! The well-behaved client beside an attack: it sends small mail, waits for it in two ways, and reads it.
+//! The well-behaved client beside an attack: it sends small mail, waits for it in two ways, and reads it with a token of its
+//! tenant and with the JWT of its mailbox.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -52,21 +53,23 @@ pub struct VictimReport {
     pub polls: Vec<Duration>,
     /// From the `250` to the event of a stream, each.
     pub events: Vec<Duration>,
-    /// From the request for the message to its last octet, each.
+    /// From the request for the message with a live token to its last octet, each.
     pub reads: Vec<Duration>,
+    /// The same with the JWT of the mailbox.
+    pub mailbox_reads: Vec<Duration>,
     /// Every reply or answer that was not the wanted one, and every connection that broke.
     pub refusals: Vec<String>,
 }
 
 impl VictimReport {
-    /// Asserts that nothing was refused, and that each mail was accepted, received in both ways, and read.
+    /// Asserts that nothing was refused, and that each mail was accepted, received in both ways, and read in both ways.
     ///
     /// # Panics
     /// Something was refused, or a mail is missing.
     pub fn assert_undisturbed(&self, beside: &str) {
         assert!(self.refusals.is_empty(), "beside {beside}: {:#?}", self.refusals);
-        let counts = [self.sends.len(), self.polls.len(), self.events.len(), self.reads.len()];
-        assert!(self.mails > 0 && counts == [self.mails; 4], "beside {beside}: {counts:?} of {}", self.mails);
+        let counts = [&self.sends, &self.polls, &self.events, &self.reads, &self.mailbox_reads].map(Vec::len);
+        assert!(self.mails > 0 && counts == [self.mails; 5], "beside {beside}: {counts:?} of {}", self.mails);
     }
 }
 
@@ -84,12 +87,14 @@ struct MailProgress {
     polled_at: Option<Instant>,
     event_at: Option<Instant>,
     read: Option<Duration>,
+    mailbox_read: Option<Duration>,
 }
 
 impl MailProgress {
-    /// Whether nothing more is to come: it was not accepted, or it was read and received in both ways.
+    /// Whether nothing more is to come: it was not accepted, or it was received and read in both ways.
     fn is_complete(&self) -> bool {
-        self.accepted_at.is_none() || self.polled_at.and(self.event_at).is_some() && self.read.is_some()
+        let read = self.read.and(self.mailbox_read);
+        self.accepted_at.is_none() || self.polled_at.and(self.event_at).is_some() && read.is_some()
     }
 }
 
@@ -153,6 +158,12 @@ impl Victim {
     /// A request with one of its tokens.
     fn get(&self, path: &str, token: usize) -> Request {
         Request::new(&self.client, Method::GET, &self.target.url(path)).live(&self.tokens[token])
+    }
+
+    /// A request with the JWT of its mailbox.
+    fn get_mailbox(&self, path: &str) -> Request {
+        Request::new(&self.client, Method::GET, &self.target.url(path))
+            .bearer(&self.target.victim_mailbox.jwt)
     }
 }
 
@@ -300,17 +311,29 @@ impl Run<'_> {
         let mut pace = paced();
         while let Some((id, subject)) = to_read.recv().await {
             pace.tick().await;
-            let started = Instant::now();
-            let answer = self.victim.get(&format!("/v1/email/{id}"), 2).try_send().await;
-            let read = started.elapsed();
-            match answer {
-                Ok(answer) if answer.status == 200 => {
-                    assert_eq!(answer.json()["subject"], subject.as_str());
-                    self.progress().mails.entry(subject).or_default().read = Some(read);
-                }
-                Ok(answer) => self.refused(format!("read {id}: {} {}", answer.status, answer.text())),
-                Err(error) => self.refused(format!("read {id}: {error}")),
+            let by_token = self.victim.get(&format!("/v1/email/{id}"), 2);
+            self.read_mail(by_token, &subject, |mail| &mut mail.read).await;
+            let by_jwt = self.victim.get_mailbox(&format!("/api/messages/{id}"));
+            self.read_mail(by_jwt, &subject, |mail| &mut mail.mailbox_read).await;
+        }
+    }
+
+    async fn read_mail(
+        &self,
+        request: Request,
+        subject: &str,
+        read: fn(&mut MailProgress) -> &mut Option<Duration>,
+    ) {
+        let started = Instant::now();
+        let answer = request.try_send().await;
+        let elapsed = started.elapsed();
+        match answer {
+            Ok(answer) if answer.status == 200 => {
+                assert_eq!(answer.json()["subject"], subject);
+                *read(self.progress().mails.entry(subject.to_owned()).or_default()) = Some(elapsed);
             }
+            Ok(answer) => self.refused(format!("read {subject}: {} {}", answer.status, answer.text())),
+            Err(error) => self.refused(format!("read {subject}: {error}")),
         }
     }
 
@@ -325,6 +348,7 @@ impl Run<'_> {
             report.polls.extend(mail.polled_at.map(since));
             report.events.extend(mail.event_at.map(since));
             report.reads.extend(mail.read);
+            report.mailbox_reads.extend(mail.mailbox_read);
         }
         report
     }
