@@ -2,12 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::available_parallelism;
 
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::{Fleet, Response, Tenant};
 
+/// Requests that a tenant makes at a time beyond those that may wait, and run: they are refused.
+const REFUSED: usize = 6;
+/// Passwords of a tenant that may wait.
+const WAITING: usize = 16;
 /// Passwords that were hashed, or compared with a hash.
 const HASHES: &str = "tempmail_password_hashes_total";
 
@@ -24,7 +29,8 @@ async fn hashes_for_one_tenant_while_another_floods() {
     let own = fleet.mailbox(Some(&victim.pro), "victim@inbox.localhost").await;
     let theirs = fleet.mailbox(Some(&fleet.tenant.pro), "flood@inbox.localhost").await;
     let stop = Arc::new(AtomicBool::new(false));
-    let flood = (0..40).map(|_| {
+    let running = available_parallelism().unwrap().get();
+    let flood = (0..running + WAITING + REFUSED).map(|_| {
         let (fleet, theirs, stop) = (Arc::clone(&fleet), theirs.clone(), Arc::clone(&stop));
         tokio::spawn(async move {
             let mut refused = 0;
