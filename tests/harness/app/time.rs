@@ -1,9 +1,12 @@
 //! Jumps of tokio's clock, by which roles in the test process measure their timeouts.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::App;
 use crate::wait::eventually;
+
+/// Real time between two jumps.
+const JUMP_INTERVAL: Duration = Duration::from_secs(1);
 
 impl App {
     /// Moves tokio's clock forward: timeouts that end by then end now. Postgres and the business clock are unaffected.
@@ -22,7 +25,8 @@ impl App {
         tokio::time::resume();
     }
 
-    /// Jumps by `step` again and again, until `probe` returns something.
+    /// Jumps by `step` again and again, until `probe` returns something. It probes for a while after each jump, since
+    /// for the API server a jump is also a time in which the stream was not read: it is, soon after.
     ///
     /// # Panics
     /// It returned nothing within [`DEADLINE`](crate::wait::DEADLINE) of real time.
@@ -30,10 +34,17 @@ impl App {
     where
         F: Future<Output = Option<T>>,
     {
+        let mut next_jump = Instant::now();
         eventually(what, || {
+            let jumps = Instant::now() >= next_jump;
+            if jumps {
+                next_jump = Instant::now() + JUMP_INTERVAL;
+            }
             let found = probe();
-            async {
-                self.jump(step).await;
+            async move {
+                if jumps {
+                    self.jump(step).await;
+                }
                 found.await
             }
         })
