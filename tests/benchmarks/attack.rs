@@ -26,6 +26,8 @@ use spinner::Spinner;
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Time between two measurements, so that what the one before left is done.
 const SETTLE: Duration = Duration::from_secs(5);
+/// Mailboxes of the victim, each of which gets five mails a second.
+const MAILBOXES: usize = 4;
 /// What a victim waits for.
 const STEPS: [&str; 5] =
     ["send to 250", "250 to long-poll", "250 to event", "read with a token", "read with a JWT"];
@@ -115,7 +117,7 @@ impl AttackArgs {
         placement: Placement,
     ) -> anyhow::Result<Measurement> {
         let (listeners, pool) = (platform.listeners.clone(), platform.pool.clone());
-        let target = AttackTarget::new(listeners, pool, placement, self.idle_connections).await;
+        let target = AttackTarget::new(listeners, pool, placement, self.idle_connections, MAILBOXES).await;
         let victim = Victim::new(&target).await;
         let prepared = attack.prepare(&target).await;
         victim.run(Instant::now() + WARM_UP).await;
@@ -138,9 +140,10 @@ impl AttackArgs {
 
     fn print(&self, measurements: &[Measurement]) {
         println!(
-            "\nA client that sends 5 mails a second for {} s, waits for and reads each: p50 / p99 in ms, alone, \
+            "\nA client that sends {} mails a second for {} s, waits for and reads each: p50 / p99 in ms, alone, \
              beside the attack, and beside a spinner that takes the attacker's processor time; the ratio of \
              attack to spinner; and what was refused or missing beside the attack\n",
+            5 * MAILBOXES,
             self.seconds
         );
         let head =

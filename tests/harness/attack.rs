@@ -52,7 +52,7 @@ pub enum Placement {
     SameClient,
     /// At another address; it sends to another mailbox of the victim's tenant.
     SameTenant,
-    /// At another address; it sends to the victim's address.
+    /// At another address; it sends to the victim's addresses.
     SameAddress,
 }
 
@@ -278,11 +278,11 @@ pub struct AttackTarget {
     pool: PgPool,
     attacker: Tenant,
     victim: Tenant,
-    victim_mailbox: Mailbox,
+    victim_mailboxes: Vec<Mailbox>,
 }
 
 impl AttackTarget {
-    /// Creates both tenants and the victim's mailboxes. `idle_connections` is for each port.
+    /// Creates both tenants and so many mailboxes of the victim. `idle_connections` is for each port.
     ///
     /// # Panics
     /// The platform refuses them; the database has them already.
@@ -291,15 +291,28 @@ impl AttackTarget {
         pool: PgPool,
         placement: Placement,
         idle_connections: usize,
+        mailboxes: usize,
     ) -> Self {
         let clock = SystemClock::default();
         let attacker = insert_tenant(&pool, &clock, "attacker").await;
         let victim = insert_tenant(&pool, &clock, "victim").await;
         set_mailbox_quota(&pool, victim.id, 100, VICTIM_QUOTA).await;
-        let create = async |local_part| create_mailbox(listeners.http, Some(&victim.pro), local_part).await;
-        let victim_mailbox = create(victim::LOCAL_PART).await;
-        create("bystander").await;
-        Self { listeners, placement, idle_connections, pool, attacker, victim, victim_mailbox }
+        let mut target = Self {
+            listeners,
+            placement,
+            idle_connections,
+            pool,
+            attacker,
+            victim,
+            victim_mailboxes: Vec::new(),
+        };
+        let pro = target.victim.pro.clone();
+        for number in 0..mailboxes {
+            let mailbox = target.mailbox(Some(&pro), &victim::local_part(number)).await;
+            target.victim_mailboxes.push(mailbox);
+        }
+        target.mailbox(Some(&pro), "bystander").await;
+        target
     }
 
     /// Recipient `number` of the attacker's mail.
@@ -307,7 +320,7 @@ impl AttackTarget {
         match self.placement {
             Placement::Apart | Placement::SameClient => format!("shared{number}@{SYSTEM_DOMAIN}"),
             Placement::SameTenant => format!("bystander+{number}@{SYSTEM_DOMAIN}"),
-            Placement::SameAddress => victim::address(),
+            Placement::SameAddress => victim::address(number % self.victim_mailboxes.len()),
         }
     }
 
@@ -328,7 +341,9 @@ impl AttackTarget {
 
     /// A mailbox at the system domain; of a tenant if its Pro token is given.
     async fn mailbox(&self, pro: Option<&str>, local_part: &str) -> Mailbox {
-        create_mailbox(self.listeners.http, pro, local_part).await
+        let request = Request::new(&client(), Method::POST, &self.url("/api/accounts"));
+        let address = format!("{local_part}@{SYSTEM_DOMAIN}");
+        Mailbox::from_response(&mailbox::create(request, pro, &address, PASSWORD).await)
     }
 
     /// Further tokens of a tenant.
@@ -339,12 +354,6 @@ impl AttackTarget {
         }
         tokens
     }
-}
-
-async fn create_mailbox(http: SocketAddr, pro: Option<&str>, local_part: &str) -> Mailbox {
-    let request = Request::new(&client(), Method::POST, &format!("http://{http}/api/accounts"));
-    let address = format!("{local_part}@{SYSTEM_DOMAIN}");
-    Mailbox::from_response(&mailbox::create(request, pro, &address, PASSWORD).await)
 }
 
 /// Connects from a loopback address.

@@ -50,6 +50,7 @@ impl StoreFiller {
         let first = self.next.fetch_add(RECIPIENTS, Ordering::Relaxed);
         let mut recipients: Vec<String> =
             (first..first + RECIPIENTS).map(|number| target.recipient(number)).collect();
+        recipients.sort_unstable();
         recipients.dedup();
         recipients
     }

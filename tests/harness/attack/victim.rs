@@ -1,5 +1,5 @@
-//! The well-behaved client beside an attack: it sends small mail, waits for it in two ways, and reads it with a token of its
-//! tenant and with the JWT of its mailbox.
+//! The well-behaved client beside an attack: for each of its mailboxes it sends small mail, waits for it in two ways, and
+//! reads it with a token of its tenant and with the JWT of the mailbox.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
+use futures_util::future::join_all;
 use futures_util::stream;
 use reqwest::Method;
 use serde_json::Value;
@@ -16,30 +17,35 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep, sleep_until, ti
 
 use super::{AttackTarget, connect};
 use crate::http::{Request, percent};
+use crate::mailbox::Mailbox;
 use crate::rows::SYSTEM_DOMAIN;
 use crate::smtp::{SmtpClient, message};
 use crate::sse::EventStream;
 
-/// Its mailbox, of its tenant.
-pub(super) const LOCAL_PART: &str = "victim";
-/// Time between two mails.
+/// Time between two mails to a mailbox.
 const EVERY: Duration = Duration::from_millis(200);
 /// Least time between two requests with a token, which may make 10 a second.
 const PACE: Duration = Duration::from_millis(110);
 /// How long it waits for its last mails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The address of its mailbox.
-pub(super) fn address() -> String {
-    format!("{LOCAL_PART}@{SYSTEM_DOMAIN}")
+/// The local part of a mailbox, which is of its tenant.
+pub(super) fn local_part(mailbox: usize) -> String {
+    format!("victim{mailbox}")
 }
 
-/// The client. Each of its tasks has a token of its own.
+/// The address of a mailbox.
+pub(super) fn address(mailbox: usize) -> String {
+    format!("{}@{SYSTEM_DOMAIN}", local_part(mailbox))
+}
+
+/// The client.
 #[derive(Debug)]
 pub struct Victim {
     target: AttackTarget,
     client: reqwest::Client,
-    tokens: [String; 3],
+    /// Those of each mailbox: each of its tasks has one of its own.
+    tokens: Vec<[String; 3]>,
 }
 
 /// What became of its mail.
@@ -62,6 +68,18 @@ pub struct VictimReport {
 }
 
 impl VictimReport {
+    /// Adds what became of other mail.
+    fn merge(mut self, other: Self) -> Self {
+        self.mails += other.mails;
+        self.refusals.extend(other.refusals);
+        self.sends.extend(other.sends);
+        self.polls.extend(other.polls);
+        self.events.extend(other.events);
+        self.reads.extend(other.reads);
+        self.mailbox_reads.extend(other.mailbox_reads);
+        self
+    }
+
     /// Asserts that nothing was refused, and that each mail was accepted, received in both ways, and read in both ways.
     ///
     /// # Panics
@@ -98,9 +116,11 @@ impl MailProgress {
     }
 }
 
-/// One run of the victim: what its tasks share.
+/// One run of the victim with one of its mailboxes: what its tasks share.
 struct Run<'a> {
     victim: &'a Victim,
+    /// Number of the mailbox.
+    number: usize,
     /// What the subjects of its mails begin with. Others may send to its address, too.
     label: String,
     progress: Mutex<Progress>,
@@ -119,25 +139,39 @@ impl Victim {
             .pool_max_idle_per_host(0)
             .build()
             .expect("an HTTP client can be built");
-        let tokens = target.tokens(&target.victim, TokenKind::Live, 3).await;
-        let tokens: [String; 3] = tokens.try_into().expect("there are three tokens");
+        let mut tokens = Vec::new();
+        for _ in &target.victim_mailboxes {
+            let of_mailbox = target.tokens(&target.victim, TokenKind::Live, 3).await;
+            tokens.push(of_mailbox.try_into().expect("there are three tokens"));
+        }
         Self { target: target.clone(), client, tokens }
     }
 
-    /// Sends mail until then, and waits until it has read all of it.
+    /// Sends mail to each mailbox until then, and waits until it has read all of it.
     ///
     /// # Panics
     /// An answer is not as the OpenAPI document says.
     pub async fn run(&self, until: tokio::time::Instant) -> VictimReport {
+        let runs = (0..self.tokens.len()).map(|number| Run::new(self, number).report(until));
+        join_all(runs).await.into_iter().fold(VictimReport::default(), VictimReport::merge)
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(victim: &'a Victim, number: usize) -> Self {
         let label = format!("calm {:08x} ", rand::random::<u32>());
-        let run = Run { victim: self, label, progress: Mutex::default() };
+        Self { victim, number, label, progress: Mutex::default() }
+    }
+
+    /// Sends mail until then, and waits until all of it is read.
+    async fn report(self, until: tokio::time::Instant) -> VictimReport {
         let (read_later, to_read) = unbounded_channel();
-        let stream = run.open_stream(None).await;
+        let stream = self.open_stream(None).await;
         let since = stream.as_ref().map(|stream| stream.last_event_id().to_owned()).unwrap_or_default();
         let sending = async {
-            let mails = run.send_mails(until).await;
+            let mails = self.send_mails(until).await;
             let all_read = async {
-                while !run.progress().mails.values().all(MailProgress::is_complete) {
+                while !self.progress().mails.values().all(MailProgress::is_complete) {
                     sleep(Duration::from_millis(20)).await;
                 }
             };
@@ -146,28 +180,31 @@ impl Victim {
             mails
         };
         let waiting = async {
-            tokio::join!(run.follow_events(stream), run.poll(since, read_later), run.read_mails(to_read))
+            tokio::join!(self.follow_events(stream), self.poll(since, read_later), self.read_mails(to_read))
         };
         let mails = tokio::select! {
             mails = sending => mails,
             _ = waiting => unreachable!("it waits until all is read"),
         };
-        run.into_report(mails)
+        self.into_report(mails)
     }
 
-    /// A request with one of its tokens.
+    fn mailbox(&self) -> &Mailbox {
+        &self.victim.target.victim_mailboxes[self.number]
+    }
+
+    /// A request with one of the tokens.
     fn get(&self, path: &str, token: usize) -> Request {
-        Request::new(&self.client, Method::GET, &self.target.url(path)).live(&self.tokens[token])
+        let Victim { target, client, tokens } = self.victim;
+        Request::new(client, Method::GET, &target.url(path)).live(&tokens[self.number][token])
     }
 
-    /// A request with the JWT of its mailbox.
+    /// A request with the JWT of the mailbox.
     fn get_mailbox(&self, path: &str) -> Request {
-        Request::new(&self.client, Method::GET, &self.target.url(path))
-            .bearer(&self.target.victim_mailbox.jwt)
+        let Victim { target, client, .. } = self.victim;
+        Request::new(client, Method::GET, &target.url(path)).bearer(&self.mailbox().jwt)
     }
-}
 
-impl Run<'_> {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -191,7 +228,9 @@ impl Run<'_> {
 
     /// Sends each mail when it is due, whatever the earlier ones wait for; how many.
     async fn send_mails(&self, until: tokio::time::Instant) -> usize {
-        let start = tokio::time::Instant::now();
+        // Each mailbox in its turn.
+        let share = self.number as f64 / self.victim.tokens.len() as f64;
+        let start = tokio::time::Instant::now() + EVERY.mul_f64(share);
         let due = |number: u32| start + EVERY * number;
         let count = (0..).take_while(|&number| due(number) < until).count();
         let mails = stream::iter((0..).take(count)).for_each_concurrent(None, |number| {
@@ -221,7 +260,7 @@ impl Run<'_> {
             }
         }
         let mail = message("Ada <ada@client.example>", &subject, "quite small");
-        let reply = client.try_transact("ada@client.example", &[&address()], &mail).await;
+        let reply = client.try_transact("ada@client.example", &[&self.mailbox().address], &mail).await;
         let reply = reply.ok_or("the server closed in a mail transaction")?;
         if reply.code != 250 {
             return Err(format!("{reply:?}"));
@@ -237,8 +276,8 @@ impl Run<'_> {
 
     /// Opens a stream, and reads its first id.
     async fn open_stream(&self, last_event_id: Option<&str>) -> Option<EventStream> {
-        let path = format!("/v1/sse/addr?address={}", percent(&address()));
-        let mut request = self.victim.get(&path, 1);
+        let path = format!("/v1/sse/addr?address={}", percent(&self.mailbox().address));
+        let mut request = self.get(&path, 1);
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
@@ -284,8 +323,8 @@ impl Run<'_> {
         let mut pace = paced();
         loop {
             pace.tick().await;
-            let path = format!("/v1/inbox/{}?limit=50&since={since}", percent(&address()));
-            match self.victim.get(&path, 0).try_send().await {
+            let path = format!("/v1/inbox/{}?limit=50&since={since}", percent(&self.mailbox().address));
+            match self.get(&path, 0).try_send().await {
                 Ok(answer) if answer.status == 200 => {
                     let body = answer.json();
                     for mail in body["emails"].as_array().expect("emails is a list").iter().rev() {
@@ -311,9 +350,9 @@ impl Run<'_> {
         let mut pace = paced();
         while let Some((id, subject)) = to_read.recv().await {
             pace.tick().await;
-            let by_token = self.victim.get(&format!("/v1/email/{id}"), 2);
+            let by_token = self.get(&format!("/v1/email/{id}"), 2);
             self.read_mail(by_token, &subject, |mail| &mut mail.read).await;
-            let by_jwt = self.victim.get_mailbox(&format!("/api/messages/{id}"));
+            let by_jwt = self.get_mailbox(&format!("/api/messages/{id}"));
             self.read_mail(by_jwt, &subject, |mail| &mut mail.mailbox_read).await;
         }
     }

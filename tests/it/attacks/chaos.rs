@@ -72,7 +72,7 @@ async fn disturbs_nobody_at(attack: AttackKind, placement: Placement, idle_conne
     let (api, ingest) = (fleet.api(0), fleet.ingest(0));
     let admin = vec![api.admin(), ingest.admin()];
     let listeners = Listeners { smtp: ingest.listen(), http: api.listen(), admin };
-    let target = AttackTarget::new(listeners, fleet.pool.clone(), placement, idle_connections).await;
+    let target = AttackTarget::new(listeners, fleet.pool.clone(), placement, idle_connections, 1).await;
     let victim = Victim::new(&target).await;
     let prepared = attack.prepare(&target).await;
 
