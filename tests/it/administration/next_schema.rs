@@ -79,12 +79,15 @@ async fn serves_while_the_next_schema_is_applied_and_restarts_over_it() {
     senders.wait_for_accepted(MAILS).await;
     for process in fleet.processes() {
         let log = process.log();
-        let refused: Vec<&str> = log.lines().filter(|line| line.contains("Postgres refused")).collect();
-        assert!(refused.is_empty(), "{:?}: {refused:#?}", process.role());
+        let failed = |line: &&str| line.contains("Postgres refused") || line.contains("\"level\":\"ERROR\"");
+        let failed: Vec<&str> = log.lines().filter(failed).collect();
+        assert!(failed.is_empty(), "{:?}: {failed:#?}", process.role());
     }
-    // A permit may be there twice for a moment where a process lost its connection to Redis, as on a busy machine.
+    // A permit may be there twice for a moment where a process lost its connection to Redis, and a request may wait too
+    // long for a connection to Postgres: on a busy machine both happen without a migration, too.
     let deferrals = waiters.iter().flat_map(Follower::deferrals);
-    let deferrals: Vec<String> = deferrals.filter(|code| code != "token_busy").collect();
+    let deferrals: Vec<String> =
+        deferrals.filter(|code| !["token_busy", "unavailable"].contains(&code.as_str())).collect();
     assert!(deferrals.is_empty(), "no request of a waiter failed: {deferrals:?}");
 
     fleet.api(1).restart().await;
