@@ -11,8 +11,8 @@ pub(crate) enum StoreFailure {
 impl From<StoreError> for StoreFailure {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(_) | StoreError::Silent => {
-                tracing::warn!("Postgres is not available");
+            unavailable @ (StoreError::Unavailable(_) | StoreError::Silent) => {
+                tracing::warn!("{unavailable}");
                 Self::Unavailable
             }
             // The server's message may quote data: only its code and names are logged.
