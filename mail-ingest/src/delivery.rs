@@ -3,7 +3,6 @@
 
 mod batch_queues;
 mod batcher;
-mod fair_permits;
 mod in_flight;
 mod large_mail;
 mod partition;

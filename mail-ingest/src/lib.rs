@@ -3,6 +3,7 @@
 mod capacity;
 mod connection;
 mod delivery;
+mod fair_permits;
 mod ingest;
 mod listener;
 mod mail_rates;

@@ -18,13 +18,10 @@ use crate::smtp::{Action, Reply, Session, reply};
 
 /// Bytes of a read within message data at most.
 const DATA_READ_SIZE: usize = 16 << 10;
-/// Bytes that a session reads before others get their turn: reading and scanning them takes some tens of microseconds.
-const TURN: usize = 64 << 10;
-/// Pause after a turn in message data that is discarded: 4 MiB/s at most. Who sends again at once what was refused would
-/// otherwise keep the processor as busy as who is accepted.
-const DISCARD_PAUSE: Duration = Duration::from_millis(16);
 /// Bytes of a read of commands at most. The session keeps them while the client does not read its replies.
 const COMMAND_READ_SIZE: usize = 4 << 10;
+/// Bytes that a session reads before others get their turn: reading and scanning them takes some tens of microseconds.
+const TURN: usize = 64 << 10;
 /// Capacity of the reply buffer that is kept after a flush.
 const OUT_RETAINED: usize = 1 << 10;
 /// How long, and how many bytes, a closed connection is still read, so that the last reply arrives
@@ -91,16 +88,17 @@ impl<'a, S: AsyncRead + AsyncWrite + Unpin> ClientStream<'a, S> {
         step.action
     }
 
+    /// Whether the session has read as much as it may before others get their turn; then the next turn begins.
+    pub(super) fn ends_turn(&mut self) -> bool {
+        let ends = self.read_in_turn >= TURN;
+        if ends {
+            self.read_in_turn = 0;
+        }
+        ends
+    }
+
     /// Waits for input and feeds it to the session. An idle session is closed when the process drains.
     pub(super) async fn receive(&mut self, session: &mut Session, drain: &CancellationToken) -> ReadOutcome {
-        if self.read_in_turn >= TURN {
-            self.read_in_turn = 0;
-            if session.discards_data() {
-                tokio::time::sleep(DISCARD_PAUSE).await;
-            } else {
-                tokio::task::yield_now().await;
-            }
-        }
         self.deadline.wait_for(session.awaited_input());
         let mut drained = std::pin::pin!(session.is_idle().then(|| drain.cancelled()));
         poll_fn(|cx| self.poll_receive(cx, session, drained.as_mut())).await

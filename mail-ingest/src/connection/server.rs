@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,14 +16,20 @@ use super::deadline::end_after;
 use super::session_activity::SessionActivity;
 use super::timeouts::Timeouts;
 use crate::delivery::{Delivery, InFlightGuard};
+use crate::fair_permits::FairPermits;
 use crate::mail_rates::MailRates;
 use crate::metrics::Metrics;
-use crate::peer::Client;
+use crate::peer::{Client, Peer, PeerNetwork};
 use crate::recipient::{RecipientChecker, RejectionDelay};
 use crate::smtp::{
     AcceptedRecipient, Action, PendingRecipient, ReceivedMail, RecipientRejection, Reply, Session,
     SessionSettings, reply,
 };
+
+/// Pause after a turn in message data that is discarded: a session reads 4 MiB/s of it at most.
+const DISCARD_PAUSE: Duration = Duration::from_millis(16);
+/// Sessions that pause at the same time; the others wait for that. All of them read 8 MiB/s at most.
+const DISCARDS_AT_ONCE: usize = 2;
 
 /// What all connections of a process share.
 pub(crate) struct Server {
@@ -38,6 +45,9 @@ pub(crate) struct Server {
     pub(crate) delivery: Delivery,
     /// For STARTTLS.
     pub(crate) tls: Option<TlsAcceptor>,
+    /// Turns of peers, by their widest network, in reading what is discarded. Who sends again at once what was refused
+    /// would otherwise keep the processor as busy as who is accepted.
+    pub(crate) discards: FairPermits<Option<PeerNetwork>>,
     /// The time that clients may take.
     pub(crate) timeouts: Timeouts,
     /// Counters.
@@ -64,6 +74,11 @@ enum SessionEnd {
 }
 
 impl Server {
+    /// Turns in reading what is discarded.
+    pub(crate) fn discard_turns() -> FairPermits<Option<PeerNetwork>> {
+        FairPermits::new(DISCARDS_AT_ONCE)
+    }
+
     /// Serves one client until the connection ends, or another one gets its place.
     pub(crate) async fn serve(&self, stream: TcpStream, client: Client, activity: &SessionActivity) {
         let served = Served { client, activity, started: Instant::now() };
@@ -92,6 +107,16 @@ impl Server {
         let mut stream = ClientStream::new(stream, &self.timeouts, served.activity.ended().clone());
         if let SessionEnd::Closed = self.run_session(&mut stream, served, true).await {
             stream.linger().await;
+        }
+    }
+
+    /// Lets other sessions have their turn.
+    async fn give_way(&self, session: &Session, client: Client) {
+        if session.discards_data() {
+            let _permit = self.discards.acquire(client.peer.map(Peer::widest)).await;
+            tokio::time::sleep(DISCARD_PAUSE).await;
+        } else {
+            tokio::task::yield_now().await;
         }
     }
 
@@ -126,6 +151,9 @@ impl Server {
                 Action::Read => {
                     if let Err(error) = stream.flush().await {
                         return self.disconnected(&error);
+                    }
+                    if stream.ends_turn() {
+                        self.give_way(session, served.client).await;
                     }
                     match stream.receive(session, &self.drain).await {
                         ReadOutcome::Input(action) => {

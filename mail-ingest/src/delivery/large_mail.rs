@@ -13,9 +13,9 @@ use tempmail_store::{
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::fair_permits::{FairPermit, FairPermits};
 use super::partition::create_partitions;
 use super::size_class::SizeClass;
+use crate::fair_permits::{FairPermit, FairPermits};
 use crate::memory::TenantKey;
 use crate::peer::{Peer, PeerNetwork};
 use crate::smtp::{DeliveryOutcome, ReceivedMail};

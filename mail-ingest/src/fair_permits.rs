@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 /// Permits, and who waits for them. Clones share them.
 #[derive(Debug)]
-pub(super) struct FairPermits<K: PartialEq>(Arc<Mutex<Queue<K>>>);
+pub(crate) struct FairPermits<K: PartialEq>(Arc<Mutex<Queue<K>>>);
 
 type Waiter<K> = oneshot::Sender<FairPermit<K>>;
 
@@ -20,16 +20,16 @@ struct Queue<K: PartialEq> {
 
 /// A permit; released on drop.
 #[derive(Debug)]
-pub(super) struct FairPermit<K: PartialEq>(Option<FairPermits<K>>);
+pub(crate) struct FairPermit<K: PartialEq>(Option<FairPermits<K>>);
 
 impl<K: PartialEq> FairPermits<K> {
     /// So many permits.
-    pub(super) fn new(permits: usize) -> Self {
+    pub(crate) fn new(permits: usize) -> Self {
         Self(Arc::new(Mutex::new(Queue { free: permits, waiting: VecDeque::new() })))
     }
 
     /// Waits for a permit, in the turn of `key`.
-    pub(super) async fn acquire(&self, key: K) -> FairPermit<K> {
+    pub(crate) async fn acquire(&self, key: K) -> FairPermit<K> {
         let waiter = {
             let mut queue = self.lock();
             if queue.free > 0 {
