@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
@@ -15,6 +15,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use tempmail_runtime::config::Config;
+use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::client::{Client, ClientResolver, PeerAddr};
@@ -22,6 +23,10 @@ use super::error::{ApiError, Refusal, Surface};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
 use super::{cors, request_id};
+
+/// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
+/// little then.
+const CLIENT_LIMIT_DELAY: Duration = Duration::from_millis(200);
 
 /// What requests are checked by before they are routed. Cheap to clone; clones share it.
 #[derive(Clone)]
@@ -66,7 +71,11 @@ pub(crate) async fn handle(
             Err(error) => error.into_response_on(surface),
             Ok(()) => respond(request, next).instrument(span.clone()).await,
         };
-        count_refusal(&policy.limits, client, surface, &rate_limit, response)
+        let response = count_refusal(&policy.limits, client, surface, &rate_limit, response);
+        if refusal(&response).is_some_and(Refusal::is_of_client_limit) {
+            sleep(CLIENT_LIMIT_DELAY).await;
+        }
+        response
     };
     let headers = response.headers_mut();
     rate_limit.write_to(headers);
@@ -98,7 +107,6 @@ fn count_refusal(
     rate_limit: &RateLimitHeaders,
     mut response: Response,
 ) -> Response {
-    let refusal = |response: &Response| response.extensions().get::<Refusal>().copied();
     if refusal(&response).is_some_and(Refusal::is_of_credential)
         && let Some(decision) = limits.count_refused(client)
         && let Err(error) = rate_limit.enforce("refused", decision)
@@ -109,6 +117,11 @@ fn count_refusal(
         refusal.count();
     }
     response
+}
+
+/// Why a request was refused, if it was.
+fn refusal(response: &Response) -> Option<Refusal> {
+    response.extensions().get::<Refusal>().copied()
 }
 
 /// Checks what does not depend on the route: the size and encoding of the body.

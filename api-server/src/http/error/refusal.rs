@@ -31,6 +31,19 @@ impl Refusal {
         .any(|(_, code)| *code == self.code)
     }
 
+    /// Whether a limit of the client's address is reached, by which those without a credential are counted.
+    pub(crate) fn is_of_client_limit(self) -> bool {
+        let limits = [
+            "client",
+            "refused",
+            "sign_in_client",
+            "sign_in_address",
+            "free_mailboxes",
+            "unauthenticated_sockets",
+        ];
+        self.code == code::RATE_LIMIT_EXCEEDED.1 && limits.contains(&self.reason)
+    }
+
     /// Counts the refusal.
     pub(crate) fn count(self) {
         let labels = [("code", self.code), ("reason", self.reason)];
