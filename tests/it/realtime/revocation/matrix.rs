@@ -164,8 +164,7 @@ async fn run(rows: Vec<Row>, with_redis: bool) -> Vec<(String, Duration)> {
     });
     // Not all at once: a request that waits too long for a password hash or a connection is refused.
     let fixtures: Vec<_> = fixtures.buffered(4).collect().await;
-    let (timed, others): (Vec<_>, Vec<_>) =
-        fixtures.into_iter().partition(|(row, _)| row.cause.is_timed());
+    let (timed, others): (Vec<_>, Vec<_>) = fixtures.into_iter().partition(|(row, _)| row.cause.is_timed());
     let mut running =
         join_all(others.into_iter().map(|(row, fixture)| subscribe(&fleet, &dns, row, fixture))).await;
     if !with_redis {
