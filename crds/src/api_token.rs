@@ -22,12 +22,13 @@ use crate::reference::{SecretTarget, TenantRef};
     doc = "An API token that authenticates as a tenant over HTTP.",
     selectable = ".spec.tenantRef.name",
     printcolumn(name = "Type", type_ = "string", json_path = ".spec.type"),
-    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
-    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters")
+    printcolumn(name = "Expires", type_ = "string", json_path = ".spec.expiresAt"),
+    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name", priority = "1"),
+    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters"),
+    validation = Rule::new("(has(self.spec.secret) ? self.spec.secret.name : self.metadata.name + '-token') == (has(oldSelf.spec.secret) ? oldSelf.spec.secret.name : self.metadata.name + '-token')")
+        .message("the Secret's name can't be changed: delete the object and create it again")
 )]
-#[x_kube(validation = Rule::new("has(self.secret) == has(oldSelf.secret)")
-    .message("secret can't be added or removed: delete the object and create it again"))]
 #[serde(rename_all = "camelCase")]
 pub struct ApiTokenSpec {
     /// The tenant that the token authenticates as.
@@ -36,14 +37,17 @@ pub struct ApiTokenSpec {
     #[serde(rename = "type")]
     #[x_kube(validation = Rule::new("self == oldSelf").message("type can't be changed: create another ApiToken"))]
     pub kind: TokenType,
-    /// The Secret that the operator writes the token to, under the key `token`. Default: `<name>-token`.
+    /// The Secret that the operator writes the token to, under the key `token`. Defaults to the Secret
+    /// `<name>-token`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretTarget>,
-    /// When the token expires. Default: never.
+    /// When the token expires. Defaults to never. A time that has passed already is refused when the object
+    /// is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Timestamp>")]
     pub expires_at: Option<Time>,
-    /// What the operator does when the Secret is missing or no longer holds the token.
+    /// What the operator does when the Secret is missing or no longer holds the token: Rotate issues a new
+    /// token and revokes the previous one, Stall keeps the token valid and waits. Defaults to Rotate.
     #[serde(default = "OnSecretLoss::rotate")]
     pub on_secret_loss: OnSecretLoss,
 }

@@ -24,12 +24,12 @@ use crate::reference::TenantRef;
     selectable = ".spec.tenantRef.name",
     selectable = ".spec.domain",
     printcolumn(name = "Domain", type_ = "string", json_path = ".spec.domain"),
-    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name"),
     printcolumn(
         name = "Verified",
         type_ = "string",
         json_path = ".status.conditions[?(@.type=='Verified')].status"
     ),
+    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name", priority = "1"),
     printcolumn(
         name = "Deadline",
         type_ = "string",
@@ -47,10 +47,12 @@ pub struct CustomDomainSpec {
     #[x_kube(validation = Rule::new(r"self.matches('^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+[a-z]([a-z0-9-]{0,61}[a-z0-9])$')")
         .message("domain is a host name of at least two labels, in lower case and as A-labels, such as mail.example.com"))]
     pub domain: String,
-    /// Whether to adopt a domain that the tenant added over HTTP.
+    /// Whether to adopt a domain that the tenant added over HTTP, unless another object manages it. Defaults
+    /// to IfUnowned.
     #[serde(default = "AdoptionPolicy::if_unowned")]
     pub adoption_policy: AdoptionPolicy,
-    /// Whether deleting this object deletes the domain with its mailboxes and mail.
+    /// Whether deleting this object deletes the domain with its mailboxes and mail (Delete), or leaves it to
+    /// the tenant (Retain). Defaults to Delete.
     #[serde(default = "DeletionPolicy::delete")]
     pub deletion_policy: DeletionPolicy,
 }

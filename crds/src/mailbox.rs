@@ -21,12 +21,12 @@ use crate::reference::{SecretTarget, TenantRef};
     selectable = ".spec.tenantRef.name",
     selectable = ".spec.address",
     printcolumn(name = "Address", type_ = "string", json_path = ".spec.address"),
-    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName"),
-    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters")
+    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name", priority = "1"),
+    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters"),
+    validation = Rule::new("(has(self.spec.secret) ? self.spec.secret.name : self.metadata.name + '-mailbox') == (has(oldSelf.spec.secret) ? oldSelf.spec.secret.name : self.metadata.name + '-mailbox')")
+        .message("the Secret's name can't be changed: delete the object and create it again")
 )]
-#[x_kube(validation = Rule::new("has(self.secret) == has(oldSelf.secret)")
-    .message("secret can't be added or removed: delete the object and create it again"))]
 #[serde(rename_all = "camelCase")]
 pub struct MailboxSpec {
     /// The tenant that owns the mailbox.
@@ -36,14 +36,18 @@ pub struct MailboxSpec {
     #[x_kube(validation = Rule::new("self == oldSelf").message("address can't be changed: create another Mailbox"))]
     #[x_kube(validation = Rule::new(r"self.matches('^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?@([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])+[a-z]([a-z0-9-]{0,61}[a-z0-9])$')")
         .message("address is a local part of letters, digits, '.', '_' and '-', and a domain, in lower case, such as signup@mail.example.com"))]
+    #[x_kube(validation = Rule::new("!self.contains('..')").message("address has no two dots in a row"))]
     pub address: String,
-    /// The Secret that the operator writes `address` and `password` to. Default: `<name>-mailbox`.
+    /// The Secret that the operator writes `address` and `password` to. Defaults to the Secret
+    /// `<name>-mailbox`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretTarget>,
-    /// Whether to adopt a mailbox that the tenant created over HTTP. Adopting one changes its password.
+    /// Whether to adopt a mailbox that the tenant created over HTTP, unless another object manages it.
+    /// Adopting one changes its password. Defaults to Never.
     #[serde(default = "AdoptionPolicy::never")]
     pub adoption_policy: AdoptionPolicy,
-    /// Whether deleting this object deletes the mailbox with its mail.
+    /// Whether deleting this object deletes the mailbox with its mail (Delete), or leaves it to the tenant
+    /// (Retain). Defaults to Delete.
     #[serde(default = "DeletionPolicy::delete")]
     pub deletion_policy: DeletionPolicy,
 }

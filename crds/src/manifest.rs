@@ -54,7 +54,7 @@ fn with_default_status(mut crd: CustomResourceDefinition, conditions: &[&str]) -
     crd
 }
 
-/// Appends the printer columns of all kinds: `Ready`, its reason (wide output only) and the age.
+/// Appends the printer columns of all kinds: `Ready`, its reason and the age.
 fn with_common_columns(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let column = |name: &str, type_: &str, json_path: &str| CustomResourceColumnDefinition {
         name: name.to_owned(),
@@ -63,8 +63,7 @@ fn with_common_columns(mut crd: CustomResourceDefinition) -> CustomResourceDefin
         ..CustomResourceColumnDefinition::default()
     };
     let ready = column("Ready", "string", ".status.conditions[?(@.type=='Ready')].status");
-    let mut reason = column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason");
-    reason.priority = Some(1);
+    let reason = column("Reason", "string", ".status.conditions[?(@.type=='Ready')].reason");
     let age = column("Age", "date", ".metadata.creationTimestamp");
     for version in &mut crd.spec.versions {
         version.additional_printer_columns.get_or_insert_default().extend([

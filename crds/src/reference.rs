@@ -13,10 +13,9 @@ pub struct TenantRef {
     pub name: String,
 }
 
-/// The Secret that the operator writes, in the object's namespace.
+/// The Secret that the operator writes, in the object's namespace. The kinds that have one refuse another
+/// name for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[x_kube(validation = Rule::new("self == oldSelf")
-    .message("secret.name can't be changed: delete the object and create it again"))]
 pub struct SecretTarget {
     /// Name of the Secret. A Secret with this name must not exist yet.
     #[schemars(length(min = 1, max = 253))]

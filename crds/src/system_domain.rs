@@ -17,7 +17,8 @@ use crate::condition::{Condition, conditions};
     doc = "A domain of the installation, under which every user can create mailboxes.",
     selectable = ".spec.domain",
     printcolumn(name = "Domain", type_ = "string", json_path = ".spec.domain"),
-    printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.default")
+    printcolumn(name = "Default", type_ = "boolean", json_path = ".spec.default"),
+    printcolumn(name = "Shared", type_ = "boolean", json_path = ".spec.sharedInboxes", priority = "1")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SystemDomainSpec {
@@ -28,14 +29,15 @@ pub struct SystemDomainSpec {
         .message("domain is a host name of at least two labels, in lower case and as A-labels, such as mail.example.com"))]
     pub domain: String,
     /// Whether this is the default domain, which is offered first. Set it on at most one SystemDomain;
-    /// without one the oldest domain is the default.
+    /// without one the oldest domain is the default. Defaults to false.
     #[serde(default)]
     pub default: bool,
-    /// Position in lists of domains, ascending.
+    /// Position in lists of domains, ascending. Defaults to 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 10_000))]
     pub sort_order: i32,
     /// Whether addresses without a mailbox receive mail. Anyone who knows such an address can read its mail.
+    /// Defaults to true.
     #[serde(default = "SystemDomainSpec::shared_inboxes")]
     pub shared_inboxes: bool,
 }

@@ -21,11 +21,12 @@ use crate::reference::{SecretTarget, TenantRef};
     selectable = ".spec.tenantRef.name",
     printcolumn(name = "URL", type_ = "string", json_path = ".spec.url"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
+    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantRef.name", priority = "1"),
     printcolumn(name = "Secret", type_ = "string", json_path = ".status.secretName", priority = "1"),
-    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters")
+    validation = Rule::new("self.metadata.name.size() <= 240").message("the object's name has at most 240 characters"),
+    validation = Rule::new("(has(self.spec.secret) ? self.spec.secret.name : self.metadata.name + '-webhook') == (has(oldSelf.spec.secret) ? oldSelf.spec.secret.name : self.metadata.name + '-webhook')")
+        .message("the Secret's name can't be changed: delete the object and create it again")
 )]
-#[x_kube(validation = Rule::new("has(self.secret) == has(oldSelf.secret)")
-    .message("secret can't be added or removed: delete the object and create it again"))]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookSpec {
     /// The tenant whose mail causes the events.
@@ -38,12 +39,12 @@ pub struct WebhookSpec {
     #[x_kube(validation = Rule::new(r"self.matches(r'^[^/]*//([A-Za-z0-9_-]+[.])*[A-Za-z][A-Za-z0-9_-]*[.]?(:[0-9]+)?([/?][^#\s\\]*)?$')")
         .message("url has a host name and no address, no user name or password, no fragment and no white space"))]
     pub url: String,
-    /// The events to send.
+    /// The events to send. Defaults to email.received.
     #[serde(default = "WebhookSpec::events")]
     #[schemars(schema_with = "events")]
     pub events: Vec<String>,
-    /// The Secret that the operator writes the signing secret to, under the key `secret`. Default:
-    /// `<name>-webhook`.
+    /// The Secret that the operator writes the signing secret to, under the key `secret`. Defaults to the
+    /// Secret `<name>-webhook`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<SecretTarget>,
 }
@@ -95,7 +96,7 @@ impl WebhookSpec {
 /// Schema of the events to send.
 fn events(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
-        "description": "The events to send.",
+        "description": "The events to send. Defaults to email.received.",
         "type": "array",
         "minItems": 1,
         "maxItems": 1,

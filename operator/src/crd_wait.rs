@@ -1,30 +1,30 @@
 //! Waits until the API server serves the custom resources.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
+use kube::Client;
 use kube::api::ListParams;
-use kube::core::DeserializeGuard;
-use kube::{Api, Client, Resource};
-use serde::de::DeserializeOwned;
 use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 use tempmail_runtime::readiness::Readiness;
+
+use crate::kind::Kind;
 
 /// Interval between checks.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// Component of `/readyz`.
 const COMPONENT: &str = "kubernetes";
 
-/// Returns when the API server serves all kinds.
-pub(crate) async fn wait_for_crds(client: &Client, readiness: &Readiness) {
+/// Returns when the API server serves all kinds, and the operator may list them in one of these namespaces,
+/// or in the whole cluster if there are none.
+pub(crate) async fn wait_for_crds(client: &Client, namespaces: &[String], readiness: &Readiness) {
     loop {
         let missing = [
-            missing::<Tenant>(client).await,
-            missing::<SystemDomain>(client).await,
-            missing::<CustomDomain>(client).await,
-            missing::<Webhook>(client).await,
-            missing::<ApiToken>(client).await,
-            missing::<Mailbox>(client).await,
+            missing::<Tenant>(client, namespaces).await,
+            missing::<SystemDomain>(client, namespaces).await,
+            missing::<CustomDomain>(client, namespaces).await,
+            missing::<Webhook>(client, namespaces).await,
+            missing::<ApiToken>(client, namespaces).await,
+            missing::<Mailbox>(client, namespaces).await,
         ];
         let missing: Vec<String> = missing.into_iter().flatten().collect();
         metrics::gauge!("tempmail_operator_crd_missing")
@@ -41,17 +41,18 @@ pub(crate) async fn wait_for_crds(client: &Client, readiness: &Readiness) {
     }
 }
 
-/// The kind, with the reason, if it can't be listed.
-async fn missing<K>(client: &Client) -> Option<String>
-where
-    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
-{
-    let api: Api<DeserializeGuard<K>> = Api::all(client.clone());
+/// The kind, with the reason, if it can't be listed. One namespace that can be listed is enough: those who may
+/// remove the operator's rights from another must not stop it for all.
+async fn missing<K: Kind>(client: &Client, namespaces: &[String]) -> Option<String> {
     let plural = K::plural(&());
-    match api.list(&ListParams::default().limit(1)).await {
-        Ok(_) => None,
-        Err(kube::Error::Api(status)) if status.is_not_found() => Some(plural.into_owned()),
-        Err(kube::Error::Api(status)) => Some(format!("{plural} ({})", status.reason)),
-        Err(_unreachable) => Some(format!("{plural} (the API server is unreachable)")),
+    let mut reason = String::new();
+    for api in K::watched_apis(client, namespaces) {
+        reason = match api.list(&ListParams::default().limit(1)).await {
+            Ok(_) => return None,
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Some(plural.into_owned()),
+            Err(kube::Error::Api(status)) => status.reason.clone(),
+            Err(_unreachable) => "the API server is unreachable".to_owned(),
+        };
     }
+    Some(format!("{plural} ({reason})"))
 }

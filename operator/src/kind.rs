@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use kube::core::ObjectMeta;
+use kube::core::{DeserializeGuard, NamespaceResourceScope, ObjectMeta};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +21,9 @@ pub(crate) trait Kind:
 
     /// The API of the object's namespace, or of the cluster.
     fn api(&self, client: &Client) -> Api<Self>;
+    /// The APIs to watch: one of each of these namespaces, or one of the whole cluster if there are none or
+    /// the kind is in none.
+    fn watched_apis(client: &Client, namespaces: &[String]) -> Vec<Api<DeserializeGuard<Self>>>;
     /// The status as it was read.
     fn status(&self) -> Option<&Self::Status>;
     /// The conditions of a status.
@@ -44,20 +47,39 @@ pub(crate) trait Kind:
 /// Implements the accessors of [`Kind`] that differ between kinds only by names.
 macro_rules! kind_accessors {
     ($kind:ident, $status:ident, cluster) => {
-        kind_accessors!(@ $kind, $status, |_object, client| kube::Api::all(client.clone()));
+        kind_accessors!(
+            @ $kind, $status,
+            |_object, client| kube::Api::all(client.clone()),
+            |client, _namespaces| vec![kube::Api::all(client.clone())]
+        );
     };
     ($kind:ident, $status:ident, namespaced) => {
-        kind_accessors!(@ $kind, $status, |object, client| {
-            kube::Api::namespaced(client.clone(), object.metadata.namespace.as_deref().unwrap_or_default())
-        });
+        kind_accessors!(
+            @ $kind, $status,
+            |object, client| {
+                let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+                kube::Api::namespaced(client.clone(), namespace)
+            },
+            |client, namespaces| crate::kind::namespaced_apis(client, namespaces)
+        );
     };
-    (@ $kind:ident, $status:ident, |$object:ident, $client:ident| $api:expr) => {
+    (
+        @ $kind:ident, $status:ident,
+        |$object:ident, $client:ident| $api:expr,
+        |$watching:ident, $namespaces:ident| $watched:expr
+    ) => {
         const KIND: tempmail_store::ResourceKind = tempmail_store::ResourceKind::$kind;
         type Status = $status;
 
         fn api(&self, $client: &kube::Client) -> kube::Api<Self> {
             let $object = self;
             $api
+        }
+        fn watched_apis(
+            $watching: &kube::Client,
+            $namespaces: &[String],
+        ) -> Vec<kube::Api<kube::core::DeserializeGuard<Self>>> {
+            $watched
         }
         fn status(&self) -> Option<&$status> {
             self.status.as_ref()
@@ -74,6 +96,17 @@ macro_rules! kind_accessors {
     };
 }
 pub(crate) use kind_accessors;
+
+/// The API of each of these namespaces, or of the whole cluster if there are none.
+pub(crate) fn namespaced_apis<K>(client: &Client, namespaces: &[String]) -> Vec<Api<K>>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match namespaces {
+        [] => vec![Api::all(client.clone())],
+        names => names.iter().map(|name| Api::namespaced(client.clone(), name)).collect(),
+    }
+}
 
 /// The uid of an object.
 pub(crate) fn uid<K: Resource>(object: &K) -> Uuid {

@@ -111,7 +111,7 @@ async fn start(
         status,
         events,
         backoff: Backoff::default(),
-        cache_syncs: CacheSyncs::new(),
+        cache_syncs: CacheSyncs::new(&config.operator.watch_namespaces),
         tenants: caches.tenants.0.clone(),
         namespaces: caches.namespaces.0.clone(),
         dependents: caches.dependents(),

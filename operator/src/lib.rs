@@ -77,9 +77,10 @@ impl Operator {
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { dependencies, readiness } = self;
         let verify_tokens = verify_token_key(&dependencies.store, &dependencies.keys).await?;
+        let namespaces = &dependencies.config.operator.watch_namespaces;
         let Some(()) = shutdown
             .drain
-            .run_until_cancelled(crd_wait::wait_for_crds(&dependencies.client, &readiness))
+            .run_until_cancelled(crd_wait::wait_for_crds(&dependencies.client, namespaces, &readiness))
             .await
         else {
             return Ok(());

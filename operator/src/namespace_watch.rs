@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::store::Writer;
@@ -12,25 +12,25 @@ use tokio_util::sync::CancellationToken;
 
 use crate::reconcile::context::Context;
 use crate::reconcile::dependents::Dependency;
+use crate::reconcile::object_watch;
 
 /// Fills the cache of namespaces, and enqueues the objects of a namespace when its labels change, until `stop`
-/// is cancelled.
+/// is cancelled. An operator that is restricted to namespaces watches these alone, each by its name.
 pub(crate) async fn run(
     writer: Writer<PartialObjectMeta<Namespace>>,
     context: Arc<Context>,
     stop: CancellationToken,
 ) {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(context.client.clone());
-    let synced = context.cache_syncs.namespaces.clone();
-    let changes = watcher(api, watcher::Config::default().any_semantic())
-        .default_backoff()
-        .modify(|namespace| {
-            namespace.managed_fields_mut().clear();
-            namespace.annotations_mut().clear();
-        })
-        .reflect(writer)
-        .inspect_ok(move |event| synced.observe(event))
-        .applied_objects()
+    let all = watcher::Config::default().any_semantic();
+    let watches = match &*context.config.operator.watch_namespaces {
+        [] => vec![(api, all)],
+        names => {
+            let one = |name: &str| all.clone().fields(&format!("metadata.name={name}"));
+            names.iter().map(|name| (api.clone(), one(name))).collect()
+        }
+    };
+    let changes = object_watch::watch(watches, remove_unread, writer, context.cache_syncs.namespaces.clone())
         .predicate_filter(predicates::labels, PredicateConfig::default())
         .take_until(stop.cancelled_owned());
     let mut changes = std::pin::pin!(changes);
@@ -40,4 +40,10 @@ pub(crate) async fn run(
             Err(error) => tracing::warn!(%error, "the watch of namespaces failed, and is restarted"),
         }
     }
+}
+
+/// Removes everything but the labels.
+fn remove_unread(namespace: &mut PartialObjectMeta<Namespace>) {
+    namespace.managed_fields_mut().clear();
+    namespace.annotations_mut().clear();
 }

@@ -1,7 +1,7 @@
 # What is wrong with the objects of a release, a line each.
 
 def name: "\(.kind) \(.metadata.name)";
-def cluster_wide: ["ClusterRole", "ClusterRoleBinding"];
+def cluster_wide: ["ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
 
 # The pods that an object makes.
 def pods:

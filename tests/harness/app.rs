@@ -240,11 +240,18 @@ impl App {
     /// Starts an operator of the cluster that `client` reaches. An operator that already runs is
     /// aborted first.
     pub fn start_operator(&mut self, client: kube::Client) {
+        self.start_operator_with(client, |_config| {});
+    }
+
+    /// Starts an operator with changed settings, as [`Self::start_operator`] does.
+    pub fn start_operator_with(&mut self, client: kube::Client, change: impl FnOnce(&mut Config)) {
         self.stop_operator();
         let RunningRoles { config, operator_store, secrets, shutdown, .. } = &self.running;
+        let mut config = Config::clone(config);
+        change(&mut config);
         // When the operator ends, the other roles keep running.
         let shutdown = Shutdown { drain: shutdown.drain.child_token(), stop: shutdown.stop.child_token() };
-        let roles = Roles::new(context(Config::clone(config), &self.clock)).with_operator(
+        let roles = Roles::new(context(config, &self.clock)).with_operator(
             operator_store.clone(),
             secrets.clone(),
             client,

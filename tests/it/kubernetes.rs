@@ -25,4 +25,5 @@ mod tenancy;
 mod tenant;
 mod validation;
 mod verification_deadline;
+mod watched_namespaces;
 mod webhook;

@@ -65,6 +65,9 @@ the role (or of `migration`).
 {{- end }}
 {{- if eq .component "operator" }}
 - {name: TEMPMAIL_OPERATOR__LEASE_NAME, value: {{ .values.leaseName }}}
+{{- with .values.watchNamespaces }}
+- {name: TEMPMAIL_OPERATOR__WATCH_NAMESPACES, value: {{ join "," . | quote }}}
+{{- end }}
 {{- if not $root.Values.keys.existingSecret }}
 - {name: TEMPMAIL_OPERATOR__KEYS_SECRET, value: {{ include "tempmail.keysSecret" $root }}}
 {{- end }}

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::StreamExt as _;
+use kube::ResourceExt as _;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::{self, store::Writer};
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
-use kube::{Api, ResourceExt as _};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::driver::{Reconcile, reconcile_object};
 use super::trigger::{ObjectKey, trigger_stream};
-use super::{invalid_object, orphan};
+use super::{invalid_object, object_watch, orphan};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 
@@ -37,24 +37,16 @@ pub(crate) async fn run<K: Reconcile>(
     context: Arc<Context>,
     stop: CancellationToken,
 ) {
-    let api: Api<DeserializeGuard<K>> = Api::all(context.client.clone());
+    let apis = K::watched_apis(&context.client, &context.config.operator.watch_namespaces);
+    let watches = apis.into_iter().map(|api| (api, watcher::Config::default().any_semantic())).collect();
     let synced = context.cache_syncs.of(K::KIND).clone();
-    let changes = watcher(api, watcher::Config::default().any_semantic())
-        .default_backoff()
-        .modify(|object| {
-            object.managed_fields_mut().clear();
-            object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
-        })
-        .reflect(writer)
-        .inspect_ok(move |event| synced.observe(event))
-        .applied_objects()
-        .predicate_filter(
-            predicates::generation
-                .combine(predicates::annotations)
-                .combine(predicates::finalizers)
-                .combine(deletion),
-            PredicateConfig::default(),
-        );
+    let changes = object_watch::watch(watches, remove_unread, writer, synced).predicate_filter(
+        predicates::generation
+            .combine(predicates::annotations)
+            .combine(predicates::finalizers)
+            .combine(deletion),
+        PredicateConfig::default(),
+    );
     let config = controller::Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE);
     let orphans = orphan::sweep_periodically(objects.clone(), Arc::clone(&context), stop.clone());
     let controller = Controller::for_stream(changes, objects)
@@ -69,6 +61,12 @@ pub(crate) async fn run<K: Reconcile>(
             }
         });
     tokio::join!(controller, orphans);
+}
+
+/// Removes what no reconciliation reads, and would only take memory.
+fn remove_unread<K: kube::Resource>(object: &mut K) {
+    object.managed_fields_mut().clear();
+    object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
 }
 
 /// Whether an object is being deleted, as a predicate.

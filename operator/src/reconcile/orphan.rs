@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector;
 use tempmail_store::Resource;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -17,7 +18,7 @@ use super::driver::{Reconcile, Release};
 use crate::error::ReconcileError;
 use crate::kind::uid;
 
-/// Interval between sweeps. The first one starts when the cache is synced.
+/// Interval between sweeps. The first one starts when the cache is synced, or after this time.
 const INTERVAL: Duration = Duration::from_secs(600);
 /// How long an object must be missing before its row is released.
 const RELEASE_AFTER: SignedDuration = SignedDuration::from_hours(24);
@@ -28,7 +29,11 @@ pub(crate) async fn sweep_periodically<K: Reconcile>(
     context: Arc<Context>,
     stop: CancellationToken,
 ) {
-    let Some(()) = stop.run_until_cancelled(context.cache_syncs.of(K::KIND).synced()).await else { return };
+    // A namespace that can't be listed does not hold up the sweep of the others.
+    let synced = timeout(INTERVAL, context.cache_syncs.of(K::KIND).synced());
+    if stop.run_until_cancelled(synced).await.is_none() {
+        return;
+    }
     loop {
         match stop.run_until_cancelled(sweep(&objects, &context)).await {
             Some(Err(ReconcileError::Fenced)) => context.fenced.cancel(),
@@ -48,8 +53,11 @@ async fn sweep<K: Reconcile>(
     objects: &reflector::Store<DeserializeGuard<K>>,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    // In this order, because an object is cached before it is recorded.
-    let recorded = context.store.list_resources(context.cluster, K::KIND).await?;
+    // In this order, because an object is cached before it is recorded, and a namespace is listed before its
+    // objects are compared. What is in a namespace that is not watched is not missing.
+    let mut recorded = context.store.list_resources(context.cluster, K::KIND).await?;
+    let synced = context.cache_syncs.of(K::KIND);
+    recorded.retain(|resource| synced.covers(resource.identity.namespace.as_deref()));
     let present: HashSet<Uuid> = objects.state().iter().map(|object| uid(&**object)).collect();
     let mut orphans: u32 = 0;
     for resource in recorded {

@@ -78,6 +78,9 @@ fn the_charts_reject_unknown_values() {
     for wrong in [
         "operator.leaseNames=other",
         "watchNamespaces={a}",
+        "operator.watchNamespaces={Upper}",
+        "operator.watchNamespaces={a,a}",
+        "admissionPolicies.operatorSecrets=maybe",
         "operator.leaseName=Upper",
         "roles.aggregate=maybe",
     ] {
@@ -106,4 +109,33 @@ fn the_roles_follow_the_values() {
     assert!(of(&["--set", "operator.leaseName=other"]).contains("resourceNames: [\"other\"]"));
     assert!(!of(&["--set", "roles.aggregate=false"]).contains("aggregate-to-"));
     assert!(of(&["--set", "operator.serviceAccount.annotations.colour=blue"]).contains("colour: blue"));
+}
+
+#[test]
+fn an_operator_of_named_namespaces_has_a_role_in_each() {
+    let of = |arguments: &[&str]| render("tempmail", "mail", "home", arguments).unwrap();
+    let whole = of(&[]);
+    assert!(!whole.contains("operator-objects") && !whole.contains("WATCH_NAMESPACES"), "{whole}");
+    let named = of(&["--set", "operator.watchNamespaces={team-a,team-b}"]);
+    assert!(named.contains("name: TEMPMAIL_OPERATOR__WATCH_NAMESPACES, value: \"team-a,team-b\""), "{named}");
+    for namespace in ["team-a", "team-b"] {
+        let place = format!("name: mail-operator-objects\n  namespace: {namespace}\n");
+        assert_eq!(named.matches(&place).count(), 2, "a Role and its binding in {namespace}:\n{named}");
+    }
+    let documents = documents(&named);
+    let role = "kind: ClusterRole\nmetadata:\n  name: mail-operator\n";
+    let role = documents.iter().find(|text| text.contains(role)).expect("there is one");
+    assert!(!role.contains("secrets"), "{role}");
+}
+
+#[test]
+fn the_admission_policies_follow_the_values() {
+    let of = |arguments: &[&str]| render("tempmail", "mail", "home", arguments).unwrap();
+    assert_eq!(of(&[]).matches("kind: ValidatingAdmissionPolicy\n").count(), 2);
+    let policies = [("operatorSecrets", "mail-expired-tokens"), ("expiredTokens", "mail-operator-secrets")];
+    for (value, other) in policies {
+        let rest = of(&["--set", &format!("admissionPolicies.{value}=false")]);
+        assert_eq!(rest.matches("kind: ValidatingAdmissionPolicy\n").count(), 1, "{value}");
+        assert!(rest.contains(&format!("policyName: {other}\n")), "{value}");
+    }
 }

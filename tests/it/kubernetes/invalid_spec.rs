@@ -5,6 +5,8 @@ use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{Team, assert_conditions};
 use tempmail_tests::wait::eventually;
 
+use super::validation::selectors;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_objects_it_cannot_read_and_serves_the_others() {
     let mut installation = Installation::exclusive().await;
@@ -17,6 +19,8 @@ async fn reports_objects_it_cannot_read_and_serves_the_others() {
     reports_domains_it_cannot_read(&team).await;
     let served = team.get("customdomain/served").await;
     reports_a_tenant_it_cannot_read(&team).await;
+    selectors::judges_selectors_as_kubernetes_does(&team).await;
+    selectors::grants_nothing_by_an_invalid_selector(&team).await;
     installation.start_operator();
     reports_the_same_after_a_restart(&team).await;
     assert_eq!(team.get("customdomain/served").await["status"], served["status"]);

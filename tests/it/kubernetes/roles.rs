@@ -1,14 +1,19 @@
-//! The rights that the roles of the chart give.
+//! The rights that the roles and admission policies of the chart give and take.
 
+mod admission_policies;
 mod matrix;
 mod operator_rights;
 
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::PostParams;
+use kube::core::ObjectMeta;
+use kube::{Api, Client};
 use tempmail_tests::Cluster;
 use tempmail_tests::wait::eventually;
 
 use super::charts::render;
 
-/// The roles of the chart, installed.
+/// The roles and policies of the chart, installed.
 struct InstalledRoles {
     /// Name of the release, with which the names of the roles begin.
     release: String,
@@ -17,17 +22,57 @@ struct InstalledRoles {
 }
 
 impl InstalledRoles {
-    /// Installs the roles of a release in a namespace, of the same name; returns when they are enforced.
+    /// Installs the roles of a release in a namespace, of the same name, for an operator of the whole cluster;
+    /// returns when they are enforced.
     async fn install(cluster: &Cluster, namespace: &str) -> Self {
+        Self::install_for(cluster, namespace, &[]).await
+    }
+
+    /// The same for an operator that is restricted to these namespaces, if there are any.
+    async fn install_for(cluster: &Cluster, namespace: &str, watched: &[&str]) -> Self {
         let roles = Self { release: namespace.to_owned(), namespace: namespace.to_owned() };
-        let rendered = render("tempmail", &roles.release, &roles.namespace, &[]).expect("Helm renders");
+        let namespaces = format!("operator.watchNamespaces={{{}}}", watched.join(","));
+        // Other tests of the cluster create tokens that have expired.
+        let mut arguments = vec!["--set", "admissionPolicies.expiredTokens=false"];
+        if !watched.is_empty() {
+            arguments.extend(["--set", &namespaces]);
+        }
+        let rendered =
+            render("tempmail", &roles.release, &roles.namespace, &arguments).expect("Helm renders");
         cluster.apply(&rendered).await.expect("the API server accepts the roles");
         let (operator, _) = roles.operator();
-        // One right everywhere, and one in the namespace.
-        for (verb, resource) in [("get", "secrets"), ("create", "leases.coordination.k8s.io")] {
+        let served = watched.first().copied().unwrap_or(namespace);
+        // One right by each binding.
+        for (namespace, verb, resource) in [
+            (served, "list", "tenants.tempmail.dev"),
+            (served, "get", "secrets"),
+            (namespace, "create", "leases.coordination.k8s.io"),
+            ("default", "create", "events.events.k8s.io"),
+        ] {
             wait_until_allowed(cluster, &operator, namespace, verb, resource).await;
         }
+        roles.wait_until_policy_is_enforced(cluster, served).await;
         roles
+    }
+
+    /// Returns when the operator's account can't create a Secret that no object of tempmail controls.
+    async fn wait_until_policy_is_enforced(&self, cluster: &Cluster, namespace: &str) {
+        let secrets: Api<Secret> = Api::namespaced(self.client(cluster), namespace);
+        let metadata = ObjectMeta { name: Some("probe".to_owned()), ..ObjectMeta::default() };
+        let secret = Secret { metadata, ..Secret::default() };
+        let parameters = PostParams { dry_run: true, ..PostParams::default() };
+        eventually("the policy is enforced", || async {
+            let refused = secrets.create(&parameters, &secret).await.err()?;
+            refused.to_string().contains("ValidatingAdmissionPolicy").then_some(())
+        })
+        .await;
+    }
+
+    /// A client with the rights of the operator's service account.
+    fn client(&self, cluster: &Cluster) -> Client {
+        let (user, groups) = self.operator();
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        cluster.impersonating(&user, &groups)
     }
 
     /// User and groups of the operator's service account.

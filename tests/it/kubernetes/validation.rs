@@ -1,7 +1,9 @@
 //! The rules of the definitions: what the API server rejects, fills in and keeps. The tests use dry runs,
 //! which it validates like writes.
 
+mod descriptions;
 mod rejected;
+pub(super) mod selectors;
 
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
@@ -230,22 +232,23 @@ async fn rejects_changes_of_immutable_fields_and_says_what_to_do() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace(&[]).await;
     let again = "delete the object and create it again";
+    let secret = "the Secret's name can't be changed: delete the object and create it again";
     let another_team = json!({"tenantRef": {"name": "other"}});
     let cases = [
         ("SystemDomain", json!({"domain": "other.example.com"}), "create another SystemDomain"),
         ("CustomDomain", another_team.clone(), again),
         ("CustomDomain", json!({"domain": "other.example.com"}), "create another CustomDomain"),
         ("Webhook", another_team.clone(), again),
-        ("Webhook", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
-        ("Webhook", json!({"secret": null}), "secret can't be added or removed"),
+        ("Webhook", json!({"secret": {"name": "other"}}), secret),
+        ("Webhook", json!({"secret": null}), secret),
         ("ApiToken", another_team.clone(), again),
         ("ApiToken", json!({"type": "Live"}), "create another ApiToken"),
-        ("ApiToken", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
-        ("ApiToken", json!({"secret": null}), "secret can't be added or removed"),
+        ("ApiToken", json!({"secret": {"name": "other"}}), secret),
+        ("ApiToken", json!({"secret": null}), secret),
         ("Mailbox", another_team, again),
         ("Mailbox", json!({"address": "other@mail.example.com"}), "create another Mailbox"),
-        ("Mailbox", json!({"secret": {"name": "other"}}), "secret.name can't be changed"),
-        ("Mailbox", json!({"secret": null}), "secret can't be added or removed"),
+        ("Mailbox", json!({"secret": {"name": "other"}}), secret),
+        ("Mailbox", json!({"secret": null}), secret),
     ];
     let name = format!("fixed-{}", Uuid::new_v4().simple());
     let has_secret = |kind: &str| ["Webhook", "ApiToken", "Mailbox"].contains(&kind);
@@ -262,7 +265,7 @@ async fn rejects_changes_of_immutable_fields_and_says_what_to_do() {
             let plain = object(kind, "plain", &minimal_spec(kind));
             api.create(&PostParams::default(), &plain).await.unwrap();
             let why = dry_run_change(&api, "plain", &json!({"secret": {"name": "late"}})).await.unwrap_err();
-            assert!(why.contains("secret can't be added or removed"), "{kind}: {why}");
+            assert!(why.contains(secret), "{kind}: {why}");
         }
     }
     for (kind, changes, sentence) in cases {
@@ -272,6 +275,25 @@ async fn rejects_changes_of_immutable_fields_and_says_what_to_do() {
     }
     let domains = api(cluster, "SystemDomain", "");
     domains.delete(&name, &kube::api::DeleteParams::default()).await.unwrap();
+}
+#[tokio::test]
+async fn naming_the_default_secret_is_no_change() {
+    let cluster = Cluster::shared().await;
+    let namespace = cluster.namespace(&[]).await;
+    for (kind, suffix) in [("Webhook", "webhook"), ("ApiToken", "token"), ("Mailbox", "mailbox")] {
+        let api = api(cluster, kind, namespace.name());
+        let named = |name: &str| json!({"secret": {"name": format!("{name}-{suffix}")}});
+        let specs = [("plain", minimal_spec(kind)), ("named", spec_with(kind, &named("named")))];
+        for (name, spec) in specs {
+            api.create(&PostParams::default(), &object(kind, name, &spec)).await.unwrap();
+            for changes in [named(name), json!({"secret": null})] {
+                let answer = dry_run_change(&api, name, &changes).await;
+                answer.unwrap_or_else(|why| panic!("{kind} {name} {changes}: {why}"));
+            }
+            let answer = dry_run_change(&api, name, &named("another")).await;
+            answer.expect_err(&format!("{kind} {name} has another Secret"));
+        }
+    }
 }
 
 /// An object as the API server would store it with changes of its spec, or its error message.

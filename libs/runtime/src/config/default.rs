@@ -117,7 +117,12 @@ impl Default for Webhooks {
 
 impl Default for Operator {
     fn default() -> Self {
-        Self { lease_name: "tempmail-operator".into(), lease_seconds: 15, keys_secret: String::new() }
+        Self {
+            lease_name: "tempmail-operator".into(),
+            lease_seconds: 15,
+            keys_secret: String::new(),
+            watch_namespaces: Vec::new(),
+        }
     }
 }
 

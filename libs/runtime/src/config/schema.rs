@@ -332,6 +332,12 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a Kubernetes object name, or empty",
         "Secret with the installation's keys, in the operator's own namespace. The operator creates it if it is missing, and never changes it. Its entries `jwt.yaml` and `secrets.yaml` are the files for `TEMPMAIL_JWT__KEYS_FILE` and `TEMPMAIL_SECRETS__KEYS_FILE` of the other roles; the operator itself needs no `secrets.keys` then.",
     ),
+    key(
+        "operator.watch_namespaces",
+        ValueKind::List,
+        "a list of namespaces, each once",
+        "Namespaces whose CustomDomains, Webhooks, ApiTokens and Mailboxes are reconciled, so that the operator needs rights in these alone. By default those of the whole cluster. Tenants and SystemDomains are in no namespace, and reconciled in any case.",
+    ),
     number(
         "limits.mailbox_bytes",
         tempmail_model::limits::TENANT_MAILBOX_BYTES_MAX.unsigned_abs(),

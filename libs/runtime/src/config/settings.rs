@@ -294,6 +294,8 @@ pub struct Operator {
     /// Name of the Secret with the installation's keys, in the operator's own namespace; empty if the
     /// keys are configured.
     pub keys_secret: String,
+    /// The namespaces whose objects are reconciled; empty: those of the whole cluster.
+    pub watch_namespaces: Vec<String>,
 }
 
 /// `telemetry.*`

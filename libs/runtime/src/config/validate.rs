@@ -1,5 +1,7 @@
 //! Rules that the types of the settings can't express.
 
+use std::collections::BTreeSet;
+
 use axum::http::Uri;
 use ipnet::IpNet;
 use tempmail_model::address::normalize_domain;
@@ -42,6 +44,7 @@ impl Config {
         require(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
         let keys_secret = &self.operator.keys_secret;
         require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
+        require(are_namespaces(&self.operator.watch_namespaces), "operator.watch_namespaces")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
         }
@@ -103,6 +106,13 @@ fn is_object_name(text: &str) -> bool {
             && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
     };
     text.len() <= 253 && text.split('.').all(is_label)
+}
+
+/// Whether the texts are names of namespaces, each another one.
+fn are_namespaces(texts: &[String]) -> bool {
+    let is_namespace = |text: &String| text.len() <= 63 && !text.contains('.') && is_object_name(text);
+    let different: BTreeSet<&String> = texts.iter().collect();
+    texts.iter().all(is_namespace) && different.len() == texts.len()
 }
 
 /// Whether a text is an origin: scheme, host and perhaps a port, nothing after it.
@@ -204,6 +214,12 @@ mod tests {
             "{endpoint}"
         );
         assert!(mistake(|c| c.telemetry.trace_one_in = 0).starts_with("`telemetry.trace_one_in` must be"));
+        for wrong in [["Team"].as_slice(), &["a.b"], &[""], &["a", "a"]] {
+            let mut config = Config::default();
+            config.operator.watch_namespaces = wrong.iter().map(|&name| name.to_owned()).collect();
+            let error = config.validate().unwrap_err().to_string();
+            assert!(error.starts_with("`operator.watch_namespaces` must be"), "{wrong:?}: {error}");
+        }
         let host = mistake(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
         assert!(host.starts_with("`http.trusted_proxies`"), "{host}");
     }

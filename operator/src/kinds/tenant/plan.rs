@@ -7,6 +7,7 @@ use tempmail_store::{DeclareError, LimitUsage, Resource, TenantDeclaration, Tena
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
+use crate::reconcile::namespace_selector;
 use crate::reconcile::refusal::Refusal;
 use crate::status::{ConditionStatus, ConditionType, ConditionUpdate, Progress, Reason, StatusUpdate};
 
@@ -35,21 +36,35 @@ pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantSte
             "The annotation tempmail.dev/adopt-tenant is not the id of a tenant. Correct or remove it.",
         ));
     };
+    let selector_error = message_of_selector(object);
     let Some(tenant) = &observed.tenant else {
-        return Plan::Step(if observed.predecessor.is_some() {
-            TenantStep::ReleasePredecessor { adopt }
-        } else {
-            TenantStep::Declare { adopt }
-        });
+        return match (selector_error, &observed.predecessor) {
+            (Some(why), _) => Plan::Done(not_accepted(Reason::InvalidSpec).with_message(why)),
+            (None, Some(_)) => Plan::Step(TenantStep::ReleasePredecessor { adopt }),
+            (None, None) => Plan::Step(TenantStep::Declare { adopt }),
+        };
     };
     if !is_as_declared(object, tenant) {
         return Plan::Step(TenantStep::Declare { adopt });
     }
     let update = ready(tenant);
+    if let Some(why) = selector_error {
+        // The suspension and the limits are as declared all the same.
+        let update = StatusUpdate::not_accepted(update.status, Reason::InvalidSpec, Progress::Stalled);
+        return Plan::Done(update.with_message(why));
+    }
     Plan::Done(match adopt {
         Some(other) if other != tenant.id => update.with_message(adopts_no_other(tenant.id)),
         _ => update,
     })
+}
+
+/// The message about the selector of namespaces, if it is invalid: it selects none.
+fn message_of_selector(object: &Tenant) -> Option<String> {
+    let why = namespace_selector::validate(object.spec.allowed_namespaces.as_ref()?).err()?;
+    Some(format!(
+        "No namespace may use the tenant, because spec.allowedNamespaces is invalid: {why}. Correct the selector."
+    ))
 }
 
 /// Whether the row is what the object declares.

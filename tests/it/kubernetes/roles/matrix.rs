@@ -24,7 +24,7 @@ const TEAM_KINDS: [&str; 4] = ["customdomains", "webhooks", "apitokens", "mailbo
 /// One that all roles of users may list.
 const TEAM_RESOURCE: &str = "customdomains.tempmail.dev";
 /// Resources of Kubernetes that are worth protecting.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 18] = [
     ("", "secrets"),
     ("", "configmaps"),
     ("", "pods"),
@@ -39,6 +39,7 @@ const OTHERS: [(&str, &str); 17] = [
     ("apps", "deployments"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
     ("rbac.authorization.k8s.io", "clusterroles"),
     ("rbac.authorization.k8s.io", "clusterrolebindings"),
     ("rbac.authorization.k8s.io", "rolebindings"),
@@ -129,6 +130,51 @@ async fn the_operator_has_exactly_these_rights() {
         rights_of(cluster, &operator, Some(home.name()), Some("tempmail-operator")).await,
         for_own_lease
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_of_named_namespaces_has_no_rights_elsewhere() {
+    let cluster = Cluster::shared().await;
+    let (home, team, other) =
+        (cluster.namespace(&[]).await, cluster.namespace(&[]).await, cluster.namespace(&[]).await);
+    let roles = InstalledRoles::install_for(cluster, home.name(), &[team.name()]).await;
+    let operator = roles.operator();
+    let kinds = |kinds: &[&str]| {
+        let status: Vec<String> = kinds.iter().map(|kind| format!("{kind}/status")).collect();
+        union([
+            rights(OWN, kinds.iter().copied(), &["get", "list", "watch", "patch"]),
+            rights(OWN, status.iter().map(String::as_str), &["patch"]),
+        ])
+    };
+    let anywhere = kinds(&PLATFORM_KINDS);
+    let events = rights("events.k8s.io", ["events"], &["create", "patch"]);
+    let secrets = |verbs| rights("", ["secrets"], verbs);
+
+    assert_eq!(rights_of(cluster, &operator, None, None).await, anywhere);
+    for namespace in [other.name(), "kube-system"] {
+        assert_eq!(rights_of(cluster, &operator, Some(namespace), None).await, anywhere, "{namespace}");
+    }
+    let for_objects = secrets(&["get", "create", "update"]);
+    let in_team = union([anywhere.clone(), kinds(&TEAM_KINDS), for_objects, events.clone()]);
+    assert_eq!(rights_of(cluster, &operator, Some(team.name()), None).await, in_team);
+    let in_default = union([anywhere.clone(), events]);
+    assert_eq!(rights_of(cluster, &operator, Some("default"), None).await, in_default);
+    let leases = rights("coordination.k8s.io", ["leases"], &["create"]);
+    let at_home = union([anywhere.clone(), secrets(&["create"]), leases]);
+    assert_eq!(rights_of(cluster, &operator, Some(home.name()), None).await, at_home);
+    // The keys of the installation, which it reads by their name.
+    let keys = format!("{}-keys", roles.release);
+    let for_keys = rights_of(cluster, &operator, Some(home.name()), Some(&keys)).await;
+    assert_eq!(for_keys, union([at_home, secrets(&["get"])]));
+
+    let namespaces = |verbs| union([anywhere.clone(), rights("", ["namespaces"], verbs)]);
+    for (name, expected) in [
+        (team.name(), namespaces(READ)),
+        ("kube-system", namespaces(&["get"])),
+        (other.name(), anywhere.clone()),
+    ] {
+        assert_eq!(rights_of(cluster, &operator, None, Some(name)).await, expected, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,9 @@
 //! The operator with only the rights of the chart's roles.
 
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::api::{DeleteParams, ListParams, PostParams, WatchParams};
-use kube::core::ObjectMeta;
+use kube::api::{DeleteParams, ListParams, WatchParams};
 use kube::{Api, Client, Config};
-use tempmail_tests::kubernetes::{ApiProxy, Team, Verb};
+use tempmail_tests::kubernetes::{ApiProxy, Team, Verb, condition_reason};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Cluster, TestDns};
 
@@ -91,6 +90,48 @@ async fn the_roles_of_the_chart_suffice_for_the_operator() {
     assert_rights_suffice(&proxy).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_roles_of_named_namespaces_suffice_for_an_operator_of_these() {
+    let (cluster, dns) = (Cluster::exclusive().await, TestDns::start().await);
+    let home = cluster.namespace(&[]).await;
+    let (team, second) = (Team::without_tenant(&cluster).await, Team::without_tenant(&cluster).await);
+    let outside = Team::without_tenant(&cluster).await;
+    let watched = [team.namespace.name(), second.namespace.name()];
+    let roles = InstalledRoles::install_for(&cluster, home.name(), &watched).await;
+    let (user, groups) = roles.operator();
+    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+    let proxy = ApiProxy::start_as(&cluster, &user, &groups).await;
+    outside.apply("ApiToken", "one", "type: Live").await;
+    let _app = App::builder()
+        .dns(&dns)
+        .receivers()
+        .config(|config| {
+            config.operator.lease_seconds = 2;
+            config.operator.watch_namespaces = watched.map(str::to_owned).to_vec();
+        })
+        .operator(client(&proxy, home.name()))
+        .start()
+        .await;
+
+    // A Tenant is in no namespace.
+    outside.declare_tenant("").await;
+    second.declare_tenant("").await;
+    second.apply_ready("ApiToken", "one", "type: Live").await;
+    team.declare_tenant("").await;
+    for lifecycle in LIFECYCLES {
+        run(&team, lifecycle).await;
+    }
+    assert_rights_suffice(&proxy).await;
+    let untouched = outside.get("apitoken/one").await;
+    assert_eq!(condition_reason(&untouched, "Accepted"), "Pending");
+    assert!(untouched["metadata"].get("finalizers").is_none(), "{untouched:#}");
+    assert!(outside.get_opt("secret/one-token").await.is_none(), "it has a token");
+    let asked = |namespace: &str| {
+        proxy.requests().iter().any(|request| request.namespace.as_deref() == Some(namespace))
+    };
+    assert!(asked(watched[0]) && !asked(outside.namespace.name()), "it asks about other namespaces");
+}
+
 /// Asserts that no request was refused, and that the operator sent the requests that rights are for.
 async fn assert_rights_suffice(proxy: &ApiProxy) {
     let refused: Vec<_> =
@@ -137,15 +178,9 @@ async fn run(team: &Team, lifecycle: &Lifecycle) {
 async fn the_account_of_the_operator_cannot_list_secrets_or_pods() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
-    let (user, groups) = InstalledRoles::install(cluster, home.name()).await.operator();
-    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
-    let client = cluster.impersonating(&user, &groups);
+    let client = InstalledRoles::install(cluster, home.name()).await.client(cluster);
     let secrets: Api<Secret> = Api::namespaced(client.clone(), home.name());
-    let secret = Secret {
-        metadata: ObjectMeta { name: Some("one".to_owned()), ..ObjectMeta::default() },
-        ..Secret::default()
-    };
-    secrets.create(&PostParams::default(), &secret).await.expect("it may create one");
+    cluster.objects(home.name()).create_unowned_secret("one").await;
     secrets.get("one").await.expect("it may read one by its name");
 
     let everywhere: Api<Secret> = Api::all(client.clone());

@@ -120,6 +120,20 @@ async fn rejects_invalid_object_names() {
     }
 }
 
+#[tokio::test]
+async fn rejects_names_of_tenants_that_the_command_line_rejects() {
+    let cluster = Cluster::shared().await;
+    let tenants = api(cluster, "Tenant", "");
+    for name in ["acme.example", "a.b.c"] {
+        let why = dry_run(&tenants, &object("Tenant", name, &minimal_spec("Tenant"))).await.unwrap_err();
+        assert!(why.contains("a tenant's name has a-z, 0-9 and '-'"), "{name}: {why}");
+    }
+    for name in ["a", "0", "acme-2", &"x".repeat(63)] {
+        let answer = dry_run(&tenants, &object("Tenant", name, &minimal_spec("Tenant"))).await;
+        answer.unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
 /// The rules see what Go's `net/url` parses: the scheme, the host and whether it is an address. Whether a
 /// name has an address that requests may be sent to is checked at each delivery.
 #[tokio::test]
@@ -173,6 +187,8 @@ async fn rejects_invalid_mailboxes() {
         (of("a@b@mail.example.com"), LOCAL_PART),
         (of("a+b@mail.example.com"), LOCAL_PART),
         (of(".a@mail.example.com"), LOCAL_PART),
+        (of("a.@mail.example.com"), LOCAL_PART),
+        (of("a..b@mail.example.com"), "address has no two dots in a row"),
         (of("a@example"), LOCAL_PART),
         (of("a@192.0.2.1"), LOCAL_PART),
         (of(&format!("{}@mail.example.com", "a".repeat(65))), LOCAL_PART),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -183,4 +184,32 @@ fn ignores_an_adoption_if_the_object_has_another_tenant() {
     assert!(ignored.conditions[0].message.contains("is ignored"), "{ignored:?}");
     let own = done(&object(Some(&OWN.to_string())), declared_row(OWN));
     assert_eq!(own.conditions[0].message, Reason::Ready.message());
+}
+
+/// A requirement that only definitions of another version let pass.
+fn invalid_selector() -> LabelSelector {
+    let requirement =
+        LabelSelectorRequirement { key: "team".to_owned(), operator: "NotIn".to_owned(), values: None };
+    LabelSelector { match_labels: None, match_expressions: Some(vec![requirement]) }
+}
+
+#[test]
+fn suspends_a_tenant_whose_selector_is_invalid_and_creates_none() {
+    let mut object = object(None);
+    object.spec.allowed_namespaces = Some(invalid_selector());
+    object.spec.suspended = true;
+    let missing = ObservedTenant { tenant: None, predecessor: None };
+    let Plan::Done(update) = plan(&object, &missing) else { panic!("it creates a tenant") };
+    assert_eq!(update.conditions[0].reason, Reason::InvalidSpec);
+
+    let mut row = declared_row(OWN);
+    let active = ObservedTenant { tenant: Some(row.clone()), predecessor: None };
+    assert!(matches!(plan(&object, &active), Plan::Step(TenantStep::Declare { adopt: None })));
+    row.suspended = true;
+    let suspended = ObservedTenant { tenant: Some(row), predecessor: None };
+    let Plan::Done(update) = plan(&object, &suspended) else { panic!("it declares the same again") };
+    assert_eq!(update.status.tenant_id, Some(OWN.to_string()));
+    assert_eq!(update.conditions[0].reason, Reason::InvalidSpec);
+    let message = &update.conditions[0].message;
+    assert!(message.contains("matchExpressions[0] has the operator NotIn and no values"), "{message}");
 }
