@@ -4,6 +4,7 @@ mod administration;
 mod check;
 mod config_args;
 mod data_directory;
+mod kubectl;
 mod migrate;
 mod print;
 mod role;
@@ -19,12 +20,15 @@ use tempmail_store::SchemaDefinition;
 use crate::process::open_files;
 use administration::{AdminArgs, audit, restored, system_domain, tenant, token};
 use config_args::ConfigArgs;
+use kubectl::Kubectl;
 use role::Role;
 
-/// Runs the command of the arguments to its end. What needs the database migrates to `schema`, or checks that this program
-/// works with the one that is there. An error is reported on standard error.
+/// Runs the command of the arguments to its end; called as `kubectl-tempmail`, that of the plugin. What needs the
+/// database migrates to `schema`, or checks that this program works with the one that is there. An error is reported on
+/// standard error.
 pub fn run(schema: &SchemaDefinition) -> ExitCode {
-    match Cli::parse().run(schema) {
+    let ran = if kubectl::is_called() { Kubectl::parse().run() } else { Cli::parse().run(schema) };
+    match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, there is nowhere left to report to.
@@ -74,17 +78,19 @@ enum Command {
     Openapi,
     /// Print the custom resource definitions
     Crds,
+    /// Print the reference of the custom resources
+    ApiReference,
 }
 
 impl Cli {
     /// Runs the command; an error's message is for the person at the terminal.
     fn run(self, schema: &SchemaDefinition) -> anyhow::Result<()> {
-        let installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        anyhow::ensure!(installed.is_ok(), "another TLS provider is already installed");
+        install_tls_provider()?;
         match self.command {
             Command::Config => print::config(),
             Command::Openapi => print::openapi(),
             Command::Crds => print::crds(),
+            Command::ApiReference => print::api_reference(),
             Command::Up(args) => block_on(up::run(*args, schema)),
             Command::Migrate(args) => block_on(migrate::run(args.load()?, schema)),
             Command::Api(args) => block_on(role::run(Role::Api, args.load()?, schema)),
@@ -99,6 +105,13 @@ impl Cli {
             Command::Audit(args) => block_on(audit::run(args, schema)),
         }
     }
+}
+
+/// Makes aws-lc-rs the TLS provider of the process.
+fn install_tls_provider() -> anyhow::Result<()> {
+    let installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    anyhow::ensure!(installed.is_ok(), "another TLS provider is already installed");
+    Ok(())
 }
 
 fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 #![expect(clippy::duplicated_attributes, reason = "each printer column names its type")]
 
 pub mod annotation;
+mod api_reference;
 mod api_token;
 mod condition;
 mod custom_domain;
@@ -13,6 +14,7 @@ mod system_domain;
 mod tenant;
 mod webhook;
 
+pub use api_reference::api_reference;
 pub use api_token::{ApiToken, ApiTokenSpec, ApiTokenStatus, OnSecretLoss, TokenType};
 pub use condition::Condition;
 pub use custom_domain::{

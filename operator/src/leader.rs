@@ -30,6 +30,7 @@ use crate::reconcile::dependents::Dependents;
 use crate::reconcile::driver::Reconcile;
 use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
 use crate::reconcile::usage_queue::UsageRefreshQueue;
+use crate::reconcile::work_queue::WorkQueues;
 use crate::status::{EventPublisher, StatusWriter};
 use crate::{namespace_watch, row_watch, usage_refresh, verification};
 
@@ -115,6 +116,7 @@ async fn start(
         tenants: caches.tenants.0.clone(),
         namespaces: caches.namespaces.0.clone(),
         dependents: caches.dependents(),
+        work_queues: WorkQueues::new(),
         usage_refresh: UsageRefreshQueue::default(),
         password_checks: PasswordCheckCache::default(),
         fenced: CancellationToken::new(),

@@ -4,6 +4,7 @@
 //! object, its row and its Secret, carries out one step and observes again, until nothing is left to do, so
 //! the process may be killed between any two steps.
 
+mod client;
 mod crd_wait;
 mod error;
 mod kind;
@@ -35,6 +36,7 @@ use tempmail_verification::verify_token_key;
 use crate::leader::Dependencies;
 use crate::leader_election::LeaderElection;
 
+pub use client::kubernetes_client;
 pub use platform_keys::platform_keys;
 pub use status::{ConditionType, Reason};
 

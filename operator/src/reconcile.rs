@@ -2,6 +2,7 @@
 
 pub(crate) mod backoff;
 pub(crate) mod cache_sync;
+mod condition_metric;
 pub(crate) mod context;
 pub(crate) mod controller;
 pub(crate) mod dependents;
@@ -20,3 +21,4 @@ pub(crate) mod secret;
 pub(crate) mod secret_error;
 pub(crate) mod trigger;
 pub(crate) mod usage_queue;
+pub(crate) mod work_queue;

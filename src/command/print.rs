@@ -1,4 +1,4 @@
-//! `tempmail config`, `openapi` and `crds`: documents that are generated from the source and kept in
+//! `tempmail config`, `openapi`, `crds` and `api-reference`: documents that are generated from the source and kept in
 //! the repository.
 
 use std::io::Write as _;
@@ -23,5 +23,11 @@ pub(crate) fn openapi() -> anyhow::Result<()> {
 /// Prints the custom resource definitions: `charts/tempmail-crds/crds.yaml`.
 pub(crate) fn crds() -> anyhow::Result<()> {
     std::io::stdout().write_all(tempmail_crds::manifests()?.as_bytes())?;
+    Ok(())
+}
+
+/// Prints the reference of the custom resources: `docs/api-reference.md`.
+pub(crate) fn api_reference() -> anyhow::Result<()> {
+    std::io::stdout().write_all(tempmail_crds::api_reference().as_bytes())?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::key::MasterKey;
-use tempmail_operator::platform_keys;
+use tempmail_operator::{kubernetes_client, platform_keys};
 use tempmail_runtime::admin::AdminServer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -189,7 +189,7 @@ async fn serve(
         RoleKeys::Ingest => roles.with_ingest(store).await?,
         RoleKeys::Worker(keys) => roles.with_worker(store, &keys)?,
         RoleKeys::Operator(keys) => {
-            let client = kube::Client::try_default().await.context(
+            let client = kubernetes_client().await.context(
                 "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
             )?;
             let keys = match keys {

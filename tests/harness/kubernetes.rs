@@ -14,6 +14,7 @@ mod object_secrets;
 mod object_waits;
 mod objects;
 mod operator_process;
+mod plugin;
 mod proxy;
 mod status;
 mod team;
@@ -24,6 +25,7 @@ pub use self::kubectl::program;
 pub use self::namespace::Namespace;
 pub use self::objects::Objects;
 pub use self::operator_process::OperatorProcess;
+pub use self::plugin::KubectlPlugin;
 pub use self::proxy::{ApiFault, ApiProxy, ApiRequest, StopPoint, StopReached, Verb};
 pub use self::status::{
     assert_conditions, condition, condition_message, condition_reason, condition_status, secret_value,

@@ -128,3 +128,19 @@ async fn reports_how_long_audit_entries_wait_for_the_log() {
     fleet.mailbox(Some(&fleet.tenant.pro), ADDRESS).await;
     wait_for(fleet.worker(0), metric, |age| age > 5.0).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_of_each_metric_what_it_is() {
+    let fleet = Fleet::builder().apis(1).ingests(1).workers(1).start().await;
+    fleet.deliver(0, ADDRESS, "stored").await;
+    for process in [fleet.api(0), fleet.ingest(0), fleet.worker(0)] {
+        let metrics = process.metrics().await;
+        let names = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+        let mut count = 0;
+        for name in names {
+            count += 1;
+            assert!(metrics.contains(&format!("# HELP {name} ")), "{name} has no `# HELP` line");
+        }
+        assert!(count > 0, "there are metrics");
+    }
+}

@@ -3,6 +3,7 @@
 mod dependencies;
 mod documents;
 mod licence;
+mod metrics;
 mod sql;
 mod words;
 

@@ -1,5 +1,7 @@
 //! Logs to standard error, and metrics for Prometheus.
 
+pub mod description;
+
 use std::io::IsTerminal as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -59,6 +61,7 @@ pub fn metrics_handle() -> anyhow::Result<PrometheusHandle> {
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder).context("another recorder of metrics is installed")?;
+    description::describe();
     *installed = Some(handle.clone());
     Ok(handle)
 }

@@ -21,6 +21,7 @@ use super::cache_sync::CacheSyncs;
 use super::dependents::{Dependency, Dependents};
 use super::trigger::TriggerQueues;
 use super::usage_queue::UsageRefreshQueue;
+use super::work_queue::WorkQueues;
 use crate::kind::Kind;
 use crate::password::PasswordCheckCache;
 use crate::status::{EventPublisher, StatusWriter};
@@ -42,6 +43,7 @@ pub(crate) struct Context {
     pub events: EventPublisher,
     pub backoff: Backoff,
     pub triggers: TriggerQueues,
+    pub work_queues: WorkQueues,
     /// The cached Tenants.
     pub tenants: reflector::Store<DeserializeGuard<Tenant>>,
     /// The cached namespaces.

@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use kube::ResourceExt as _;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action};
-use kube::runtime::reflector::{self, store::Writer};
+use kube::runtime::reflector::{self, ObjectRef, store::Writer};
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Context;
 use super::driver::{Reconcile, reconcile_object};
 use super::trigger::{ObjectKey, trigger_stream};
-use super::{invalid_object, object_watch, orphan};
+use super::{condition_metric, invalid_object, object_watch, orphan};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 
@@ -40,27 +40,49 @@ pub(crate) async fn run<K: Reconcile>(
     let apis = K::watched_apis(&context.client, &context.config.operator.watch_namespaces);
     let watches = apis.into_iter().map(|api| (api, watcher::Config::default().any_semantic())).collect();
     let synced = context.cache_syncs.of(K::KIND).clone();
-    let changes = object_watch::watch(watches, remove_unread, writer, synced).predicate_filter(
-        predicates::generation
-            .combine(predicates::annotations)
-            .combine(predicates::finalizers)
-            .combine(deletion),
-        PredicateConfig::default(),
-    );
+    let conditions = condition_metric::report_periodically(objects.clone(), synced.clone(), stop.clone());
+    let (watched, triggered, completed) = (Arc::clone(&context), Arc::clone(&context), Arc::clone(&context));
+    let changes = object_watch::watch(watches, remove_unread, writer, synced)
+        .predicate_filter(
+            predicates::generation
+                .combine(predicates::annotations)
+                .combine(predicates::finalizers)
+                .combine(deletion),
+            PredicateConfig::default(),
+        )
+        .inspect_ok(move |object| watched.work_queues.of(K::KIND).add(key(object)));
+    let triggers = trigger_stream::<K>(triggers)
+        .inspect(move |object| triggered.work_queues.of(K::KIND).add(key_of(object)));
     let config = controller::Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE);
     let orphans = orphan::sweep_periodically(objects.clone(), Arc::clone(&context), stop.clone());
     let controller = Controller::for_stream(changes, objects)
         .with_config(config)
-        .reconcile_on(trigger_stream::<K>(triggers))
+        .reconcile_on(triggers)
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(reconcile, |object, error, context| after_error(&object, error, &context), context)
-        .for_each(async |done| {
-            if let Err(error @ (controller::Error::QueueError(_) | controller::Error::RunnerError(_))) = done
-            {
-                tracing::warn!(kind = K::KIND.as_str(), %error, "a watch failed, and is restarted");
+        .for_each(|done| {
+            match done {
+                Err(controller::Error::ObjectNotFound(object)) => {
+                    completed.work_queues.of(K::KIND).forget(&key_of(&object));
+                }
+                Err(error @ (controller::Error::QueueError(_) | controller::Error::RunnerError(_))) => {
+                    tracing::warn!(kind = K::KIND.as_str(), %error, "a watch failed, and is restarted");
+                }
+                Ok(_) | Err(controller::Error::ReconcilerFailed(..)) => {}
             }
+            std::future::ready(())
         });
-    tokio::join!(controller, orphans);
+    tokio::join!(controller, orphans, conditions);
+}
+
+/// The key of an object.
+fn key<K: Kind>(object: &DeserializeGuard<K>) -> ObjectKey {
+    ObjectKey { namespace: object.namespace(), name: object.name_any() }
+}
+
+/// The key of an object that is named by a reference.
+fn key_of<K: reflector::Lookup>(object: &ObjectRef<K>) -> ObjectKey {
+    ObjectKey { namespace: object.namespace.clone(), name: object.name.clone() }
 }
 
 /// Removes what no reconciliation reads, and would only take memory.
@@ -79,7 +101,8 @@ async fn reconcile<K: Reconcile>(
     object: Arc<DeserializeGuard<K>>,
     context: Arc<Context>,
 ) -> Result<Action, ReconcileError> {
-    let began = Instant::now();
+    let (began, queue) = (Instant::now(), context.work_queues.of(K::KIND));
+    queue.begin(&key(&object));
     let done = match &object.0 {
         Ok(object) => reconcile_object(object, &context).await,
         Err(invalid) => invalid_object::reconcile::<K>(&invalid.metadata, &invalid.error, &context).await,
@@ -87,7 +110,9 @@ async fn reconcile<K: Reconcile>(
     let kind = K::KIND.as_str();
     let result = if done.is_ok() { "ok" } else { "error" };
     metrics::counter!("tempmail_operator_reconciles_total", "kind" => kind, "result" => result).increment(1);
-    metrics::histogram!("tempmail_operator_reconcile_seconds", "kind" => kind).record(began.elapsed());
+    let took = began.elapsed();
+    metrics::histogram!("tempmail_operator_reconcile_seconds", "kind" => kind).record(took);
+    queue.done(took);
     if done.is_ok() {
         context.backoff.reset(uid(&*object));
     }
@@ -99,6 +124,7 @@ fn after_error<K: Kind>(object: &DeserializeGuard<K>, error: &ReconcileError, co
     let (kind, reason) = (K::KIND.as_str(), error.reason());
     metrics::counter!("tempmail_operator_reconcile_errors_total", "kind" => kind, "reason" => reason)
         .increment(1);
+    context.work_queues.of(K::KIND).retry();
     match error {
         ReconcileError::Stale => return Action::requeue(STALE_RETRY),
         ReconcileError::Fenced => context.fenced.cancel(),

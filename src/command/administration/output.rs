@@ -16,7 +16,10 @@ pub(super) fn json(value: &Value) -> anyhow::Result<()> {
 }
 
 /// Prints a table with a header row; columns are as wide as their longest cell.
-pub(super) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
+pub(in crate::command) fn table<const N: usize>(
+    header: [&str; N],
+    rows: &[[String; N]],
+) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for text in lines(header, rows) {
         writeln!(out, "{text}")?;

@@ -193,3 +193,21 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
     paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
+
+#[test]
+fn the_reference_of_the_kinds_is_up_to_date() {
+    let reference = include_str!("../../../docs/api-reference.md");
+    assert!(
+        tempmail_crds::api_reference() == reference,
+        "stale: cargo run -- api-reference > docs/api-reference.md"
+    );
+}
+
+#[test]
+fn there_is_advice_for_every_reason() {
+    let advice = include_str!("../../../docs/troubleshooting-kubernetes.md");
+    let headings: BTreeSet<&str> = advice.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let reasons: BTreeSet<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+    let missing: Vec<_> = reasons.symmetric_difference(&headings).collect();
+    assert!(missing.is_empty(), "docs/troubleshooting-kubernetes.md, missing or surplus: {missing:?}");
+}
