@@ -16,6 +16,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{ChangeSnapshot, Store};
 use tempmail_verification::Verifier;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -32,7 +33,7 @@ use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
 use crate::reconcile::usage_queue::UsageRefreshQueue;
 use crate::reconcile::work_queue::WorkQueues;
 use crate::status::{EventPublisher, StatusWriter};
-use crate::{namespace_watch, row_watch, usage_refresh, verification};
+use crate::{lost_grants, namespace_watch, row_watch, usage_refresh, verification};
 
 /// What an operator is given.
 pub(crate) struct Dependencies {
@@ -72,6 +73,7 @@ pub(crate) async fn run(
     let (context, last) = start(dependencies, verify_tokens, &caches, triggers).await?;
     let context = Arc::new(context);
     let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
+    tasks.spawn(lost_grants::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(row_watch::run(last, Arc::clone(&context), readiness, stop.clone()));
     tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
@@ -117,6 +119,7 @@ async fn start(
         namespaces: caches.namespaces.0.clone(),
         dependents: caches.dependents(),
         work_queues: WorkQueues::new(),
+        grant_changes: Notify::new(),
         usage_refresh: UsageRefreshQueue::default(),
         password_checks: PasswordCheckCache::default(),
         fenced: CancellationToken::new(),

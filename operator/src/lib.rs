@@ -11,6 +11,7 @@ mod kind;
 mod kinds;
 mod leader;
 mod leader_election;
+mod lost_grants;
 mod namespace_watch;
 mod password;
 mod platform_keys;

@@ -15,7 +15,8 @@ use crate::reconcile::dependents::Dependency;
 use crate::reconcile::object_watch;
 
 /// Fills the cache of namespaces, and enqueues the objects of a namespace when its labels change, until `stop`
-/// is cancelled. An operator that is restricted to namespaces watches these alone, each by its name.
+/// is cancelled. Namespaces that are gone or have other labels may have lost grants. An operator that is restricted to
+/// namespaces watches these alone, each by its name.
 pub(crate) async fn run(
     writer: Writer<PartialObjectMeta<Namespace>>,
     context: Arc<Context>,
@@ -30,13 +31,22 @@ pub(crate) async fn run(
             names.iter().map(|name| (api.clone(), one(name))).collect()
         }
     };
-    let changes = object_watch::watch(watches, remove_unread, writer, context.cache_syncs.namespaces.clone())
+    let (synced, watching) = (context.cache_syncs.namespaces.clone(), Arc::clone(&context));
+    let observe = move |event: &watcher::Event<_>| {
+        if matches!(event, watcher::Event::Delete(_) | watcher::Event::InitDone) {
+            watching.grant_changes.notify_one();
+        }
+    };
+    let changes = object_watch::watch(watches, remove_unread, writer, synced, observe)
         .predicate_filter(predicates::labels, PredicateConfig::default())
         .take_until(stop.cancelled_owned());
     let mut changes = std::pin::pin!(changes);
     while let Some(change) = changes.next().await {
         match change {
-            Ok(namespace) => context.enqueue_dependents(Dependency::Namespace(&namespace.name_any())),
+            Ok(namespace) => {
+                context.grant_changes.notify_one();
+                context.enqueue_dependents(Dependency::Namespace(&namespace.name_any()));
+            }
             Err(error) => tracing::warn!(%error, "the watch of namespaces failed, and is restarted"),
         }
     }

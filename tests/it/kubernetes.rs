@@ -7,6 +7,7 @@ mod crash;
 mod custom_domain;
 mod documentation;
 mod gitops;
+mod grants;
 mod harness;
 mod idle;
 mod invalid_spec;

@@ -137,7 +137,8 @@ async fn reset_password(
     // Found before hashing, which costs far more.
     let found = find_mutable(&state, caller, id).await?;
     let hash = state.passwords.hash(HashParty::Tenant(caller.tenant), password).await?;
-    state.store.acting(caller.actor()).reset_mailbox_password(caller.tenant, found.id, &hash).await??;
+    let store = state.store.acting(caller.actor());
+    store.reset_mailbox_password(caller.tenant, found.id, caller.token, &hash).await??;
     Ok(Json(PasswordReset { message: "password_reset" }))
 }
 

@@ -36,5 +36,5 @@ async fn verify_domain(
     caller: ProCaller,
     PathId(id): PathId,
 ) -> Result<Json<CheckedDomain>, ApiError> {
-    Ok(Json(custom_domain::check(&state, caller.tenant, id).await?))
+    Ok(Json(custom_domain::check(&state, &caller, id).await?))
 }

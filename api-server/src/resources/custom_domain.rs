@@ -140,14 +140,20 @@ async fn create<C: TenantCaller>(
 /// # Errors
 /// [`ApiError::RateLimitExceeded`] within 10 s of another check, or while the tenant has several in flight;
 /// [`ApiError::NotFound`], [`ApiError::InvalidDomain`]; the store failed.
-pub(crate) async fn check(state: &AppState, tenant: Uuid, id: Uuid) -> Result<CheckedDomain, ApiError> {
+pub(crate) async fn check<C: TenantCaller>(
+    state: &AppState,
+    caller: &C,
+    id: Uuid,
+) -> Result<CheckedDomain, ApiError> {
+    let tenant = caller.tenant();
     let Some(_permit) = state.domain_checks.acquire(tenant) else {
         return Err(ApiError::RateLimitExceeded {
             retry_after: RETRY_CHECK,
             limit: "domain_checks_of_tenant",
         });
     };
-    match state.store.request_domain_check(tenant, id, CHECK_INTERVAL, state.clock.now()).await? {
+    let (token, now) = (caller.token(), state.clock.now());
+    match state.store.request_domain_check(tenant, id, token, CHECK_INTERVAL, now).await? {
         CheckRequest::Accepted => {}
         CheckRequest::TooSoon { retry_after } => {
             return Err(ApiError::RateLimitExceeded { retry_after, limit: "domain_check" });

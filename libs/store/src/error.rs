@@ -27,6 +27,9 @@ pub enum StoreError {
     /// Another operator leads: nothing was written.
     #[error("another operator leads")]
     Fenced,
+    /// The token that was to make something was revoked or deleted meanwhile: nothing was written.
+    #[error("the token has ended")]
+    TokenEnded,
     /// A row breaks a rule that the schema can't express.
     #[error("row {id} of {table} has an impossible {column}")]
     Inconsistent {
@@ -100,7 +103,11 @@ impl StoreError {
     fn sqlstate(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => sqlstate(error),
-            Self::Silent | Self::Fenced | Self::Inconsistent { .. } | Self::UnknownWord { .. } => None,
+            Self::Silent
+            | Self::Fenced
+            | Self::TokenEnded
+            | Self::Inconsistent { .. }
+            | Self::UnknownWord { .. } => None,
         }
     }
 
@@ -162,6 +169,8 @@ impl From<sqlx::Error> for StoreError {
         match sqlstate(&error).as_deref() {
             // Raised by `lock_epoch`.
             Some("TM001") => Self::Fenced,
+            // Raised by `token_origin`.
+            Some("TM004") => Self::TokenEnded,
             Some("42501") => Self::Denied(error),
             _ if unavailable => Self::Unavailable(error),
             _ => Self::Database(error),

@@ -3,6 +3,7 @@
 pub(crate) mod custom_domain;
 pub(crate) mod declaration;
 pub(crate) mod epoch;
+pub(crate) mod grant;
 pub(crate) mod mailbox;
 pub(crate) mod resource;
 pub(crate) mod system_domain;

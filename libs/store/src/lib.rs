@@ -32,6 +32,7 @@ pub use error::StoreError;
 pub use kubernetes::custom_domain::CustomDomainDeclaration;
 pub use kubernetes::declaration::{DeclareError, DeclareOutcome, DeclareResult};
 pub use kubernetes::epoch::Epoch;
+pub use kubernetes::grant::UsedGrant;
 pub use kubernetes::mailbox::{MailboxDeclaration, ManagedMailbox};
 pub use kubernetes::resource::{Resource, ResourceIdentity, ResourceKind};
 pub use kubernetes::system_domain::{ManagedSystemDomain, SystemDomainDeclaration};

@@ -14,7 +14,7 @@ use self::plan::{ObservedToken, TokenStep, expires_at, secret_name};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
@@ -99,7 +99,7 @@ impl Reconcile for ApiToken {
         plan::refused(self, observed, refusal)
     }
 
-    async fn release(uid: Uuid, _retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+    async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         context.store.release_token(context.epoch, uid, context.clock.now()).await?;
         Ok(Release::Released)
     }

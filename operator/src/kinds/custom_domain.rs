@@ -15,7 +15,7 @@ use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
 use crate::reconcile::dependents::Dependency;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::{grant, predecessor};
@@ -118,8 +118,10 @@ impl Reconcile for CustomDomain {
         }
     }
 
-    async fn release(uid: Uuid, retained: bool, context: &Context) -> Result<Release, ReconcileError> {
-        context.store.release_custom_domain(context.epoch, uid, retained, context.clock.now()).await?;
+    async fn release(uid: Uuid, terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
+        let (retained, granting) = (terms.retained, &terms.granting);
+        let (epoch, now) = (context.epoch, context.clock.now());
+        context.store.release_custom_domain(epoch, uid, retained, granting, now).await?;
         Ok(Release::Released)
     }
 

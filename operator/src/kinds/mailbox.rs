@@ -15,7 +15,7 @@ use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::password;
 use crate::reconcile::context::Context;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::grant::Grant;
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
@@ -122,9 +122,10 @@ impl Reconcile for Mailbox {
         plan::refused(&secret_name(self), observed, refusal)
     }
 
-    async fn release(uid: Uuid, retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+    async fn release(uid: Uuid, terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         let (now, hold_days) = (context.clock.now(), context.config.limits.address_hold_days);
-        context.store.release_mailbox(context.epoch, uid, retained, now, hold_days).await?;
+        let (retained, granting) = (terms.retained, &terms.granting);
+        context.store.release_mailbox(context.epoch, uid, retained, granting, now, hold_days).await?;
         context.password_checks.remove(uid);
         Ok(Release::Released)
     }

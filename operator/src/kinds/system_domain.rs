@@ -15,7 +15,7 @@ use self::plan::{DefaultClaim, ObservedSystemDomain, SystemDomainStep};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::status::{ConditionStatus, ConditionType, Reason, StatusUpdate};
@@ -75,7 +75,7 @@ impl Reconcile for SystemDomain {
         plan::refused(refusal)
     }
 
-    async fn release(uid: Uuid, _retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+    async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         let now = context.clock.now();
         let (reason, message) = match context.store.release_system_domain(context.epoch, uid, now).await? {
             SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound => return Ok(Release::Released),

@@ -12,7 +12,7 @@ use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
 use crate::reconcile::dependents::Dependency;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::predecessor;
 use crate::reconcile::refusal::{Refusal, StepError};
@@ -81,9 +81,10 @@ impl Reconcile for Tenant {
         }
     }
 
-    async fn release(uid: Uuid, retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+    async fn release(uid: Uuid, terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         let hold_days = context.config.limits.address_hold_days;
-        context.store.release_tenant(context.epoch, uid, retained, context.clock.now(), hold_days).await?;
+        let (epoch, now) = (context.epoch, context.clock.now());
+        context.store.release_tenant(epoch, uid, terms.retained, now, hold_days).await?;
         Ok(Release::Released)
     }
 

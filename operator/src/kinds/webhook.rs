@@ -15,7 +15,7 @@ use self::plan::{ObservedWebhook, WebhookStep, secret_name};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::driver::{Plan, Reconcile, Release};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
@@ -109,7 +109,7 @@ impl Reconcile for Webhook {
         plan::refused(self, observed, refusal)
     }
 
-    async fn release(uid: Uuid, _retained: bool, context: &Context) -> Result<Release, ReconcileError> {
+    async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         context.store.release_webhook(context.epoch, uid).await?;
         Ok(Release::Released)
     }

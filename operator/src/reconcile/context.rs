@@ -13,6 +13,7 @@ use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_store::{Epoch, Store};
 use tempmail_verification::Verifier;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -51,6 +52,8 @@ pub(crate) struct Context {
     pub cache_syncs: CacheSyncs,
     /// The objects that refer to Tenants, by kind.
     pub dependents: Vec<Dependents>,
+    /// Notified when Tenants or namespaces may allow less than before.
+    pub grant_changes: Notify,
     pub usage_refresh: UsageRefreshQueue,
     pub password_checks: PasswordCheckCache,
     /// Cancelled when another operator leads.

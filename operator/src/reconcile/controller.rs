@@ -9,11 +9,13 @@ use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::{self, ObjectRef, store::Writer};
 use kube::runtime::{Controller, Predicate as _, PredicateConfig, WatchStreamExt as _, predicates, watcher};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tempmail_store::ResourceKind;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::driver::{Reconcile, reconcile_object};
+use super::orphan::Deletion;
 use super::trigger::{ObjectKey, trigger_stream};
 use super::{condition_metric, invalid_object, object_watch, orphan};
 use crate::error::ReconcileError;
@@ -41,8 +43,12 @@ pub(crate) async fn run<K: Reconcile>(
     let watches = apis.into_iter().map(|api| (api, watcher::Config::default().any_semantic())).collect();
     let synced = context.cache_syncs.of(K::KIND).clone();
     let conditions = condition_metric::report_periodically(objects.clone(), synced.clone(), stop.clone());
-    let (watched, triggered, completed) = (Arc::clone(&context), Arc::clone(&context), Arc::clone(&context));
-    let changes = object_watch::watch(watches, remove_unread, writer, synced)
+    let (deletions, deleted) = unbounded_channel();
+    let [watching, changing, triggered, completed] = std::array::from_fn(|_| Arc::clone(&context));
+    let observe = move |event: &watcher::Event<DeserializeGuard<K>>| {
+        report_deletion(event, &deletions, &watching);
+    };
+    let changes = object_watch::watch(watches, remove_unread, writer, synced, observe)
         .predicate_filter(
             predicates::generation
                 .combine(predicates::annotations)
@@ -50,11 +56,14 @@ pub(crate) async fn run<K: Reconcile>(
                 .combine(deletion),
             PredicateConfig::default(),
         )
-        .inspect_ok(move |object| watched.work_queues.of(K::KIND).add(key(object)));
+        .inspect_ok(move |object| {
+            report_grant_change::<K>(&changing);
+            changing.work_queues.of(K::KIND).add(key(object));
+        });
     let triggers = trigger_stream::<K>(triggers)
         .inspect(move |object| triggered.work_queues.of(K::KIND).add(key_of(object)));
     let config = controller::Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE);
-    let orphans = orphan::sweep_periodically(objects.clone(), Arc::clone(&context), stop.clone());
+    let orphans = orphan::sweep_periodically(objects.clone(), deleted, Arc::clone(&context), stop.clone());
     let controller = Controller::for_stream(changes, objects)
         .with_config(config)
         .reconcile_on(triggers)
@@ -89,6 +98,29 @@ fn key_of<K: reflector::Lookup>(object: &ObjectRef<K>) -> ObjectKey {
 fn remove_unread<K: kube::Resource>(object: &mut K) {
     object.managed_fields_mut().clear();
     object.annotations_mut().remove("kubectl.kubernetes.io/last-applied-configuration");
+}
+
+/// Reports objects that are gone, or may be: some may have been deleted while the watch was interrupted.
+fn report_deletion<K: Kind>(
+    event: &watcher::Event<DeserializeGuard<K>>,
+    deletions: &UnboundedSender<Deletion>,
+    context: &Context,
+) {
+    let deletion = match event {
+        watcher::Event::Delete(object) => Deletion::Object(uid(object)),
+        watcher::Event::InitDone => Deletion::Unseen,
+        _ => return,
+    };
+    // The receiver is gone only at shutdown.
+    let _ = deletions.send(deletion);
+    report_grant_change::<K>(context);
+}
+
+/// Reports that the objects of the kind may allow less than before.
+fn report_grant_change<K: Kind>(context: &Context) {
+    if K::KIND == ResourceKind::Tenant {
+        context.grant_changes.notify_one();
+    }
 }
 
 /// Whether an object is being deleted, as a predicate.

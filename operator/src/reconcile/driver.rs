@@ -14,7 +14,7 @@ use super::backoff::jittered;
 use super::context::Context;
 use super::issued::Issued;
 use super::refusal::{Refusal, StepError};
-use super::{finalizer, recorded};
+use super::{finalizer, grant, recorded};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 use crate::status::{Progress, Reason, StatusUpdate};
@@ -33,6 +33,15 @@ pub(crate) enum Plan<Step, Status> {
     Step(Step),
     /// Nothing is left to do.
     Done(StatusUpdate<Status>),
+}
+
+/// What decides on a row whose object is deleted or gone.
+#[derive(Debug, Clone)]
+pub(crate) struct ReleaseTerms {
+    /// Whether the deletion policy keeps the row.
+    pub retained: bool,
+    /// The uids of the Tenants that allow the object's namespace. A row of another tenant is kept, and gives no access.
+    pub granting: Vec<Uuid>,
 }
 
 /// What came of releasing the row of a deleted object.
@@ -81,7 +90,7 @@ pub(crate) trait Reconcile: Kind {
     /// Releases the row of an object of this kind that is deleted or gone, in one statement. Idempotent.
     fn release(
         uid: Uuid,
-        retained: bool,
+        terms: &ReleaseTerms,
         context: &Context,
     ) -> impl Future<Output = Result<Release, ReconcileError>> + Send;
 
@@ -134,7 +143,9 @@ async fn converge<K: Reconcile>(
 
 /// Releases the row of a deleted object, then removes the finalizer.
 async fn finalize<K: Reconcile>(object: &K, context: &Context) -> Result<Action, ReconcileError> {
-    match K::release(uid(object), object.is_retained(), context).await? {
+    let granting = grant::find_granting(object.namespace().as_deref(), None, context).await?;
+    let terms = ReleaseTerms { retained: object.is_retained(), granting };
+    match K::release(uid(object), &terms, context).await? {
         Release::Blocked { reason, message } => {
             let status = object.status().cloned().unwrap_or_default();
             let mut update = StatusUpdate::not_ready(status, reason, Progress::Reconciling).retry_soon();

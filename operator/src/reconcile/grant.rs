@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::core::DeserializeGuard;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource as _, ResourceExt as _};
+use kube::{Api, Resource as _, ResourceExt as _};
 use tempmail_crds::Tenant;
-use tempmail_store::ResourceKind;
+use tempmail_store::{ResourceKind, UsedGrant};
 use uuid::Uuid;
 
 use super::context::Context;
@@ -62,17 +63,79 @@ async fn find_allowing_tenant<K: Kind>(
     object: &K,
     context: &Context,
 ) -> Result<Option<Arc<DeserializeGuard<Tenant>>>, ReconcileError> {
-    context.cache_syncs.of(ResourceKind::Tenant).wait().await?;
-    context.cache_syncs.namespaces.wait().await?;
+    wait_for_caches(context).await?;
     let tenant = object.tenant_name().and_then(|name| context.tenants.get(&ObjectRef::new(name)));
     let namespace = object.namespace().and_then(|name| context.namespaces.get(&ObjectRef::new(&name)));
     let (Some(tenant), Some(namespace)) = (tenant, namespace) else { return Ok(None) };
     if tenant.meta().deletion_timestamp.is_some() {
         return Ok(None);
     }
-    let spec = &tenant.0.as_ref().map_err(|_invalid| ReconcileError::CacheNotSynced)?.spec;
-    let selector = spec.allowed_namespaces.as_ref();
-    let is_allowed =
-        selector.is_some_and(|selector| selects(selector, &namespace.name_any(), namespace.labels()));
-    Ok(is_allowed.then_some(tenant))
+    let decoded = tenant.0.as_ref().map_err(|_invalid| ReconcileError::CacheNotSynced)?;
+    Ok(allows(decoded, &namespace).then_some(tenant))
+}
+
+/// The uids of the Tenants that allow a namespace, of this uid if it is known. One that can't be decoded allows none.
+pub(crate) async fn find_granting(
+    namespace: Option<&str>,
+    namespace_uid: Option<Uuid>,
+    context: &Context,
+) -> Result<Vec<Uuid>, ReconcileError> {
+    let Some(name) = namespace else { return Ok(Vec::new()) };
+    wait_for_caches(context).await?;
+    let namespace = context.namespaces.get(&ObjectRef::new(name));
+    let Some(namespace) = namespace.filter(|namespace| is_same(namespace_uid, uid(&**namespace))) else {
+        return Ok(Vec::new());
+    };
+    let tenants = context.tenants.state();
+    let granting =
+        tenants.iter().filter(|tenant| tenant.0.as_ref().is_ok_and(|tenant| allows(tenant, &namespace)));
+    Ok(granting.map(|tenant| uid(&**tenant)).collect())
+}
+
+/// Whether the namespace of a grant has lost it. What can't be undone is not done by a cache that is behind: the API server
+/// is asked. A Tenant that can't be decoded takes nothing away, and nothing is known of a namespace that is not watched.
+pub(crate) async fn is_lost(used: &UsedGrant, context: &Context) -> Result<bool, ReconcileError> {
+    let Some(name) = &used.tenant_name else { return Ok(true) };
+    let tenant = context.tenants.get(&ObjectRef::new(name));
+    let namespace = context.namespaces.get(&ObjectRef::new(&used.namespace));
+    if tenant.zip(namespace).is_some_and(|(tenant, namespace)| is_kept(used, &tenant, &namespace)) {
+        return Ok(false);
+    }
+    let tenants: Api<DeserializeGuard<Tenant>> = Api::all(context.client.clone());
+    let Some(tenant) = tenants.get_opt(name).await? else { return Ok(true) };
+    if !context.cache_syncs.namespaces.covers(Some(&used.namespace)) {
+        return Ok(false);
+    }
+    let namespaces: Api<Namespace> = Api::all(context.client.clone());
+    let Some(namespace) = namespaces.get_metadata_opt(&used.namespace).await? else { return Ok(true) };
+    Ok(!is_kept(used, &tenant, &namespace))
+}
+
+/// Whether this Tenant gives the grant, and to this namespace.
+fn is_kept(
+    used: &UsedGrant,
+    tenant: &DeserializeGuard<Tenant>,
+    namespace: &PartialObjectMeta<Namespace>,
+) -> bool {
+    let allowed = match &tenant.0 {
+        Ok(tenant) => allows(tenant, namespace),
+        Err(_) => true,
+    };
+    allowed && used.tenant_object == Some(uid(tenant)) && is_same(used.namespace_uid, uid(namespace))
+}
+
+/// Whether a namespace has the uid that was recorded, if one was.
+fn is_same(recorded: Option<Uuid>, current: Uuid) -> bool {
+    recorded.is_none_or(|recorded| recorded == current)
+}
+
+fn allows(tenant: &Tenant, namespace: &PartialObjectMeta<Namespace>) -> bool {
+    let selector = tenant.spec.allowed_namespaces.as_ref();
+    tenant.metadata.deletion_timestamp.is_none()
+        && selector.is_some_and(|selector| selects(selector, &namespace.name_any(), namespace.labels()))
+}
+
+async fn wait_for_caches(context: &Context) -> Result<(), ReconcileError> {
+    context.cache_syncs.of(ResourceKind::Tenant).wait().await?;
+    context.cache_syncs.namespaces.wait().await
 }

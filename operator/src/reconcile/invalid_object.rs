@@ -6,8 +6,8 @@ use kube::runtime::controller::Action;
 use serde_json::json;
 
 use super::context::Context;
-use super::driver::{Reconcile, Release};
-use super::finalizer;
+use super::driver::{Reconcile, Release, ReleaseTerms};
+use super::{finalizer, grant};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid_of};
 use crate::status::{ConditionStatus, ConditionType, ConditionUpdate, RETRY_SOON, Reason};
@@ -21,7 +21,7 @@ pub(crate) async fn reconcile<K: Reconcile>(
     error: &str,
     context: &Context,
 ) -> Result<Action, ReconcileError> {
-    let api = api::<K>(metadata, context);
+    let api = api::<K>(metadata.namespace.as_deref(), context);
     if metadata.deletion_timestamp.is_some() {
         return finalize::<K>(&api, metadata, context).await;
     }
@@ -51,18 +51,21 @@ async fn finalize<K: Reconcile>(
     context: &Context,
 ) -> Result<Action, ReconcileError> {
     let uid = uid_of(metadata);
-    if let Some(resource) = context.store.find_resource(uid).await?
-        && K::release(uid, resource.identity.retained, context).await? != Release::Released
-    {
-        return Ok(Action::requeue(RETRY_SOON));
+    if let Some(resource) = context.store.find_resource(uid).await? {
+        let granting = grant::find_granting(metadata.namespace.as_deref(), None, context).await?;
+        let terms = ReleaseTerms { retained: resource.identity.retained, granting };
+        if K::release(uid, &terms, context).await? != Release::Released {
+            return Ok(Action::requeue(RETRY_SOON));
+        }
     }
     finalizer::remove(api, metadata, context).await?;
     Ok(Action::await_change())
 }
 
-fn api<K: Kind>(metadata: &ObjectMeta, context: &Context) -> Api<DynamicObject> {
+/// The API of the kind's objects of a namespace, or of the cluster, whether they can be decoded or not.
+pub(super) fn api<K: Kind>(namespace: Option<&str>, context: &Context) -> Api<DynamicObject> {
     let (resource, client) = (ApiResource::erase::<K>(&()), context.client.clone());
-    match &metadata.namespace {
+    match namespace {
         Some(namespace) => Api::namespaced_with(client, namespace, &resource),
         None => Api::all_with(client, &resource),
     }

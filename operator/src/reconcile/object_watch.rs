@@ -17,11 +17,13 @@ use super::cache_sync::CacheSync;
 
 /// The objects that are created, changed or listed, once they are in the cache of `writer`. There is one
 /// watch for each of `sync`. A watch that fails is restarted; one of several does not affect the others.
+/// `observe` is called with every event of each, once the cache has it.
 pub(crate) fn watch<K>(
     watches: Vec<(Api<K>, watcher::Config)>,
     modify: fn(&mut K),
     writer: Writer<K>,
     sync: CacheSync,
+    mut observe: impl FnMut(&Event<K>) + Send + 'static,
 ) -> impl Stream<Item = watcher::Result<K>> + Send + 'static
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
@@ -30,7 +32,7 @@ where
     let streams = watches.into_iter().enumerate().map(|(watch, (api, config))| {
         watcher(api, config).default_backoff().modify(modify).map(move |event| (watch, event)).boxed()
     });
-    select_all(streams).filter_map(move |(watch, event)| ready(cache.take(watch, event)))
+    select_all(streams).filter_map(move |(watch, event)| ready(cache.take(watch, event, &mut observe)))
 }
 
 /// A cache that one or several watches fill.
@@ -63,7 +65,12 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Cache<K> {
     }
 
     /// The object that an event brings, once the cache has it.
-    fn take(&mut self, watch: usize, event: watcher::Result<Event<K>>) -> Option<watcher::Result<K>> {
+    fn take(
+        &mut self,
+        watch: usize,
+        event: watcher::Result<Event<K>>,
+        observe: &mut impl FnMut(&Event<K>),
+    ) -> Option<watcher::Result<K>> {
         let event = match event {
             Ok(event) => event,
             Err(error) if self.is_single() => return Some(Err(error)),
@@ -75,6 +82,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Cache<K> {
             }
         };
         self.apply(watch, &event);
+        observe(&event);
         match event {
             Event::Apply(object) | Event::InitApply(object) => Some(Ok(object)),
             Event::Delete(_) | Event::Init | Event::InitDone => None,

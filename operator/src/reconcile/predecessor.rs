@@ -7,7 +7,8 @@ use uuid::Uuid;
 use kube::ResourceExt as _;
 
 use super::context::Context;
-use super::driver::{Reconcile, Release};
+use super::driver::{Reconcile, Release, ReleaseTerms};
+use super::grant;
 use super::recorded::identity;
 use crate::error::ReconcileError;
 use crate::kind::Kind;
@@ -19,12 +20,13 @@ pub(crate) async fn find<K: Kind>(
     tenant: Option<Uuid>,
     context: &Context,
 ) -> Result<Option<Resource>, ReconcileError> {
-    let predecessors = context.store.list_predecessors(context.cluster, &identity(object), tenant).await?;
+    let predecessors =
+        context.store.list_predecessors(context.cluster, &identity(object, context), tenant).await?;
     Ok(predecessors.into_iter().next())
 }
 
-/// Releases the row of a predecessor, if there is one, by its own deletion policy; a row that the object is to
-/// `adopt` is retained.
+/// Releases the row of a predecessor, if there is one, by its own deletion policy and its namespace's grants, which one of
+/// a former namespace does not have; a row that the object is to `adopt` is retained.
 pub(crate) async fn release<K: Reconcile>(
     object: &K,
     predecessor: Option<&Resource>,
@@ -38,8 +40,10 @@ pub(crate) async fn release<K: Reconcile>(
         return Err(ReconcileError::Stale);
     }
     let retained = identity.retained || (row_id.is_some() && *row_id == adopt);
+    let granting =
+        grant::find_granting(identity.namespace.as_deref(), identity.namespace_uid, context).await?;
     let (kind, uid) = (identity.kind.as_str(), identity.uid);
-    if K::release(uid, retained, context).await? == Release::Released {
+    if K::release(uid, &ReleaseTerms { retained, granting }, context).await? == Release::Released {
         tracing::warn!(kind, %uid, retained, "released the row of an object that vanished and was created again");
     }
     Ok(())
@@ -55,6 +59,7 @@ pub(crate) fn example() -> Resource {
             uid: Uuid::from_u128(99),
             kind: ResourceKind::Tenant,
             namespace: None,
+            namespace_uid: None,
             name: "former".to_owned(),
             retained: false,
         },

@@ -70,6 +70,19 @@ impl<C> Installation<C> {
         one(&self.pool(), statement, &team.tenant).await
     }
 
+    /// How many messages a tenant, by its id, has and can be shown.
+    pub async fn visible_messages(&self, tenant: &str) -> i64 {
+        let statement = "SELECT count(*) FROM visible_message WHERE tenant = $1::uuid";
+        let (count,) = one(&self.pool(), statement, tenant).await;
+        count
+    }
+
+    /// The status of a webhook; `None` where there is none.
+    pub async fn webhook_status(&self, id: &str) -> Option<String> {
+        let (status,) = one(&self.pool(), "SELECT min(status) FROM webhook WHERE id = $1::uuid", id).await;
+        status
+    }
+
     /// Whether the object of this name is recorded as missing; `None` where no such object is recorded.
     pub async fn is_recorded_missing(&self, name: &str) -> Option<bool> {
         let statement = "SELECT bool_and(missing_since IS NOT NULL) FROM resource WHERE name = $1";

@@ -215,6 +215,9 @@ impl IntoResponse for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::TokenEnded) {
+            return Self::InvalidToken;
+        }
         match StoreFailure::from(error) {
             StoreFailure::Unavailable => Self::Unavailable,
             StoreFailure::Internal => Self::Internal,

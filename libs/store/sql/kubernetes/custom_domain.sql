@@ -33,7 +33,11 @@ BEGIN
         ELSIF NOT p_adopt THEN
             RETURN 'not_adopted';
         END IF;
-        UPDATE domain SET managed_by = 'kubernetes' WHERE id = v_domain.id;
+        UPDATE domain
+           SET managed_by = 'kubernetes', origin = p_uid, active = true,
+               deadline = CASE WHEN active THEN deadline ELSE p_deadline END,
+               next_check_at = CASE WHEN active THEN next_check_at ELSE p_now END
+         WHERE id = v_domain.id;
         UPDATE resource SET row_id = v_domain.id WHERE uid = p_uid;
         RETURN 'adopted';
     END IF;
@@ -45,19 +49,31 @@ BEGIN
     RETURN v_answer;
 END $$;
 
--- Releases an object's domain: it is removed with its mailboxes and mail, or its tenant manages it over
--- HTTP (p_retained).
-CREATE OR REPLACE FUNCTION release_custom_domain(p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz)
-RETURNS void LANGUAGE plpgsql AS $$
+-- Releases an object's domain: it is removed with its mailboxes and mail, or its tenant manages it over HTTP
+-- (p_retained), active if it was. Without the grant (p_granting: as in is_granted) it is the tenant's and inactive,
+-- whatever p_retained says.
+CREATE OR REPLACE FUNCTION release_custom_domain(
+    p_epoch bigint, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz
+) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_id uuid := release_resource(p_epoch, p_uid);
+    v_domain  domain;
+    v_granted boolean;
 BEGIN
-    IF p_retained THEN
-        UPDATE domain SET managed_by = 'api', active = true,
-                          next_check_at = CASE WHEN active THEN next_check_at ELSE p_now END
-         WHERE id = v_id AND removed_at IS NULL;
+    PERFORM lock_epoch(p_epoch, p_uid);
+    SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id
+     WHERE r.uid = p_uid AND d.removed_at IS NULL;
+    v_granted := is_granted(v_domain.tenant, p_granting);
+    IF NOT v_granted THEN
+        PERFORM end_origins(v_domain.tenant, ARRAY[p_uid], p_now);
+        UPDATE domain SET managed_by = 'api', origin = NULL WHERE id = v_domain.id;
+    ELSIF p_retained THEN
+        -- It still is what its namespace was granted.
+        UPDATE domain SET managed_by = 'api' WHERE id = v_domain.id;
     ELSE
-        PERFORM remove_custom_domain(d.id, d.tenant, 'kubernetes', p_now)
-           FROM domain d WHERE d.id = v_id AND d.removed_at IS NULL;
+        UPDATE domain SET origin = NULL WHERE id = v_domain.id;
+    END IF;
+    PERFORM release_resource(p_epoch, p_uid);
+    IF v_granted AND NOT p_retained THEN
+        PERFORM remove_custom_domain(v_domain.id, v_domain.tenant, 'kubernetes', p_now);
     END IF;
 END $$;

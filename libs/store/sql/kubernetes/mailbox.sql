@@ -46,7 +46,7 @@ BEGIN
     END IF;
     IF v_answer <> 'created' THEN
         UPDATE mailbox
-           SET managed_by = 'kubernetes', active = false, password_hash = p_password_hash,
+           SET managed_by = 'kubernetes', origin = p_uid, active = false, password_hash = p_password_hash,
                password_epoch = password_epoch + 1
          WHERE id = v_mailbox.id AND removed_at IS NULL;
     END IF;
@@ -54,18 +54,31 @@ BEGIN
     RETURN v_answer;
 END $$;
 
--- Releases an object's mailbox: it is removed with its mail, or its tenant manages it over HTTP
--- (p_retained).
+-- Releases an object's mailbox: it is removed with its mail, or its tenant manages it over HTTP (p_retained), active if it
+-- was. Without the grant (p_granting: as in is_granted) it is the tenant's, inactive and with an unusable password,
+-- whatever p_retained says.
 CREATE OR REPLACE FUNCTION release_mailbox(
-    p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz, p_hold_days integer
+    p_epoch bigint, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz, p_hold_days integer
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_id uuid := release_resource(p_epoch, p_uid);
+    v_mailbox mailbox;
+    v_granted boolean;
 BEGIN
-    IF p_retained THEN
-        UPDATE mailbox SET managed_by = 'api', active = true WHERE id = v_id AND removed_at IS NULL;
+    PERFORM lock_epoch(p_epoch, p_uid);
+    SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
+     WHERE r.uid = p_uid AND b.removed_at IS NULL;
+    v_granted := is_granted(v_mailbox.tenant, p_granting);
+    IF NOT v_granted THEN
+        PERFORM end_origins(v_mailbox.tenant, ARRAY[p_uid], p_now);
+        UPDATE mailbox SET managed_by = 'api', password_hash = '!', origin = NULL WHERE id = v_mailbox.id;
+    ELSIF p_retained THEN
+        -- It still is what its namespace was granted.
+        UPDATE mailbox SET managed_by = 'api' WHERE id = v_mailbox.id;
     ELSE
-        PERFORM remove_mailbox(b.id, 'kubernetes', p_now, p_hold_days)
-           FROM mailbox b WHERE b.id = v_id AND b.removed_at IS NULL;
+        UPDATE mailbox SET origin = NULL WHERE id = v_mailbox.id;
+    END IF;
+    PERFORM release_resource(p_epoch, p_uid);
+    IF v_granted AND NOT p_retained THEN
+        PERFORM remove_mailbox(v_mailbox.id, 'kubernetes', p_now, p_hold_days);
     END IF;
 END $$;

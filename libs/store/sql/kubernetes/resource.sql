@@ -17,5 +17,6 @@ DECLARE
 BEGIN
     PERFORM lock_epoch(p_epoch, p_uid);
     DELETE FROM resource WHERE uid = p_uid RETURNING row_id INTO v_row_id;
+    PERFORM delete_ended_origins(ARRAY[p_uid]);
     RETURN v_row_id;
 END $$;

@@ -52,13 +52,18 @@ BEGIN
 END $$;
 
 -- Releases an object's tenant: it is removed, or suspended under another name, so that its own is free
--- (p_retained).
+-- (p_retained). What it granted ends: it does not come back with a Tenant that adopts the tenant.
 CREATE OR REPLACE FUNCTION release_tenant(p_epoch bigint, p_uid uuid, p_retained boolean, p_now timestamptz,
                                           p_hold_days integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_id uuid := release_resource(p_epoch, p_uid);
 BEGIN
     IF p_retained THEN
+        PERFORM end_origins(v_id, ARRAY(
+            SELECT k.origin FROM api_token k WHERE k.tenant = v_id AND k.origin IS NOT NULL
+            UNION SELECT w.origin FROM webhook w WHERE w.tenant = v_id AND w.origin IS NOT NULL
+            UNION SELECT d.origin FROM domain d WHERE d.tenant = v_id AND d.origin IS NOT NULL
+            UNION SELECT b.origin FROM mailbox b WHERE b.tenant = v_id AND b.origin IS NOT NULL), p_now);
         UPDATE tenant SET suspended = true, managed_by = 'api', name = name || '@' || id
          WHERE id = v_id AND removed_at IS NULL;
     ELSE

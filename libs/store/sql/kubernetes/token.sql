@@ -47,9 +47,12 @@ BEGIN
     UPDATE resource SET row_id = NULL WHERE uid = p_uid;
 END $$;
 
--- Ends the token of an object that is deleted, and deletes the object's row.
+-- Ends the token of an object that is deleted, with all that was made with its tokens over HTTP, and deletes the object's
+-- row.
 CREATE OR REPLACE FUNCTION release_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
-LANGUAGE sql AS $$
-    SELECT revoke_managed_token(p_epoch, p_uid, p_now);
-    DELETE FROM resource WHERE uid = p_uid
-$$;
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lock_epoch(p_epoch, p_uid);
+    PERFORM end_origin(p_uid, p_now);
+    PERFORM release_resource(p_epoch, p_uid);
+END $$;

@@ -30,8 +30,8 @@ END $$;
 
 -- Deletes the webhook of an object that is deleted, and the object's row.
 CREATE OR REPLACE FUNCTION release_webhook(p_epoch bigint, p_uid uuid) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    v_id uuid := release_resource(p_epoch, p_uid);
 BEGIN
-    DELETE FROM webhook WHERE id = v_id;
+    PERFORM lock_epoch(p_epoch, p_uid);
+    DELETE FROM webhook w USING resource r WHERE r.uid = p_uid AND w.id = r.row_id;
+    PERFORM release_resource(p_epoch, p_uid);
 END $$;

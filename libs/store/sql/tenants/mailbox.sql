@@ -104,3 +104,22 @@ BEGIN
     END IF;
     RETURN cardinality(v_ids);
 END $$;
+
+-- Sets another password of a tenant's mailbox with the token p_token; a mailbox that was deactivated is active again. Its
+-- origin is that of the token, since who has the password is who set it. Answers who manages the mailbox (then it was
+-- changed if that is `api`), or null if there is none.
+CREATE OR REPLACE FUNCTION reset_mailbox_password(p_tenant uuid, p_id uuid, p_token uuid, p_password_hash text)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_origin     uuid := token_origin(p_token);
+    v_managed_by text;
+BEGIN
+    SELECT b.managed_by INTO v_managed_by FROM mailbox b
+     WHERE b.id = p_id AND b.tenant = p_tenant AND b.removed_at IS NULL FOR NO KEY UPDATE;
+    IF v_managed_by = 'api' THEN
+        UPDATE mailbox
+           SET password_hash = p_password_hash, password_epoch = password_epoch + 1, active = true, origin = v_origin
+         WHERE id = p_id;
+    END IF;
+    RETURN v_managed_by;
+END $$;

@@ -195,21 +195,26 @@ fn with_findings<'q>(
 }
 
 impl Store {
-    /// Accepts at most one request in `pause` of the owner of a custom domain to check it.
+    /// Accepts at most one request in `pause` of the owner of a custom domain, with the API token `token`, to check it.
+    /// One that was deactivated, and that no Kubernetes object manages, is active again and ends with what the token comes
+    /// from.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; [`StoreError::TokenEnded`].
     pub async fn request_domain_check(
         &self,
         tenant: Uuid,
         id: Uuid,
+        token: Uuid,
         pause: SignedDuration,
         now: Timestamp,
     ) -> Result<CheckRequest, StoreError> {
         let statement = sqlx::query(
             "/* request_domain_check */
             WITH accepted AS (
-                UPDATE domain SET check_requested_at = $3
+                UPDATE domain
+                SET check_requested_at = $3, active = active OR managed_by = 'api',
+                    origin = CASE WHEN active OR managed_by <> 'api' THEN origin ELSE token_origin($6) END
                 WHERE id = $2 AND tenant = $1 AND removed_at IS NULL
                   AND (check_requested_at IS NULL OR check_requested_at <= $4 OR check_requested_at >= $5)
                 RETURNING id
@@ -222,7 +227,8 @@ impl Store {
         .bind(now.to_sqlx())
         .bind((now - pause).to_sqlx())
         // More than clocks of processes differ: the clock was set back.
-        .bind((now + pause).to_sqlx());
+        .bind((now + pause).to_sqlx())
+        .bind(token);
         let request = self.fetch_optional(statement, |row| CheckRequest::from_row(row, pause, now)).await?;
         Ok(request.unwrap_or(CheckRequest::NotFound))
     }

@@ -124,7 +124,8 @@ impl Store {
     }
 
     /// Releases the object's domain: its tenant manages it over HTTP from now on (`retained`), or it is removed
-    /// with its mailboxes and mail.
+    /// with its mailboxes and mail. Unless one of the Tenants `granting`, by uid, declares its tenant, which is not
+    /// suspended, it is the tenant's and inactive instead.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
@@ -133,10 +134,11 @@ impl Store {
         epoch: Epoch,
         uid: Uuid,
         retained: bool,
+        granting: &[Uuid],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let statement =
-            epoch.statement("/* release_custom_domain */ SELECT release_custom_domain($1, $2, $3, $4)", uid);
-        self.execute(statement.bind(retained).bind(now.to_sqlx())).await
+        let statement = epoch
+            .statement("/* release_custom_domain */ SELECT release_custom_domain($1, $2, $3, $4, $5)", uid);
+        self.execute(statement.bind(retained).bind(granting).bind(now.to_sqlx())).await
     }
 }

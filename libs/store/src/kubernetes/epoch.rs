@@ -38,8 +38,9 @@ macro_rules! activate_row {
 pub(super) use {activate_row, fenced};
 
 impl Epoch {
-    /// A statement with the epoch and the uid of an object as its first two arguments.
-    pub(super) fn statement(self, text: &'static str, uid: Uuid) -> Statement<'static> {
+    /// A statement with the epoch and the uid of an object, if there is one, as its first two arguments.
+    pub(super) fn statement(self, text: &'static str, uid: impl Into<Option<Uuid>>) -> Statement<'static> {
+        let uid: Option<Uuid> = uid.into();
         sqlx::query(text).bind(self.0).bind(uid)
     }
 }

@@ -148,7 +148,8 @@ impl Store {
     }
 
     /// Releases the object's mailbox: its tenant manages it over HTTP from now on (`retained`), or it is removed
-    /// with its mail, and its address on a system domain held for `hold_days`.
+    /// with its mail, and its address on a system domain held for `hold_days`. Unless one of the Tenants `granting`, by
+    /// uid, declares its tenant, which is not suspended, it is the tenant's, inactive and without a password instead.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.
@@ -157,11 +158,13 @@ impl Store {
         epoch: Epoch,
         uid: Uuid,
         retained: bool,
+        granting: &[Uuid],
         now: Timestamp,
         hold_days: u16,
     ) -> Result<(), StoreError> {
         let statement =
-            epoch.statement("/* release_mailbox */ SELECT release_mailbox($1, $2, $3, $4, $5)", uid);
-        self.execute(statement.bind(retained).bind(now.to_sqlx()).bind(i32::from(hold_days))).await
+            epoch.statement("/* release_mailbox */ SELECT release_mailbox($1, $2, $3, $4, $5, $6)", uid);
+        let statement = statement.bind(retained).bind(granting).bind(now.to_sqlx());
+        self.execute(statement.bind(i32::from(hold_days))).await
     }
 }

@@ -38,6 +38,8 @@ pub struct ResourceIdentity {
     pub kind: ResourceKind,
     /// `metadata.namespace`; `None` for a cluster-scoped kind.
     pub namespace: Option<String>,
+    /// `metadata.uid` of the namespace; `None` for a cluster-scoped kind, or where it is not known.
+    pub namespace_uid: Option<Uuid>,
     /// `metadata.name`.
     pub name: String,
     /// Whether its row stays when the object is deleted.
@@ -64,8 +66,8 @@ pub struct Resource {
 /// SQL for the columns of a resource `r` that [`Resource`] reads.
 macro_rules! resource_columns {
     () => {
-        "r.uid, r.kind, r.namespace, r.name, r.retained, r.row_id, r.verify_handled, r.rotate_handled,
-         r.reenable_handled, r.missing_since"
+        "r.uid, r.kind, r.namespace, (SELECT o.namespace_uid FROM origin o WHERE o.uid = r.uid) AS namespace_uid,
+         r.name, r.retained, r.row_id, r.verify_handled, r.rotate_handled, r.reenable_handled, r.missing_since"
     };
 }
 
@@ -99,6 +101,7 @@ impl ResourceIdentity {
             uid,
             kind,
             namespace: row.try_get("namespace")?,
+            namespace_uid: row.try_get("namespace_uid")?,
             name: row.try_get("name")?,
             retained: row.try_get("retained")?,
         })
@@ -130,7 +133,7 @@ impl Store {
         self.fetch_optional(statement, Resource::from_row).await
     }
 
-    /// Records an object of `cluster`, or its current deletion policy. Its row is declared later.
+    /// Records an object of `cluster`, or its current deletion policy; it exists. Its row is declared later.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -143,7 +146,13 @@ impl Store {
         let statement = epoch.statement(
             fenced!(
                 "/* record_resource */",
-                " INSERT INTO resource (uid, cluster, kind, namespace, name, retained)
+                ", of_namespace AS (
+                    INSERT INTO origin (uid, cluster, namespace, namespace_uid)
+                    SELECT $2, $3, $5, $8 WHERE (SELECT locked FROM epoch) AND $5 IS NOT NULL
+                    ON CONFLICT (uid) DO UPDATE
+                    SET namespace_uid = coalesce(excluded.namespace_uid, origin.namespace_uid)
+                  )
+                  INSERT INTO resource (uid, cluster, kind, namespace, name, retained)
                   SELECT $2, $3, $4, $5, $6, $7 WHERE (SELECT locked FROM epoch)
                   ON CONFLICT (uid) DO UPDATE SET retained = excluded.retained, missing_since = NULL"
             ),
@@ -155,7 +164,8 @@ impl Store {
                 .bind(identity.kind.as_str())
                 .bind(&identity.namespace)
                 .bind(&identity.name)
-                .bind(identity.retained),
+                .bind(identity.retained)
+                .bind(identity.namespace_uid),
         )
         .await
     }
@@ -230,23 +240,28 @@ impl Store {
         self.fetch_all(statement, Resource::from_row).await
     }
 
-    /// Records since when an object no longer exists; `None`: it exists.
+    /// Records that an object no longer exists since `now`, if that is new. Its row is kept; what it is a credential for
+    /// ends: a token with what was made with it over HTTP, a webhook, and the password of a mailbox.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing happened.
+    pub async fn record_missing(&self, epoch: Epoch, uid: Uuid, now: Timestamp) -> Result<(), StoreError> {
+        let statement = epoch.statement("/* record_missing */ SELECT record_missing($1, $2, $3)", uid);
+        self.execute(statement.bind(now.to_sqlx())).await
+    }
+
+    /// Records that an object that was missing exists.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn record_missing_since(
-        &self,
-        epoch: Epoch,
-        uid: Uuid,
-        since: Option<Timestamp>,
-    ) -> Result<(), StoreError> {
-        let statement = epoch.statement(
+    pub async fn record_present(&self, epoch: Epoch, uid: Uuid) -> Result<(), StoreError> {
+        self.execute(epoch.statement(
             fenced!(
-                "/* record_missing_since */",
-                " UPDATE resource SET missing_since = $3 WHERE (SELECT locked FROM epoch) AND uid = $2"
+                "/* record_present */",
+                " UPDATE resource SET missing_since = NULL WHERE (SELECT locked FROM epoch) AND uid = $2"
             ),
             uid,
-        );
-        self.execute(statement.bind(since.map(|at| at.to_sqlx()))).await
+        ))
+        .await
     }
 }

@@ -150,7 +150,8 @@ impl Store {
         self.execute(statement.bind(now.to_sqlx())).await
     }
 
-    /// Revokes the token of an object that is deleted, and deletes the object's row.
+    /// Revokes the token of an object that is deleted, ends what was made with its tokens over HTTP, and deletes the
+    /// object's row.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing happened.

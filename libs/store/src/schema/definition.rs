@@ -61,6 +61,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (7, "stream", "0007_stream"),
         (8, "stream_generation", "0008_stream_generation"),
         (9, "api_token", "0009_api_token"),
+        (10, "origin", "0010_origin"),
     ],
     files: files![
         "id",
@@ -76,6 +77,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "mail/accept_before",
         "mail/deletion",
         "tenants/limit",
+        "tenants/origin",
         "tenants/count",
         "domains/name",
         "domains/custom",
@@ -87,6 +89,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "webhooks/webhook",
         "webhooks/delivery",
         "kubernetes/epoch",
+        "kubernetes/grant",
         "kubernetes/resource",
         "kubernetes/tenant",
         "kubernetes/custom_domain",

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::managed_by::ChangeError;
 use crate::page::rows_before;
 use crate::pool::Store;
-use crate::row::{first_column, time};
+use crate::row::time;
 
 /// A mailbox in the list of its tenant.
 #[derive(Debug, Clone)]
@@ -116,35 +116,25 @@ impl Store {
         self.fetch_optional(statement, TenantMailbox::from_row).await
     }
 
-    /// Sets another password (`password_hash`, PHC string) of a tenant's mailbox and revokes all of its JWTs.
+    /// Sets another password (`password_hash`, PHC string) of a tenant's mailbox with the API token `token`, and revokes
+    /// all of its JWTs. A mailbox that was deactivated is active again; it ends with what its new password comes from.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; [`StoreError::TokenEnded`].
     pub async fn reset_mailbox_password(
         &self,
         tenant: Uuid,
         id: Uuid,
+        token: Uuid,
         password_hash: &str,
     ) -> Result<Result<(), ChangeError>, StoreError> {
-        let managed_by: Option<String> = self
-            .fetch_optional(
-                sqlx::query(
-                    "/* reset_mailbox_password */
-            WITH found AS (
-                SELECT id, managed_by FROM mailbox
-                WHERE id = $1 AND tenant = $2 AND removed_at IS NULL FOR NO KEY UPDATE
-            ), changed AS (
-                UPDATE mailbox b SET password_hash = $3, password_epoch = b.password_epoch + 1
-                FROM found f WHERE b.id = f.id AND f.managed_by = 'api'
-            )
-            SELECT managed_by FROM found",
-                )
-                .bind(id)
+        let statement =
+            sqlx::query("/* reset_mailbox_password */ SELECT reset_mailbox_password($1, $2, $3, $4)")
                 .bind(tenant)
-                .bind(password_hash),
-                first_column,
-            )
-            .await?;
+                .bind(id)
+                .bind(token)
+                .bind(password_hash);
+        let managed_by: Option<String> = self.fetch_value(statement).await?;
         ChangeError::unless_changed(managed_by.as_deref(), "mailbox", id)
     }
 }

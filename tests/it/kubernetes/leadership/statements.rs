@@ -11,19 +11,20 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
     CustomDomainDeclaration, MailboxDeclaration, NewWebhook, ResourceIdentity, ResourceKind, Store,
-    StoreError, SystemDomainDeclaration, TenantDeclaration, TenantLimits, TokenDeclaration,
+    StoreError, SystemDomainDeclaration, TenantDeclaration, TenantLimits, TokenDeclaration, UsedGrant,
     WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;
 
 /// The statements without an epoch: those that only read, and the one that assigns epochs.
-const UNFENCED: [&str; 10] = [
+const UNFENCED: [&str; 11] = [
     "acquire_epoch",
     "find_resource",
     "list_changed_resources",
     "list_resources",
     "list_predecessors",
+    "list_used_grants",
     "find_managed_custom_domain",
     "find_managed_mailbox",
     "find_managed_system_domain",
@@ -111,8 +112,16 @@ async fn rejects_every_write_of_a_former_leader() {
         uid,
         kind: ResourceKind::CustomDomain,
         namespace: Some("default".to_owned()),
+        namespace_uid: None,
         name: "ours".to_owned(),
         retained: false,
+    };
+    let grant = UsedGrant {
+        tenant: id,
+        tenant_object: Some(uid),
+        tenant_name: Some("ours".to_owned()),
+        namespace: "default".to_owned(),
+        namespace_uid: None,
     };
     // A statement that finds no row might not check its epoch.
     store.record_resource(epoch, cluster, &identity).await.expect("the epoch is the newest");
@@ -123,7 +132,9 @@ async fn rejects_every_write_of_a_former_leader() {
         [
             check_epoch(),
             record_resource(cluster, &identity),
-            record_missing_since(uid, Some(now)),
+            record_missing(uid, now),
+            record_present(uid),
+            end_grant(cluster, &grant, now),
             declare_tenant(uid, TENANT, now),
             release_tenant(uid, false, now, 31),
             declare_system_domain(uid, SYSTEM_DOMAIN, now),
@@ -131,7 +142,7 @@ async fn rejects_every_write_of_a_former_leader() {
             declare_custom_domain(uid, custom_domain(id, now), now),
             restart_domain_verification(uid, "now", now, now),
             deactivate_custom_domain(uid),
-            release_custom_domain(uid, false, now),
+            release_custom_domain(uid, false, &[], now),
             declare_webhook(uid, webhook(id), now),
             activate_webhook(uid, id),
             set_webhook_url(uid, "https://hooks.example.com/other"),
@@ -147,7 +158,7 @@ async fn rejects_every_write_of_a_former_leader() {
             declare_mailbox(uid, mailbox(id), now),
             activate_mailbox(uid, "hash"),
             deactivate_mailbox(uid),
-            release_mailbox(uid, false, now, 31),
+            release_mailbox(uid, false, &[], now, 31),
         ]
     );
     let accepted: Vec<_> =

@@ -16,9 +16,15 @@ pub(in super::super) const API: Rights = Rights {
         // `created_at`: locks a tenant whose limits are checked.
         on("tenant").select().update(&[&["created_at"]]),
         on("api_token").select().insert().update(&[&["last_used_at", "revoked_at"]]),
-        on("domain").select().insert().update(&[verification::DOMAIN, &["check_requested_at", "removed_at"]]),
+        on("domain")
+            .select()
+            .insert()
+            .update(&[verification::DOMAIN, &["active", "check_requested_at", "removed_at", "origin"]]),
         on("verify_token_key").select().insert(),
-        on("mailbox").select().insert().update(&[verification::MAILBOX, &["password_hash", "seen_at"]]),
+        on("mailbox")
+            .select()
+            .insert()
+            .update(&[verification::MAILBOX, &["password_hash", "active", "seen_at", "origin"]]),
         // `singleton`: locks the count while a free mailbox is made.
         on("mailbox_count").select().update(&[&["singleton"]]),
         // All but the secret, which `worker` signs with.
@@ -72,11 +78,13 @@ pub(in super::super) const API: Rights = Rights {
             "record_audit",
             "remove_custom_domain",
             "remove_mailbox",
+            "reset_mailbox_password",
             "scope_used",
             "server_history",
             "stored_bytes",
             "tenant_messages",
             "time_id",
+            "token_origin",
         ],
     ],
 };

@@ -26,6 +26,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
                 "missing_since",
             ]])
             .delete(),
+        on("origin").select().insert().update(&[&["namespace_uid"]]).delete(),
         on("tenant").select().insert().update(&[&[
             "name",
             "suspended",
@@ -42,17 +43,26 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         on("api_token").select().insert().update(&[&["active", "expires_at", "revoked_at"]]).delete(),
         on("domain").select().insert().update(&[
             verification::DOMAIN,
-            &["shared_inboxes", "is_default", "sort_order", "managed_by", "active", "deadline", "removed_at"],
+            &[
+                "shared_inboxes",
+                "is_default",
+                "sort_order",
+                "managed_by",
+                "active",
+                "deadline",
+                "removed_at",
+                "origin",
+            ],
         ]),
         on("verify_token_key").select().insert(),
         on("mailbox")
             .select()
             .insert()
-            .update(&[verification::MAILBOX, &["tenant", "password_hash", "managed_by", "active"]]),
+            .update(&[verification::MAILBOX, &["tenant", "password_hash", "managed_by", "active", "origin"]]),
         on("webhook")
             .select()
             .insert()
-            .update(&[&["url", "secret", "active", "failure_count", "failed_at", "due_at"]])
+            .update(&[&["url", "secret", "status", "active", "failure_count", "failed_at", "due_at"]])
             .delete(),
         on("usage").select(),
         on("purge").insert(),
@@ -71,11 +81,17 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "declare_tenant",
             "declare_token",
             "declare_webhook",
+            "delete_ended_origins",
+            "end_grant",
             "end_managed_token",
+            "end_origin",
+            "end_origins",
             "ensure_verify_token_key",
+            "is_granted",
             "is_predecessor",
             "lock_epoch",
             "partition_width",
+            "record_missing",
             "release_custom_domain",
             "release_mailbox",
             "release_resource",

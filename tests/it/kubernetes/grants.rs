@@ -1,0 +1,195 @@
+//! Grants that are lost: what a namespace was granted ends, whatever its objects say and whether they exist.
+
+mod many_tokens;
+mod over_http;
+mod released;
+mod sequences;
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::Installation;
+use tempmail_tests::kubernetes::{Cluster, Team, condition};
+use tempmail_tests::rows::SYSTEM_DOMAIN;
+use tempmail_tests::wait::eventually;
+use tokio::time::timeout;
+
+const PAUSED: &str = "tempmail.dev/paused";
+/// Within this time after the loss of a grant nothing that it gave works.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// What gives access to a tenant.
+#[derive(Debug, Clone)]
+enum Credential {
+    Live(String),
+    Pro(String),
+    Jwt(String),
+}
+
+impl Credential {
+    /// The status of a request with it.
+    async fn status<C>(&self, installation: &Installation<C>) -> u16 {
+        match self {
+            Self::Live(token) => installation.live_token_status(token).await,
+            Self::Pro(token) => installation.get_as_pro(token, "/pro/api/domains").await.status,
+            Self::Jwt(jwt) => installation.request(Method::GET, "/api/me").bearer(jwt).send().await.status,
+        }
+    }
+
+    /// Waits until it is refused.
+    async fn wait_until_refused<C>(&self, installation: &Installation<C>) {
+        eventually(&format!("{self:?} is refused"), || async {
+            (self.status(installation).await == 401).then_some(())
+        })
+        .await;
+    }
+}
+
+/// Asserts that all of them are refused soon.
+async fn assert_refused_soon<C>(installation: &Installation<C>, credentials: &[Credential]) {
+    let refused = async {
+        for credential in credentials {
+            credential.wait_until_refused(installation).await;
+        }
+    };
+    timeout(ENDS_WITHIN, refused).await.expect("every credential ends with the grant");
+}
+
+/// Pauses an object, and waits until it says so.
+async fn pause(team: &Team, object: &str) {
+    team.annotate(object, PAUSED, "true").await;
+    let is_paused = |shown: &Value| condition(shown, "ReconciliationPaused").is_some();
+    team.wait_until(object, "the condition ReconciliationPaused", is_paused).await;
+}
+
+/// A mailbox of the system domain that a Mailbox declares, with the name of the tenant.
+fn address(team: &Team) -> String {
+    format!("{}@{SYSTEM_DOMAIN}", team.tenant)
+}
+
+/// Declares the Mailbox `box` and waits until it is ready; a JWT of it.
+async fn declare_mailbox<C>(installation: &Installation<C>, team: &Team, more: &str) -> Credential {
+    team.apply_ready("Mailbox", "box", &format!("address: {}, {more}", address(team))).await;
+    let password = team.secret_value("box-mailbox", "password").await;
+    let signed_in = installation.sign_in(&address(team), &password).await.expect(200);
+    Credential::Jwt(signed_in["token"].as_str().expect("a JWT").to_owned())
+}
+
+/// Declares the ApiToken `ci` and waits until it is ready; the token.
+async fn declare_live_token(team: &Team) -> Credential {
+    team.apply_ready("ApiToken", "ci", "type: Live").await;
+    Credential::Live(team.secret_value("ci-token", "token").await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_what_paused_objects_were_granted_and_restores_it_when_they_are_resumed() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let credentials = [declare_live_token(&team).await, declare_mailbox(installation, &team, "").await];
+    team.apply_ready("Webhook", "hook", "url: 'https://hooks.example.com/in'").await;
+    for object in ["apitoken/ci", "mailbox/box", "webhook/hook"] {
+        pause(&team, object).await;
+    }
+    team.revoke_grant().await;
+    assert_refused_soon(installation, &credentials).await;
+    assert_eq!(installation.tokens_and_webhooks(&team).await, (0, 0));
+
+    team.declare_tenant("").await;
+    // An object that is not paused shows that the grant is back.
+    team.apply_ready("ApiToken", "other", "type: Live").await;
+    assert_eq!(installation.tokens_and_webhooks(&team).await, (1, 0), "a paused object is restored");
+    for credential in &credentials {
+        assert_eq!(credential.status(installation).await, 401);
+    }
+    for object in ["apitoken/ci", "mailbox/box", "webhook/hook"] {
+        team.remove_annotation(object, PAUSED).await;
+        team.wait_for_condition(object, "Ready").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_paused_tenant_still_takes_grants_away() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let live = declare_live_token(&team).await;
+    pause(&team, &team.tenant_object()).await;
+    team.revoke_grant().await;
+    assert_refused_soon(installation, &[live]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_what_a_deleted_tenant_granted_to_paused_objects_for_good() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let live = declare_live_token(&team).await;
+    pause(&team, "apitoken/ci").await;
+    let id = team.tenant_id().await;
+    team.delete(&team.tenant_object()).await;
+    let metadata = format!("annotations: {{tempmail.dev/adopt-tenant: '{id}'}}");
+    let spec = format!("allowedNamespaces: {}", team.selector());
+    team.try_apply_with("Tenant", &team.tenant, &metadata, &spec).await.expect("the Tenant is accepted");
+    team.wait_for_condition(&team.tenant_object(), "Ready").await;
+    live.wait_until_refused(installation).await;
+}
+
+/// Deletes a team's objects without their finalizers, and its namespace, while no operator runs.
+async fn lose_objects_and_namespace(installation: &mut Installation<Cluster>, team: &Team) {
+    installation.app.stop_operator();
+    team.delete_without_finalizers("apitoken/ci").await;
+    team.delete_without_finalizers("mailbox/box").await;
+    team.delete(&format!("namespace/{}", team.namespace.name())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_at_the_start_what_was_lost_while_no_operator_ran() {
+    let mut installation = Installation::exclusive().await;
+    let paused = Team::new(&installation.cluster).await;
+    let gone = Team::new(&installation.cluster).await;
+    let mut credentials = vec![declare_live_token(&paused).await];
+    pause(&paused, "apitoken/ci").await;
+    credentials.push(declare_live_token(&gone).await);
+    credentials.push(declare_mailbox(&installation, &gone, "").await);
+    lose_objects_and_namespace(&mut installation, &gone).await;
+    paused.revoke_grant().await;
+    for credential in &credentials {
+        assert_eq!(credential.status(&installation).await, 200, "no operator ran");
+    }
+    installation.start_operator();
+    for credential in &credentials {
+        credential.wait_until_refused(&installation).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ends_the_credentials_of_objects_that_vanish_at_once_and_keeps_their_data() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let credentials = [declare_live_token(&team).await, declare_mailbox(installation, &team, "").await];
+    installation.app.deliver(&address(&team), "kept", "").await;
+    for object in ["apitoken/ci", "mailbox/box"] {
+        // The operator would add the finalizer again.
+        pause(&team, object).await;
+        team.delete_without_finalizers(object).await;
+    }
+    for credential in &credentials {
+        credential.wait_until_refused(installation).await;
+    }
+    assert_eq!(installation.visible_messages(&team.tenant_id().await).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_suspended_tenant_refuses_every_credential_until_it_is_resumed() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let credentials = [declare_live_token(&team).await, declare_mailbox(installation, &team, "").await];
+    for (suspended, status) in [(true, 403), (false, 200)] {
+        team.patch_tenant(json!({"suspended": suspended})).await;
+        for credential in &credentials {
+            eventually(&format!("{credential:?} is answered with {status}"), || async {
+                (credential.status(installation).await == status).then_some(())
+            })
+            .await;
+        }
+    }
+}
