@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 use tempmail_store::SchemaDefinition;
 
 use crate::process::open_files;
-use administration::{AdminArgs, audit, restored, system_domain, tenant, token};
+use administration::{AdminArgs, audit, cluster, restored, system_domain, tenant, token};
 use config_args::ConfigArgs;
 use kubectl::Kubectl;
 use role::Role;
@@ -68,6 +68,8 @@ enum Command {
     Token(AdminArgs<token::TokenCommand>),
     /// Manage system domains
     SystemDomain(AdminArgs<system_domain::SystemDomainCommand>),
+    /// Manage the Kubernetes clusters that share the database
+    Cluster(AdminArgs<cluster::ClusterCommand>),
     /// Put a restored database into service
     Database(AdminArgs<restored::DatabaseCommand>),
     /// List who made, changed or deleted what
@@ -101,6 +103,7 @@ impl Cli {
             Command::Tenant(args) => block_on(tenant::run(args, schema)),
             Command::Token(args) => block_on(token::run(args, schema)),
             Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),
+            Command::Cluster(args) => block_on(cluster::run(args, schema)),
             Command::Database(args) => block_on(restored::run(args, schema)),
             Command::Audit(args) => block_on(audit::run(args, schema)),
         }

@@ -38,6 +38,11 @@ pub(crate) trait Kind:
     fn tenant_name(&self) -> Option<&str> {
         None
     }
+    /// What the object declares, as no other object of its tenant may: the name of a tenant or domain, or the address of a
+    /// mailbox; `None` for kinds of which there may be several alike.
+    fn declared(&self) -> Option<&str> {
+        None
+    }
     /// The custom domain that the object is or is under; `None` for kinds without one.
     fn domain_name(&self) -> Option<&str> {
         None

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
 use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::{self, store::Writer};
-use kube::{Api, Client, ResourceExt as _};
 use tempmail_crds::{ApiToken, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
@@ -14,7 +14,7 @@ use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
-use tempmail_store::{ChangeSnapshot, Store};
+use tempmail_store::{ChangeSnapshot, Epoch, Store};
 use tempmail_verification::Verifier;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -33,7 +33,7 @@ use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
 use crate::reconcile::usage_queue::UsageRefreshQueue;
 use crate::reconcile::work_queue::WorkQueues;
 use crate::status::{EventPublisher, StatusWriter};
-use crate::{lost_grants, namespace_watch, row_watch, usage_refresh, verification};
+use crate::{cluster, lost_grants, namespace_watch, row_watch, usage_refresh, verification};
 
 /// What an operator is given.
 pub(crate) struct Dependencies {
@@ -67,14 +67,19 @@ pub(crate) async fn run(
     readiness: Readiness,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
+    let cluster = cluster::cluster_id(&dependencies.client).await?;
+    let Some(epoch) = cluster::acquire_epoch(&dependencies.store, cluster, &readiness, &stop).await? else {
+        return Ok(());
+    };
     let caches = Caches::new();
     let (triggers, receivers) = TriggerQueues::new();
     // Read before any object, so that no change of a row in between is missed.
-    let (context, last) = start(dependencies, verify_tokens, &caches, triggers).await?;
+    let (context, last) = start(dependencies, verify_tokens, (cluster, epoch), &caches, triggers).await?;
     let context = Arc::new(context);
     let mut tasks = spawn_controllers(caches, receivers, &context, &stop);
     tasks.spawn(lost_grants::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(row_watch::run(last, Arc::clone(&context), readiness, stop.clone()));
+    tasks.spawn(cluster::record_heartbeats(Arc::clone(&context), stop.clone()));
     tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
     loop {
@@ -88,15 +93,15 @@ pub(crate) async fn run(
     }
 }
 
-/// Acquires the epoch, and returns the shared state and the position in the feed of changes.
+/// The shared state of the leader of a cluster, and the position in the feed of changes.
 async fn start(
     dependencies: Dependencies,
     verify_tokens: VerifyTokenKey,
+    (cluster, epoch): (Uuid, Epoch),
     caches: &Caches,
     triggers: TriggerQueues,
 ) -> anyhow::Result<(Context, ChangeSnapshot)> {
     let Dependencies { config, store, clock, keys, client } = dependencies;
-    let epoch = store.acquire_epoch().await.context("the epoch of the leader")?;
     let (_, last) = store.list_changed_resources(None).await.context("the changes of rows")?;
     let events = EventPublisher::new(client.clone());
     let status = StatusWriter {
@@ -107,7 +112,7 @@ async fn start(
         events: events.clone(),
     };
     let context = Context {
-        cluster: cluster_id(&client).await?,
+        cluster,
         verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
         verify_tokens,
         sealer: WebhookSecretSealer::new(&keys),
@@ -131,13 +136,6 @@ async fn start(
         triggers,
     };
     Ok((context, last))
-}
-
-/// The id of the cluster: the uid of the namespace kube-system.
-async fn cluster_id(client: &Client) -> anyhow::Result<Uuid> {
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let system = namespaces.get_metadata("kube-system").await.context("the namespace kube-system")?;
-    system.uid().and_then(|uid| uid.parse().ok()).context("kube-system has no uid")
 }
 
 fn spawn_controllers(

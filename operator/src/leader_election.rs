@@ -24,12 +24,14 @@ pub(crate) struct LeaderElection {
 impl LeaderElection {
     /// Starts to compete for the Lease, which is created if it does not exist.
     pub(crate) async fn join(client: &Client, settings: &config::Operator) -> anyhow::Result<Self> {
-        let manager = LeaseManagerBuilder::new(client.clone(), &settings.lease_name)
+        let mut manager = LeaseManagerBuilder::new(client.clone(), &settings.lease_name)
             .with_namespace(client.default_namespace())
             .with_duration(settings.lease_seconds)
-            .with_grace(GRACE_SECONDS.min(settings.lease_seconds / 2))
-            .build()
-            .await?;
+            .with_grace(GRACE_SECONDS.min(settings.lease_seconds / 2));
+        if !settings.pod_name.is_empty() {
+            manager = manager.with_identity(&settings.pod_name);
+        }
+        let manager = manager.build().await?;
         let (holds_lease, task) = manager.watch().await;
         Ok(Self { holds_lease, task })
     }

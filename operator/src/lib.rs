@@ -5,6 +5,7 @@
 //! the process may be killed between any two steps.
 
 mod client;
+mod cluster;
 mod crd_wait;
 mod error;
 mod kind;

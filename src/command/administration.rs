@@ -1,7 +1,8 @@
-//! Commands that administer tenants, tokens, system domains and the database.
+//! Commands that administer tenants, tokens, system domains, clusters and the database.
 
 mod admin_args;
 pub(crate) mod audit;
+pub(crate) mod cluster;
 mod database;
 pub(super) mod output;
 pub(crate) mod restored;

@@ -3,6 +3,7 @@
 mod api_server_faults;
 mod api_token;
 mod charts;
+mod cluster_transfer;
 mod crash;
 mod custom_domain;
 mod documentation;

@@ -68,6 +68,7 @@ the role (or of `migration`).
 {{- with .values.watchNamespaces }}
 - {name: TEMPMAIL_OPERATOR__WATCH_NAMESPACES, value: {{ join "," . | quote }}}
 {{- end }}
+- {name: TEMPMAIL_OPERATOR__POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
 {{- if not $root.Values.keys.existingSecret }}
 - {name: TEMPMAIL_OPERATOR__KEYS_SECRET, value: {{ include "tempmail.keysSecret" $root }}}
 {{- end }}

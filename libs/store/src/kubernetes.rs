@@ -1,5 +1,6 @@
 //! Kubernetes objects and the rows that they manage: a file a kind, and what the kinds have in common.
 
+pub(crate) mod cluster;
 pub(crate) mod custom_domain;
 pub(crate) mod declaration;
 pub(crate) mod epoch;

@@ -29,6 +29,9 @@ pub use domains::custom::{CustomDomain, DomainCreation, NewCustomDomain};
 pub use domains::serving::{ServingDomain, SystemDomain};
 pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 pub use error::StoreError;
+pub use kubernetes::cluster::{
+    CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, ForeignHolder, KubernetesCluster,
+};
 pub use kubernetes::custom_domain::CustomDomainDeclaration;
 pub use kubernetes::declaration::{DeclareError, DeclareOutcome, DeclareResult};
 pub use kubernetes::epoch::Epoch;

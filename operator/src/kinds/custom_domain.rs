@@ -32,6 +32,10 @@ impl Kind for CustomDomain {
         Some(&self.spec.tenant_ref.name)
     }
 
+    fn declared(&self) -> Option<&str> {
+        Some(&self.spec.domain)
+    }
+
     fn domain_name(&self) -> Option<&str> {
         Some(&self.spec.domain)
     }
@@ -51,7 +55,9 @@ impl Reconcile for CustomDomain {
         let domain = context.store.find_managed_custom_domain(uid(self)).await?;
         let predecessor = match grant.tenant() {
             Ok(tenant) if domain.as_ref().is_none_or(|domain| domain.tenant != tenant) => {
-                predecessor::find(self, Some(tenant), context).await?
+                let former = predecessor::find(self, Some(tenant), context).await?;
+                // An object that has a domain of another tenant has no room for one of a released cluster.
+                former.filter(|former| domain.is_none() || former.cluster == context.cluster)
             }
             _ => None,
         };

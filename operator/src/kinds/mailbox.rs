@@ -38,6 +38,10 @@ impl Kind for Mailbox {
         Some(&self.spec.tenant_ref.name)
     }
 
+    fn declared(&self) -> Option<&str> {
+        Some(&self.spec.address)
+    }
+
     fn domain_name(&self) -> Option<&str> {
         self.spec.address.split_once('@').map(|(_, domain)| domain)
     }

@@ -26,6 +26,10 @@ impl Kind for SystemDomain {
     fn is_retained(&self) -> bool {
         false
     }
+
+    fn declared(&self) -> Option<&str> {
+        Some(&self.spec.domain)
+    }
 }
 
 impl Reconcile for SystemDomain {

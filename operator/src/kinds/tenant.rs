@@ -7,7 +7,7 @@ use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus};
 use tempmail_store::Resource;
 use uuid::Uuid;
 
-use self::plan::{ObservedTenant, TenantStep, declaration};
+use self::plan::{ObservedTenant, TenantStep, adopted_id, declaration};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
@@ -23,6 +23,10 @@ impl Kind for Tenant {
 
     fn is_retained(&self) -> bool {
         self.spec.deletion_policy == DeletionPolicy::Retain
+    }
+
+    fn declared(&self) -> Option<&str> {
+        self.metadata.name.as_deref()
     }
 }
 
@@ -41,6 +45,11 @@ impl Reconcile for Tenant {
             None => None,
         };
         let predecessor = if tenant.is_none() { predecessor::find(self, None, context).await? } else { None };
+        // A tenant of a released cluster is left where the annotation names another one.
+        let chosen = adopted_id(self).ok().flatten();
+        let predecessor = predecessor.filter(|former| {
+            former.cluster == context.cluster || chosen.is_none_or(|id| former.row_id == Some(id))
+        });
         Ok(ObservedTenant { tenant, predecessor })
     }
 

@@ -90,9 +90,7 @@ impl Reconcile for Webhook {
         let (store, epoch, uid) = (&context.store, context.epoch, uid(self));
         match step {
             WebhookStep::Delete => store.remove_managed_webhook(epoch, uid).await?,
-            WebhookStep::ReleasePredecessor => {
-                predecessor::release(self, observed.predecessor.as_ref(), None, context).await?;
-            }
+            WebhookStep::ReleasePredecessor => release_predecessor(self, observed, context).await?,
             WebhookStep::Declare { tenant, url } => declare(self, tenant, &url, observed, context).await?,
             WebhookStep::RecordReenable(requested) => {
                 store.record_reenable_handled(epoch, uid, &requested).await?;
@@ -113,6 +111,27 @@ impl Reconcile for Webhook {
         context.store.release_webhook(context.epoch, uid).await?;
         Ok(Release::Released)
     }
+}
+
+/// Releases the webhook of the predecessor, or adopts it with another signing secret if its cluster is released.
+async fn release_predecessor(
+    object: &Webhook,
+    observed: &ObservedWebhook,
+    context: &Context,
+) -> Result<(), StepError> {
+    let released = observed.predecessor.as_ref().filter(|former| former.cluster != context.cluster);
+    let adopted = released.and_then(|former| Some((former.identity.uid, former.row_id?)));
+    match adopted {
+        // An object that has a webhook of another tenant replaces that one.
+        Some((former, id)) if observed.webhook.is_none() => {
+            predecessor::ensure_current(object, context).await?;
+            let sealed = generate(object, id, observed, context).await?;
+            let (store, now) = (&context.store, context.clock.now());
+            store.adopt_released_webhook(context.epoch, uid(object), former, &sealed, now).await?;
+        }
+        _ => predecessor::release(object, observed.predecessor.as_ref(), None, context).await?,
+    }
+    Ok(())
 }
 
 /// Declares a webhook, inactive, in place of the former one.

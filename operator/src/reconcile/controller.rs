@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use kube::ResourceExt as _;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Action};
@@ -17,7 +17,7 @@ use super::context::Context;
 use super::driver::{Reconcile, reconcile_object};
 use super::orphan::Deletion;
 use super::trigger::{ObjectKey, trigger_stream};
-use super::{condition_metric, invalid_object, object_watch, orphan};
+use super::{condition_metric, invalid_object, object_watch, orphan, outage};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 
@@ -139,6 +139,11 @@ async fn reconcile<K: Reconcile>(
         Ok(object) => reconcile_object(object, &context).await,
         Err(invalid) => invalid_object::reconcile::<K>(&invalid.metadata, &invalid.error, &context).await,
     };
+    if let (Ok(object), Err(ReconcileError::Store(error))) = (&object.0, &done)
+        && error.is_unavailable()
+    {
+        outage::report(object, &context).await;
+    }
     let kind = K::KIND.as_str();
     let result = if done.is_ok() { "ok" } else { "error" };
     metrics::counter!("tempmail_operator_reconciles_total", "kind" => kind, "result" => result).increment(1);
@@ -161,7 +166,8 @@ fn after_error<K: Kind>(object: &DeserializeGuard<K>, error: &ReconcileError, co
         ReconcileError::Stale => return Action::requeue(STALE_RETRY),
         ReconcileError::Fenced => context.fenced.cancel(),
         error => {
-            tracing::warn!(kind, uid = %uid(object), %error, "a reconciliation failed, and is retried");
+            let (namespace, name, uid) = (object.namespace(), object.name_any(), uid(object));
+            tracing::warn!(kind, namespace, name, %uid, %error, "a reconciliation failed, and is retried");
         }
     }
     Action::requeue(context.backoff.record_failure(uid(object)))

@@ -14,7 +14,7 @@ use super::backoff::jittered;
 use super::context::Context;
 use super::issued::Issued;
 use super::refusal::{Refusal, StepError};
-use super::{finalizer, grant, recorded};
+use super::{finalizer, foreign_holder, grant, recorded};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 use crate::status::{Progress, Reason, StatusUpdate};
@@ -106,7 +106,7 @@ pub(crate) async fn reconcile_object<K: Reconcile>(
     if object.meta().deletion_timestamp.is_some() {
         return finalize(object, context).await;
     }
-    if object.annotations().get(annotation::PAUSED).is_some_and(|value| value == TRUE) {
+    if is_paused(object) {
         context.status.pause(object).await?;
         return Ok(Action::await_change());
     }
@@ -117,6 +117,11 @@ pub(crate) async fn reconcile_object<K: Reconcile>(
     }
     object.enqueue_dependents(&update, context);
     write_status(object, update, context).await
+}
+
+/// Whether an annotation pauses the reconciliation.
+pub(super) fn is_paused<K: Kind>(object: &K) -> bool {
+    object.annotations().get(annotation::PAUSED).is_some_and(|value| value == TRUE)
 }
 
 /// Carries out steps until none is left or one is refused.
@@ -132,11 +137,18 @@ async fn converge<K: Reconcile>(
             Plan::Step(step) => step,
             Plan::Done(update) => return Ok(update),
         };
-        match object.act(step, &observed, &mut issued, context).await {
-            Ok(()) => {}
-            Err(StepError::Refused(refusal)) => return Ok(object.refused(&observed, refusal)),
+        let refusal = match object.act(step, &observed, &mut issued, context).await {
+            Ok(()) => continue,
+            Err(StepError::Refused(refusal)) => refusal,
             Err(StepError::Failed(error)) => return Err(error),
-        }
+        };
+        let is_about_row = matches!(refusal, Refusal::Row(_));
+        let update = object.refused(&observed, refusal);
+        return if is_about_row {
+            foreign_holder::explain(object, update, context).await
+        } else {
+            Ok(update)
+        };
     }
     Err(ReconcileError::StepLimitReached)
 }

@@ -1,7 +1,8 @@
 //! Predecessors: objects that vanished with their finalizer removed by hand, and were created again with
-//! the same kind, namespace, name and tenant. They will not be back, so their rows are released at once.
+//! the same kind, namespace, name and tenant. They will not be back, so their rows are released at once. The rows of
+//! predecessors in clusters that were released are adopted instead.
 
-use tempmail_store::Resource;
+use tempmail_store::{Resource, ResourceKind};
 use uuid::Uuid;
 
 use kube::ResourceExt as _;
@@ -20,31 +21,43 @@ pub(crate) async fn find<K: Kind>(
     tenant: Option<Uuid>,
     context: &Context,
 ) -> Result<Option<Resource>, ReconcileError> {
-    let predecessors =
-        context.store.list_predecessors(context.cluster, &identity(object, context), tenant).await?;
+    let (cluster, identity) = (context.cluster, identity(object, context));
+    let predecessors = context.store.list_predecessors(cluster, &identity, tenant, object.declared()).await?;
     Ok(predecessors.into_iter().next())
 }
 
 /// Releases the row of a predecessor, if there is one, by its own deletion policy and its namespace's grants, which one of
-/// a former namespace does not have; a row that the object is to `adopt` is retained.
+/// a former namespace does not have; a row that the object is to `adopt` is retained. A tenant, custom domain or mailbox of
+/// a released cluster becomes the object's own, inactive; its credential has to be made new.
 pub(crate) async fn release<K: Reconcile>(
     object: &K,
     predecessor: Option<&Resource>,
     adopt: Option<Uuid>,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let Some(Resource { identity, row_id, .. }) = predecessor else { return Ok(()) };
-    // The object was read a while ago, and may be gone itself.
+    let Some(Resource { identity, cluster, row_id, .. }) = predecessor else { return Ok(()) };
+    ensure_current(object, context).await?;
+    let retained = identity.retained || (row_id.is_some() && *row_id == adopt);
+    let (kind, uid) = (identity.kind.as_str(), identity.uid);
+    let is_adopted = !matches!(identity.kind, ResourceKind::Webhook | ResourceKind::ApiToken);
+    if *cluster != context.cluster && is_adopted {
+        context.store.adopt_released(context.epoch, crate::kind::uid(object), uid).await?;
+        tracing::info!(kind, %uid, %cluster, "adopted the row of an object of a released cluster");
+        return Ok(());
+    }
+    let granting =
+        grant::find_granting(identity.namespace.as_deref(), identity.namespace_uid, context).await?;
+    if K::release(uid, &ReleaseTerms { retained, granting }, context).await? == Release::Released {
+        tracing::warn!(kind, %uid, retained, "released the row of an object that vanished and was created again");
+    }
+    Ok(())
+}
+
+/// Fails with [`ReconcileError::Stale`] if the object, which was read a while ago, is gone itself.
+pub(crate) async fn ensure_current<K: Kind>(object: &K, context: &Context) -> Result<(), ReconcileError> {
     let current = object.api(&context.client).get_metadata_opt(&object.name_any()).await?;
     if current.is_none_or(|current| current.uid() != object.uid()) {
         return Err(ReconcileError::Stale);
-    }
-    let retained = identity.retained || (row_id.is_some() && *row_id == adopt);
-    let granting =
-        grant::find_granting(identity.namespace.as_deref(), identity.namespace_uid, context).await?;
-    let (kind, uid) = (identity.kind.as_str(), identity.uid);
-    if K::release(uid, &ReleaseTerms { retained, granting }, context).await? == Release::Released {
-        tracing::warn!(kind, %uid, retained, "released the row of an object that vanished and was created again");
     }
     Ok(())
 }
@@ -52,7 +65,7 @@ pub(crate) async fn release<K: Reconcile>(
 /// A predecessor, for tests of plans.
 #[cfg(test)]
 pub(crate) fn example() -> Resource {
-    use tempmail_store::{ResourceIdentity, ResourceKind};
+    use tempmail_store::ResourceIdentity;
 
     Resource {
         identity: ResourceIdentity {
@@ -63,6 +76,7 @@ pub(crate) fn example() -> Resource {
             name: "former".to_owned(),
             retained: false,
         },
+        cluster: Uuid::from_u128(97),
         row_id: Some(Uuid::from_u128(98)),
         verify_handled: None,
         rotate_handled: None,

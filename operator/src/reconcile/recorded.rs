@@ -38,6 +38,7 @@ pub(crate) async fn ensure_recorded<K: Kind>(
             context.store.record_resource(context.epoch, context.cluster, &identity).await?;
             let new = Resource {
                 identity: identity.clone(),
+                cluster: context.cluster,
                 row_id: None,
                 verify_handled: None,
                 rotate_handled: None,

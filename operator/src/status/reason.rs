@@ -52,6 +52,8 @@ reasons! {
     QuotaExceeded, true, "The tenant's limit for these resources is reached or exceeded. Delete one of them, or ask the platform team to raise the limit.";
     /// Another object manages the domain.
     DomainClaimed, true, "Another object manages this domain. Use another domain, or delete the other object.";
+    /// An object of another cluster manages the row.
+    HeldByAnotherCluster, true, "An object of another cluster over the same database has this resource. If that cluster is gone, release it with tempmail cluster release; if it is not, delete one of the two objects.";
     /// The tenant created the resource over HTTP.
     ExistsUnmanaged, true, "The tenant created this resource over HTTP, and spec.adoptionPolicy is Never. Delete the resource over HTTP, or set spec.adoptionPolicy to IfUnowned.";
     /// The domain is one of the installation, or a public suffix.
@@ -110,6 +112,8 @@ reasons! {
     SecretRotated, false, "The Secret has a new value. The previous value is refused.";
     /// Event: a disabled webhook was replaced.
     WebhookReenabled, false, "The webhook was replaced by one with a new id and secret.";
+    /// Postgres was unavailable before the object was reconciled for the first time.
+    PostgresUnavailable, true, "The database is unavailable, so this object was not reconciled yet. It is retried until the database is available.";
     /// The annotation pauses the reconciliation.
     Paused, false, "The annotation tempmail.dev/paused pauses the reconciliation. Remove it to resume.";
 }

@@ -77,6 +77,15 @@ impl<S> StatusUpdate<S> {
         self
     }
 
+    /// Replaces the reason of `Ready` by another one with this message, in all conditions that have it.
+    pub(crate) fn with_reason(mut self, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
+        let former = self.conditions[0].reason;
+        for condition in self.conditions.iter_mut().filter(|condition| condition.reason == former) {
+            condition.reason = reason;
+        }
+        self.with_message(message)
+    }
+
     /// Names the tenant in the message of a true `Accepted`.
     pub(crate) fn accepted_by(mut self, tenant: &str) -> Self {
         for condition in &mut self.conditions {

@@ -75,6 +75,24 @@ impl StatusWriter {
         self.apply::<K, K>(&object.api(&self.client), object.meta(), &status).await
     }
 
+    /// Says in the status of a new object, and in an event, that Postgres is unavailable. The epoch can't be checked without
+    /// Postgres; the next reconciliation, of whichever leader, replaces what this writes.
+    pub(crate) async fn report_unavailable<K: Kind>(&self, object: &K) -> Result<(), ReconcileError> {
+        let reason = Reason::PostgresUnavailable;
+        let updates = [
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::Unknown, reason),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::Unknown, reason),
+            ConditionUpdate::new(ConditionType::Reconciling, ConditionStatus::True, reason),
+        ];
+        let written = object.status().map(K::conditions).unwrap_or_default();
+        let conditions = conditions(written, &updates, object.meta().generation, self.clock.now());
+        // Without `observedGeneration`: no spec was observed.
+        let status = json!({"conditions": conditions});
+        Self::apply_unfenced::<K, K>(&object.api(&self.client), object.meta(), &status).await?;
+        self.events.publish(object, reason).await;
+        Ok(())
+    }
+
     /// Replaces the status of an object of the kind `K` that may not be decodable as one by conditions.
     pub(crate) async fn replace_conditions<K, T>(
         &self,
@@ -105,6 +123,19 @@ impl StatusWriter {
     {
         // What a former leader read is out of date.
         self.store.check_epoch(self.epoch).await?;
+        Self::apply_unfenced::<K, T>(api, metadata, status).await
+    }
+
+    /// Does what [`Self::apply`] does, even if another operator leads by now.
+    async fn apply_unfenced<K, T>(
+        api: &Api<T>,
+        metadata: &ObjectMeta,
+        status: &impl Serialize,
+    ) -> Result<(), ReconcileError>
+    where
+        K: Kind,
+        T: Clone + Debug + DeserializeOwned,
+    {
         let name = metadata.name.as_deref().unwrap_or_default();
         let patch = json!({
             "apiVersion": K::api_version(&()),

@@ -101,3 +101,11 @@ pub(super) fn explain(error: StoreError) -> anyhow::Error {
     // Its text includes that of its source.
     anyhow::anyhow!("{error}")
 }
+
+/// A statement of the schema's owner that failed, in one sentence.
+pub(super) fn explain_owner(error: StoreError) -> anyhow::Error {
+    if error.is_denied() {
+        return anyhow::anyhow!("this needs the login of `migrate`: give its URL with --postgres-url");
+    }
+    explain(error)
+}

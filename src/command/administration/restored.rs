@@ -3,10 +3,10 @@
 use clap::Subcommand;
 use serde_json::{Value, json};
 use tempmail_model::timestamp::timestamp;
-use tempmail_store::{AcceptedToken, SchemaDefinition, StoreError};
+use tempmail_store::{AcceptedToken, SchemaDefinition};
 
 use super::admin_args::AdminArgs;
-use super::database::explain;
+use super::database::{explain, explain_owner};
 use super::output;
 
 /// Subcommands of `database`.
@@ -25,8 +25,8 @@ pub(crate) async fn run(args: AdminArgs<DatabaseCommand>, schema: &SchemaDefinit
     let (database, json) = (args.database.connect(schema).await?, args.json);
     let DatabaseCommand::Restored = args.command;
     let (store, now) = (&database.store, database.now);
-    let position = store.database_restored(now).await.map_err(explain_change)?;
-    let mailboxes = store.renew_password_epochs(now).await.map_err(explain_change)?;
+    let position = store.database_restored(now).await.map_err(explain_owner)?;
+    let mailboxes = store.renew_password_epochs(now).await.map_err(explain_owner)?;
     let tokens = store.list_accepted_tokens(now).await.map_err(explain)?;
     if json {
         return output::json(&json!({
@@ -41,14 +41,6 @@ pub(crate) async fn run(args: AdminArgs<DatabaseCommand>, schema: &SchemaDefinit
     output::line("these tokens work, also where they were revoked since the copy: revoke those again")?;
     let rows: Vec<_> = tokens.iter().map(row).collect();
     output::table(["TENANT", "ID", "KIND", "HINT", "NAME", "CREATED", "LAST USED"], &rows)
-}
-
-/// A change that failed, in one sentence.
-fn explain_change(error: StoreError) -> anyhow::Error {
-    if error.is_denied() {
-        return anyhow::anyhow!("this needs the login of `migrate`: give its URL with --postgres-url");
-    }
-    explain(error)
 }
 
 fn row(AcceptedToken { tenant, token }: &AcceptedToken) -> [String; 7] {

@@ -63,7 +63,19 @@ impl Cluster {
     /// # Panics
     /// The cluster does not start: the programs of Kubernetes are not built, or etcd is not installed.
     pub async fn exclusive() -> Self {
-        let control_plane = ExclusiveControlPlane::acquire(start_control_plane).await;
+        Self::from_exclusive(ExclusiveControlPlane::acquire(start_control_plane).await).await
+    }
+
+    /// Two clusters as [`Self::exclusive`] gives one, for a test of several clusters.
+    ///
+    /// # Panics
+    /// As [`Self::exclusive`].
+    pub async fn exclusive_pair() -> [Self; 2] {
+        let [one, other] = ExclusiveControlPlane::acquire_two(start_control_plane).await;
+        [Self::from_exclusive(one).await, Self::from_exclusive(other).await]
+    }
+
+    async fn from_exclusive(control_plane: ExclusiveControlPlane) -> Self {
         let kubeconfig = control_plane.kubeconfig();
         let is_reused = control_plane.is_reused();
         let cluster = Self::new(kubeconfig, Source::Exclusive(control_plane)).await;
@@ -170,6 +182,21 @@ impl Cluster {
     /// As [`Self::client`].
     pub fn objects(&self, namespace: &str) -> Objects {
         Objects::new(self.client(), namespace)
+    }
+
+    /// Its id over a database: the uid of the namespace kube-system.
+    ///
+    /// # Panics
+    /// The API server does not show it.
+    pub async fn id(&self) -> String {
+        let system = self.objects("default").get("namespace/kube-system").await;
+        system["metadata"]["uid"].as_str().expect("a namespace has a uid").to_owned()
+    }
+
+    /// A new namespace with this name.
+    pub(super) async fn namespace_named(&self, name: &str) -> Namespace {
+        let delete_on_drop = !matches!(self.control_plane, Source::Exclusive(_));
+        Namespace::create_named(&self.config, name, &[], delete_on_drop).await
     }
 
     /// A new namespace with a random name and these labels. In a cluster that is shared its deletion

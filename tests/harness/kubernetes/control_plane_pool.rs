@@ -31,6 +31,20 @@ impl ExclusiveControlPlane {
     /// An idle one, else what `start` starts; waits while [`MOST`] are in use.
     pub(super) async fn acquire(start: impl AsyncFnOnce() -> ControlPlane) -> Self {
         let permit = PERMITS.acquire().await.expect("the semaphore is never closed");
+        Self::with_permit(permit, start).await
+    }
+
+    /// Two of them. They are waited for at once, since two tests that each have one would wait for each other.
+    pub(super) async fn acquire_two(start: impl AsyncFn() -> ControlPlane + Copy) -> [Self; 2] {
+        let mut permits = PERMITS.acquire_many(2).await.expect("the semaphore is never closed");
+        let permit = permits.split(1).expect("there are two permits");
+        [Self::with_permit(permit, start).await, Self::with_permit(permits, start).await]
+    }
+
+    async fn with_permit(
+        permit: SemaphorePermit<'static>,
+        start: impl AsyncFnOnce() -> ControlPlane,
+    ) -> Self {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let is_reused = idle.is_some();
         let control_plane = match idle {

@@ -168,6 +168,16 @@ impl<C> Installation<C> {
         change(&self.pool(), "SELECT remove_mailbox($1::uuid, 'kubernetes', now(), 30)", id).await;
     }
 
+    /// Makes a cluster's operator look as if it was last seen more than 10 minutes ago.
+    ///
+    /// # Panics
+    /// No operator of the cluster ever led.
+    pub async fn age_heartbeat(&self, cluster: &str) {
+        let statement =
+            "UPDATE cluster SET heartbeat_at = heartbeat_at - interval '11 minutes' WHERE id = $1::uuid";
+        change(&self.pool(), statement, cluster).await;
+    }
+
     /// Records the object of this name as missing for years.
     ///
     /// # Panics

@@ -83,7 +83,20 @@ impl Installation<Cluster> {
     /// # Panics
     /// It does not start.
     pub async fn without_operator() -> Self {
-        let (cluster, dns) = (Cluster::exclusive().await, TestDns::start().await);
+        Self::start_in(Cluster::exclusive().await).await
+    }
+
+    /// One without an operator, and another cluster, whose operators may use the same database.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub async fn with_another_cluster() -> (Self, Cluster) {
+        let [cluster, other] = Cluster::exclusive_pair().await;
+        (Self::start_in(cluster).await, other)
+    }
+
+    async fn start_in(cluster: Cluster) -> Self {
+        let dns = TestDns::start().await;
         let app = roles(&dns).start().await;
         Self { app, dns, cluster }
     }

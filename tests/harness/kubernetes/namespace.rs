@@ -23,9 +23,19 @@ pub struct Namespace {
 impl Namespace {
     pub(super) async fn create(config: &Config, labels: &[(&str, &str)], delete_on_drop: bool) -> Self {
         let name = format!("test-{}", Uuid::new_v4().simple());
+        Self::create_named(config, &name, labels, delete_on_drop).await
+    }
+
+    pub(super) async fn create_named(
+        config: &Config,
+        name: &str,
+        labels: &[(&str, &str)],
+        delete_on_drop: bool,
+    ) -> Self {
         let labels = labels.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let metadata = ObjectMeta { name: Some(name.clone()), labels: Some(labels), ..ObjectMeta::default() };
-        let namespace = Self { name, config: config.clone(), delete_on_drop };
+        let metadata =
+            ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() };
+        let namespace = Self { name: name.to_owned(), config: config.clone(), delete_on_drop };
         let object = Object { metadata, ..Object::default() };
         let created = Api::all(namespace.client()).create(&PostParams::default(), &object).await;
         created.expect("the API server accepts a namespace");

@@ -56,6 +56,16 @@ impl Team {
         Self { kubectl: cluster.kubectl_program(), objects, tenant, namespace }
     }
 
+    /// The same team in another cluster, whose namespace is created there. Nothing is declared.
+    ///
+    /// # Panics
+    /// The API server refuses the namespace.
+    pub async fn in_another(&self, cluster: &Cluster) -> Self {
+        let namespace = cluster.namespace_named(self.namespace.name()).await;
+        let objects = cluster.objects(namespace.name());
+        Self { kubectl: cluster.kubectl_program(), objects, tenant: self.tenant.clone(), namespace }
+    }
+
     /// Declares the Tenant, again perhaps, with these further fields of its spec, and waits until it is
     /// ready.
     ///

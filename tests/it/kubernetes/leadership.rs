@@ -35,6 +35,19 @@ async fn releases_the_lease_when_it_is_terminated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn holds_the_lease_under_the_name_of_its_pod() {
+    let installation = Installation::without_operator().await;
+    let mut config = installation.app.config().clone();
+    config.operator.pod_name = "tempmail-operator-7d9f-x2x4z".to_owned();
+    let database = installation.app.database().role_url(Role::Operator);
+    let operator = OperatorProcess::spawn(&config, &database, installation.cluster.kubeconfig());
+    operator.wait_until_ready().await;
+    operator.wait_until_leader().await;
+    let holder = lease(&installation).await.holder_identity;
+    assert_eq!(holder.as_deref(), Some("tempmail-operator-7d9f-x2x4z"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_operator_takes_over_when_the_leader_is_killed() {
     let installation = Installation::without_operator().await;
     let kubeconfig = installation.cluster.kubeconfig();
@@ -181,6 +194,7 @@ async fn rows(installation: &Installation<Cluster>) -> Value {
     let statement = "
         SELECT jsonb_build_array(
             (SELECT epoch FROM operator),
+            (SELECT jsonb_agg(to_jsonb(c) - 'heartbeat_at' ORDER BY id) FROM cluster c),
             (SELECT jsonb_agg(to_jsonb(r) ORDER BY uid) FROM resource r),
             (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM tenant t),
             (SELECT jsonb_agg(to_jsonb(d) - 'check_requested_at' - 'next_check_at' - 'claimed_until' ORDER BY id) FROM domain d),

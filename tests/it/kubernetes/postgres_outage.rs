@@ -40,6 +40,9 @@ async fn survives_an_outage<F: Future<Output = ()>>(meanwhile: impl FnOnce() -> 
     assert_eq!(fixture.conditions().await, conditions);
     assert_eq!(fixture.secrets().await, secrets);
     fixture.assert_nothing_is_carried_out().await;
+    team.wait_for_event("PostgresUnavailable").await;
+    assert!(operator.log().contains(team.namespace.name()), "the log names the objects: {}", operator.log());
+    eventually("the operator is not ready", || async { (!operator.is_ready().await).then_some(()) }).await;
 
     postgres.restore();
     for (kind, row) in KINDS.iter().zip(rows) {

@@ -338,6 +338,12 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a list of namespaces, each once",
         "Namespaces whose CustomDomains, Webhooks, ApiTokens and Mailboxes are reconciled, so that the operator needs rights in these alone. By default those of the whole cluster. Tenants and SystemDomains are in no namespace, and reconciled in any case.",
     ),
+    key(
+        "operator.pod_name",
+        ValueKind::Text,
+        "a Kubernetes object name, or empty",
+        "Name of the operator's pod, which the Lease shows as its holder; if it is empty, the holder is a random name. The chart sets it.",
+    ),
     number(
         "limits.mailbox_bytes",
         tempmail_model::limits::TENANT_MAILBOX_BYTES_MAX.unsigned_abs(),

@@ -296,6 +296,8 @@ pub struct Operator {
     pub keys_secret: String,
     /// The namespaces whose objects are reconciled; empty: those of the whole cluster.
     pub watch_namespaces: Vec<String>,
+    /// Name of the operator's pod, which the Lease shows as its holder; empty for a random name.
+    pub pod_name: String,
 }
 
 /// `telemetry.*`

@@ -45,6 +45,8 @@ impl Config {
         let keys_secret = &self.operator.keys_secret;
         require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
         require(are_namespaces(&self.operator.watch_namespaces), "operator.watch_namespaces")?;
+        let pod_name = &self.operator.pod_name;
+        require(pod_name.is_empty() || is_object_name(pod_name), "operator.pod_name")?;
         if self.smtp.tls.cert.is_some() != self.smtp.tls.key.is_some() {
             return Err(ConfigError::Conflict("`smtp.tls.cert` and `smtp.tls.key` must be set together"));
         }

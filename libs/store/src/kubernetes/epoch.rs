@@ -1,4 +1,4 @@
-//! The epoch of the operator that leads. Every statement by which an operator writes locks its epoch first, so
+//! The epochs of the operators that lead, one in each cluster. Every statement by which an operator writes locks its epoch first, so
 //! that an operator that lost the lead can't write any more.
 
 use uuid::Uuid;
@@ -38,6 +38,11 @@ macro_rules! activate_row {
 pub(super) use {activate_row, fenced};
 
 impl Epoch {
+    /// It as an argument of a statement.
+    pub(super) fn number(self) -> i64 {
+        self.0
+    }
+
     /// A statement with the epoch and the uid of an object, if there is one, as its first two arguments.
     pub(super) fn statement(self, text: &'static str, uid: impl Into<Option<Uuid>>) -> Statement<'static> {
         let uid: Option<Uuid> = uid.into();
@@ -46,16 +51,15 @@ impl Epoch {
 }
 
 impl Store {
-    /// Starts a new epoch, which ends that of every other operator.
+    /// Starts a new epoch of a cluster, which ends that of every other operator of it; `None`: the cluster is released, and
+    /// no operator of it may lead.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn acquire_epoch(&self) -> Result<Epoch, StoreError> {
-        self.fetch_value(sqlx::query(
-            "/* acquire_epoch */ UPDATE operator SET epoch = epoch + 1 RETURNING epoch",
-        ))
-        .await
-        .map(Epoch)
+    pub async fn acquire_epoch(&self, cluster: Uuid) -> Result<Option<Epoch>, StoreError> {
+        let statement = sqlx::query("/* acquire_epoch */ SELECT acquire_epoch($1)").bind(cluster);
+        let epoch: Option<i64> = self.fetch_value(statement).await?;
+        Ok(epoch.map(Epoch))
     }
 
     /// Checks that the epoch is still the current one.

@@ -51,6 +51,8 @@ pub struct ResourceIdentity {
 pub struct Resource {
     /// Its identity.
     pub identity: ResourceIdentity,
+    /// Its cluster: `metadata.uid` of the namespace kube-system.
+    pub cluster: Uuid,
     /// The id of its row, if it has one.
     pub row_id: Option<Uuid>,
     /// Value of the annotation that requested a DNS check, handled last.
@@ -66,8 +68,9 @@ pub struct Resource {
 /// SQL for the columns of a resource `r` that [`Resource`] reads.
 macro_rules! resource_columns {
     () => {
-        "r.uid, r.kind, r.namespace, (SELECT o.namespace_uid FROM origin o WHERE o.uid = r.uid) AS namespace_uid,
-         r.name, r.retained, r.row_id, r.verify_handled, r.rotate_handled, r.reenable_handled, r.missing_since"
+        "r.uid, r.cluster, r.kind, r.namespace,
+         (SELECT o.namespace_uid FROM origin o WHERE o.uid = r.uid) AS namespace_uid, r.name, r.retained, r.row_id,
+         r.verify_handled, r.rotate_handled, r.reenable_handled, r.missing_since"
     };
 }
 
@@ -112,6 +115,7 @@ impl Resource {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self {
             identity: ResourceIdentity::from_row(row)?,
+            cluster: row.try_get("cluster")?,
             row_id: row.try_get("row_id")?,
             verify_handled: row.try_get("verify_handled")?,
             rotate_handled: row.try_get("rotate_handled")?,
@@ -209,8 +213,9 @@ impl Store {
         self.fetch_all(statement, Resource::from_row).await
     }
 
-    /// The objects that had the kind, namespace and name of `successor` before it and were not released;
-    /// without those whose rows belong to another tenant than `tenant`.
+    /// The objects that had the kind, namespace and name of `successor` before it and were not released, in its
+    /// cluster first, then in clusters that are released; without those whose rows belong to another tenant than
+    /// `tenant`, and without those of released clusters whose domain or address is not `declared`.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -219,6 +224,7 @@ impl Store {
         cluster: Uuid,
         successor: &ResourceIdentity,
         tenant: Option<Uuid>,
+        declared: Option<&str>,
     ) -> Result<Vec<Resource>, StoreError> {
         let statement = sqlx::query(concat!(
             "/* list_predecessors */ SELECT ",
@@ -228,15 +234,21 @@ impl Store {
               LEFT JOIN webhook w ON w.id = r.row_id
               LEFT JOIN api_token k ON k.id = r.row_id
               LEFT JOIN mailbox b ON b.id = r.row_id
-            WHERE r.cluster = $1 AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
-              AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6",
+              LEFT JOIN domain bd ON bd.id = b.domain
+            WHERE r.cluster = ANY (array_append(
+                      ARRAY(SELECT c.id FROM cluster c WHERE c.released_at IS NOT NULL), $1))
+              AND r.kind = $2 AND r.namespace IS NOT DISTINCT FROM $3 AND r.name = $4
+              AND r.uid <> $5 AND coalesce(d.tenant, w.tenant, k.tenant, b.tenant, $6) IS NOT DISTINCT FROM $6
+              AND (r.cluster = $1 OR coalesce(d.name, b.local_part || '@' || bd.name, $7) IS NOT DISTINCT FROM $7)
+            ORDER BY r.cluster = $1 DESC",
         ))
         .bind(cluster)
         .bind(successor.kind.as_str())
         .bind(&successor.namespace)
         .bind(&successor.name)
         .bind(successor.uid)
-        .bind(tenant);
+        .bind(tenant)
+        .bind(declared);
         self.fetch_all(statement, Resource::from_row).await
     }
 

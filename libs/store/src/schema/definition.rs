@@ -62,6 +62,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (8, "stream_generation", "0008_stream_generation"),
         (9, "api_token", "0009_api_token"),
         (10, "origin", "0010_origin"),
+        (11, "cluster", "0011_cluster"),
     ],
     files: files![
         "id",
@@ -97,6 +98,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "kubernetes/webhook",
         "kubernetes/mailbox",
         "kubernetes/system_domain",
+        "kubernetes/cluster",
     ],
     lowest_compatible: 1,
 };

@@ -10,18 +10,21 @@ use tempmail_model::id::new_id;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::token::{PlainToken, TokenKind};
 use tempmail_store::{
-    CustomDomainDeclaration, MailboxDeclaration, NewWebhook, ResourceIdentity, ResourceKind, Store,
-    StoreError, SystemDomainDeclaration, TenantDeclaration, TenantLimits, TokenDeclaration, UsedGrant,
-    WebhookDeclaration,
+    ClusterAdmission, ClusterRelease, CustomDomainDeclaration, Epoch, MailboxDeclaration, NewWebhook,
+    ResourceIdentity, ResourceKind, Store, StoreError, SystemDomainDeclaration, TenantDeclaration,
+    TenantLimits, TokenDeclaration, UsedGrant, WebhookDeclaration,
 };
 use tempmail_tests::postgres::Database;
 use uuid::Uuid;
 
-/// The statements without an epoch: those that only read, and the one that assigns epochs.
-const UNFENCED: [&str; 11] = [
+/// The statements without an epoch: those that only read, those of administrators, and the one that assigns epochs.
+const UNFENCED: [&str; 15] = [
     "acquire_epoch",
+    "admit_cluster",
+    "find_foreign_holder",
     "find_resource",
     "list_changed_resources",
+    "list_clusters",
     "list_resources",
     "list_predecessors",
     "list_used_grants",
@@ -30,6 +33,7 @@ const UNFENCED: [&str; 11] = [
     "find_managed_system_domain",
     "find_managed_token",
     "find_managed_webhook",
+    "release_cluster",
 ];
 
 const TENANT: TenantDeclaration<'static> = TenantDeclaration {
@@ -100,14 +104,18 @@ macro_rules! run_statements {
     };
 }
 
+async fn acquire_epoch(store: &Store, cluster: Uuid) -> Epoch {
+    store.acquire_epoch(cluster).await.expect("Postgres answers").expect("the cluster is not released")
+}
+
 #[tokio::test]
 async fn rejects_every_write_of_a_former_leader() {
     let database = Database::create().await;
     let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
-    let former = store.acquire_epoch().await.expect("Postgres answers");
-    let epoch = store.acquire_epoch().await.expect("Postgres answers");
     let now = SystemClock::default().now();
     let (cluster, uid, id) = (Uuid::new_v4(), Uuid::new_v4(), new_id(now));
+    let former = acquire_epoch(&store, cluster).await;
+    let epoch = acquire_epoch(&store, cluster).await;
     let identity = ResourceIdentity {
         uid,
         kind: ResourceKind::CustomDomain,
@@ -131,6 +139,9 @@ async fn rejects_every_write_of_a_former_leader() {
         former,
         [
             check_epoch(),
+            record_heartbeat(),
+            adopt_released(uid, id),
+            adopt_released_webhook(uid, id, b"sealed", now),
             record_resource(cluster, &identity),
             record_missing(uid, now),
             record_present(uid),
@@ -188,4 +199,50 @@ fn statements_of_the_store() -> BTreeSet<String> {
         }
     }
     names
+}
+
+#[tokio::test]
+async fn operators_of_two_clusters_do_not_end_the_epochs_of_each_other() {
+    let database = Database::create().await;
+    let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
+    let one = acquire_epoch(&store, Uuid::new_v4()).await;
+    let other = acquire_epoch(&store, Uuid::new_v4()).await;
+    store.check_epoch(one).await.expect("the first cluster has its leader");
+    store.check_epoch(other).await.expect("the second cluster has its leader");
+}
+
+#[tokio::test]
+async fn a_release_ends_the_epoch_of_the_cluster_and_gives_it_no_other() {
+    let database = Database::create().await;
+    let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
+    let (now, cluster) = (SystemClock::default().now(), Uuid::new_v4());
+    let epoch = acquire_epoch(&store, cluster).await;
+    let other = acquire_epoch(&store, Uuid::new_v4()).await;
+    let refused = store.release_cluster(cluster, false, now).await.expect("Postgres answers");
+    assert!(matches!(refused, ClusterRelease::Alive(_)), "{refused:?}");
+    store.check_epoch(epoch).await.expect("nothing was released");
+    let released = store.release_cluster(cluster, true, now).await.expect("Postgres answers");
+    assert_eq!(released, ClusterRelease::Released(0));
+    let fenced = store.check_epoch(epoch).await;
+    assert!(matches!(fenced, Err(StoreError::Fenced)), "{fenced:?}");
+    assert_eq!(store.acquire_epoch(cluster).await.expect("Postgres answers"), None);
+    store.check_epoch(other).await.expect("the other cluster keeps its leader");
+    let again = store.release_cluster(cluster, true, now).await.expect("Postgres answers");
+    assert_eq!(again, ClusterRelease::AlreadyReleased);
+    let admitted = store.admit_cluster(cluster).await.expect("Postgres answers");
+    assert_eq!(admitted, ClusterAdmission::Admitted);
+    acquire_epoch(&store, cluster).await;
+}
+
+#[tokio::test]
+async fn an_operator_of_the_version_before_leads_until_a_newer_one_does() {
+    let database = Database::create().await;
+    let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
+    let pool = database.pool();
+    let statement = "UPDATE operator SET epoch = epoch + 1 RETURNING epoch";
+    let epoch: i64 = sqlx::query_scalar(statement).fetch_one(&pool).await.expect("Postgres answers");
+    let lock = async || sqlx::query("SELECT lock_epoch($1, NULL)").bind(epoch).execute(&pool).await;
+    lock().await.expect("it leads");
+    acquire_epoch(&store, Uuid::new_v4()).await;
+    lock().await.expect_err("a newer one leads");
 }

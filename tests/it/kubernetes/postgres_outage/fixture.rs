@@ -1,7 +1,7 @@
 //! Objects of every kind before, during and after an outage.
 
 use serde_json::{Value, json};
-use tempmail_tests::kubernetes::{Cluster, Installation, Team, condition, secret_value};
+use tempmail_tests::kubernetes::{Cluster, Installation, Team, assert_conditions, condition, secret_value};
 use tempmail_tests::wait::eventually;
 use uuid::Uuid;
 
@@ -67,13 +67,14 @@ impl OutageFixture<'_> {
         }
     }
 
-    /// Asserts that the operator has done nothing for what was created and deleted.
+    /// Asserts that the operator has done nothing for what was created and deleted, and that what was created says why.
     pub(super) async fn assert_nothing_is_carried_out(&self) {
         for kind in KINDS {
-            let created = self.team.get(&self.object(kind, "comes")).await;
-            for condition in created["status"]["conditions"].as_array().expect("conditions") {
-                assert_eq!(condition["reason"], "Pending", "more than the defaults: {created:#}");
-            }
+            let object = self.object(kind, "comes");
+            let created = self.team.wait_for_reason(&object, "Ready", "PostgresUnavailable").await;
+            let expected = [("Ready", "Unknown"), ("Accepted", "Unknown"), ("Reconciling", "True")];
+            assert_conditions(&created, &expected);
+            assert!(created["status"]["observedGeneration"].is_null(), "no spec is observed: {created:#}");
             let deleted = self.team.get(&self.object(kind, "goes")).await;
             assert!(deleted["metadata"]["deletionTimestamp"].is_string(), "{deleted:#}");
         }

@@ -13,6 +13,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         // `singleton`: locks the stream.
         on("stream").select().update(&[&["singleton"]]),
         on("change").select(),
+        on("cluster").select().insert().update(&[&["epoch", "heartbeat_at"]]),
         on("operator").select().update(&[&["epoch"]]),
         on("resource")
             .select()
@@ -62,7 +63,16 @@ pub(in super::super) const OPERATOR: Rights = Rights {
         on("webhook")
             .select()
             .insert()
-            .update(&[&["url", "secret", "status", "active", "failure_count", "failed_at", "due_at"]])
+            .update(&[&[
+                "url",
+                "secret",
+                "status",
+                "active",
+                "failure_count",
+                "failed_at",
+                "due_at",
+                "origin",
+            ]])
             .delete(),
         on("usage").select(),
         on("purge").insert(),
@@ -70,7 +80,10 @@ pub(in super::super) const OPERATOR: Rights = Rights {
     functions: &[
         verification::FUNCTIONS,
         &[
+            "acquire_epoch",
             "add_system_domain",
+            "adopt_released",
+            "adopt_released_webhook",
             "check_limit",
             "create_custom_domain",
             "create_mailbox",
@@ -91,6 +104,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "is_predecessor",
             "lock_epoch",
             "partition_width",
+            "record_heartbeat",
             "record_missing",
             "release_custom_domain",
             "release_mailbox",
