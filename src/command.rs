@@ -82,6 +82,8 @@ enum Command {
     Crds,
     /// Print the reference of the custom resources
     ApiReference,
+    /// Print the reasons of conditions and events of the custom resources
+    Reasons,
 }
 
 impl Cli {
@@ -93,6 +95,7 @@ impl Cli {
             Command::Openapi => print::openapi(),
             Command::Crds => print::crds(),
             Command::ApiReference => print::api_reference(),
+            Command::Reasons => print::reasons(),
             Command::Up(args) => block_on(up::run(*args, schema)),
             Command::Migrate(args) => block_on(migrate::run(args.load()?, schema)),
             Command::Api(args) => block_on(role::run(Role::Api, args.load()?, schema)),

@@ -40,7 +40,7 @@ use crate::leader_election::LeaderElection;
 
 pub use client::kubernetes_client;
 pub use platform_keys::platform_keys;
-pub use status::{ConditionType, Reason};
+pub use status::{ConditionType, Reason, reason_reference};
 
 /// The role that reconciles custom resources.
 pub struct Operator {

@@ -8,7 +8,6 @@ pub(crate) mod controller;
 pub(crate) mod dependents;
 pub(crate) mod driver;
 mod finalizer;
-mod foreign_holder;
 pub(crate) mod grant;
 mod invalid_object;
 pub(crate) mod issued;

@@ -1,5 +1,5 @@
-//! `tempmail config`, `openapi`, `crds` and `api-reference`: documents that are generated from the source and kept in
-//! the repository.
+//! `tempmail config`, `openapi`, `crds`, `api-reference` and `reasons`: documents that are generated from the source and
+//! kept in the repository.
 
 use std::io::Write as _;
 
@@ -29,5 +29,11 @@ pub(crate) fn crds() -> anyhow::Result<()> {
 /// Prints the reference of the custom resources: `docs/api-reference.md`.
 pub(crate) fn api_reference() -> anyhow::Result<()> {
     std::io::stdout().write_all(tempmail_crds::api_reference().as_bytes())?;
+    Ok(())
+}
+
+/// Prints the reasons of conditions and events of custom resources, with their messages: `docs/reasons.md`.
+pub(crate) fn reasons() -> anyhow::Result<()> {
+    std::io::stdout().write_all(tempmail_operator::reason_reference().as_bytes())?;
     Ok(())
 }

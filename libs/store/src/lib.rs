@@ -30,7 +30,7 @@ pub use domains::serving::{ServingDomain, SystemDomain};
 pub use domains::system::{SystemDomainAddition, SystemDomainRemoval, SystemDomainUsage};
 pub use error::StoreError;
 pub use kubernetes::cluster::{
-    CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, ForeignHolder, KubernetesCluster,
+    CLUSTER_SILENT_AFTER, ClusterAdmission, ClusterRelease, KubernetesCluster, RowHolder,
 };
 pub use kubernetes::custom_domain::CustomDomainDeclaration;
 pub use kubernetes::declaration::{DeclareError, DeclareOutcome, DeclareResult};

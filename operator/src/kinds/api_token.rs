@@ -19,7 +19,7 @@ use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
 use crate::reconcile::{grant, predecessor, secret};
-use crate::status::{Reason, StatusUpdate};
+use crate::status::StatusUpdate;
 
 /// Key of the token in the Secret.
 const KEY: &str = "token";
@@ -49,7 +49,7 @@ impl Reconcile for ApiToken {
         let token = context.store.find_managed_token(uid(self)).await?;
         let secret = secret::find(self, &secret_name(self), context).await?;
         let grant = grant::find(self, context).await?;
-        let predecessor = match grant.tenant() {
+        let predecessor = match grant.tenant(self) {
             Ok(tenant) if token.as_ref().is_none_or(|token| token.tenant != tenant) => {
                 predecessor::find(self, Some(tenant), context).await?
             }
@@ -96,7 +96,7 @@ impl Reconcile for ApiToken {
     }
 
     fn refused(&self, observed: &ObservedToken, refusal: Refusal) -> StatusUpdate<ApiTokenStatus> {
-        plan::refused(self, observed, refusal)
+        plan::refused(self, observed, &refusal)
     }
 
     async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
@@ -140,9 +140,9 @@ async fn write_secret(
 ) -> Result<(), StepError> {
     let token = observed.token.as_ref().and_then(|token| issued.value(&token.hash));
     let values = [(KEY, token.ok_or(ReconcileError::Stale)?)];
-    secret::write(object, &secret_name(object), &observed.secret, &values, context).await?;
-    let reason = if issued.replaces() { Reason::SecretRotated } else { Reason::SecretWritten };
-    context.events.publish(object, reason).await;
+    let name = secret_name(object);
+    secret::write(object, &name, &observed.secret, &values, context).await?;
+    secret::publish_written(object, &name, issued.replaces(), context).await;
     Ok(())
 }
 

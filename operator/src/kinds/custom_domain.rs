@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use tempmail_crds::{
     AdoptionPolicy, CustomDomain, CustomDomainStatus, DeletionPolicy, VerificationState, annotation,
 };
-use tempmail_store::{CustomDomainDeclaration, Resource};
+use tempmail_store::{CustomDomainDeclaration, DeclareOutcome, Resource};
 use tempmail_verification::custom_domain_name;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::{grant, predecessor};
-use crate::status::StatusUpdate;
+use crate::status::{StatusUpdate, message};
 
 impl Kind for CustomDomain {
     kind_accessors!(CustomDomain, CustomDomainStatus, namespaced);
@@ -53,7 +53,7 @@ impl Reconcile for CustomDomain {
     ) -> Result<ObservedCustomDomain, ReconcileError> {
         let grant = grant::find(self, context).await?;
         let domain = context.store.find_managed_custom_domain(uid(self)).await?;
-        let predecessor = match grant.tenant() {
+        let predecessor = match grant.tenant(self) {
             Ok(tenant) if domain.as_ref().is_none_or(|domain| domain.tenant != tenant) => {
                 let former = predecessor::find(self, Some(tenant), context).await?;
                 // An object that has a domain of another tenant has no room for one of a released cluster.
@@ -102,7 +102,11 @@ impl Reconcile for CustomDomain {
                     deadline: now + rules.pending,
                     next_check_at: now,
                 };
-                store.declare_custom_domain(epoch, uid, domain, now).await??;
+                let outcome = store.declare_custom_domain(epoch, uid, domain, now).await??;
+                if outcome == DeclareOutcome::Adopted {
+                    let adopted = message::adopted(&format!("the custom domain {name}"));
+                    context.events.publish(self, &adopted).await;
+                }
             }
             CustomDomainStep::Check { domain, requested } => {
                 store.restart_domain_verification(epoch, uid, &requested, now + rules.pending, now).await?;
@@ -114,7 +118,7 @@ impl Reconcile for CustomDomain {
     }
 
     fn refused(&self, observed: &ObservedCustomDomain, refusal: Refusal) -> StatusUpdate<CustomDomainStatus> {
-        plan::refused(observed, refusal)
+        plan::refused(self, observed, &refusal)
     }
 
     fn enqueue_dependents(&self, update: &StatusUpdate<CustomDomainStatus>, context: &Context) {

@@ -7,10 +7,10 @@ mod plan;
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
 use tempmail_model::address::{MailboxAddress, Reservation, ReservedLocalParts};
-use tempmail_store::{MailboxDeclaration, ManagedMailbox, Resource};
+use tempmail_store::{DeclareOutcome, MailboxDeclaration, ManagedMailbox, Resource};
 use uuid::Uuid;
 
-use self::plan::{MailboxStep, ObservedMailbox};
+use self::plan::{MailboxStep, ObservedMailbox, secret_name};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::password;
@@ -21,7 +21,7 @@ use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
 use crate::reconcile::{grant, predecessor, secret};
-use crate::status::StatusUpdate;
+use crate::status::{StatusUpdate, message};
 
 /// Keys of the Secret.
 const ADDRESS: &str = "address";
@@ -64,7 +64,7 @@ impl Reconcile for Mailbox {
             Some(address) => observe_domain(address, grant, context).await?,
             None => AddressDomain::default(),
         };
-        let (predecessor, secret) = match grant.tenant() {
+        let (predecessor, secret) = match grant.tenant(self) {
             Ok(tenant) => (
                 match mailbox {
                     None => predecessor::find(self, Some(tenant), context).await?,
@@ -95,7 +95,7 @@ impl Reconcile for Mailbox {
     }
 
     fn plan(&self, observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
-        plan::plan(&secret_name(self), observed)
+        plan::plan(self, observed)
     }
 
     async fn act(
@@ -123,7 +123,7 @@ impl Reconcile for Mailbox {
     }
 
     fn refused(&self, observed: &ObservedMailbox, refusal: Refusal) -> StatusUpdate<MailboxStatus> {
-        plan::refused(&secret_name(self), observed, refusal)
+        plan::refused(self, observed, &refusal)
     }
 
     async fn release(uid: Uuid, terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
@@ -133,11 +133,6 @@ impl Reconcile for Mailbox {
         context.password_checks.remove(uid);
         Ok(Release::Released)
     }
-}
-
-/// The name of the Secret that the password is written to.
-fn secret_name(object: &Mailbox) -> String {
-    secret::name_of(object, object.spec.secret.as_ref(), "mailbox")
 }
 
 /// The domain of an address, for a tenant.
@@ -213,8 +208,11 @@ async fn declare(
         rotate_requested: object.annotations().get(annotation::ROTATE).map(String::as_str),
     };
     let now = context.clock.now();
-    context.store.declare_mailbox(context.epoch, uid(object), declaration, now).await??;
+    let outcome = context.store.declare_mailbox(context.epoch, uid(object), declaration, now).await??;
     issued.set(&password, password_hash.as_bytes(), replaces);
+    if outcome == DeclareOutcome::Adopted {
+        context.events.publish(object, &message::adopted("the mailbox at spec.address")).await;
+    }
     Ok(())
 }
 
@@ -228,7 +226,10 @@ async fn write_secret(
     let mailbox = observed.mailbox.as_ref();
     let password = mailbox.and_then(|mailbox| issued.value(mailbox.password_hash.as_bytes()));
     let values = values(object, password.ok_or(ReconcileError::Stale)?);
-    secret::write(object, &secret_name(object), &observed.secret, &values, context).await
+    let name = secret_name(object);
+    secret::write(object, &name, &observed.secret, &values, context).await?;
+    secret::publish_written(object, &name, issued.replaces(), context).await;
+    Ok(())
 }
 
 fn values<'a>(object: &'a Mailbox, password: &'a str) -> [(&'static str, &'a str); 2] {

@@ -8,17 +8,17 @@ use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt as _};
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
 use tempmail_model::address::normalize_domain;
-use tempmail_store::{Resource, SystemDomainDeclaration, SystemDomainRemoval};
+use tempmail_store::{DeclareOutcome, Resource, SystemDomainDeclaration, SystemDomainRemoval};
 use uuid::Uuid;
 
 use self::plan::{DefaultClaim, ObservedSystemDomain, SystemDomainStep};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, kind_accessors, uid};
 use crate::reconcile::context::Context;
-use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
+use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseBlock, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
-use crate::status::{ConditionStatus, ConditionType, Reason, StatusUpdate};
+use crate::status::{ConditionStatus, ConditionType, StatusUpdate, message};
 
 impl Kind for SystemDomain {
     kind_accessors!(SystemDomain, SystemDomainStatus, cluster);
@@ -56,7 +56,7 @@ impl Reconcile for SystemDomain {
     async fn act(
         &self,
         step: SystemDomainStep,
-        _observed: &ObservedSystemDomain,
+        observed: &ObservedSystemDomain,
         _issued: &mut Issued,
         context: &Context,
     ) -> Result<(), StepError> {
@@ -67,7 +67,12 @@ impl Reconcile for SystemDomain {
             sort_order: self.spec.sort_order,
             default,
         };
-        context.store.declare_system_domain(context.epoch, uid(self), domain, context.clock.now()).await??;
+        let now = context.clock.now();
+        let outcome = context.store.declare_system_domain(context.epoch, uid(self), domain, now).await??;
+        if outcome != DeclareOutcome::Created && observed.domain.is_none() {
+            let adopted = message::adopted(&format!("the system domain {name}"));
+            context.events.publish(self, &adopted).await;
+        }
         Ok(())
     }
 
@@ -76,21 +81,17 @@ impl Reconcile for SystemDomain {
         _observed: &ObservedSystemDomain,
         refusal: Refusal,
     ) -> StatusUpdate<SystemDomainStatus> {
-        plan::refused(refusal)
+        plan::refused(self, &refusal)
     }
 
     async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         let now = context.clock.now();
-        let (reason, message) = match context.store.release_system_domain(context.epoch, uid, now).await? {
-            SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound => return Ok(Release::Released),
-            SystemDomainRemoval::LastOne => (Reason::IsOnly, None),
-            SystemDomainRemoval::IsDefault => (Reason::IsDefault, None),
-            SystemDomainRemoval::InUse(mailboxes) => {
-                let count = format!("Mailboxes that use the domain: {mailboxes}.");
-                (Reason::InUse, Some(format!("{count} The domain is deleted when no mailbox uses it.")))
-            }
-        };
-        Ok(Release::Blocked { reason, message })
+        Ok(match context.store.release_system_domain(context.epoch, uid, now).await? {
+            SystemDomainRemoval::Removed | SystemDomainRemoval::NotFound => Release::Released,
+            SystemDomainRemoval::LastOne => Release::Blocked(ReleaseBlock::IsOnly),
+            SystemDomainRemoval::IsDefault => Release::Blocked(ReleaseBlock::IsDefault),
+            SystemDomainRemoval::InUse(mailboxes) => Release::Blocked(ReleaseBlock::InUse(mailboxes)),
+        })
     }
 }
 
@@ -102,13 +103,14 @@ async fn default_claim(object: &SystemDomain, context: &Context) -> Result<Defau
     }
     let all: Api<DeserializeGuard<SystemDomain>> = Api::all(context.client.clone());
     let all = all.list(&ListParams::default()).await?;
-    let has_older = all.iter().filter_map(|other| other.0.as_ref().ok()).any(|other| {
+    let older = all.iter().filter_map(|other| other.0.as_ref().ok()).filter(|other| {
         other.spec.default
             && other.metadata.deletion_timestamp.is_none()
             && age(other) < age(object)
             && !is_not_accepted(other)
     });
-    Ok(if has_older { DefaultClaim::Lost } else { DefaultClaim::Won })
+    let oldest = older.min_by_key(|other| age(other));
+    Ok(oldest.map_or(DefaultClaim::Won, |oldest| DefaultClaim::Lost(oldest.name_any())))
 }
 
 /// Whether the status of this generation says that the object is not accepted. An object without a status may

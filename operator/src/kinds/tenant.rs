@@ -4,7 +4,7 @@ mod plan;
 
 use kube::ResourceExt as _;
 use tempmail_crds::{DeletionPolicy, Tenant, TenantStatus};
-use tempmail_store::Resource;
+use tempmail_store::{DeclareOutcome, Resource};
 use uuid::Uuid;
 
 use self::plan::{ObservedTenant, TenantStep, adopted_id, declaration};
@@ -16,7 +16,7 @@ use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::predecessor;
 use crate::reconcile::refusal::{Refusal, StepError};
-use crate::status::StatusUpdate;
+use crate::status::{StatusUpdate, message};
 
 impl Kind for Tenant {
     kind_accessors!(Tenant, TenantStatus, cluster);
@@ -69,15 +69,18 @@ impl Reconcile for Tenant {
                 predecessor::release(self, observed.predecessor.as_ref(), adopt, context).await?;
             }
             TenantStep::Declare { adopt } => {
-                let tenant = declaration(self, adopt);
-                context.store.declare_tenant(context.epoch, uid(self), tenant, context.clock.now()).await??;
+                let (tenant, now) = (declaration(self, adopt), context.clock.now());
+                let outcome = context.store.declare_tenant(context.epoch, uid(self), tenant, now).await??;
+                if let (DeclareOutcome::Adopted, Some(id)) = (outcome, adopt) {
+                    context.events.publish(self, &message::adopted(&format!("the tenant {id}"))).await;
+                }
             }
         }
         Ok(())
     }
 
     fn refused(&self, _observed: &ObservedTenant, refusal: Refusal) -> StatusUpdate<TenantStatus> {
-        plan::refused(refusal)
+        plan::refused(self, &refusal)
     }
 
     fn enqueue_dependents(&self, update: &StatusUpdate<TenantStatus>, context: &Context) {

@@ -20,7 +20,7 @@ use crate::reconcile::issued::Issued;
 use crate::reconcile::refusal::{Refusal, StepError};
 use crate::reconcile::secret::FoundSecret;
 use crate::reconcile::{grant, predecessor, secret};
-use crate::status::{Reason, StatusUpdate};
+use crate::status::{StatusUpdate, message};
 
 /// Key of the signing secret in the Secret.
 const KEY: &str = "secret";
@@ -50,7 +50,7 @@ impl Reconcile for Webhook {
         let webhook = context.store.find_managed_webhook(uid(self)).await?;
         let secret = secret::find(self, &secret_name(self), context).await?;
         let grant = grant::find(self, context).await?;
-        let predecessor = match grant.tenant() {
+        let predecessor = match grant.tenant(self) {
             Ok(tenant) if webhook.as_ref().is_none_or(|webhook| webhook.tenant != tenant) => {
                 predecessor::find(self, Some(tenant), context).await?
             }
@@ -104,7 +104,7 @@ impl Reconcile for Webhook {
     }
 
     fn refused(&self, observed: &ObservedWebhook, refusal: Refusal) -> StatusUpdate<WebhookStatus> {
-        plan::refused(self, observed, refusal)
+        plan::refused(self, observed, &refusal)
     }
 
     async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
@@ -120,14 +120,18 @@ async fn release_predecessor(
     context: &Context,
 ) -> Result<(), StepError> {
     let released = observed.predecessor.as_ref().filter(|former| former.cluster != context.cluster);
-    let adopted = released.and_then(|former| Some((former.identity.uid, former.row_id?)));
+    let adopted = released.and_then(|former| Some((former, former.row_id?)));
     match adopted {
         // An object that has a webhook of another tenant replaces that one.
         Some((former, id)) if observed.webhook.is_none() => {
             predecessor::ensure_current(object, context).await?;
             let sealed = generate(object, id, observed, context).await?;
-            let (store, now) = (&context.store, context.clock.now());
-            store.adopt_released_webhook(context.epoch, uid(object), former, &sealed, now).await?;
+            let (store, uid, now) = (&context.store, uid(object), context.clock.now());
+            store.adopt_released_webhook(context.epoch, uid, former.identity.uid, &sealed, now).await?;
+            // Another object may have been first.
+            if store.find_managed_webhook(uid).await?.is_some() {
+                predecessor::publish_adopted(object, id, former.cluster, context).await;
+            }
         }
         _ => predecessor::release(object, observed.predecessor.as_ref(), None, context).await?,
     }
@@ -153,7 +157,7 @@ async fn declare(
     };
     context.store.declare_webhook(context.epoch, uid(object), declaration, now).await??;
     if observed.webhook.as_ref().is_some_and(|former| former.disabled) {
-        context.events.publish(object, Reason::WebhookReenabled).await;
+        context.events.publish(object, &message::webhook_reenabled(url)).await;
     }
     Ok(())
 }
@@ -196,9 +200,9 @@ async fn write_secret(
     let secret =
         context.sealer.open(webhook.id, &webhook.secret).map_err(|_wrong_key| ReconcileError::Sealed)?;
     let values = [(KEY, secret.as_str())];
-    secret::write(object, &secret_name(object), &observed.secret, &values, context).await?;
+    let name = secret_name(object);
+    secret::write(object, &name, &observed.secret, &values, context).await?;
     let replaces = !webhook.active && matches!(observed.secret, FoundSecret::Owned(_));
-    let reason = if replaces { Reason::SecretRotated } else { Reason::SecretWritten };
-    context.events.publish(object, reason).await;
+    secret::publish_written(object, &name, replaces, context).await;
     Ok(())
 }

@@ -13,11 +13,12 @@ use uuid::Uuid;
 use super::backoff::jittered;
 use super::context::Context;
 use super::issued::Issued;
-use super::refusal::{Refusal, StepError};
-use super::{finalizer, foreign_holder, grant, recorded};
+use super::refusal::{self, Refusal, StepError};
+use super::{finalizer, grant, recorded};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
-use crate::status::{Progress, Reason, StatusUpdate};
+use crate::status::message::{domain_in_use, domain_is_default, domain_is_only};
+use crate::status::{Message, Progress, StatusUpdate};
 
 /// Upper bound of steps in one reconciliation.
 pub(crate) const STEP_LIMIT: usize = 16;
@@ -50,7 +51,28 @@ pub(crate) enum Release {
     /// The row is released, or there was none.
     Released,
     /// The row is still needed.
-    Blocked { reason: Reason, message: Option<String> },
+    Blocked(ReleaseBlock),
+}
+
+/// Why the row of a deleted SystemDomain is still needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReleaseBlock {
+    /// So many mailboxes use the domain.
+    InUse(i64),
+    /// It is the default domain.
+    IsDefault,
+    /// It is the only system domain.
+    IsOnly,
+}
+
+impl ReleaseBlock {
+    fn message(self, domain: &str) -> Message {
+        match self {
+            Self::InUse(mailboxes) => domain_in_use(domain, mailboxes),
+            Self::IsDefault => domain_is_default(domain),
+            Self::IsOnly => domain_is_only(domain),
+        }
+    }
 }
 
 /// How a kind is reconciled.
@@ -139,16 +161,11 @@ async fn converge<K: Reconcile>(
         };
         let refusal = match object.act(step, &observed, &mut issued, context).await {
             Ok(()) => continue,
-            Err(StepError::Refused(refusal)) => refusal,
+            Err(StepError::Row(error)) => refusal::explain(object, error, context).await?,
+            Err(StepError::Secret(error)) => Refusal::Secret(error),
             Err(StepError::Failed(error)) => return Err(error),
         };
-        let is_about_row = matches!(refusal, Refusal::Row(_));
-        let update = object.refused(&observed, refusal);
-        return if is_about_row {
-            foreign_holder::explain(object, update, context).await
-        } else {
-            Ok(update)
-        };
+        return Ok(object.refused(&observed, refusal));
     }
     Err(ReconcileError::StepLimitReached)
 }
@@ -158,12 +175,10 @@ async fn finalize<K: Reconcile>(object: &K, context: &Context) -> Result<Action,
     let granting = grant::find_granting(object.namespace().as_deref(), None, context).await?;
     let terms = ReleaseTerms { retained: object.is_retained(), granting };
     match K::release(uid(object), &terms, context).await? {
-        Release::Blocked { reason, message } => {
+        Release::Blocked(block) => {
             let status = object.status().cloned().unwrap_or_default();
-            let mut update = StatusUpdate::not_ready(status, reason, Progress::Reconciling).retry_soon();
-            if let Some(message) = message {
-                update = update.with_message(message);
-            }
+            let message = block.message(object.declared().unwrap_or_default());
+            let update = StatusUpdate::not_ready(status, message, Progress::Reconciling).retry_soon();
             write_status(object, update, context).await
         }
         Release::Released => {

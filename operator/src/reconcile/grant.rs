@@ -15,7 +15,8 @@ use super::context::Context;
 use super::namespace_selector::selects;
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
-use crate::status::{Progress, Reason};
+use crate::status::message::{tenant_not_ready, tenant_ref_not_permitted};
+use crate::status::{Message, Progress};
 
 /// For this long after an object was created, its Tenant may still be about to be created.
 const TENANT_EXPECTED_WITHIN: Duration = Duration::from_secs(60);
@@ -32,12 +33,16 @@ pub(crate) enum Grant {
 }
 
 impl Grant {
-    /// The tenant's id, or why the object is not accepted.
-    pub(crate) fn tenant(self) -> Result<Uuid, (Reason, Progress)> {
+    /// The tenant's id, or why `object` is not accepted.
+    pub(crate) fn tenant<K: Kind>(self, object: &K) -> Result<Uuid, (Message, Progress)> {
+        let name = object.tenant_name().unwrap_or_default();
         match self {
             Self::Granted(tenant) => Ok(tenant),
-            Self::TenantNotReady => Err((Reason::TenantNotReady, Progress::Reconciling)),
-            Self::NotGranted(progress) => Err((Reason::TenantRefNotPermitted, progress)),
+            Self::TenantNotReady => Err((tenant_not_ready(name), Progress::Reconciling)),
+            Self::NotGranted(progress) => {
+                let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+                Err((tenant_ref_not_permitted(name, namespace), progress))
+            }
         }
     }
 }

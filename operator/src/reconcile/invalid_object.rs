@@ -10,9 +10,8 @@ use super::driver::{Reconcile, Release, ReleaseTerms};
 use super::{finalizer, grant};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid_of};
+use crate::status::message::object_unreadable;
 use crate::status::{ConditionStatus, ConditionType, ConditionUpdate, RETRY_SOON, Reason};
-
-const MESSAGE: &str = "This version of the operator can't read the object. Install the CRDs of the same version, and apply the object again.";
 
 /// Sets the conditions of an object that can't be decoded; finalizes one that is deleted, by the deletion
 /// policy that was recorded last.
@@ -29,12 +28,7 @@ pub(crate) async fn reconcile<K: Reconcile>(
     let Some(object) = api.get_opt(name).await? else { return Ok(Action::await_change()) };
     if !is_reported(&object) {
         tracing::warn!(kind = K::KIND.as_str(), uid = metadata.uid, error, "an object can't be decoded");
-        let condition = |kind, status| ConditionUpdate {
-            kind,
-            status,
-            reason: Reason::InvalidSpec,
-            message: MESSAGE.into(),
-        };
+        let condition = |kind, status| ConditionUpdate::new(kind, status, object_unreadable());
         let conditions = [
             condition(ConditionType::Ready, ConditionStatus::False),
             condition(ConditionType::Accepted, ConditionStatus::False),

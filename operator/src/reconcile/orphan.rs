@@ -130,8 +130,8 @@ async fn release_orphan<K: Reconcile>(
                     tracing::warn!(kind, %uid, retained, "released the row of an object missing for a day");
                     return Ok(true);
                 }
-                Ok(Release::Blocked { reason, .. }) => {
-                    tracing::warn!(kind, %uid, reason = reason.as_str(), "a row can't be released yet");
+                Ok(Release::Blocked(block)) => {
+                    tracing::warn!(kind, %uid, ?block, "a row can't be released yet");
                 }
                 Err(ReconcileError::Fenced) => return Err(ReconcileError::Fenced),
                 Err(error) => tracing::warn!(kind, %uid, %error, "a row can't be released yet"),

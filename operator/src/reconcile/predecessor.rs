@@ -13,6 +13,7 @@ use super::grant;
 use super::recorded::identity;
 use crate::error::ReconcileError;
 use crate::kind::Kind;
+use crate::status::message::adopted_from_cluster;
 
 /// A predecessor of the object whose row is not released. `tenant` is the object's, `None` for kinds without
 /// one.
@@ -41,8 +42,11 @@ pub(crate) async fn release<K: Reconcile>(
     let (kind, uid) = (identity.kind.as_str(), identity.uid);
     let is_adopted = !matches!(identity.kind, ResourceKind::Webhook | ResourceKind::ApiToken);
     if *cluster != context.cluster && is_adopted {
-        context.store.adopt_released(context.epoch, crate::kind::uid(object), uid).await?;
+        let adopted = context.store.adopt_released(context.epoch, crate::kind::uid(object), uid).await?;
         tracing::info!(kind, %uid, %cluster, "adopted the row of an object of a released cluster");
+        if let Some(id) = adopted {
+            publish_adopted(object, id, *cluster, context).await;
+        }
         return Ok(());
     }
     let granting =
@@ -51,6 +55,11 @@ pub(crate) async fn release<K: Reconcile>(
         tracing::warn!(kind, %uid, retained, "released the row of an object that vanished and was created again");
     }
     Ok(())
+}
+
+/// Publishes that an object adopted the row `id` of an object of a released cluster.
+pub(crate) async fn publish_adopted<K: Kind>(object: &K, id: Uuid, cluster: Uuid, context: &Context) {
+    context.events.publish(object, &adopted_from_cluster(K::KIND, id, cluster)).await;
 }
 
 /// Fails with [`ReconcileError::Stale`] if the object, which was read a while ago, is gone itself.

@@ -16,6 +16,7 @@ use super::refusal::StepError;
 use super::secret_error::SecretError;
 use crate::error::ReconcileError;
 use crate::kind::Kind;
+use crate::status::message::{secret_rotated, secret_written};
 use crate::status::{ConditionStatus, ConditionType, Reason, has_condition};
 
 /// Label with the uid of the owner.
@@ -126,6 +127,12 @@ pub(crate) async fn write<K: Kind>(
     context: &Context,
 ) -> Result<(), StepError> {
     send(object, name, found, values, false, context).await
+}
+
+/// Publishes that the Secret was written; with a value that `replaces` another one, which is refused from now on.
+pub(crate) async fn publish_written<K: Kind>(object: &K, name: &str, replaces: bool, context: &Context) {
+    let message = if replaces { secret_rotated(name) } else { secret_written(name) };
+    context.events.publish(object, &message).await;
 }
 
 async fn send<K: Kind>(

@@ -2,7 +2,8 @@
 
 use kube::core::Status;
 
-use crate::status::{Progress, Reason, StatusUpdate};
+use crate::status::message::{secret_immutable, secret_refused};
+use crate::status::{Message, Progress, StatusUpdate};
 
 /// Status codes of responses that reject a Secret for its content, and would again.
 const REJECTIONS: [u16; 4] = [400, 403, 413, 422];
@@ -33,24 +34,17 @@ impl SecretError {
         REJECTIONS.contains(&status.code).then(|| Self::Rejected(message(status, name)))
     }
 
-    /// The status of an object whose Secret can't be written. It is retried soon, since what rejects the
+    /// The status of an object whose Secret of this name can't be written. It is retried soon, since what rejects the
     /// Secret may change without a notification.
-    pub(crate) fn status_update<S>(&self, status: S) -> StatusUpdate<S> {
-        let update = StatusUpdate::not_ready(status, self.reason(), Progress::Stalled).retry_soon();
-        match self {
-            Self::Immutable => update,
-            Self::Rejected(why) => update.with_message(format!(
-                "The API server rejects the Secret ({why}). Change the quota, policy or webhook that rejects \
-                 it. The write is retried every minute."
-            )),
-        }
+    pub(crate) fn status_update<S>(&self, status: S, secret: &str) -> StatusUpdate<S> {
+        StatusUpdate::not_ready(status, self.message(secret), Progress::Stalled).retry_soon()
     }
 
-    /// The reason of the condition.
-    pub(crate) fn reason(&self) -> Reason {
+    /// The message about the Secret of this name.
+    pub(crate) fn message(&self, secret: &str) -> Message {
         match self {
-            Self::Immutable => Reason::SecretImmutable,
-            Self::Rejected(_) => Reason::SecretRefused,
+            Self::Immutable => secret_immutable(secret),
+            Self::Rejected(why) => secret_refused(secret, why),
         }
     }
 }

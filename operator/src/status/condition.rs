@@ -1,9 +1,8 @@
 //! Conditions of objects.
 
-use std::borrow::Cow;
-
 use tempmail_crds::Condition;
 
+use super::message::Message;
 use super::reason::Reason;
 
 /// The type of a condition.
@@ -79,13 +78,14 @@ pub(crate) struct ConditionUpdate {
     pub kind: ConditionType,
     pub status: ConditionStatus,
     pub reason: Reason,
-    pub message: Cow<'static, str>,
+    pub message: String,
 }
 
 impl ConditionUpdate {
-    /// A condition with the reason's own message.
-    pub(crate) fn new(kind: ConditionType, status: ConditionStatus, reason: Reason) -> Self {
-        Self { kind, status, reason, message: reason.message().into() }
+    /// A condition with the reason and the text of a message.
+    pub(crate) fn new(kind: ConditionType, status: ConditionStatus, message: Message) -> Self {
+        let Message { reason, text } = message;
+        Self { kind, status, reason, message: text }
     }
 
     /// Whether the condition that was written last has the same status and reason.

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 
+use super::message::Message;
 use super::reason::Reason;
 use crate::kind::Kind;
 
@@ -23,12 +24,12 @@ impl EventPublisher {
     }
 
     /// Publishes an operation on an object.
-    pub(crate) async fn publish<K: Kind>(&self, object: &K, reason: Reason) {
-        self.publish_message(&object.object_ref(&()), reason, reason.message()).await;
+    pub(crate) async fn publish<K: Kind>(&self, object: &K, message: &Message) {
+        self.publish_change(&object.object_ref(&()), message.reason, &message.text).await;
     }
 
-    /// Publishes an event with a message of its own.
-    pub(crate) async fn publish_message(&self, about: &ObjectReference, reason: Reason, message: &str) {
+    /// Publishes a condition that changed.
+    pub(super) async fn publish_change(&self, about: &ObjectReference, reason: Reason, message: &str) {
         let event = Event {
             type_: if reason.is_warning() { EventType::Warning } else { EventType::Normal },
             reason: reason.as_str().to_owned(),

@@ -1,9 +1,9 @@
 //! The status that a plan ends with: conditions with their reasons, summed up for kstatus.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use super::condition::{ConditionStatus, ConditionType, ConditionUpdate};
+use super::message::{self, Message};
 use super::reason::Reason;
 
 /// When to reconcile an object again that waits for something without notifications.
@@ -32,26 +32,27 @@ impl<S> StatusUpdate<S> {
     /// Ready and Accepted.
     pub(crate) fn ready(status: S) -> Self {
         let conditions = vec![
-            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::True, Reason::Ready),
-            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::True, Reason::Accepted),
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::True, message::ready()),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::True, message::accepted()),
         ];
         Self { status, conditions, requeue_after: None }
     }
 
     /// Accepted, and not Ready.
-    pub(crate) fn not_ready(status: S, reason: Reason, progress: Progress) -> Self {
+    pub(crate) fn not_ready(status: S, message: Message, progress: Progress) -> Self {
         let mut update = Self::ready(status);
-        update.conditions[0] = ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, reason);
-        update.conditions.push(progress.condition(reason));
+        let ready = ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, message.clone());
+        update.conditions[0] = ready;
+        update.conditions.push(progress.condition(message));
         update
     }
 
     /// Not Accepted. Reconciled again soon, since the conflict may end without a notification.
-    pub(crate) fn not_accepted(status: S, reason: Reason, progress: Progress) -> Self {
+    pub(crate) fn not_accepted(status: S, message: Message, progress: Progress) -> Self {
         let conditions = vec![
-            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, reason),
-            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::False, reason),
-            progress.condition(reason),
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::False, message.clone()),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::False, message.clone()),
+            progress.condition(message),
         ];
         Self { status, conditions, requeue_after: Some(RETRY_SOON) }
     }
@@ -67,30 +68,17 @@ impl<S> StatusUpdate<S> {
         self
     }
 
-    /// Replaces the message of all conditions that have the reason of `Ready`.
-    pub(crate) fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
-        let message = message.into();
-        let reason = self.conditions[0].reason;
-        for condition in self.conditions.iter_mut().filter(|condition| condition.reason == reason) {
-            condition.message = message.clone();
-        }
+    /// Replaces the message of `Ready` by another one with the same reason.
+    pub(crate) fn with_message(mut self, message: Message) -> Self {
+        self.conditions[0].message = message.text;
         self
-    }
-
-    /// Replaces the reason of `Ready` by another one with this message, in all conditions that have it.
-    pub(crate) fn with_reason(mut self, reason: Reason, message: impl Into<Cow<'static, str>>) -> Self {
-        let former = self.conditions[0].reason;
-        for condition in self.conditions.iter_mut().filter(|condition| condition.reason == former) {
-            condition.reason = reason;
-        }
-        self.with_message(message)
     }
 
     /// Names the tenant in the message of a true `Accepted`.
     pub(crate) fn accepted_by(mut self, tenant: &str) -> Self {
         for condition in &mut self.conditions {
             if condition.reason == Reason::Accepted {
-                condition.message = format!("Resource is accepted by tenant {tenant}.").into();
+                condition.message = message::accepted_by(tenant).text;
             }
         }
         self
@@ -98,11 +86,11 @@ impl<S> StatusUpdate<S> {
 }
 
 impl Progress {
-    fn condition(self, reason: Reason) -> ConditionUpdate {
+    fn condition(self, message: Message) -> ConditionUpdate {
         let kind = match self {
             Self::Reconciling => ConditionType::Reconciling,
             Self::Stalled => ConditionType::Stalled,
         };
-        ConditionUpdate::new(kind, ConditionStatus::True, reason)
+        ConditionUpdate::new(kind, ConditionStatus::True, message)
     }
 }

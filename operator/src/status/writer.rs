@@ -17,7 +17,7 @@ use tempmail_store::{Epoch, Store};
 
 use super::condition::{ConditionStatus, ConditionType, ConditionUpdate};
 use super::event::EventPublisher;
-use super::reason::Reason;
+use super::message;
 use super::update::StatusUpdate;
 use crate::error::ReconcileError;
 use crate::kind::Kind;
@@ -56,7 +56,7 @@ impl StatusWriter {
         self.apply::<K, K>(&object.api(&self.client), object.meta(), &status).await?;
         for condition in changes(&written, &update.conditions) {
             let about = object.object_ref(&());
-            self.events.publish_message(&about, condition.reason, &condition.message).await;
+            self.events.publish_change(&about, condition.reason, &condition.message).await;
         }
         Ok(true)
     }
@@ -68,7 +68,7 @@ impl StatusWriter {
         if K::conditions(status).iter().any(|condition| condition.type_ == kind.as_str()) {
             return Ok(());
         }
-        let paused = ConditionUpdate::new(kind, ConditionStatus::True, Reason::Paused);
+        let paused = ConditionUpdate::new(kind, ConditionStatus::True, message::paused());
         let mut status = owned_part::<K>(status);
         let added = conditions(&[], &[paused], object.meta().generation, self.clock.now());
         K::conditions_mut(&mut status).extend(added);
@@ -78,18 +78,18 @@ impl StatusWriter {
     /// Says in the status of a new object, and in an event, that Postgres is unavailable. The epoch can't be checked without
     /// Postgres; the next reconciliation, of whichever leader, replaces what this writes.
     pub(crate) async fn report_unavailable<K: Kind>(&self, object: &K) -> Result<(), ReconcileError> {
-        let reason = Reason::PostgresUnavailable;
+        let message = message::postgres_unavailable();
         let updates = [
-            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::Unknown, reason),
-            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::Unknown, reason),
-            ConditionUpdate::new(ConditionType::Reconciling, ConditionStatus::True, reason),
+            ConditionUpdate::new(ConditionType::Ready, ConditionStatus::Unknown, message.clone()),
+            ConditionUpdate::new(ConditionType::Accepted, ConditionStatus::Unknown, message.clone()),
+            ConditionUpdate::new(ConditionType::Reconciling, ConditionStatus::True, message.clone()),
         ];
         let written = object.status().map(K::conditions).unwrap_or_default();
         let conditions = conditions(written, &updates, object.meta().generation, self.clock.now());
         // Without `observedGeneration`: no spec was observed.
         let status = json!({"conditions": conditions});
         Self::apply_unfenced::<K, K>(&object.api(&self.client), object.meta(), &status).await?;
-        self.events.publish(object, reason).await;
+        self.events.publish(object, &message).await;
         Ok(())
     }
 
@@ -183,7 +183,7 @@ fn conditions(
                 type_: update.kind.as_str().to_owned(),
                 status: update.status.as_str().to_owned(),
                 reason: update.reason.as_str().to_owned(),
-                message: update.message.clone().into_owned(),
+                message: update.message.clone(),
                 last_transition_time: since,
                 observed_generation: generation,
             }

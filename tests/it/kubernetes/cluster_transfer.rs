@@ -179,6 +179,7 @@ async fn a_rebuilt_cluster_takes_over_domains_mailboxes_and_mail_once_the_former
     // Its row did not change.
     after.trigger_reconcile(&system_domain(&after)).await;
     let now_has = Held::once_ready(&after).await;
+    after.wait_for_event("Adopted").await;
     let Held { token, password, webhook_secret, .. } = now_has.clone();
     assert_eq!(Held { token, password, webhook_secret, ..transfer.had.clone() }, now_has);
     for (former, latter) in [

@@ -1,7 +1,7 @@
 //! CustomDomain: verification, and one object for each domain.
 
 use tempmail_tests::Installation;
-use tempmail_tests::kubernetes::{Team, assert_conditions};
+use tempmail_tests::kubernetes::{Team, assert_conditions, condition_message};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn verifies_a_domain_when_its_records_are_published() {
@@ -20,13 +20,17 @@ async fn verifies_a_domain_when_its_records_are_published() {
 async fn accepts_a_second_object_for_a_domain_when_the_first_is_deleted() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;
-    let spec = format!("domain: {}", team.domain("mail"));
+    let domain = team.domain("mail");
+    let spec = format!("domain: {domain}");
     team.apply("CustomDomain", "first", &spec).await;
     let first = team.wait_for_condition("customdomain/first", "Accepted").await;
     team.apply("CustomDomain", "second", &spec).await;
     let second = team.wait_for_reason("customdomain/second", "Accepted", "DomainClaimed").await;
     assert_conditions(&second, &[("Stalled", "True")]);
     assert!(second["status"].get("domainId").is_none(), "{second}");
+    let message = condition_message(&second, "Accepted");
+    let holder = format!("The object {}/first manages the domain {domain} ", team.namespace.name());
+    assert!(message.starts_with(&holder), "{message}");
 
     team.delete("customdomain/first").await;
     let second = team.wait_for_condition("customdomain/second", "Accepted").await;

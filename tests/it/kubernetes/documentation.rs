@@ -127,26 +127,13 @@ fn the_readme_and_the_quickstart_have_the_same_manifest() {
 }
 
 #[test]
-fn the_table_of_reasons_is_complete() {
-    let wanted = Reason::ALL.iter().map(|reason| {
+fn the_table_of_reasons_has_the_messages_that_the_operator_writes() {
+    let table = include_str!("../../../docs/reasons.md");
+    assert!(tempmail_operator::reason_reference() == table, "stale: cargo run -- reasons > docs/reasons.md");
+    for reason in Reason::ALL {
         let event = if reason.is_warning() { "Warning" } else { "Normal" };
-        format!("| `{}` | {event} | {} |", reason.as_str(), reason.message())
-    });
-    assert_table("### Reasons", &wanted.collect());
-}
-
-/// Asserts that the first table after a heading has exactly these rows, in any order.
-fn assert_table(heading: &str, wanted: &BTreeSet<String>) {
-    let (_, after) = DOCUMENT.split_once(&format!("\n{heading}\n")).expect("the heading is there");
-    let rows = after.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
-    let rows: BTreeSet<String> = rows.take_while(|line| line.starts_with('|')).map(str::to_owned).collect();
-    let list = |rows: Vec<&String>| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
-    let missing = list(wanted.difference(&rows).collect());
-    let surplus = list(rows.difference(wanted).collect());
-    assert!(
-        missing.is_empty() && surplus.is_empty(),
-        "docs/kubernetes.md, {heading}. Missing:\n{missing}Surplus:\n{surplus}"
-    );
+        assert!(table.contains(&format!("\n| `{}` | {event} | ", reason.as_str())), "{reason:?}");
+    }
 }
 
 #[test]

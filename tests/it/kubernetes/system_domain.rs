@@ -85,6 +85,8 @@ async fn refuses_a_second_object_for_a_domain() {
     declare(&team, &second, &domain, "").await;
     let shown = team.wait_for_reason(&format!("systemdomain/{second}"), "Accepted", "DomainClaimed").await;
     assert_conditions(&shown, &[("Ready", "False")]);
+    let message = condition_message(&shown, "Ready");
+    assert!(message.starts_with(&format!("The object {first} manages the domain {domain} ")), "{message}");
     // Its deletion does not touch the domain.
     team.delete(&format!("systemdomain/{second}")).await;
     assert!(is_served(installation, &domain).await);
@@ -117,7 +119,7 @@ async fn deletes_a_domain_when_no_mailbox_uses_it() {
     team.start_deletion(&object).await;
     let shown = team.wait_for_reason(&object, "Ready", "InUse").await;
     let message = condition_message(&shown, "Ready");
-    assert!(message.contains("Mailboxes that use the domain: 1."), "{message}");
+    assert!(message.contains(&format!("Mailboxes that use the domain {domain}: 1.")), "{message}");
     installation.app.deliver(&format!("a@{domain}"), "hello", "").await;
     team.delete("mailbox/box").await;
     team.wait_until_deleted(&object).await;
@@ -227,6 +229,8 @@ async fn the_oldest_object_that_wants_the_default_domain_has_it() {
     fixture.wait_until_ready("first").await;
     let shown = fixture.wait_for_reason("second", "DefaultTaken").await;
     assert_conditions(&shown, &[("Accepted", "True"), ("Stalled", "True")]);
+    let message = condition_message(&shown, "Ready");
+    assert!(message.starts_with("The SystemDomain first is older "), "{message}");
     assert_eq!(fixture.default().await, "first.example");
 
     fixture.start_deletion("first").await;

@@ -218,7 +218,10 @@ async fn deletes_the_webhook_without_the_grant_and_creates_another_with_it() {
 async fn refuses_a_webhook_beyond_the_limit() {
     let fixture = WebhookFixture::start().await;
     fixture.team.apply("Webhook", "more", UNREACHABLE).await;
-    fixture.team.wait_for_reason("webhook/more", "Accepted", "QuotaExceeded").await;
+    let shown = fixture.team.wait_for_reason("webhook/more", "Accepted", "QuotaExceeded").await;
+    let message = condition_message(&shown, "Accepted");
+    let used = format!("1 of 1 webhooks of tenant {} are used.", fixture.team.tenant);
+    assert!(message.starts_with(&used), "{message}");
     assert_eq!(fixture.tokens_and_webhooks().await, (1, 1));
 }
 

@@ -54,9 +54,9 @@ pub enum ClusterAdmission {
     NotReleased,
 }
 
-/// The object of another cluster that holds a row.
+/// An object that has a row which another object declares, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ForeignHolder {
+pub struct RowHolder {
     /// Its cluster.
     pub cluster: Uuid,
     /// Whether the cluster is released, so that an object with the same namespace and name adopts the row.
@@ -101,7 +101,7 @@ impl ClusterAdmission {
     }
 }
 
-impl ForeignHolder {
+impl RowHolder {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self {
             cluster: row.try_get("cluster")?,
@@ -167,12 +167,18 @@ impl Store {
     }
 
     /// Gives the object `uid`, which has no row, that of the object `former` of a released cluster. The row stays inactive.
+    /// Returns the id of the row; `None` if `former` has none to give.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn adopt_released(&self, epoch: Epoch, uid: Uuid, former: Uuid) -> Result<(), StoreError> {
+    pub async fn adopt_released(
+        &self,
+        epoch: Epoch,
+        uid: Uuid,
+        former: Uuid,
+    ) -> Result<Option<Uuid>, StoreError> {
         let statement = epoch.statement("/* adopt_released */ SELECT adopt_released($1, $2, $3)", uid);
-        self.execute(statement.bind(former)).await
+        self.fetch_value(statement.bind(former)).await
     }
 
     /// Does what [`Self::adopt_released`] does for a webhook, and gives it another secret, sealed for it, which is not yet
@@ -193,25 +199,25 @@ impl Store {
         self.execute(statement.bind(former).bind(secret).bind(now.to_sqlx())).await
     }
 
-    /// The object of another cluster than `cluster` that holds what an object of this kind declares: `declared` is the name
+    /// The object other than `uid`, in any cluster, that has what an object of this kind declares: `declared` is the name
     /// of the tenant or domain, or the address of the mailbox; `tenant` is the name of the tenant that the object refers to,
     /// if it refers to one. Rows of other tenants are not looked at.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn find_foreign_holder(
+    pub async fn find_row_holder(
         &self,
-        cluster: Uuid,
+        uid: Uuid,
         kind: ResourceKind,
         declared: &str,
         tenant: Option<&str>,
-    ) -> Result<Option<ForeignHolder>, StoreError> {
+    ) -> Result<Option<RowHolder>, StoreError> {
         let statement = sqlx::query(
-            "/* find_foreign_holder */
+            "/* find_row_holder */
             SELECT r.cluster, r.namespace, r.name,
                    EXISTS (SELECT FROM cluster c WHERE c.id = r.cluster AND c.released_at IS NOT NULL) AS released
             FROM resource r
-            WHERE r.cluster <> $1 AND r.row_id = CASE $2
+            WHERE r.uid <> $1 AND r.row_id = CASE $2
                 WHEN 'Tenant' THEN (SELECT t.id FROM tenant t WHERE t.name = $3)
                 WHEN 'SystemDomain' THEN
                     (SELECT d.id FROM domain d WHERE d.name = $3 AND d.serves AND d.tenant IS NULL)
@@ -224,7 +230,7 @@ impl Store {
                         AND d.name = split_part($3, '@', 2))
                 END",
         );
-        let statement = statement.bind(cluster).bind(kind.as_str()).bind(declared).bind(tenant);
-        self.fetch_optional(statement, ForeignHolder::from_row).await
+        let statement = statement.bind(uid).bind(kind.as_str()).bind(declared).bind(tenant);
+        self.fetch_optional(statement, RowHolder::from_row).await
     }
 }

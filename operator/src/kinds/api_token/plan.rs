@@ -2,14 +2,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_crds::{ApiToken, ApiTokenStatus, OnSecretLoss};
-use tempmail_store::{DeclareError, ManagedToken, Resource};
+use tempmail_store::{ManagedToken, Resource, ResourceKind};
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
 use crate::reconcile::secret::{self, FoundSecret};
-use crate::status::{Progress, Reason, StatusUpdate};
+use crate::status::{Message, Progress, StatusUpdate, message};
 
 /// How long after its expiry a token is reconciled, so that it has expired by then.
 const AFTER_EXPIRY: SignedDuration = SignedDuration::from_secs(1);
@@ -53,11 +53,11 @@ pub(crate) enum TokenStep {
 /// Decides on the next step.
 pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<TokenStep, ApiTokenStatus> {
     let not_accepted =
-        |reason, progress| Plan::Done(StatusUpdate::not_accepted(status(object, observed), reason, progress));
-    let tenant = match observed.grant.tenant() {
+        |why, progress| Plan::Done(StatusUpdate::not_accepted(status(object, observed), why, progress));
+    let tenant = match observed.grant.tenant(object) {
         Ok(tenant) => tenant,
         Err(_) if observed.token.is_some() => return Plan::Step(TokenStep::Revoke),
-        Err((reason, progress)) => return not_accepted(reason, progress),
+        Err((message, progress)) => return not_accepted(message, progress),
     };
     let token = observed.token.as_ref().filter(|token| token.tenant == tenant);
     let expires_at = expires_at(object);
@@ -65,11 +65,11 @@ pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<TokenSte
         return Plan::Step(TokenStep::SetExpiry(expires_at));
     }
     // No token is declared that would be refused at once, even if the row of the expired one is gone.
-    if expires_at.is_some_and(|at| at <= observed.now) {
-        return not_ready(object, observed, Reason::Expired);
+    if let Some(at) = expires_at.filter(|at| *at <= observed.now) {
+        return not_ready(object, observed, message::token_expired(at));
     }
     if observed.secret == FoundSecret::Foreign {
-        return not_accepted(Reason::SecretConflict, Progress::Stalled);
+        return not_accepted(message::secret_conflict(&secret_name(object)), Progress::Stalled);
     }
     match token {
         None if observed.predecessor.is_some() => Plan::Step(TokenStep::ReleasePredecessor),
@@ -92,7 +92,7 @@ fn plan_token(
         (false, false) => Plan::Step(TokenStep::Declare { tenant }),
         (true, false) => match object.spec.on_secret_loss {
             OnSecretLoss::Rotate => Plan::Step(TokenStep::Declare { tenant }),
-            OnSecretLoss::Stall => not_ready(object, observed, Reason::SecretLost),
+            OnSecretLoss::Stall => not_ready(object, observed, message::secret_lost(&secret_name(object))),
         },
         (true, true) => {
             let mut update = StatusUpdate::ready(status(object, observed));
@@ -104,23 +104,28 @@ fn plan_token(
     }
 }
 
-fn not_ready(object: &ApiToken, observed: &ObservedToken, reason: Reason) -> Plan<TokenStep, ApiTokenStatus> {
-    Plan::Done(StatusUpdate::not_ready(status(object, observed), reason, Progress::Stalled))
+fn not_ready(
+    object: &ApiToken,
+    observed: &ObservedToken,
+    message: Message,
+) -> Plan<TokenStep, ApiTokenStatus> {
+    Plan::Done(StatusUpdate::not_ready(status(object, observed), message, Progress::Stalled))
 }
 
 /// The status of an object whose step was refused.
 pub(super) fn refused(
     object: &ApiToken,
     observed: &ObservedToken,
-    refusal: Refusal,
+    refusal: &Refusal,
 ) -> StatusUpdate<ApiTokenStatus> {
-    let status = status(object, observed);
-    let reason = match refusal {
-        Refusal::Row(DeclareError::TenantDisabled) => Reason::TenantSuspended,
-        Refusal::Row(_) => Reason::QuotaExceeded,
-        Refusal::Secret(error) => return error.status_update(status),
+    let (status, tenant) = (status(object, observed), &object.spec.tenant_ref.name);
+    let message = match refusal {
+        Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::ApiToken, *usage),
+        Refusal::Row(_) | Refusal::Claimed(_) => message::tenant_suspended(tenant),
+        Refusal::Secret(error) => return error.status_update(status, &secret_name(object)),
     };
-    StatusUpdate::not_accepted(status, reason, Progress::Stalled)
+    StatusUpdate::not_accepted(status, message, Progress::Stalled)
 }
 
 /// The status without its conditions. It shows an active token only.

@@ -6,14 +6,15 @@ use tempmail_crds::{
 };
 use tempmail_model::verification::{FailureReason, Finding, RecordFinding, VerifyStatus};
 use tempmail_model::verify_token;
-use tempmail_store::{DeclareError, Resource};
+use tempmail_store::{DeclareError, Resource, ResourceKind};
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
 use crate::status::{
-    ConditionStatus, ConditionType, ConditionUpdate, Progress, Reason, StatusUpdate, to_seconds,
+    ConditionStatus, ConditionType, ConditionUpdate, Message, Progress, Reason, StatusUpdate, message,
+    to_seconds,
 };
 
 /// What the plan of a CustomDomain depends on.
@@ -52,11 +53,11 @@ pub(super) fn plan(
     observed: &ObservedCustomDomain,
 ) -> Plan<CustomDomainStep, CustomDomainStatus> {
     let active = observed.domain.as_ref().filter(|domain| domain.active);
-    let tenant = match observed.grant.tenant() {
+    let tenant = match observed.grant.tenant(object) {
         Ok(tenant) => tenant,
         Err(_) if active.is_some() => return Plan::Step(CustomDomainStep::Deactivate),
-        Err((reason, progress)) => {
-            return Plan::Done(not_accepted(status(object, observed), reason, progress));
+        Err((message, progress)) => {
+            return Plan::Done(not_accepted(status(object, observed), message, progress));
         }
     };
     if active.is_some_and(|domain| domain.tenant != tenant) {
@@ -64,8 +65,8 @@ pub(super) fn plan(
         return Plan::Step(CustomDomainStep::Deactivate);
     }
     let Some(name) = &observed.name else {
-        let status = status(object, observed);
-        return Plan::Done(not_accepted(status, Reason::ReservedDomain, Progress::Stalled));
+        let (status, message) = (status(object, observed), message::domain_reserved(&object.spec.domain));
+        return Plan::Done(not_accepted(status, message, Progress::Stalled));
     };
     let Some(domain) = active else {
         return Plan::Step(if observed.predecessor.is_some() {
@@ -77,102 +78,106 @@ pub(super) fn plan(
     if let Some(requested) = &observed.check_requested {
         return Plan::Step(CustomDomainStep::Check { domain: domain.id, requested: requested.clone() });
     }
-    Plan::Done(accepted(domain, status(object, observed)))
+    Plan::Done(accepted(domain, &observed.mx_host, status(object, observed)))
 }
 
 /// The status of an object whose domain can't be declared.
-pub(super) fn refused(observed: &ObservedCustomDomain, refusal: Refusal) -> StatusUpdate<CustomDomainStatus> {
+pub(super) fn refused(
+    object: &CustomDomain,
+    observed: &ObservedCustomDomain,
+    refusal: &Refusal,
+) -> StatusUpdate<CustomDomainStatus> {
     let status = CustomDomainStatus {
         last_handled_verify_at: observed.check_handled.clone(),
         ..CustomDomainStatus::default()
     };
-    let reason = match refusal {
-        Refusal::Row(DeclareError::ManagedByAnother) => Reason::DomainClaimed,
-        Refusal::Row(DeclareError::NotAdopted) => Reason::ExistsUnmanaged,
-        Refusal::Row(DeclareError::TenantChanged) => Reason::TenantReplaced,
-        Refusal::Row(DeclareError::TenantDisabled) => Reason::TenantSuspended,
-        Refusal::Row(DeclareError::LimitReached) => Reason::QuotaExceeded,
-        Refusal::Row(_) => Reason::ReservedDomain,
-        Refusal::Secret(error) => return error.status_update(status),
+    let (domain, tenant) = (&object.spec.domain, &object.spec.tenant_ref.name);
+    let message = match refusal {
+        Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
+        Refusal::Claimed(holder) => message::domain_claimed(domain, holder.as_ref()),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::CustomDomain, *usage),
+        Refusal::Row(DeclareError::NotAdopted) => {
+            message::exists_unmanaged(tenant, &format!("the custom domain {domain}"))
+        }
+        Refusal::Row(DeclareError::TenantChanged) => message::tenant_replaced(tenant),
+        Refusal::Row(DeclareError::TenantDisabled) => message::tenant_suspended(tenant),
+        // A custom domain has no Secret.
+        Refusal::Row(_) | Refusal::Secret(_) => message::domain_reserved(domain),
     };
-    not_accepted(status, reason, Progress::Stalled)
+    not_accepted(status, message, Progress::Stalled)
 }
 
 fn not_accepted(
     status: CustomDomainStatus,
-    reason: Reason,
+    message: Message,
     progress: Progress,
 ) -> StatusUpdate<CustomDomainStatus> {
-    StatusUpdate::not_accepted(status, reason, progress).with(verified(ConditionStatus::False, reason))
+    let verified = verified(ConditionStatus::False, message.clone());
+    StatusUpdate::not_accepted(status, message, progress).with(verified)
 }
 
-fn verified(status: ConditionStatus, reason: Reason) -> ConditionUpdate {
-    ConditionUpdate::new(ConditionType::Verified, status, reason)
+fn verified(status: ConditionStatus, message: Message) -> ConditionUpdate {
+    ConditionUpdate::new(ConditionType::Verified, status, message)
 }
 
-/// The status of an object whose domain is declared.
+/// The status of an object whose domain is declared. `mx_host` is the expected mail exchanger.
 fn accepted(
     domain: &tempmail_store::CustomDomain,
+    mx_host: &str,
     status: CustomDomainStatus,
 ) -> StatusUpdate<CustomDomainStatus> {
-    match (domain.status, domain.failure_reason) {
-        (VerifyStatus::Verified, _) => {
-            StatusUpdate::ready(status).with(verified(ConditionStatus::True, Reason::RecordsFound))
+    match domain.status {
+        VerifyStatus::Verified => {
+            let message = message::records_found(&domain.name);
+            StatusUpdate::ready(status).with(verified(ConditionStatus::True, message))
         }
-        (VerifyStatus::Pending, _) => pending(domain, status),
-        (VerifyStatus::Failed, failure) => {
-            let reason = match failure {
-                Some(FailureReason::RecordsLost) => Reason::RecordsLost,
-                Some(FailureReason::ClaimedByAnother) => Reason::ClaimedByAnother,
-                Some(FailureReason::VerificationTimedOut) | None => Reason::VerificationTimedOut,
-            };
-            StatusUpdate::not_ready(status, reason, Progress::Stalled)
-                .with(verified(ConditionStatus::False, reason))
+        VerifyStatus::Pending => pending(domain, mx_host, status),
+        VerifyStatus::Failed => {
+            let message = failure(domain);
+            let verified = verified(ConditionStatus::False, message.clone());
+            StatusUpdate::not_ready(status, message, Progress::Stalled).with(verified)
+        }
+    }
+}
+
+/// Why the verification failed.
+fn failure(domain: &tempmail_store::CustomDomain) -> Message {
+    match domain.failure_reason {
+        Some(FailureReason::RecordsLost) => message::records_lost(&domain.name),
+        Some(FailureReason::ClaimedByAnother) => message::claimed_by_another(&domain.name),
+        Some(FailureReason::VerificationTimedOut) | None => {
+            message::verification_timed_out(&domain.name, to_seconds(domain.deadline))
         }
     }
 }
 
 fn pending(
     domain: &tempmail_store::CustomDomain,
+    mx_host: &str,
     status: CustomDomainStatus,
 ) -> StatusUpdate<CustomDomainStatus> {
-    let reason = pending_reason(domain);
-    let is_verified =
-        if reason == Reason::DnsLookupFailed { ConditionStatus::Unknown } else { ConditionStatus::False };
-    let update =
-        StatusUpdate::not_ready(status, reason, Progress::Reconciling).with(verified(is_verified, reason));
-    let (txt, mx) = (verify_token::txt_host(&domain.name), &domain.name);
-    match reason {
-        Reason::TxtRecordMissing => update.with_message(missing("TXT", &txt)),
-        Reason::TxtRecordMismatch => update.with_message(mismatch("TXT", &txt)),
-        Reason::MxRecordMissing => update.with_message(missing("MX", mx)),
-        Reason::MxRecordMismatch => update.with_message(mismatch("MX", mx)),
-        _ => update,
-    }
-}
-
-fn missing(kind: &str, name: &str) -> String {
-    format!("The {kind} record at {name} does not exist. Create it; see status.verification.records.")
-}
-
-fn mismatch(kind: &str, name: &str) -> String {
-    format!(
-        "The {kind} record at {name} does not have the expected value. Correct it; see \
-         status.verification.records."
-    )
+    let message = lacking(domain, mx_host);
+    let is_verified = match message.reason {
+        Reason::DnsLookupFailed => ConditionStatus::Unknown,
+        _ => ConditionStatus::False,
+    };
+    let verified = verified(is_verified, message.clone());
+    StatusUpdate::not_ready(status, message, Progress::Reconciling).with(verified)
 }
 
 /// What a pending domain lacks. The TXT record comes first, since it proves the ownership.
-fn pending_reason(domain: &tempmail_store::CustomDomain) -> Reason {
-    let finding = |record: &Option<RecordFinding>| record.as_ref().map(|record| record.finding);
-    match (finding(&domain.txt), finding(&domain.mx)) {
-        (None, _) | (_, None) => Reason::WaitingForDns,
-        (Some(Finding::Missing), _) => Reason::TxtRecordMissing,
-        (Some(Finding::Mismatch), _) => Reason::TxtRecordMismatch,
-        (_, Some(Finding::Missing)) => Reason::MxRecordMissing,
-        (_, Some(Finding::Mismatch)) => Reason::MxRecordMismatch,
-        (Some(Finding::Unknown), _) | (_, Some(Finding::Unknown)) => Reason::DnsLookupFailed,
-        (Some(Finding::Found), Some(Finding::Found)) => Reason::WaitingForDns,
+fn lacking(domain: &tempmail_store::CustomDomain, mx_host: &str) -> Message {
+    let (name, txt_value) = (&domain.name, verify_token::txt_value(&domain.token));
+    let (Some(txt), Some(mx)) = (&domain.txt, &domain.mx) else {
+        return message::waiting_for_dns(name, &txt_value, mx_host);
+    };
+    match (txt.finding, mx.finding) {
+        (Finding::Missing, _) => message::txt_record_missing(name, &txt_value),
+        (Finding::Mismatch, _) => message::txt_record_mismatch(name, &txt_value, &txt.seen),
+        (_, Finding::Missing) => message::mx_record_missing(name, mx_host),
+        (_, Finding::Mismatch) => message::mx_record_mismatch(name, mx_host, &mx.seen),
+        (Finding::Unknown, _) | (_, Finding::Unknown) => message::dns_lookup_failed(name),
+        (Finding::Found, Finding::Found) => message::waiting_for_dns(name, &txt_value, mx_host),
     }
 }
 

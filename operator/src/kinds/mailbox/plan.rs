@@ -1,15 +1,16 @@
 //! The plan of a Mailbox.
 
-use tempmail_crds::MailboxStatus;
+use tempmail_crds::{Mailbox, MailboxStatus};
 use tempmail_model::address::MailboxAddress;
-use tempmail_store::{DeclareError, ManagedMailbox, Resource};
+use tempmail_store::{DeclareError, ManagedMailbox, Resource, ResourceKind};
 use uuid::Uuid;
 
+use crate::kind::Kind as _;
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
-use crate::reconcile::secret::FoundSecret;
-use crate::status::{Progress, Reason, StatusUpdate};
+use crate::reconcile::secret::{self, FoundSecret};
+use crate::status::{Message, Progress, StatusUpdate, message};
 
 /// What the plan of a Mailbox depends on.
 #[derive(Debug, Clone)]
@@ -51,59 +52,47 @@ pub(crate) enum MailboxStep {
 }
 
 /// Decides on the next step.
-pub(super) fn plan(secret_name: &str, observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
+pub(super) fn plan(object: &Mailbox, observed: &ObservedMailbox) -> Plan<MailboxStep, MailboxStatus> {
     let not_accepted =
-        |reason, progress| StatusUpdate::not_accepted(status(secret_name, observed), reason, progress);
-    let tenant = match observed.grant.tenant() {
+        |why, progress| Plan::Done(StatusUpdate::not_accepted(status(object, observed), why, progress));
+    let stalled = |message| not_accepted(message, Progress::Stalled);
+    let tenant = match observed.grant.tenant(object) {
         Ok(tenant) => tenant,
         Err(_) if observed.mailbox.as_ref().is_some_and(|mailbox| mailbox.active) => {
             return Plan::Step(MailboxStep::Deactivate);
         }
-        Err((reason, progress)) => return Plan::Done(not_accepted(reason, progress)),
+        Err((message, progress)) => return not_accepted(message, progress),
     };
-    let invalid = |message: &'static str| {
-        Plan::Done(not_accepted(Reason::InvalidSpec, Progress::Stalled).with_message(message))
-    };
-    let Some(address) = &observed.address else {
-        return invalid(
-            "spec.address is not a valid address: its local part contains '..'. Create this object again with \
-             another address.",
-        );
-    };
+    let Some(address) = &observed.address else { return stalled(message::address_invalid()) };
     if observed.secret == FoundSecret::Foreign {
-        return Plan::Done(not_accepted(Reason::SecretConflict, Progress::Stalled));
+        return stalled(message::secret_conflict(&secret_name(object)));
     }
     let declare = || Plan::Step(MailboxStep::Declare { tenant, address: address.clone() });
     match &observed.mailbox {
-        None if observed.is_reserved => invalid(
-            "The local part of spec.address is reserved on system domains. Create this object again with another \
-             address.",
-        ),
-        None if !observed.is_served => {
-            Plan::Done(not_accepted(Reason::DomainNotServed, Progress::Reconciling))
-        }
+        None if observed.is_reserved => stalled(message::local_part_reserved(address.domain())),
+        None if !observed.is_served => not_accepted(domain_not_served(object), Progress::Reconciling),
         None if observed.predecessor.is_some() => Plan::Step(MailboxStep::ReleasePredecessor),
         None => declare(),
         Some(mailbox) if mailbox.tenant != Some(tenant) => {
-            Plan::Done(not_accepted(Reason::TenantReplaced, Progress::Stalled))
+            stalled(message::tenant_replaced(&object.spec.tenant_ref.name))
         }
         Some(_) if observed.rotate_requested => declare(),
-        Some(mailbox) => plan_mailbox(secret_name, observed, mailbox).unwrap_or_else(declare),
+        Some(mailbox) => plan_mailbox(object, observed, mailbox).unwrap_or_else(declare),
     }
 }
 
 /// Decides on the next step for a mailbox whose password is not to be rotated; `None` if it needs another
 /// password all the same.
 fn plan_mailbox(
-    secret_name: &str,
+    object: &Mailbox,
     observed: &ObservedMailbox,
     mailbox: &ManagedMailbox,
 ) -> Option<Plan<MailboxStep, MailboxStatus>> {
-    let status = status(secret_name, observed);
+    let status = status(object, observed);
     match (mailbox.active, observed.secret_is_current) {
         (true, true) if observed.is_served => Some(Plan::Done(StatusUpdate::ready(status))),
         (true, true) => {
-            let update = StatusUpdate::not_ready(status, Reason::DomainNotServed, Progress::Reconciling);
+            let update = StatusUpdate::not_ready(status, domain_not_served(object), Progress::Reconciling);
             Some(Plan::Done(update.retry_soon()))
         }
         (true, false) => None,
@@ -117,34 +106,51 @@ fn plan_mailbox(
     }
 }
 
+fn domain_not_served(object: &Mailbox) -> Message {
+    let domain = object.domain_name().unwrap_or_default();
+    message::domain_not_served(domain, &object.spec.tenant_ref.name)
+}
+
 /// The status of an object whose step was refused.
 pub(super) fn refused(
-    secret_name: &str,
+    object: &Mailbox,
     observed: &ObservedMailbox,
-    refusal: Refusal,
+    refusal: &Refusal,
 ) -> StatusUpdate<MailboxStatus> {
-    let (reason, progress) = match refusal {
-        Refusal::Row(DeclareError::NotAdopted) => (Reason::ExistsUnmanaged, Progress::Stalled),
-        Refusal::Row(DeclareError::TenantChanged) => (Reason::TenantReplaced, Progress::Stalled),
-        Refusal::Row(DeclareError::TenantDisabled) => (Reason::TenantSuspended, Progress::Stalled),
-        Refusal::Row(DeclareError::LimitReached) => (Reason::QuotaExceeded, Progress::Stalled),
-        Refusal::Row(DeclareError::NoSuchDomain) => (Reason::DomainNotServed, Progress::Reconciling),
-        Refusal::Row(_) => (Reason::AddressTaken, Progress::Stalled),
-        Refusal::Secret(error) => return error.status_update(status(secret_name, observed)),
+    let tenant = &object.spec.tenant_ref.name;
+    let stalled = |message| (message, Progress::Stalled);
+    let (message, progress) = match refusal {
+        Refusal::HeldByAnotherCluster(holder) => stalled(message::held_by_another_cluster(holder)),
+        Refusal::LimitReached(usage) => {
+            stalled(message::limit_reached(tenant, ResourceKind::Mailbox, *usage))
+        }
+        Refusal::Row(DeclareError::NotAdopted) => {
+            stalled(message::exists_unmanaged(tenant, "the mailbox at spec.address"))
+        }
+        Refusal::Row(DeclareError::TenantChanged) => stalled(message::tenant_replaced(tenant)),
+        Refusal::Row(DeclareError::TenantDisabled) => stalled(message::tenant_suspended(tenant)),
+        Refusal::Row(DeclareError::NoSuchDomain) => (domain_not_served(object), Progress::Reconciling),
+        Refusal::Row(_) | Refusal::Claimed(_) => stalled(message::address_taken()),
+        Refusal::Secret(error) => return error.status_update(status(object, observed), &secret_name(object)),
     };
     let status =
         MailboxStatus { last_handled_rotate_at: observed.rotate_handled.clone(), ..MailboxStatus::default() };
-    StatusUpdate::not_accepted(status, reason, progress)
+    StatusUpdate::not_accepted(status, message, progress)
 }
 
 /// The status without its conditions.
-fn status(secret_name: &str, observed: &ObservedMailbox) -> MailboxStatus {
+fn status(object: &Mailbox, observed: &ObservedMailbox) -> MailboxStatus {
     MailboxStatus {
         mailbox_id: observed.mailbox.as_ref().map(|mailbox| mailbox.id.to_string()),
-        secret_name: observed.secret_is_current.then(|| secret_name.to_owned()),
+        secret_name: observed.secret_is_current.then(|| secret_name(object)),
         last_handled_rotate_at: observed.rotate_handled.clone(),
         ..MailboxStatus::default()
     }
+}
+
+/// The name of the Secret that the password is written to.
+pub(super) fn secret_name(object: &Mailbox) -> String {
+    secret::name_of(object, object.spec.secret.as_ref(), "mailbox")
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The plan of a SystemDomain.
 
 use tempmail_crds::{SystemDomain, SystemDomainStatus};
-use tempmail_store::{DeclareError, ManagedSystemDomain};
+use tempmail_store::ManagedSystemDomain;
 
 use crate::reconcile::driver::Plan;
 use crate::reconcile::refusal::Refusal;
-use crate::status::{Progress, Reason, StatusUpdate};
+use crate::status::{Message, Progress, StatusUpdate, message};
 
 /// What the plan of a SystemDomain depends on.
 #[derive(Debug, Clone)]
@@ -18,14 +18,14 @@ pub(crate) struct ObservedSystemDomain {
 }
 
 /// Whether the object's domain is to be the default one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DefaultClaim {
     /// The object does not claim it.
     None,
     /// The object is the oldest one that claims it.
     Won,
-    /// An older object claims it.
-    Lost,
+    /// An older object claims it, which has this name.
+    Lost(String),
 }
 
 /// A step for a SystemDomain.
@@ -41,9 +41,7 @@ pub(super) fn plan(
     observed: &ObservedSystemDomain,
 ) -> Plan<SystemDomainStep, SystemDomainStatus> {
     let Some(name) = &observed.name else {
-        return Plan::Done(not_accepted(Reason::InvalidSpec).with_message(
-            "spec.domain is not a host name. Delete this object and create it again with another domain.",
-        ));
+        return Plan::Done(not_accepted(message::domain_invalid(&object.spec.domain)));
     };
     let default = observed.claim == DefaultClaim::Won;
     let is_as_declared = |domain: &&ManagedSystemDomain| {
@@ -56,27 +54,29 @@ pub(super) fn plan(
     };
     let status =
         SystemDomainStatus { domain_id: Some(domain.id.to_string()), ..SystemDomainStatus::default() };
-    Plan::Done(match observed.claim {
-        DefaultClaim::Lost => {
-            StatusUpdate::not_ready(status, Reason::DefaultTaken, Progress::Stalled).retry_soon()
+    Plan::Done(match &observed.claim {
+        DefaultClaim::Lost(older) => {
+            StatusUpdate::not_ready(status, message::default_taken(older), Progress::Stalled).retry_soon()
         }
         DefaultClaim::None | DefaultClaim::Won => StatusUpdate::ready(status),
     })
 }
 
 /// The status of an object whose domain can't be declared.
-pub(super) fn refused(refusal: Refusal) -> StatusUpdate<SystemDomainStatus> {
-    match refusal {
-        Refusal::Row(DeclareError::ManagedByAnother) => not_accepted(Reason::DomainClaimed),
-        Refusal::Row(_) => not_accepted(Reason::ReservedDomain).with_message(
-            "The domain is equal to, above or below a custom domain of a tenant. Use another domain.",
-        ),
-        Refusal::Secret(error) => error.status_update(SystemDomainStatus::default()),
-    }
+pub(super) fn refused(object: &SystemDomain, refusal: &Refusal) -> StatusUpdate<SystemDomainStatus> {
+    let domain = &object.spec.domain;
+    not_accepted(match refusal {
+        Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
+        Refusal::Claimed(holder) => message::domain_claimed(domain, holder.as_ref()),
+        // A system domain has neither a limit nor a Secret.
+        Refusal::Row(_) | Refusal::LimitReached(_) | Refusal::Secret(_) => {
+            message::domain_of_a_tenant(domain)
+        }
+    })
 }
 
-fn not_accepted(reason: Reason) -> StatusUpdate<SystemDomainStatus> {
-    StatusUpdate::not_accepted(SystemDomainStatus::default(), reason, Progress::Stalled)
+fn not_accepted(message: Message) -> StatusUpdate<SystemDomainStatus> {
+    StatusUpdate::not_accepted(SystemDomainStatus::default(), message, Progress::Stalled)
 }
 
 #[cfg(test)]
@@ -85,6 +85,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::status::Reason;
 
     /// No row, and each row that the store may have.
     fn rows() -> Vec<Option<ManagedSystemDomain>> {
@@ -117,10 +118,10 @@ mod tests {
     #[test]
     fn declares_any_row_as_the_object_does_in_one_step() {
         for domain in rows() {
-            for claim in [DefaultClaim::None, DefaultClaim::Won, DefaultClaim::Lost] {
+            for claim in [DefaultClaim::None, DefaultClaim::Won, DefaultClaim::Lost("older".to_owned())] {
                 let object = object(claim != DefaultClaim::None);
                 let name = Some("mail.example".to_owned());
-                let mut observed = ObservedSystemDomain { name, domain, claim };
+                let mut observed = ObservedSystemDomain { name, domain, claim: claim.clone() };
                 // The step, and its repetition after a crash.
                 for _ in 0..2 {
                     let Plan::Step(SystemDomainStep::Declare { default, .. }) = plan(&object, &observed)
@@ -137,7 +138,8 @@ mod tests {
                     });
                 }
                 let Plan::Done(update) = plan(&object, &observed) else { panic!("{observed:?}") };
-                let expected = if claim == DefaultClaim::Lost { Reason::DefaultTaken } else { Reason::Ready };
+                let is_lost = matches!(claim, DefaultClaim::Lost(_));
+                let expected = if is_lost { Reason::DefaultTaken } else { Reason::Ready };
                 assert_eq!(update.conditions[0].reason, expected);
                 let domain = observed.domain.expect("the domain is declared");
                 assert!(domain.sort_order == 7 && !domain.shared_inboxes);

@@ -3,13 +3,15 @@
 use kube::ResourceExt as _;
 use tempmail_crds::{Tenant, TenantStatus, TenantUsage, annotation};
 use tempmail_model::retention::RetentionClass;
-use tempmail_store::{DeclareError, LimitUsage, Resource, TenantDeclaration, TenantLimits};
+use tempmail_store::{DeclareError, LimitUsage, Resource, ResourceKind, TenantDeclaration, TenantLimits};
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
 use crate::reconcile::namespace_selector;
 use crate::reconcile::refusal::Refusal;
-use crate::status::{ConditionStatus, ConditionType, ConditionUpdate, Progress, Reason, StatusUpdate};
+use crate::status::{
+    ConditionStatus, ConditionType, ConditionUpdate, Message, Progress, StatusUpdate, message,
+};
 
 /// What the plan of a Tenant depends on.
 #[derive(Debug, Clone)]
@@ -31,15 +33,12 @@ pub(crate) enum TenantStep {
 /// Decides on the next step.
 pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantStep, TenantStatus> {
     let Ok(adopt) = adopted_id(object) else {
-        let update = not_accepted(Reason::InvalidSpec);
-        return Plan::Done(update.with_message(
-            "The annotation tempmail.dev/adopt-tenant is not the id of a tenant. Correct or remove it.",
-        ));
+        return Plan::Done(not_accepted(message::adoption_invalid()));
     };
     let selector_error = message_of_selector(object);
     let Some(tenant) = &observed.tenant else {
         return match (selector_error, &observed.predecessor) {
-            (Some(why), _) => Plan::Done(not_accepted(Reason::InvalidSpec).with_message(why)),
+            (Some(message), _) => Plan::Done(not_accepted(message)),
             (None, Some(_)) => Plan::Step(TenantStep::ReleasePredecessor { adopt }),
             (None, None) => Plan::Step(TenantStep::Declare { adopt }),
         };
@@ -48,23 +47,22 @@ pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantSte
         return Plan::Step(TenantStep::Declare { adopt });
     }
     let update = ready(tenant);
-    if let Some(why) = selector_error {
+    if let Some(message) = selector_error {
         // The suspension and the limits are as declared all the same.
-        let update = StatusUpdate::not_accepted(update.status, Reason::InvalidSpec, Progress::Stalled);
-        return Plan::Done(update.with_message(why));
+        return Plan::Done(StatusUpdate::not_accepted(update.status, message, Progress::Stalled));
     }
     Plan::Done(match adopt {
-        Some(other) if other != tenant.id => update.with_message(adopts_no_other(tenant.id)),
+        Some(other) if other != tenant.id => {
+            update.with_message(message::ready_with_former_tenant(tenant.id))
+        }
         _ => update,
     })
 }
 
 /// The message about the selector of namespaces, if it is invalid: it selects none.
-fn message_of_selector(object: &Tenant) -> Option<String> {
+fn message_of_selector(object: &Tenant) -> Option<Message> {
     let why = namespace_selector::validate(object.spec.allowed_namespaces.as_ref()?).err()?;
-    Some(format!(
-        "No namespace may use the tenant, because spec.allowedNamespaces is invalid: {why}. Correct the selector."
-    ))
+    Some(message::selector_invalid(&why))
 }
 
 /// Whether the row is what the object declares.
@@ -80,41 +78,44 @@ fn is_as_declared(object: &Tenant, tenant: &tempmail_store::Tenant) -> bool {
 }
 
 /// The status of an object whose tenant can't be declared.
-pub(super) fn refused(refusal: Refusal) -> StatusUpdate<TenantStatus> {
-    match refusal {
-        Refusal::Row(DeclareError::NotAdoptable) => not_accepted(Reason::TenantNotAdoptable),
-        Refusal::Row(_) => not_accepted(Reason::TenantNameTaken),
-        Refusal::Secret(error) => error.status_update(TenantStatus::default()),
-    }
+pub(super) fn refused(object: &Tenant, refusal: &Refusal) -> StatusUpdate<TenantStatus> {
+    not_accepted(match refusal {
+        Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
+        Refusal::Row(DeclareError::NotAdoptable) => {
+            message::tenant_not_adoptable(adopted_id(object).ok().flatten())
+        }
+        // A tenant has neither limits of tenants nor a Secret.
+        Refusal::Row(_) | Refusal::Claimed(_) | Refusal::LimitReached(_) | Refusal::Secret(_) => {
+            message::tenant_name_taken(&object.name_any())
+        }
+    })
 }
 
-fn not_accepted(reason: Reason) -> StatusUpdate<TenantStatus> {
-    StatusUpdate::not_accepted(TenantStatus::default(), reason, Progress::Stalled)
-}
-
-/// The message if the annotation names another tenant than the object has.
-fn adopts_no_other(id: Uuid) -> String {
-    format!(
-        "Resource is ready. The annotation tempmail.dev/adopt-tenant is ignored, because the object has the \
-         tenant {id} already. Remove the annotation; to adopt the other tenant, create another Tenant with it."
-    )
+fn not_accepted(message: Message) -> StatusUpdate<TenantStatus> {
+    StatusUpdate::not_accepted(TenantStatus::default(), message, Progress::Stalled)
 }
 
 fn ready(tenant: &tempmail_store::Tenant) -> StatusUpdate<TenantStatus> {
-    let shares = [tenant.mailboxes, tenant.domains, tenant.webhooks, tenant.tokens];
-    let [mailboxes, custom_domains, webhooks, tokens] = shares.map(|share| share.used);
+    let shares = [
+        (ResourceKind::Mailbox, tenant.mailboxes),
+        (ResourceKind::CustomDomain, tenant.domains),
+        (ResourceKind::Webhook, tenant.webhooks),
+        (ResourceKind::ApiToken, tenant.tokens),
+    ];
+    let [mailboxes, custom_domains, webhooks, tokens] = shares.map(|(_, share)| share.used);
     let status = TenantStatus {
         tenant_id: Some(tenant.id.to_string()),
         usage: Some(TenantUsage { mailboxes, custom_domains, webhooks, tokens }),
         ..TenantStatus::default()
     };
-    let is_exceeded = |share: LimitUsage| share.used > i64::from(share.limit);
+    let is_exceeded = |share: &LimitUsage| share.used > i64::from(share.limit);
+    let exceeded: Vec<_> = shares.into_iter().filter(|(_, share)| is_exceeded(share)).collect();
     let update = StatusUpdate::ready(status);
-    if shares.into_iter().any(is_exceeded) {
-        let (kind, status) = (ConditionType::QuotaExceeded, ConditionStatus::True);
-        return update.with(ConditionUpdate::new(kind, status, Reason::QuotaExceeded));
+    if exceeded.is_empty() {
+        return update;
     }
-    update
+    let message = message::limits_exceeded(&tenant.name, &exceeded);
+    update.with(ConditionUpdate::new(ConditionType::QuotaExceeded, ConditionStatus::True, message))
 }
 
 /// The id in the annotation that adopts a tenant.

@@ -2,14 +2,16 @@
 
 use tempmail_crds::{Webhook, WebhookState, WebhookStatus};
 use tempmail_model::webhook::{WebhookUrl, WebhookUrlError};
-use tempmail_store::{DeclareError, ManagedWebhook, Resource};
+use tempmail_store::{ManagedWebhook, Resource, ResourceKind};
 use uuid::Uuid;
 
 use crate::reconcile::driver::Plan;
 use crate::reconcile::grant::Grant;
 use crate::reconcile::refusal::Refusal;
 use crate::reconcile::secret::{self, FoundSecret};
-use crate::status::{ConditionStatus, ConditionType, ConditionUpdate, Progress, Reason, StatusUpdate};
+use crate::status::{
+    ConditionStatus, ConditionType, ConditionUpdate, Message, Progress, StatusUpdate, message,
+};
 
 /// What the plan of a Webhook depends on.
 #[derive(Debug, Clone)]
@@ -55,25 +57,22 @@ pub(crate) enum WebhookStep {
 
 /// Decides on the next step.
 pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<WebhookStep, WebhookStatus> {
-    let not_accepted = |reason, progress| not_accepted(object, observed, reason, progress);
-    let tenant = match observed.grant.tenant() {
+    let not_accepted = |message, progress| Plan::Done(not_accepted(object, observed, message, progress));
+    let tenant = match observed.grant.tenant(object) {
         Ok(tenant) => tenant,
         Err(_) if observed.webhook.is_some() => return Plan::Step(WebhookStep::Delete),
-        Err((reason, progress)) => return Plan::Done(not_accepted(reason, progress)),
+        Err((message, progress)) => return not_accepted(message, progress),
     };
     let url = match &observed.url {
         Ok(url) => url.as_str(),
-        Err(error) => {
-            let update = not_accepted(Reason::InvalidSpec, Progress::Stalled);
-            return Plan::Done(update.with_message(error.to_string()));
-        }
+        Err(error) => return not_accepted(message::url_invalid(*error), Progress::Stalled),
     };
     let webhook = observed.webhook.as_ref().filter(|webhook| webhook.tenant == tenant);
     if webhook.is_some_and(|webhook| webhook.url != url) {
         return Plan::Step(WebhookStep::SetUrl(url.to_owned()));
     }
     if observed.secret == FoundSecret::Foreign {
-        return Plan::Done(not_accepted(Reason::SecretConflict, Progress::Stalled));
+        return not_accepted(message::secret_conflict(&secret_name(object)), Progress::Stalled);
     }
     match webhook {
         None if observed.predecessor.is_some() => Plan::Step(WebhookStep::ReleasePredecessor),
@@ -105,48 +104,53 @@ fn plan_webhook(
         return Plan::Step(WebhookStep::Activate(webhook.id));
     }
     let status = status(object, observed);
+    let disabled = message::auto_disabled(&webhook.url);
     let update = if webhook.disabled {
-        StatusUpdate::not_ready(status, Reason::AutoDisabled, Progress::Stalled)
+        StatusUpdate::not_ready(status, disabled.clone(), Progress::Stalled)
     } else {
         StatusUpdate::ready(status)
     };
-    Plan::Done(update.with(delivering(observed, Reason::AutoDisabled)))
+    Plan::Done(update.with(delivering(observed, disabled)))
 }
 
 /// The status of an object whose step was refused.
 pub(super) fn refused(
     object: &Webhook,
     observed: &ObservedWebhook,
-    refusal: Refusal,
+    refusal: &Refusal,
 ) -> StatusUpdate<WebhookStatus> {
-    let reason = match refusal {
-        Refusal::Row(DeclareError::TenantDisabled) => Reason::TenantSuspended,
-        Refusal::Row(_) => Reason::QuotaExceeded,
+    let tenant = &object.spec.tenant_ref.name;
+    let message = match refusal {
+        Refusal::HeldByAnotherCluster(holder) => message::held_by_another_cluster(holder),
+        Refusal::LimitReached(usage) => message::limit_reached(tenant, ResourceKind::Webhook, *usage),
+        Refusal::Row(_) | Refusal::Claimed(_) => message::tenant_suspended(tenant),
         Refusal::Secret(error) => {
-            let delivering = delivering(observed, error.reason());
-            return error.status_update(status(object, observed)).with(delivering);
+            let secret = secret_name(object);
+            let delivering = delivering(observed, error.message(&secret));
+            return error.status_update(status(object, observed), &secret).with(delivering);
         }
     };
-    not_accepted(object, observed, reason, Progress::Stalled)
+    not_accepted(object, observed, message, Progress::Stalled)
 }
 
 fn not_accepted(
     object: &Webhook,
     observed: &ObservedWebhook,
-    reason: Reason,
+    message: Message,
     progress: Progress,
 ) -> StatusUpdate<WebhookStatus> {
-    StatusUpdate::not_accepted(status(object, observed), reason, progress).with(delivering(observed, reason))
+    let delivering = delivering(observed, message.clone());
+    StatusUpdate::not_accepted(status(object, observed), message, progress).with(delivering)
 }
 
-/// Whether events are sent. `otherwise` is the reason of an inactive or missing webhook.
-fn delivering(observed: &ObservedWebhook, otherwise: Reason) -> ConditionUpdate {
-    let (status, reason) = match &observed.webhook {
-        Some(webhook) if webhook.disabled => (ConditionStatus::False, Reason::AutoDisabled),
-        Some(webhook) if webhook.active => (ConditionStatus::True, Reason::Delivering),
+/// Whether events are sent. `otherwise` is why there is no webhook, or an inactive one.
+fn delivering(observed: &ObservedWebhook, otherwise: Message) -> ConditionUpdate {
+    let (status, message) = match &observed.webhook {
+        Some(webhook) if webhook.disabled => (ConditionStatus::False, message::auto_disabled(&webhook.url)),
+        Some(webhook) if webhook.active => (ConditionStatus::True, message::delivering(&webhook.url)),
         _ => (ConditionStatus::False, otherwise),
     };
-    ConditionUpdate::new(ConditionType::Delivering, status, reason)
+    ConditionUpdate::new(ConditionType::Delivering, status, message)
 }
 
 /// The status without its conditions.

@@ -21,8 +21,8 @@ use uuid::Uuid;
 const UNFENCED: [&str; 15] = [
     "acquire_epoch",
     "admit_cluster",
-    "find_foreign_holder",
     "find_resource",
+    "find_row_holder",
     "list_changed_resources",
     "list_clusters",
     "list_resources",

@@ -52,6 +52,7 @@ async fn adopts_a_mailbox_of_the_tenant_only_if_the_spec_says_so() {
     fixture.messages(jwt).await.expect(200);
     let shown = fixture.declare_ready("box", "adoptionPolicy: IfUnowned").await;
     assert_eq!(shown["status"]["mailboxId"], made["id"]);
+    fixture.team.wait_for_event("Adopted").await;
     fixture.assert_rejected("correct horse", jwt).await;
     fixture.assert_only_mail(&fixture.sign_in("box").await, "before").await;
     // A second object does not adopt it.
@@ -115,7 +116,8 @@ async fn refuses_a_mailbox_beyond_the_limit() {
     let fixture = MailboxFixture::with_tenant("limits: {mailboxes: 1}").await;
     fixture.declare_ready("first", "").await;
     fixture.declare("second", "").await;
-    fixture.wait_for_reason("second", "QuotaExceeded").await;
+    let message = rejection(&fixture.wait_for_reason("second", "QuotaExceeded").await);
+    assert!(message.starts_with("1 of 1 mailboxes of tenant "), "{message}");
     fixture.team.delete("mailbox/first").await;
     fixture.trigger_reconcile("second").await;
     fixture.wait_until_ready("second").await;

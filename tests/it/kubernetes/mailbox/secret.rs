@@ -1,6 +1,7 @@
 //! Rotation, and Secrets that are deleted, changed or not the operator's.
 
 use serde_json::json;
+use tempmail_tests::kubernetes::condition_message;
 use tempmail_tests::wait::eventually;
 
 use super::MailboxFixture;
@@ -20,8 +21,10 @@ async fn assert_replaced(fixture: &MailboxFixture, former: &str, jwt: &str) {
 async fn rotates_the_password_once_for_each_value_of_the_annotation() {
     let fixture = MailboxFixture::start().await;
     let (former, jwt) = fixture.mailbox("").await;
+    fixture.team.wait_for_event("SecretWritten").await;
     fixture.team.rotate("mailbox/box", "now").await;
     assert_replaced(&fixture, &former, &jwt).await;
+    fixture.team.wait_for_event("SecretRotated").await;
     let jwt = fixture.sign_in("box").await;
     fixture.declare("box", "adoptionPolicy: IfUnowned").await;
     fixture.team.wait_for_status("mailbox/box", "observedGeneration", 2).await;
@@ -63,7 +66,9 @@ async fn does_not_overwrite_a_secret_that_it_did_not_create() {
     let fixture = MailboxFixture::start().await;
     let theirs = fixture.team.create_unowned_secret("theirs").await;
     fixture.declare("box", "secret: {name: theirs}").await;
-    fixture.wait_for_reason("box", "SecretConflict").await;
+    let shown = fixture.wait_for_reason("box", "SecretConflict").await;
+    let message = condition_message(&shown, "Ready");
+    assert!(message.starts_with("The Secret theirs exists"), "{message}");
     assert_eq!(fixture.team.get("secret/theirs").await["data"], theirs["data"]);
     assert_eq!(fixture.accounts().await, json!([]), "a mailbox exists whose password is written nowhere");
     fixture.team.delete("secret/theirs").await;

@@ -8,6 +8,7 @@ use tempmail_crds::{ApiTokenSpec, TenantRef, TokenType};
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::status::Reason;
 
 const NOW: i64 = 1_800_000_000;
 

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use tempmail_crds::{AdoptionPolicy, CustomDomainSpec, DeletionPolicy, TenantRef};
-use tempmail_store::ManagedBy;
+use tempmail_store::{LimitUsage, ManagedBy};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
@@ -121,6 +121,14 @@ fn any_behaviour() -> impl Strategy<Value = Behaviour> {
         .prop_map(|(refusal, checked)| Behaviour { refusal, checked })
 }
 
+fn refusal(error: DeclareError) -> Refusal {
+    match error {
+        DeclareError::ManagedByAnother => Refusal::Claimed(None),
+        DeclareError::LimitReached => Refusal::LimitReached(LimitUsage { used: 1, limit: 1 }),
+        error => Refusal::Row(error),
+    }
+}
+
 /// Changes the observed state by a step, or returns why the domain can't be declared.
 fn carry_out(
     observed: &mut ObservedCustomDomain,
@@ -164,7 +172,7 @@ fn converge(
         };
         assert!(!matches!(step, CustomDomainStep::Declare { .. }) || observed.predecessor.is_none());
         if let Err(error) = carry_out(&mut observed, &step, behaviour) {
-            let update = refused(&observed, Refusal::Row(error));
+            let update = refused(&object, &observed, &refusal(error));
             return (observed, update);
         }
     }
@@ -173,6 +181,31 @@ fn converge(
 
 fn status_of(update: &StatusUpdate<CustomDomainStatus>, kind: ConditionType) -> Option<ConditionStatus> {
     update.conditions.iter().find(|condition| condition.kind == kind).map(|condition| condition.status)
+}
+
+#[test]
+fn names_the_record_with_the_expected_value_and_the_one_that_was_found() {
+    let shown = |txt: Option<(Finding, &str)>, mx: Option<(Finding, &str)>| {
+        let found = |(finding, seen): (Finding, &str)| RecordFinding { finding, seen: vec![seen.to_owned()] };
+        let mut domain = pending_domain(TENANT);
+        (domain.txt, domain.mx) = (txt.map(found), mx.map(found));
+        format!("{:?}", lacking(&domain, "mx.mail.example"))
+    };
+    let (correct, missing) = (Some((Finding::Found, "")), Some((Finding::Missing, "")));
+    let another = |value| Some((Finding::Mismatch, value));
+    let (txt, mx) = ("TXT record at _tempmail.ships.example ", "MX record at ships.example ");
+    let (txt_value, mx_value) = ("tempmail-verify=aa", "10 mx.mail.example");
+    for (shown, words) in [
+        (shown(None, None), vec![txt, txt_value, mx, mx_value]),
+        (shown(missing, correct), vec![txt, txt_value]),
+        (shown(another("tempmail-verify=bb"), correct), vec![txt, txt_value, "tempmail-verify=bb"]),
+        (shown(correct, missing), vec![mx, mx_value]),
+        (shown(correct, another("10 mx.other.example")), vec![mx, mx_value, "10 mx.other.example"]),
+    ] {
+        for word in words {
+            assert!(shown.contains(word), "{word}: {shown}");
+        }
+    }
 }
 
 proptest! {

@@ -14,6 +14,7 @@ use tempmail_store::{DeclareError, ManagedBy};
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::status::Reason;
 
 const OWN: Uuid = Uuid::from_u128(1);
 const OTHER: Uuid = Uuid::from_u128(2);
@@ -116,7 +117,7 @@ proptest! {
                 prop_assert!(observed.tenant.is_some() || observed.predecessor.is_none());
             }
             if let Err(error) = carry_out(step, &mut observed, refusal) {
-                break refused(Refusal::Row(error));
+                break refused(&object, &Refusal::Row(error));
             }
             if repeats[steps] {
                 prop_assert_eq!(carry_out(step, &mut observed, refusal), Ok(()));
@@ -170,12 +171,14 @@ fn updates_a_row_that_differs_from_the_object_in_any_field() {
 fn reports_usage_above_a_limit() {
     let mut row = declared_row(OWN);
     row.tokens.used = i64::from(row.tokens.limit);
-    let is_exceeded = |update: StatusUpdate<TenantStatus>| {
-        update.conditions.iter().any(|condition| condition.kind == ConditionType::QuotaExceeded)
+    let exceeded = |update: StatusUpdate<TenantStatus>| {
+        let mut conditions = update.conditions.into_iter();
+        conditions.find(|condition| condition.kind == ConditionType::QuotaExceeded)
     };
-    assert!(!is_exceeded(done(&object(None), row.clone())));
+    assert_eq!(exceeded(done(&object(None), row.clone())), None);
     row.tokens.used += 1;
-    assert!(is_exceeded(done(&object(None), row)));
+    let message = exceeded(done(&object(None), row)).expect("the limit is exceeded").message;
+    assert!(message.contains("21 of 20 tokens.") && !message.contains("webhooks"), "{message}");
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn ignores_an_adoption_if_the_object_has_another_tenant() {
     let ignored = done(&object(Some(&OTHER.to_string())), declared_row(OWN));
     assert!(ignored.conditions[0].message.contains("is ignored"), "{ignored:?}");
     let own = done(&object(Some(&OWN.to_string())), declared_row(OWN));
-    assert_eq!(own.conditions[0].message, Reason::Ready.message());
+    assert_eq!(own.conditions[0].message, "Resource is ready.");
 }
 
 /// A requirement that only definitions of another version let pass.

@@ -7,6 +7,7 @@ use tempmail_crds::{TenantRef, WebhookSpec};
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::status::Reason;
 
 const URL: &str = "https://hooks.example.com/";
 
