@@ -39,14 +39,15 @@ impl NodeInstallation {
     pub(crate) async fn find() -> Self {
         let turn = TURN.lock().await;
         let limits = json!({"spec": {"limits": {"mailboxes": 1000, "tokens": 1000}}}).to_string();
-        run("kubectl", &["patch", "tenant/acme", "--type=merge", "--patch", &limits]).await;
+        run("kubectl", &["patch", "tenants.tempmail.dev/acme", "--type=merge", "--patch", &limits]).await;
         let token = json!({
             "apiVersion": "tempmail.dev/v1alpha1", "kind": "ApiToken",
             "metadata": {"name": "load", "namespace": TEAM},
             "spec": {"tenantRef": {"name": "acme"}, "type": "Pro"},
         });
         apply(&token).await;
-        let wait = ["--namespace", TEAM, "wait", "apitoken/load", "--for=condition=Ready", "--timeout=120s"];
+        let object = "apitokens.tempmail.dev/load";
+        let wait = ["--namespace", TEAM, "wait", object, "--for=condition=Ready", "--timeout=120s"];
         run("kubectl", &wait).await;
         Self {
             api: service("tempmail-api", 80).await,

@@ -90,7 +90,8 @@ async fn list_of_cluster(client: &Client) -> anyhow::Result<Vec<(ApiResource, Dy
 /// What is not as declared of an object, a row for each reason.
 fn rows(resource: &ApiResource, object: &DynamicObject, now: Timestamp) -> Vec<[String; 6]> {
     let namespace = object.namespace().unwrap_or_default();
-    let name = format!("{}/{}", resource.kind.to_lowercase(), object.name_any());
+    // As `kubectl` takes it: another operator may have a kind of the same name.
+    let name = format!("{}.{}/{}", resource.kind.to_lowercase(), resource.group, object.name_any());
     let conditions = conditions(object);
     let state = state(&conditions);
     let row = |reason: &str, since: Option<Timestamp>, message: &str| {
@@ -195,8 +196,8 @@ mod tests {
         assert_eq!(
             shown(2, &conditions),
             [
-                "team-a|customdomain/mail|Reconciling|TxtRecordMissing|5m|TxtRecordMissing.",
-                "team-a|customdomain/mail|Reconciling|Paused|5m|Paused.",
+                "team-a|customdomain.tempmail.dev/mail|Reconciling|TxtRecordMissing|5m|TxtRecordMissing.",
+                "team-a|customdomain.tempmail.dev/mail|Reconciling|Paused|5m|Paused.",
             ]
         );
     }
@@ -204,9 +205,10 @@ mod tests {
     #[test]
     fn a_new_object_waits_since_it_was_created() {
         let conditions = json!([condition("Ready", "Unknown", "Pending", "1970-01-01T00:00:00Z")]);
-        assert_eq!(shown(0, &conditions), ["team-a|customdomain/mail||Pending|1h|Pending."]);
+        assert_eq!(shown(0, &conditions), ["team-a|customdomain.tempmail.dev/mail||Pending|1h|Pending."]);
         let rows = shown(0, &json!([]));
-        assert!(rows[0].starts_with("team-a|customdomain/mail||Pending|1h|The operator has not"), "{rows:?}");
+        let expected = "team-a|customdomain.tempmail.dev/mail||Pending|1h|The operator has not";
+        assert!(rows[0].starts_with(expected), "{rows:?}");
     }
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
         let conditions = json!([condition("Ready", "True", "Ready", "2026-08-01T12:00:00Z")]);
         assert!(shown(2, &conditions).is_empty());
         let rows = shown(1, &conditions);
-        assert!(rows[0].starts_with("team-a|customdomain/mail||NotObserved||"), "{rows:?}");
+        assert!(rows[0].starts_with("team-a|customdomain.tempmail.dev/mail||NotObserved||"), "{rows:?}");
     }
 
     #[test]

@@ -46,10 +46,11 @@ async fn says_why_objects_are_not_ready() {
 
     let (name, tenant) = (unique_name("refused"), unique_name("missing"));
     team.apply_object("ApiToken", &name, &format!("tenantRef: {{name: {tenant}}}, type: Live")).await;
-    let object = format!("apitoken/{name}");
-    let shown = team.wait_for_reason(&object, "Ready", "TenantRefNotPermitted").await;
+    let shown = team.wait_for_reason(&format!("apitoken/{name}"), "Ready", "TenantRefNotPermitted").await;
     let message = shown["status"]["conditions"][0]["message"].as_str().unwrap();
-    for (arguments, first) in [(why.as_str(), "apitoken/"), ("why -A", namespace)] {
+    assert!(message.contains(&format!("Tenant {tenant} ")) && message.contains(namespace), "{message}");
+    let object = format!("apitoken.tempmail.dev/{name}");
+    for (arguments, first) in [(why.as_str(), "apitoken.tempmail.dev/"), ("why -A", namespace)] {
         let output = plugin.run(kubeconfig, arguments).await;
         let table = output.success();
         let row = table.lines().find(|line| line.contains(&object));

@@ -1,9 +1,10 @@
-//! What the documents name is there: tests, files and functions.
+//! What the documents name is there: tests, files and functions. Their commands mean kinds of tempmail, whichever other
+//! operators a cluster has.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::{has_words, root};
+use super::{has_words, root, source_files};
 
 #[test]
 fn the_tests_that_the_documents_name_are_there() {
@@ -72,4 +73,88 @@ fn finds_a_function_by_its_whole_name() {
         assert!(!defines(source, "ser"), "{source}");
     }
     assert!(!defines("serve()", "serve"));
+}
+
+/// Names that `kubectl` takes for kinds of tempmail, and may take for those of another operator.
+const NAMES_WITHOUT_GROUP: [&str; 18] = [
+    "tenant",
+    "tenants",
+    "tmt",
+    "systemdomain",
+    "systemdomains",
+    "sysd",
+    "customdomain",
+    "customdomains",
+    "cdom",
+    "webhook",
+    "webhooks",
+    "mwh",
+    "apitoken",
+    "apitokens",
+    "mtok",
+    "mailbox",
+    "mailboxes",
+    "mbx",
+];
+
+#[test]
+fn documented_commands_name_resources_with_their_group() {
+    let (mut commands, mut ambiguous) = (0, Vec::new());
+    for path in source_files(".", &[".md", "NOTES.txt", "tests/cluster/check"]) {
+        let text = std::fs::read_to_string(&path).expect("documents are UTF-8");
+        let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+        for command in kubectl_commands(&text, is_markdown) {
+            commands += 1;
+            // What follows is run in a pod.
+            let own = command.split(" -- ").next().unwrap_or_default();
+            let mut names = own.split_whitespace().flat_map(|word| word.split(['/', ',']));
+            if names.any(lacks_group) {
+                ambiguous.push(format!("{}: {command}", path.display()));
+            }
+        }
+    }
+    assert!(commands > 50, "only {commands} commands are found");
+    assert!(ambiguous.is_empty(), "{ambiguous:#?}");
+}
+
+/// Lines and code with `kubectl`; of a Markdown document those in its code only.
+fn kubectl_commands(text: &str, is_markdown: bool) -> Vec<String> {
+    let text = text.replace("\\\n", " ");
+    let has_command = |code: &&str| code.contains("kubectl");
+    if !is_markdown {
+        return text.lines().filter(has_command).map(str::to_owned).collect();
+    }
+    let (mut fenced, mut prose, mut is_fenced) = (Vec::new(), Vec::new(), false);
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+        } else if is_fenced {
+            fenced.push(line);
+        } else {
+            prose.push(line);
+        }
+    }
+    let prose = prose.join("\n");
+    let code = prose.split("\n\n").flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+    fenced.into_iter().chain(code).filter(has_command).map(str::to_owned).collect()
+}
+
+/// Whether a name of a resource could be that of another operator's kind.
+fn lacks_group(name: &str) -> bool {
+    let name = name.trim_matches(|character: char| !character.is_ascii_alphanumeric());
+    let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+    NAMES_WITHOUT_GROUP.contains(&kind) && !group.starts_with("tempmail.dev")
+}
+
+#[test]
+fn finds_names_without_a_group_in_code_only() {
+    let text = "The `webhook`.\n\nAsk `kubectl get\ntenants`.\n\n```sh\nkubectl get \\\n  mailbox/a\n```\n";
+    let commands = kubectl_commands(text, true);
+    assert_eq!(commands, ["kubectl get    mailbox/a", "kubectl get\ntenants"]);
+    for name in ["tenants", "'mbx'", "webhook.spec"] {
+        assert!(lacks_group(name), "{name}");
+    }
+    for name in ["tenants.tempmail.dev", "customdomains.tempmail.dev.spec", "signup-mailbox", "tempmail"] {
+        assert!(!lacks_group(name), "{name}");
+    }
 }
