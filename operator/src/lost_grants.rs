@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use tempmail_store::{ResourceKind, UsedGrant};
+use futures_util::{StreamExt as _, stream};
+use tempmail_store::{ResourceKind, Store, UsedGrant};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -20,17 +20,20 @@ const INTERVAL: Duration = Duration::from_secs(600);
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Delay after which a failed comparison is repeated.
 const RETRY: Duration = Duration::from_secs(1);
-/// Grants that are ended concurrently.
-const CONCURRENCY: usize = 8;
+/// Grants that are judged concurrently: each asks the API server again before it is ended.
+const CONCURRENCY: usize = 16;
+/// Connections to Postgres. They are its own: many reconciliations must not delay the end of access.
+const CONNECTIONS: u32 = 2;
 
 /// Ends lost grants when Tenants or namespaces change, and periodically, until `stop` is cancelled.
 pub(crate) async fn run(context: Arc<Context>, stop: CancellationToken) {
+    let store = context.store.with_own_pool(CONNECTIONS);
     let synced = async {
         context.cache_syncs.of(ResourceKind::Tenant).synced().await;
         context.cache_syncs.namespaces.synced().await;
     };
     let Some(()) = stop.run_until_cancelled(synced).await else { return };
-    while let Some(ended) = stop.run_until_cancelled(end_lost_grants(&context)).await {
+    while let Some(ended) = stop.run_until_cancelled(end_lost_grants(&store, &context)).await {
         let next = match ended {
             Ok(()) => INTERVAL,
             Err(ReconcileError::Fenced) => {
@@ -53,23 +56,23 @@ pub(crate) async fn run(context: Arc<Context>, stop: CancellationToken) {
 }
 
 /// Ends all grants that are in use and lost.
-async fn end_lost_grants(context: &Context) -> Result<(), ReconcileError> {
+async fn end_lost_grants(store: &Store, context: &Context) -> Result<(), ReconcileError> {
     // Read first: Tenants and namespaces are cached before anything is recorded of them.
-    let used = context.store.list_used_grants(context.cluster).await?;
-    let mut failed = Ok(());
-    for used in used.chunks(CONCURRENCY) {
-        let ended = join_all(used.iter().map(|grant| end_if_lost(grant, context))).await;
-        // One that fails does not hold up the others.
-        failed = ended.into_iter().fold(failed, Result::and);
-    }
-    failed
+    let used = store.list_used_grants(context.cluster).await?;
+    let ended: Vec<_> = stream::iter(used)
+        .map(|grant| async move { end_if_lost(&grant, store, context).await })
+        .buffer_unordered(CONCURRENCY)
+        .collect()
+        .await;
+    // One that fails does not hold up the others.
+    ended.into_iter().collect()
 }
 
-async fn end_if_lost(used: &UsedGrant, context: &Context) -> Result<(), ReconcileError> {
+async fn end_if_lost(used: &UsedGrant, store: &Store, context: &Context) -> Result<(), ReconcileError> {
     if !grant::is_lost(used, context).await? {
         return Ok(());
     }
-    context.store.end_grant(context.epoch, context.cluster, used, context.clock.now()).await?;
+    store.end_grant(context.epoch, context.cluster, used, context.clock.now()).await?;
     tracing::info!(tenant = %used.tenant, namespace = used.namespace, "ended what the namespace was granted");
     // The grant may be back already.
     context.enqueue_dependents(Dependency::Namespace(&used.namespace));

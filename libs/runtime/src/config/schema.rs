@@ -78,7 +78,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
     ),
     count(
         "postgres.pool",
-        "Maximum connections of a role; `api` holds one more, to follow the message stream.",
+        "Maximum connections of a role; `api` holds one more, to follow the message stream, and `operator` two, to end lost grants.",
     ),
     key(
         "postgres.role_prefix",
