@@ -1,6 +1,7 @@
 //! An HTTP client. Every response of tempmail is validated against the OpenAPI document.
 
 use std::convert::Infallible;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use futures_util::future::ready;
@@ -125,7 +126,23 @@ pub fn split_by_rate_limit(responses: &[Response]) -> (Vec<&Response>, Vec<&Resp
 /// # Panics
 /// It cannot be built.
 pub fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().expect("an HTTP client can be built")
+    client_builder().build().expect("an HTTP client can be built")
+}
+
+/// A client that makes a connection for each request, so that runtimes can share it. To build one takes longer than many
+/// requests.
+///
+/// # Panics
+/// It cannot be built.
+pub fn client_without_pool() -> &'static reqwest::Client {
+    static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
+        client_builder().pool_max_idle_per_host(0).build().expect("an HTTP client can be built")
+    });
+    &CLIENT
+}
+
+fn client_builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().no_proxy()
 }
 
 /// A response whose body is not read yet.
