@@ -1,12 +1,14 @@
 //! A thousand tokens of a namespace.
 
+use std::time::{Duration, Instant};
+
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 use tempmail_tests::kubernetes::{Installation, Team, condition, secret_value};
 use tempmail_tests::wait::eventually;
 
-use super::{Credential, assert_refused_soon};
+use super::{Credential, assert_refused};
 
 /// How many there are.
 const TOKENS: usize = 1_000;
@@ -30,15 +32,17 @@ async fn declare_tokens(team: &Team) -> Vec<Credential> {
     secrets.iter().filter_map(|secret| secret_value(secret, "token")).map(Credential::Live).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn refuses_a_thousand_tokens_soon_after_the_grant_is_lost() {
+/// Asserts that none of them is accepted later than `bound` after the loss of the grant.
+pub(super) async fn are_refused_after(bound: Duration) {
     let installation = Installation::exclusive().await;
     let team = Team::with_spec(&installation.cluster, &format!("limits: {{tokens: {TOKENS}}}")).await;
     let tokens = declare_tokens(&team).await;
     assert_eq!(tokens.len(), TOKENS);
-    assert_eq!(tokens[0].status(&installation).await, 200);
+    let accepted = stream::iter(&tokens).map(|token| token.status(&installation));
+    let accepted: Vec<_> = accepted.buffer_unordered(REQUESTS).collect().await;
+    assert!(accepted.iter().all(|status| *status == 200), "{accepted:?}");
     team.revoke_grant().await;
+    let lost_at = Instant::now();
     let groups = tokens.chunks(TOKENS / REQUESTS);
-    let refused = groups.map(|tokens| assert_refused_soon(&installation, tokens));
-    join_all(refused).await;
+    join_all(groups.map(|tokens| assert_refused(&installation, tokens, lost_at, bound))).await;
 }
