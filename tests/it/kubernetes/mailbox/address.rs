@@ -100,15 +100,11 @@ async fn shows_a_domain_that_is_not_served_any_longer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refuses_a_reserved_or_invalid_local_part() {
+async fn refuses_a_reserved_local_part() {
     let fixture = MailboxFixture::start().await;
-    for (name, local_part, why) in
-        [("reserved", "postmaster", "reserved on system domains"), ("dots", "a..b", "contains '..'")]
-    {
-        fixture.team.apply("Mailbox", name, &format!("address: {}", fixture.address(local_part))).await;
-        let message = rejection(&fixture.wait_for_reason(name, "InvalidSpec").await);
-        assert!(message.contains(why), "{message}");
-    }
+    fixture.team.apply("Mailbox", "reserved", &format!("address: {}", fixture.address("postmaster"))).await;
+    let message = rejection(&fixture.wait_for_reason("reserved", "InvalidSpec").await);
+    assert!(message.contains("reserved on system domains"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

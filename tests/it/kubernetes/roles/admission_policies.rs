@@ -164,7 +164,7 @@ async fn nobody_creates_a_token_that_has_expired_already() {
     assert!(refused.stderr.contains("expiresAt is in the past"), "{}", refused.stderr);
 
     for (name, expires_at) in
-        [("never", ""), ("null", ", expiresAt: null"), ("later", ", expiresAt: '2999-01-01T00:00:00Z'")]
+        [("never", ""), ("none", ", expiresAt: null"), ("later", ", expiresAt: '2999-01-01T00:00:00Z'")]
     {
         let answer = objects.try_apply_with("ApiToken", name, "", &token(expires_at)).await;
         answer.unwrap_or_else(|why| panic!("{name}: {why}"));
