@@ -37,16 +37,16 @@ async fn does_not_reveal_whether_a_tenant_exists_that_allows_no_reference() {
         declare_domain(&objects, &tenant, &tenant).await;
         let shown = objects.wait_for_condition(&format!("customdomain/{tenant}"), "Accepted=False").await;
         assert_eq!(condition_reason(&shown, "Accepted"), "TenantRefNotPermitted");
-        statuses.push((spec, without_times(&shown["status"])));
+        statuses.push((spec, anonymous(&shown["status"], &tenant)));
     }
     for (spec, status) in &statuses {
         assert_eq!(*status, statuses[0].1, "{spec:?} shows that the Tenant exists");
     }
 }
 
-/// A status without the times of its conditions.
-fn without_times(status: &Value) -> Value {
-    let mut status = status.clone();
+/// A status without the times of its conditions, and with another name of the Tenant.
+fn anonymous(status: &Value, tenant: &str) -> Value {
+    let mut status: Value = status.to_string().replace(tenant, "acme").parse().expect("it is JSON still");
     for condition in status["conditions"].as_array_mut().expect("conditions") {
         condition.as_object_mut().expect("a condition is an object").remove("lastTransitionTime");
     }
