@@ -154,8 +154,10 @@ async fn makes_the_sums_of_a_database_of_the_version_before() {
     }
     fixture.clear().await;
     fixture.delete_one().await;
-    // What these kept: the size of each message.
-    let pool = &fixture.app.pool;
+    let mut transaction = fixture.app.pool.begin().await.unwrap();
+    // The worker of this version, which deletes what was cleared, would change the sums as it counts.
+    sqlx::query("LOCK TABLE message IN SHARE MODE").execute(&mut *transaction).await.unwrap();
+    // What those programs kept: the size of each message.
     for statement in [
         "UPDATE message_partition p
             SET bytes = s.bytes, shared_bytes = s.shared, free_bytes = 0
@@ -173,11 +175,12 @@ async fn makes_the_sums_of_a_database_of_the_version_before() {
                                      AND partition_start(m.class, id_time(m.id)) = u.starts), 0)
            FROM tenant t WHERE t.id = u.scope",
     ] {
-        sqlx::query(statement).execute(pool).await.unwrap();
+        sqlx::query(statement).execute(&mut *transaction).await.unwrap();
     }
     let sums = |migration: &&MigrationFile| ["stored_bytes", "usage"].contains(&migration.name);
     for migration in SCHEMA.migrations.iter().filter(sums) {
-        sqlx::raw_sql(migration.text).execute(pool).await.unwrap();
+        sqlx::raw_sql(migration.text).execute(&mut *transaction).await.unwrap();
     }
+    transaction.commit().await.unwrap();
     fixture.assert_exact(&format!("seed {seed}")).await;
 }
