@@ -4,6 +4,7 @@ mod dedicated;
 mod directory;
 mod disk;
 mod migration;
+mod password;
 mod pgbouncer;
 mod proxy;
 
