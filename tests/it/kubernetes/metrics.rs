@@ -1,5 +1,7 @@
 //! Metrics of the operator: conditions, the work queues, and requests to the API server.
 
+use tempmail_runtime::config::Config;
+use tempmail_tests::fleet::Role;
 use tempmail_tests::kubernetes::{ApiProxy, Installation, OperatorProcess, Team};
 use tempmail_tests::wait::eventually;
 
@@ -64,7 +66,14 @@ async fn measures_the_work_queues_and_the_requests_to_the_api_server() {
 async fn counts_requests_that_the_api_server_does_not_answer() {
     let installation = Installation::without_operator().await;
     let proxy = ApiProxy::start(&installation.cluster).await;
-    let operator = OperatorProcess::start_leader_behind(&proxy, &installation).await;
+    let app = &installation.app;
+    let mut config = Config::clone(app.config());
+    // It ends when its lease does.
+    config.operator.lease_seconds = 600;
+    let url = app.database().role_url(Role::Operator);
+    let operator = OperatorProcess::spawn(&config, &url, &proxy.kubeconfig());
+    operator.wait_until_ready().await;
+    operator.wait_until_leader().await;
     proxy.cut().await;
     wait_for(&operator, "rest_client_requests_total", &[r#"code="<error>""#], |count| count >= 1.0).await;
     proxy.restore().await;
