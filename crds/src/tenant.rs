@@ -97,8 +97,8 @@ pub struct TenantStatus {
     /// Resources in use, refreshed at least every 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TenantUsage>,
-    /// Ready and Accepted; also Reconciling, Stalled, QuotaExceeded and ReconciliationPaused, only while they
-    /// are True.
+    /// Ready and Accepted; also Reconciling, Stalled, Suspended, QuotaExceeded and ReconciliationPaused, only
+    /// while they are True.
     #[serde(default)]
     #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,

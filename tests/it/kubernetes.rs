@@ -25,6 +25,7 @@ mod postgres_outage;
 mod quickstart;
 mod roles;
 mod secret;
+mod suspension;
 mod system_domain;
 mod tenancy;
 mod tenant;

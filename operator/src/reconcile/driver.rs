@@ -136,6 +136,9 @@ pub(crate) async fn reconcile_object<K: Reconcile>(
     let mut update = converge(object, context).await?;
     if let Some(tenant) = object.tenant_name() {
         update = update.accepted_by(tenant);
+        if context.store.is_tenant_suspended(tenant).await? {
+            update = update.suspended(tenant);
+        }
     }
     object.enqueue_dependents(&update, context);
     write_status(object, update, context).await

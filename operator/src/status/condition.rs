@@ -20,6 +20,8 @@ pub enum ConditionType {
     Reconciling,
     /// The object does not become Ready until someone acts (kstatus).
     Stalled,
+    /// The tenant is suspended.
+    Suspended,
     /// The tenant exceeds its limits, which were lowered.
     QuotaExceeded,
     /// An annotation pauses the reconciliation.
@@ -28,13 +30,14 @@ pub enum ConditionType {
 
 impl ConditionType {
     /// All types, in the order of the status.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ready,
         Self::Accepted,
         Self::Verified,
         Self::Delivering,
         Self::Reconciling,
         Self::Stalled,
+        Self::Suspended,
         Self::QuotaExceeded,
         Self::ReconciliationPaused,
     ];
@@ -48,6 +51,7 @@ impl ConditionType {
             Self::Delivering => "Delivering",
             Self::Reconciling => "Reconciling",
             Self::Stalled => "Stalled",
+            Self::Suspended => "Suspended",
             Self::QuotaExceeded => "QuotaExceeded",
             Self::ReconciliationPaused => "ReconciliationPaused",
         }

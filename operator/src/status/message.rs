@@ -79,8 +79,20 @@ pub(crate) fn tenant_suspended(tenant: &str) -> Message {
     Message::new(
         Reason::TenantSuspended,
         format!(
-            "The Tenant {tenant} is suspended, so no resources are created for it. Ask the platform team to \
-             set spec.suspended of the Tenant to false."
+            "The Tenant {tenant} is suspended: its mail and requests are refused, no events are sent, and \
+             nothing is created for it. Its data is kept. Ask the platform team to set spec.suspended of the \
+             Tenant to false."
+        ),
+    )
+}
+
+/// What [`tenant_suspended`] says, on the Tenant itself.
+pub(crate) fn suspended(tenant: &str) -> Message {
+    Message::new(
+        Reason::TenantSuspended,
+        format!(
+            "The mail and the requests of tenant {tenant} are refused, and its data is kept. Set \
+             spec.suspended to false to resume."
         ),
     )
 }

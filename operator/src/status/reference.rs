@@ -61,6 +61,7 @@ fn of_tenants() -> Vec<Message> {
         message::tenant_ref_not_permitted(TENANT, "team-a"),
         message::tenant_not_ready(TENANT),
         message::tenant_suspended(TENANT),
+        message::suspended(TENANT),
         message::tenant_replaced(TENANT),
         message::tenant_name_taken(TENANT),
         message::tenant_not_adoptable(Some(OTHER_TENANT_ID)),

@@ -74,6 +74,22 @@ impl<S> StatusUpdate<S> {
         self
     }
 
+    /// Makes an object of a suspended tenant not Ready, and not Delivering.
+    pub(crate) fn suspended(mut self, tenant: &str) -> Self {
+        let message = message::tenant_suspended(tenant);
+        let was_ready = self.conditions[0].status == ConditionStatus::True;
+        for condition in &mut self.conditions {
+            let depends = matches!(condition.kind, ConditionType::Ready | ConditionType::Delivering);
+            if depends && condition.status == ConditionStatus::True {
+                *condition = ConditionUpdate::new(condition.kind, ConditionStatus::False, message.clone());
+            }
+        }
+        if was_ready {
+            self.conditions.push(Progress::Stalled.condition(message));
+        }
+        self
+    }
+
     /// Names the tenant in the message of a true `Accepted`.
     pub(crate) fn accepted_by(mut self, tenant: &str) -> Self {
         for condition in &mut self.conditions {

@@ -242,6 +242,7 @@ pub const COLD: &[&str] = &[
     "find_tenant_mailbox",
     "find_verify_token_key",
     "insert_token",
+    "is_tenant_suspended",
     "lacking_right",
     "list_accepted_tokens",
     "list_active_classes",

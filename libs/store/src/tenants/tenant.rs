@@ -176,6 +176,21 @@ impl Store {
         .await
     }
 
+    /// Whether there is a tenant of this name that is suspended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_tenant_suspended(&self, name: &str) -> Result<bool, StoreError> {
+        self.fetch_value(
+            sqlx::query(
+                "/* is_tenant_suspended */
+                 SELECT EXISTS (SELECT FROM tenant WHERE name = $1 AND removed_at IS NULL AND suspended)",
+            )
+            .bind(name),
+        )
+        .await
+    }
+
     /// Creates a tenant; `false` where the name is taken.
     ///
     /// # Errors

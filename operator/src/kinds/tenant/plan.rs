@@ -108,9 +108,13 @@ fn ready(tenant: &tempmail_store::Tenant) -> StatusUpdate<TenantStatus> {
         usage: Some(TenantUsage { mailboxes, custom_domains, webhooks, tokens }),
         ..TenantStatus::default()
     };
+    let mut update = StatusUpdate::ready(status);
+    if tenant.suspended {
+        let message = message::suspended(&tenant.name);
+        update = update.with(ConditionUpdate::new(ConditionType::Suspended, ConditionStatus::True, message));
+    }
     let is_exceeded = |share: &LimitUsage| share.used > i64::from(share.limit);
     let exceeded: Vec<_> = shares.into_iter().filter(|(_, share)| is_exceeded(share)).collect();
-    let update = StatusUpdate::ready(status);
     if exceeded.is_empty() {
         return update;
     }
