@@ -29,11 +29,12 @@ use crate::reconcile::context::Context;
 use crate::reconcile::controller::{self, ObjectCache};
 use crate::reconcile::dependents::Dependents;
 use crate::reconcile::driver::Reconcile;
+use crate::reconcile::seen_secret::SeenSecrets;
 use crate::reconcile::trigger::{TriggerQueues, TriggerReceivers};
 use crate::reconcile::usage_queue::UsageRefreshQueue;
 use crate::reconcile::work_queue::WorkQueues;
 use crate::status::{EventPublisher, StatusWriter};
-use crate::{cluster, lost_grants, namespace_watch, row_watch, usage_refresh, verification};
+use crate::{cluster, lost_grants, namespace_watch, row_watch, secret_check, usage_refresh, verification};
 
 /// What an operator is given.
 pub(crate) struct Dependencies {
@@ -80,6 +81,7 @@ pub(crate) async fn run(
     tasks.spawn(lost_grants::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(row_watch::run(last, Arc::clone(&context), readiness, stop.clone()));
     tasks.spawn(cluster::record_heartbeats(Arc::clone(&context), stop.clone()));
+    tasks.spawn(secret_check::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(usage_refresh::run(Arc::clone(&context), stop.clone()));
     tasks.spawn(verification::run(Arc::clone(&context), stop.clone()));
     loop {
@@ -127,6 +129,7 @@ async fn start(
         grant_changes: Notify::new(),
         usage_refresh: UsageRefreshQueue::default(),
         password_checks: PasswordCheckCache::default(),
+        seen_secrets: SeenSecrets::default(),
         fenced: CancellationToken::new(),
         config,
         client,

@@ -18,6 +18,7 @@ mod password;
 mod platform_keys;
 mod reconcile;
 mod row_watch;
+mod secret_check;
 mod status;
 mod usage_refresh;
 mod verification;

@@ -20,6 +20,7 @@ mod recorded;
 pub(crate) mod refusal;
 pub(crate) mod secret;
 pub(crate) mod secret_error;
+pub(crate) mod seen_secret;
 pub(crate) mod trigger;
 pub(crate) mod usage_queue;
 pub(crate) mod work_queue;

@@ -101,6 +101,7 @@ impl Reconcile for ApiToken {
 
     async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         context.store.release_token(context.epoch, uid, context.clock.now()).await?;
+        context.seen_secrets.forget(uid);
         Ok(Release::Released)
     }
 }

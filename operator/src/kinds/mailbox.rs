@@ -131,6 +131,7 @@ impl Reconcile for Mailbox {
         let (retained, granting) = (terms.retained, &terms.granting);
         context.store.release_mailbox(context.epoch, uid, retained, granting, now, hold_days).await?;
         context.password_checks.remove(uid);
+        context.seen_secrets.forget(uid);
         Ok(Release::Released)
     }
 }

@@ -109,6 +109,7 @@ impl Reconcile for Webhook {
 
     async fn release(uid: Uuid, _terms: &ReleaseTerms, context: &Context) -> Result<Release, ReconcileError> {
         context.store.release_webhook(context.epoch, uid).await?;
+        context.seen_secrets.forget(uid);
         Ok(Release::Released)
     }
 }

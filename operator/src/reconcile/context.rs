@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::backoff::Backoff;
 use super::cache_sync::CacheSyncs;
 use super::dependents::{Dependency, Dependents};
+use super::seen_secret::SeenSecrets;
 use super::trigger::TriggerQueues;
 use super::usage_queue::UsageRefreshQueue;
 use super::work_queue::WorkQueues;
@@ -56,6 +57,8 @@ pub(crate) struct Context {
     pub grant_changes: Notify,
     pub usage_refresh: UsageRefreshQueue,
     pub password_checks: PasswordCheckCache,
+    /// The Secrets that reconciliations saw.
+    pub seen_secrets: SeenSecrets,
     /// Cancelled when another operator leads.
     pub fenced: CancellationToken,
 }

@@ -18,7 +18,7 @@ pub(crate) enum Refusal {
     HeldByAnotherCluster(RowHolder),
     /// The tenant has as many rows of the kind as it may have.
     LimitReached(LimitUsage),
-    /// The Secret can't be written.
+    /// The Secret can't be written, or read.
     Secret(SecretError),
 }
 

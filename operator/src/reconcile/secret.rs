@@ -35,6 +35,8 @@ pub(crate) enum FoundSecret {
     Foreign,
     /// The object's own Secret.
     Owned(Box<Secret>),
+    /// The API server does not let the operator read it.
+    Unreadable(SecretError),
 }
 
 impl fmt::Debug for FoundSecret {
@@ -44,6 +46,7 @@ impl fmt::Debug for FoundSecret {
             Self::Absent => "Absent",
             Self::Foreign => "Foreign",
             Self::Owned(_) => "Owned",
+            Self::Unreadable(_) => "Unreadable",
         })
     }
 }
@@ -68,14 +71,22 @@ pub(crate) fn name_of<K: Kind>(object: &K, target: Option<&SecretTarget>, suffix
     target.map_or_else(|| format!("{}-{suffix}", object.name_any()), |target| target.name.clone())
 }
 
-/// Reads the Secret `name` in the object's namespace. The object owns it if the object is its controller and
-/// its label has the object's uid.
+/// Reads the Secret `name` in the object's namespace, and has it checked from now on. The object owns it if the object is its
+/// controller and its label has the object's uid.
 pub(crate) async fn find<K: Kind>(
     object: &K,
     name: &str,
     context: &Context,
 ) -> Result<FoundSecret, ReconcileError> {
-    let Some(secret) = api(object, context).get_opt(name).await? else { return Ok(FoundSecret::Absent) };
+    let found = match api(object, context).get_opt(name).await {
+        Ok(found) => found,
+        Err(kube::Error::Api(status)) if status.is_forbidden() => {
+            return Ok(FoundSecret::Unreadable(SecretError::unreadable(&status, name)));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    context.seen_secrets.record(object, name, found.as_ref().map(|secret| &secret.metadata));
+    let Some(secret) = found else { return Ok(FoundSecret::Absent) };
     let (uid, kind) = (object.uid().unwrap_or_default(), K::kind(&()));
     let is_controlled = secret.owner_references().iter().any(|owner| {
         owner.controller == Some(true)
@@ -118,7 +129,7 @@ fn was_rejected<K: Kind>(object: &K) -> bool {
 ///
 /// # Errors
 /// A refusal if the Secret is immutable or rejected. [`ReconcileError::Stale`] if the Secret changed since it
-/// was found, or is [`FoundSecret::Foreign`].
+/// was found, or is none that the operator can write.
 pub(crate) async fn write<K: Kind>(
     object: &K,
     name: &str,
@@ -151,7 +162,7 @@ async fn send<K: Kind>(
         .collect();
     let api = api(object, context);
     let sent = match found {
-        FoundSecret::Foreign => return Err(ReconcileError::Stale.into()),
+        FoundSecret::Foreign | FoundSecret::Unreadable(_) => return Err(ReconcileError::Stale.into()),
         // A conflict if the name was taken meanwhile.
         FoundSecret::Absent => api.create(&parameters, &new_secret(object, name, data)).await,
         // A conflict if the uid or the resourceVersion changed meanwhile.
@@ -191,4 +202,26 @@ fn new_secret<K: Kind>(object: &K, name: &str, data: BTreeMap<String, ByteString
 
 fn api<K: Kind>(object: &K, context: &Context) -> Api<Secret> {
     Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default())
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(crate) mod example {
+    use super::*;
+
+    /// All that may be found.
+    pub(crate) fn all_found() -> Vec<FoundSecret> {
+        let unreadable = SecretError::Unreadable("it is not permitted".to_owned());
+        vec![
+            FoundSecret::Absent,
+            FoundSecret::Foreign,
+            FoundSecret::Owned(Box::default()),
+            FoundSecret::Unreadable(unreadable),
+        ]
+    }
+
+    /// Whether the operator may write what was found.
+    pub(crate) fn is_writable(found: &FoundSecret) -> bool {
+        matches!(found, FoundSecret::Absent | FoundSecret::Owned(_))
+    }
 }

@@ -1,8 +1,8 @@
-//! Secrets that the API server does not accept.
+//! Secrets that the API server does not let the operator write, or read.
 
 use kube::core::Status;
 
-use crate::status::message::{secret_immutable, secret_refused};
+use crate::status::message::{secret_immutable, secret_refused, secret_unreadable};
 use crate::status::{Message, Progress, StatusUpdate};
 
 /// Status codes of responses that reject a Secret for its content, and would again.
@@ -19,13 +19,15 @@ const API_SERVER_MESSAGES: [&str; 5] = [
 /// Prefixes of messages that admission plugins word.
 const ADMISSION_MESSAGES: [&str; 2] = ["admission webhook \"", "ValidatingAdmissionPolicy '"];
 
-/// Why a Secret can't be written.
+/// Why a Secret can't be written, or read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SecretError {
     /// The Secret is immutable.
     Immutable,
     /// The API server rejects it, with this message.
     Rejected(String),
+    /// The API server does not let the operator read it, with this message.
+    Unreadable(String),
 }
 
 impl SecretError {
@@ -34,8 +36,13 @@ impl SecretError {
         REJECTIONS.contains(&status.code).then(|| Self::Rejected(message(status, name)))
     }
 
-    /// The status of an object whose Secret of this name can't be written. It is retried soon, since what rejects the
-    /// Secret may change without a notification.
+    /// The error in the response to a read of the Secret `name` that is not permitted.
+    pub(super) fn unreadable(status: &Status, name: &str) -> Self {
+        Self::Unreadable(message(status, name))
+    }
+
+    /// The status of an object whose Secret of this name can't be used. It is retried soon, since what
+    /// prevents it may change without a notification.
     pub(crate) fn status_update<S>(&self, status: S, secret: &str) -> StatusUpdate<S> {
         StatusUpdate::not_ready(status, self.message(secret), Progress::Stalled).retry_soon()
     }
@@ -45,6 +52,7 @@ impl SecretError {
         match self {
             Self::Immutable => secret_immutable(secret),
             Self::Rejected(why) => secret_refused(secret, why),
+            Self::Unreadable(why) => secret_unreadable(secret, why),
         }
     }
 }

@@ -71,6 +71,8 @@ reasons! {
     SecretImmutable, true;
     /// The API server rejects the Secret.
     SecretRefused, true;
+    /// The API server does not let the operator read the Secret.
+    SecretUnreadable, true;
     /// The spec passes the API server's validation, and is invalid all the same.
     InvalidSpec, true;
     /// The DNS records are correct.

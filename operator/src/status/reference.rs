@@ -17,6 +17,8 @@ const TXT_VALUE: &str = "tempmail-verify=5c0eb7e1";
 const MX_HOST: &str = "mx.example.net";
 const SECRET: &str = "ci-token";
 const EXCEEDED_QUOTA: &str = "exceeded quota: few, requested: secrets=1, used: secrets=5, limited: secrets=5";
+const NOT_PERMITTED: &str = "User \"system:serviceaccount:tempmail:tempmail-operator\" cannot get resource \"secrets\" in API \
+                             group \"\" in the namespace \"team-a\"";
 const WEBHOOK_URL: &str = "https://hooks.example.com/mail";
 const TENANT_ID: Uuid = Uuid::from_u128(0x0199_b2c4_7d1e_7a60_9f5d_3c1b_8e2a_4f70);
 const OTHER_TENANT_ID: Uuid = Uuid::from_u128(0x0199_b2c4_9a02_7c11_8d3e_6a4f_0b7c_5d21);
@@ -116,6 +118,7 @@ fn of_credentials() -> Vec<Message> {
         message::secret_conflict(SECRET),
         message::secret_immutable(SECRET),
         message::secret_refused(SECRET, EXCEEDED_QUOTA),
+        message::secret_unreadable(SECRET, NOT_PERMITTED),
         message::secret_lost(SECRET),
         message::secret_written(SECRET),
         message::secret_rotated(SECRET),

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use kube::core::ObjectMeta;
 use kube::{Api, Client};
+use serde_json::{Value, json};
 use tempmail_tests::Cluster;
 use tempmail_tests::wait::eventually;
 
@@ -66,6 +67,28 @@ impl InstalledRoles {
             refused.to_string().contains("ValidatingAdmissionPolicy").then_some(())
         })
         .await;
+    }
+
+    /// The rules of the operator's Role in a namespace that it is restricted to.
+    async fn rules(&self, cluster: &Cluster, namespace: &str) -> Vec<Value> {
+        let arguments = ["get", "role", &self.role(), "--namespace", namespace, "--output", "json"];
+        let shown = cluster.kubectl(&arguments).await.expect("the Role is there");
+        let role: Value = serde_json::from_str(&shown).expect("JSON");
+        role["rules"].as_array().expect("it has rules").clone()
+    }
+
+    /// Replaces them.
+    async fn set_rules(&self, cluster: &Cluster, namespace: &str, rules: &Value) {
+        let patch = json!({ "rules": rules }).to_string();
+        let role = self.role();
+        let arguments =
+            ["patch", "role", &role, "--namespace", namespace, "--type", "merge", "--patch", &patch];
+        cluster.kubectl(&arguments).await.expect("the Role is patched");
+    }
+
+    /// The name of the Role.
+    fn role(&self) -> String {
+        format!("{}-operator-objects", self.release)
     }
 
     /// A client with the rights of the operator's service account.

@@ -1,6 +1,8 @@
 //! Secrets of objects: those of others are never overwritten, a credential is valid only when its Secret is
 //! written, and nothing is written without a change.
 
+mod changed;
+mod credential_objects;
 mod interrupted;
 mod refused;
 

@@ -122,6 +122,7 @@ impl Default for Operator {
             lease_seconds: 15,
             keys_secret: String::new(),
             watch_namespaces: Vec::new(),
+            secret_checks_per_second: 20,
             pod_name: String::new(),
         }
     }

@@ -19,6 +19,7 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("tempmail_operator_password_hashes_total", "Password hashes of Mailboxes, some 50 ms of CPU time each."),
     ("tempmail_operator_reconcile_errors_total", "Failed reconciliations, by kind and reason."),
     ("tempmail_operator_reconciles_total", "Reconciliations, by kind and result."),
+    ("tempmail_operator_secret_checks_total", "Checks of Secrets for a loss or a change, by result."),
     ("tempmail_operator_status_patches_total", "Status updates that were written, or skipped as up to date."),
     ("tempmail_password_hashes_total", "Passwords that were hashed, or compared with a hash."),
     ("tempmail_smtp_bytes_total", "Bytes of stored mail."),

@@ -71,6 +71,9 @@ pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<TokenSte
     if observed.secret == FoundSecret::Foreign {
         return not_accepted(message::secret_conflict(&secret_name(object)), Progress::Stalled);
     }
+    if let FoundSecret::Unreadable(error) = &observed.secret {
+        return Plan::Done(refused(object, observed, &Refusal::Secret(error.clone())));
+    }
     match token {
         None if observed.predecessor.is_some() => Plan::Step(TokenStep::ReleasePredecessor),
         Some(token) if observed.rotate_requested.is_none() => plan_token(object, observed, token, tenant),

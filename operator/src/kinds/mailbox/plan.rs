@@ -67,6 +67,9 @@ pub(super) fn plan(object: &Mailbox, observed: &ObservedMailbox) -> Plan<Mailbox
     if observed.secret == FoundSecret::Foreign {
         return stalled(message::secret_conflict(&secret_name(object)));
     }
+    if let FoundSecret::Unreadable(error) = &observed.secret {
+        return Plan::Done(refused(object, observed, &Refusal::Secret(error.clone())));
+    }
     let declare = || Plan::Step(MailboxStep::Declare { tenant, address: address.clone() });
     match &observed.mailbox {
         None if observed.is_reserved => stalled(message::local_part_reserved(address.domain())),

@@ -74,6 +74,9 @@ pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<Webhook
     if observed.secret == FoundSecret::Foreign {
         return not_accepted(message::secret_conflict(&secret_name(object)), Progress::Stalled);
     }
+    if let FoundSecret::Unreadable(error) = &observed.secret {
+        return Plan::Done(refused(object, observed, &Refusal::Secret(error.clone())));
+    }
     match webhook {
         None if observed.predecessor.is_some() => Plan::Step(WebhookStep::ReleasePredecessor),
         None => Plan::Step(WebhookStep::Declare { tenant, url: url.to_owned() }),

@@ -64,6 +64,18 @@ pub(crate) fn secret_refused(secret: &str, why: &str) -> Message {
     )
 }
 
+/// `why` is the API server's word for it.
+pub(crate) fn secret_unreadable(secret: &str, why: &str) -> Message {
+    Message::new(
+        Reason::SecretUnreadable,
+        format!(
+            "The API server does not let the operator read the Secret {secret} ({why}), so it is not known \
+             whether the Secret holds the credential. Permit the operator's service account to get Secrets in \
+             this namespace. The read is retried every minute."
+        ),
+    )
+}
+
 pub(crate) fn secret_lost(secret: &str) -> Message {
     Message::new(
         Reason::SecretLost,

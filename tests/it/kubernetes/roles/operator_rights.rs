@@ -3,11 +3,14 @@
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{DeleteParams, ListParams, WatchParams};
 use kube::{Api, Client, Config};
-use tempmail_tests::kubernetes::{ApiProxy, Team, Verb, condition_reason};
+use serde_json::{Value, json};
+use tempmail_tests::kubernetes::{
+    ApiProxy, Team, Verb, assert_conditions, condition_message, condition_reason,
+};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Cluster, TestDns};
 
-use super::InstalledRoles;
+use super::{InstalledRoles, wait_until_allowed};
 
 /// Everything that the operator does for an object of a kind.
 struct Lifecycle {
@@ -130,6 +133,41 @@ async fn the_roles_of_named_namespaces_suffice_for_an_operator_of_these() {
         proxy.requests().iter().any(|request| request.namespace.as_deref() == Some(namespace))
     };
     assert!(asked(watched[0]) && !asked(outside.namespace.name()), "it asks about other namespaces");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_a_secret_that_its_role_no_longer_lets_it_read() {
+    let (cluster, dns) = (Cluster::exclusive().await, TestDns::start().await);
+    let home = cluster.namespace(&[]).await;
+    let team = Team::without_tenant(&cluster).await;
+    let watched = team.namespace.name();
+    let roles = InstalledRoles::install_for(&cluster, home.name(), &[watched]).await;
+    let (user, groups) = roles.operator();
+    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+    let proxy = ApiProxy::start_as(&cluster, &user, &groups).await;
+    let _app = App::builder()
+        .dns(&dns)
+        .receivers()
+        .config(|config| config.operator.watch_namespaces = vec![watched.to_owned()])
+        .operator(client(&proxy, home.name()))
+        .start()
+        .await;
+    team.declare_tenant("").await;
+    team.apply_ready("ApiToken", "one", "type: Live").await;
+
+    let rules = roles.rules(&cluster, watched).await;
+    let without_secrets: Vec<&Value> =
+        rules.iter().filter(|rule| rule["resources"] != json!(["secrets"])).collect();
+    roles.set_rules(&cluster, watched, &json!(without_secrets)).await;
+    let shown = team.wait_for_reason("apitoken/one", "Ready", "SecretUnreadable").await;
+    assert_conditions(&shown, &[("Ready", "False"), ("Accepted", "True"), ("Stalled", "True")]);
+    let message = condition_message(&shown, "Ready");
+    assert!(message.contains("cannot get resource \"secrets\""), "{message}");
+
+    roles.set_rules(&cluster, watched, &json!(rules)).await;
+    wait_until_allowed(&cluster, &user, watched, "get", "secrets").await;
+    team.trigger_reconcile("apitoken/one").await;
+    team.wait_for_condition("apitoken/one", "Ready").await;
 }
 
 /// Asserts that no request was refused, and that the operator sent the requests that rights are for.

@@ -3,11 +3,13 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use tempmail_crds::{ApiTokenSpec, TenantRef, TokenType};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::reconcile::secret::example::is_writable;
 use crate::status::Reason;
 
 const NOW: i64 = 1_800_000_000;
@@ -56,11 +58,7 @@ fn any_observed() -> impl Strategy<Value = ObservedToken> {
         1 => Just(Grant::TenantNotReady),
         1 => Just(Grant::NotGranted(Progress::Stalled)),
     ];
-    let secret = prop_oneof![
-        Just(FoundSecret::Absent),
-        Just(FoundSecret::Foreign),
-        Just(FoundSecret::Owned(Box::default()))
-    ];
+    let secret = select(secret::example::all_found());
     let predecessor = option::weighted(0.3, Just(predecessor::example()));
     (grant, option::of(any_token()), predecessor, secret, any::<[bool; 2]>()).prop_map(
         |(grant, token, predecessor, secret, [requested, is_current])| ObservedToken {
@@ -104,11 +102,11 @@ fn is_safe(object: &ApiToken, step: TokenStep, observed: &ObservedToken) -> bool
     let is_expired = expires_at(object).is_some_and(|at| at <= observed.now);
     match step {
         TokenStep::Declare { .. } => {
-            observed.secret != FoundSecret::Foreign
+            is_writable(&observed.secret)
                 && !is_expired
                 && (observed.token.is_some() || observed.predecessor.is_none())
         }
-        TokenStep::WriteSecret => observed.is_issued && observed.secret != FoundSecret::Foreign,
+        TokenStep::WriteSecret => observed.is_issued && is_writable(&observed.secret),
         TokenStep::Activate(id) => {
             observed.secret_is_current && observed.token.as_ref().is_some_and(|token| token.id == id)
         }
@@ -147,8 +145,10 @@ proptest! {
                 prop_assert_eq!(token.expires_at, expires_at(&object));
             }
             Some(_) => prop_assert!(
-                matches!(reason, Reason::Expired | Reason::SecretConflict | Reason::SecretLost)
-                    && matches!(observed.grant, Grant::Granted(_))
+                matches!(
+                    reason,
+                    Reason::Expired | Reason::SecretConflict | Reason::SecretLost | Reason::SecretUnreadable
+                ) && matches!(observed.grant, Grant::Granted(_))
             ),
             None => prop_assert!(reason != Reason::Ready && reason != Reason::SecretLost),
         }

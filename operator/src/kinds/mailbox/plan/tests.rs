@@ -5,6 +5,7 @@ use tempmail_crds::{AdoptionPolicy, DeletionPolicy, MailboxSpec, TenantRef};
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::reconcile::secret::example::is_writable;
 use crate::status::Reason;
 
 const TENANT: Uuid = Uuid::from_u128(1);
@@ -20,7 +21,7 @@ fn states() -> Vec<ObservedMailbox> {
     let grants = [Grant::Granted(TENANT), Grant::TenantNotReady, Grant::NotGranted(Progress::Stalled)];
     let mailboxes =
         [None, Some(mailbox(TENANT, false)), Some(mailbox(TENANT, true)), Some(mailbox(ANOTHER, true))];
-    let secrets = [FoundSecret::Absent, FoundSecret::Foreign, FoundSecret::Owned(Box::default())];
+    let secrets = secret::example::all_found();
     for grant in grants {
         for mailbox in &mailboxes {
             for secret in &secrets {
@@ -99,10 +100,10 @@ fn converge(
 fn assert_is_safe(step: &MailboxStep, observed: &ObservedMailbox) {
     match step {
         MailboxStep::Declare { .. } => {
-            assert_ne!(observed.secret, FoundSecret::Foreign);
+            assert!(is_writable(&observed.secret));
             assert!(observed.mailbox.is_some() || observed.predecessor.is_none());
         }
-        MailboxStep::WriteSecret => assert!(observed.is_issued && observed.secret != FoundSecret::Foreign),
+        MailboxStep::WriteSecret => assert!(observed.is_issued && is_writable(&observed.secret)),
         MailboxStep::Activate { .. } => assert!(observed.is_issued && observed.secret_is_current),
         MailboxStep::Deactivate | MailboxStep::ReleasePredecessor => {}
     }

@@ -2,11 +2,13 @@
 
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use tempmail_crds::{TenantRef, WebhookSpec};
 
 use super::*;
 use crate::reconcile::driver::STEP_LIMIT;
 use crate::reconcile::predecessor;
+use crate::reconcile::secret::example::is_writable;
 use crate::status::Reason;
 
 const URL: &str = "https://hooks.example.com/";
@@ -38,11 +40,7 @@ fn any_observed() -> impl Strategy<Value = ObservedWebhook> {
         1 => Just(Grant::TenantNotReady),
         1 => Just(Grant::NotGranted(Progress::Stalled)),
     ];
-    let secret = prop_oneof![
-        Just(FoundSecret::Absent),
-        Just(FoundSecret::Foreign),
-        Just(FoundSecret::Owned(Box::default()))
-    ];
+    let secret = select(secret::example::all_found());
     let url = prop_oneof![5 => Just(URL), 1 => Just("https://1.2.3.4/")];
     let predecessor = option::weighted(0.3, Just(predecessor::example()));
     (grant, option::of(any_webhook()), predecessor, secret, url, any::<[bool; 3]>()).prop_map(
@@ -98,10 +96,9 @@ fn carry_out(step: &WebhookStep, observed: &mut ObservedWebhook) {
 fn is_safe(step: &WebhookStep, observed: &ObservedWebhook) -> bool {
     match step {
         WebhookStep::Declare { .. } => {
-            observed.secret != FoundSecret::Foreign
-                && (observed.webhook.is_some() || observed.predecessor.is_none())
+            is_writable(&observed.secret) && (observed.webhook.is_some() || observed.predecessor.is_none())
         }
-        WebhookStep::WriteSecret | WebhookStep::Rotate { .. } => observed.secret != FoundSecret::Foreign,
+        WebhookStep::WriteSecret | WebhookStep::Rotate { .. } => is_writable(&observed.secret),
         WebhookStep::Activate(id) => {
             observed.secret_is_current && observed.webhook.as_ref().is_some_and(|webhook| webhook.id == *id)
         }
@@ -142,8 +139,10 @@ proptest! {
                 prop_assert_eq!(&webhook.url, URL);
             }
             Some(_) => prop_assert!(
-                matches!(reason, Reason::AutoDisabled | Reason::SecretConflict | Reason::InvalidSpec)
-                    && matches!(observed.grant, Grant::Granted(_))
+                matches!(
+                    reason,
+                    Reason::AutoDisabled | Reason::SecretConflict | Reason::InvalidSpec | Reason::SecretUnreadable
+                ) && matches!(observed.grant, Grant::Granted(_))
             ),
             None => prop_assert!(reason != Reason::Ready && reason != Reason::AutoDisabled),
         }
