@@ -1,5 +1,6 @@
 //! Streams with a slow client, a draining server, or without Postgres.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -22,19 +23,34 @@ const STALLED: Duration = Duration::from_secs(30);
 /// Recipients of a mail, and mails: together more than all buffers between server and client can hold.
 const RECIPIENTS: usize = 100;
 const MAILS: usize = 30;
+/// Mails that are sent while the client of a stream does not read.
+const PAUSE: usize = 10;
 
-/// Sends mails with a subject of 4 KB to tags of an address.
+/// Sends mails to tags of an address.
 async fn flood(app: &App, address: &str) {
+    send_numbered(app, address, 0..MAILS).await;
+}
+
+/// Sends mails with these numbers, and a subject of 4 KB, to tags of an address.
+async fn send_numbered(app: &App, address: &str, numbers: Range<usize>) {
     let (local, domain) = address.split_once('@').unwrap();
     let recipients: Vec<String> =
         (0..RECIPIENTS).map(|number| format!("{local}+{number}@{domain}")).collect();
     let recipients: Vec<&str> = recipients.iter().map(String::as_str).collect();
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
-    for number in 0..MAILS {
+    for number in numbers {
         let message = format!("From: a@client.example\r\nSubject: {number} {}\r\n\r\n", "🦀".repeat(900));
         let reply = client.transact("a@client.example", &recipients, message.as_bytes()).await;
         assert_eq!(reply.code, 250, "{reply:?}");
     }
+}
+
+/// The number and the address of the next mail of a stream.
+async fn next_mail(stream: &mut EventStream) -> (usize, String) {
+    let event = stream.next().await;
+    let email: serde_json::Value = serde_json::from_str(&event.data).unwrap();
+    let number = subject(&event).split_once(' ').unwrap().0.parse().unwrap();
+    (number, email["address"].as_str().unwrap().to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,14 +59,14 @@ async fn sends_a_paused_client_everything_once() {
     app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
     for path in [ADDR, USER] {
         let mut stream = open_and_read_cursor(&app, path).await;
-        // The client does not read meanwhile.
-        flood(&app, ADDRESS).await;
+        // The client reads so little meanwhile that it is not disconnected.
         let mut met = Vec::new();
-        for _ in 0..MAILS * RECIPIENTS {
-            let event = stream.next().await;
-            let email: serde_json::Value = serde_json::from_str(&event.data).unwrap();
-            let number = subject(&event).split_once(' ').unwrap().0.parse::<usize>().unwrap();
-            met.push((number, email["address"].as_str().unwrap().to_owned()));
+        for number in (0..MAILS).step_by(PAUSE) {
+            send_numbered(&app, ADDRESS, number..number + PAUSE).await;
+            met.push(next_mail(&mut stream).await);
+        }
+        while met.len() < MAILS * RECIPIENTS {
+            met.push(next_mail(&mut stream).await);
         }
         let mut distinct = met.clone();
         distinct.sort();
