@@ -8,6 +8,7 @@ pub(crate) mod cors;
 pub(crate) mod deadline;
 pub(crate) mod error;
 pub(crate) mod expiring_set;
+mod host;
 pub(crate) mod json_body;
 pub(crate) mod key_permit;
 pub(crate) mod middleware;

@@ -20,8 +20,12 @@ use crate::http::Response;
 use operation::DocumentedResponse;
 
 /// Errors that are returned before a request is routed.
-const BEFORE_ROUTING: [(u16, &str); 3] =
-    [(413, "payload_too_large"), (415, "unsupported_media_type"), (429, "rate_limit_exceeded")];
+const BEFORE_ROUTING: [(u16, &str); 4] = [
+    (413, "payload_too_large"),
+    (415, "unsupported_media_type"),
+    (421, "misdirected_request"),
+    (429, "rate_limit_exceeded"),
+];
 
 /// Every operation of the document.
 pub fn operations() -> &'static [Operation] {

@@ -7,6 +7,7 @@ mod body;
 mod coverage;
 mod database;
 mod document;
+mod host;
 mod limit;
 mod method;
 mod parameter;

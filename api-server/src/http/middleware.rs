@@ -10,11 +10,11 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, REFERRER_POLICY, VARY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
-use tempmail_runtime::config::Config;
+use tempmail_runtime::config::{Config, Http};
 use tokio::time::sleep;
 use tracing::Instrument as _;
 
@@ -22,7 +22,7 @@ use super::client::{Client, ClientResolver, PeerAddr};
 use super::error::{ApiError, Refusal, Surface};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
-use super::{cors, request_id};
+use super::{cors, host, request_id};
 
 /// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
 /// little then.
@@ -63,20 +63,17 @@ pub(crate) async fn handle(
     let rate_limit = RateLimitHeaders::default();
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(rate_limit.clone());
-    let mut response = if origin.is_some() && cors::is_preflight(request.method(), request.headers()) {
-        cors::preflight()
-    } else {
-        let surface = Surface::of_path(request.uri().path());
-        let response = match check(request.headers()) {
-            Err(error) => error.into_response_on(surface),
-            Ok(()) => respond(request, next).instrument(span.clone()).await,
-        };
-        let response = count_refusal(&policy.limits, client, surface, &rate_limit, response);
-        if refusal(&response).is_some_and(Refusal::is_of_client_limit) {
-            sleep(CLIENT_LIMIT_DELAY).await;
-        }
-        response
+    let surface = Surface::of_path(request.uri().path());
+    let is_preflight = origin.is_some() && cors::is_preflight(request.method(), request.headers());
+    let response = match check(&policy.config.http, request.uri(), request.headers()) {
+        Err(error) => error.into_response_on(surface),
+        Ok(()) if is_preflight => cors::preflight(),
+        Ok(()) => respond(request, next).instrument(span.clone()).await,
     };
+    let mut response = count_refusal(&policy.limits, client, surface, &rate_limit, response);
+    if refusal(&response).is_some_and(Refusal::is_of_client_limit) {
+        sleep(CLIENT_LIMIT_DELAY).await;
+    }
     let headers = response.headers_mut();
     rate_limit.write_to(headers);
     if let Some(origin) = origin {
@@ -124,8 +121,11 @@ fn refusal(response: &Response) -> Option<Refusal> {
     response.extensions().get::<Refusal>().copied()
 }
 
-/// Checks what does not depend on the route: the size and encoding of the body.
-fn check(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Checks what does not depend on the route: the host, and the size and encoding of the body.
+fn check(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+    if !host::is_known(http, uri, headers) {
+        return Err(ApiError::MisdirectedRequest);
+    }
     if headers.contains_key(CONTENT_ENCODING) {
         return Err(ApiError::UnsupportedMediaType);
     }

@@ -12,8 +12,12 @@ use crate::http::error::Surface;
 use crate::http::error::code::{self, Code};
 
 /// Codes that every operation can fail with, before it does anything.
-const MIDDLEWARE_CODES: [Code; 3] =
-    [code::PAYLOAD_TOO_LARGE, code::UNSUPPORTED_MEDIA_TYPE, code::RATE_LIMIT_EXCEEDED];
+const MIDDLEWARE_CODES: [Code; 4] = [
+    code::PAYLOAD_TOO_LARGE,
+    code::UNSUPPORTED_MEDIA_TYPE,
+    code::MISDIRECTED_REQUEST,
+    code::RATE_LIMIT_EXCEEDED,
+];
 
 /// Codes of every operation whose answer is not constant.
 const FAILURE_CODES: [Code; 2] = [code::UNAVAILABLE, code::INTERNAL_ERROR];

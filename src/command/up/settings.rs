@@ -45,7 +45,7 @@ impl UpSettings {
 fn defaults() -> Value {
     let loopback = json!(["127.0.0.0/8", "::1/128"]);
     json!({
-        "http": {"listen": "127.0.0.1:8080", "unlimited_networks": loopback},
+        "http": {"listen": "127.0.0.1:8080", "unlimited_networks": loopback, "check_host": true},
         "smtp": {"listen": "127.0.0.1:2525", "unlimited_networks": loopback},
         "admin": {"listen": "127.0.0.1:9090"},
         "telemetry": {"log": "warn"},

@@ -103,6 +103,9 @@ pub(crate) enum ApiError {
     /// 415 `unsupported_media_type`.
     #[error("Send the body as `Content-Type: application/json`, without `Content-Encoding`.")]
     UnsupportedMediaType,
+    /// 421 `misdirected_request`: the request names a host that is not this service's.
+    #[error("The service has another name; send the request to its own address.")]
+    MisdirectedRequest,
     /// 426 `upgrade_required`: the request does not ask for a WebSocket.
     #[error("Connect with a WebSocket client (RFC 6455, version 13).")]
     UpgradeRequired,
@@ -165,6 +168,7 @@ impl ApiError {
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
+            Self::MisdirectedRequest => code::MISDIRECTED_REQUEST,
             Self::UpgradeRequired => code::UPGRADE_REQUIRED,
             Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
             Self::TokenBusy => code::TOKEN_BUSY,

@@ -31,6 +31,7 @@ pub(crate) const EMAIL_EXPIRED: Code = (StatusCode::GONE, "email_expired");
 pub(crate) const PAYLOAD_TOO_LARGE: Code = (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large");
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: Code =
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type");
+pub(crate) const MISDIRECTED_REQUEST: Code = (StatusCode::MISDIRECTED_REQUEST, "misdirected_request");
 pub(crate) const UPGRADE_REQUIRED: Code = (StatusCode::UPGRADE_REQUIRED, "upgrade_required");
 pub(crate) const RATE_LIMIT_EXCEEDED: Code = (StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded");
 pub(crate) const TOKEN_BUSY: Code = (StatusCode::TOO_MANY_REQUESTS, "token_busy");

@@ -107,6 +107,24 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "Further origins that browsers may send requests from.",
     ),
     key(
+        "http.page",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether `/` shows the web page and `/dashboard` the dashboard; without it they are `404`.",
+    ),
+    key(
+        "http.check_host",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether requests must name a known host: that of `http.base_url`, loopback, or one of `http.hosts`; others are `421`. On in `up`, so that no page of another site reaches it by a name that it makes resolve to loopback.",
+    ),
+    key(
+        "http.hosts",
+        ValueKind::List,
+        "a list of hosts without port, such as mail.example.com",
+        "Further hosts that requests may name, where `http.check_host` is on.",
+    ),
+    key(
         "http.unlimited_networks",
         ValueKind::List,
         NETWORKS,

@@ -79,6 +79,12 @@ pub struct Http {
     pub trusted_proxies: Vec<IpNet>,
     /// Further origins that browsers may send requests from.
     pub cors_origins: Vec<String>,
+    /// Whether `/` and `/dashboard` are the page.
+    pub page: bool,
+    /// Whether requests must name a known host: that of `base_url`, loopback, or one of `hosts`.
+    pub check_host: bool,
+    /// Further hosts that requests may name.
+    pub hosts: Vec<String>,
     /// Networks of clients that are exempt from the limits per client.
     pub unlimited_networks: Vec<IpNet>,
     /// Maximum connections per client.

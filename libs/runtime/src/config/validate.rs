@@ -21,6 +21,7 @@ impl Config {
         require(self.redis.url.is_empty() || is_redis_url(self.redis.url.expose()), "redis.url")?;
         require(is_origin(&self.http.base_url), "http.base_url")?;
         require(self.http.cors_origins.iter().all(|origin| is_origin(origin)), "http.cors_origins")?;
+        require(self.http.hosts.iter().all(|host| is_host(host)), "http.hosts")?;
         require(normalize_domain(&self.smtp.hostname).is_ok(), "smtp.hostname")?;
         require(tracing_subscriber::EnvFilter::try_new(&self.telemetry.log).is_ok(), "telemetry.log")?;
         let endpoint = self.telemetry.otlp_endpoint.as_deref();
@@ -131,6 +132,12 @@ fn is_origin(text: &str) -> bool {
         && text == format!("{}://{authority}", uri.scheme_str().unwrap_or_default())
 }
 
+/// Whether a text is a host without a port: a name, or an address (IPv6 in brackets).
+fn is_host(text: &str) -> bool {
+    let authority = format!("http://{text}");
+    is_origin(&authority) && authority.parse::<Uri>().is_ok_and(|uri| uri.host() == Some(text))
+}
+
 /// Whether a text is an origin, perhaps with a path, so that a path can be added to it.
 fn is_base_url(text: &str) -> bool {
     let host = text.find("://").map_or(0, |at| at + 3);
@@ -168,6 +175,16 @@ mod tests {
             "http://a.example:99999",
         ] {
             assert!(!is_origin(invalid), "{invalid}");
+        }
+    }
+
+    #[test]
+    fn accepts_hosts_without_a_port_only() {
+        for valid in ["mail.example.com", "localhost", "192.0.2.1", "[2001:db8::1]"] {
+            assert!(is_host(valid), "{valid}");
+        }
+        for invalid in ["", "mail.example.com:80", "http://mail.example.com", "u@a.example", "a.example/x"] {
+            assert!(!is_host(invalid), "{invalid}");
         }
     }
 
