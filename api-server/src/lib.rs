@@ -12,6 +12,7 @@
 //! | `state` | what every handler works with |
 //! | `realtime` | long-polls, server-sent events and WebSockets |
 //! | `resources` | tokens, custom domains and mailboxes, as several surfaces manage them |
+//! | `page` | the web page |
 //! | `mailbox_api`, `pro_api`, `token_api` | the three surfaces |
 //! | `router`, `server` | all routes, and the server that answers them |
 
@@ -21,6 +22,7 @@ mod http;
 mod mailbox_api;
 mod message;
 mod openapi;
+mod page;
 mod pro_api;
 mod realtime;
 mod resources;

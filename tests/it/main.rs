@@ -19,6 +19,7 @@ mod matrix;
 mod message;
 mod metrics;
 mod owner;
+mod page;
 mod policy;
 mod postgres;
 mod pro_api;

@@ -12,6 +12,7 @@ const LICENCES: &[&str] = &[
     "ISC",
     "MIT",
     "MIT-0",
+    "MPL-2.0",
     "PostgreSQL",
     "Unicode-3.0",
     "Unlicense",
