@@ -63,6 +63,7 @@ pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;
 pub use tenants::mailbox::{LimitCheck, Mailbox, MailboxCreation, NewMailbox};
 pub use tenants::pro_mailbox::{ListedMailbox, TenantMailbox};
+pub use tenants::session::SessionToken;
 pub use tenants::tenant::{LimitUsage, Tenant, TenantChange, TenantLimits};
 pub use tenants::token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken};
 pub use webhooks::delivery::{DELIVERY_RETENTION, DeliveryAttempt, RecordOutcome, WebhookDelivery};

@@ -3,5 +3,6 @@
 pub(crate) mod idle;
 pub(crate) mod mailbox;
 pub(crate) mod pro_mailbox;
+pub(crate) mod session;
 pub(crate) mod tenant;
 pub(crate) mod token;

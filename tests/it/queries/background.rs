@@ -13,6 +13,7 @@ pub const BACKGROUND: &[&str] = &[
     "count_domains_to_check",
     "count_partitions",
     "default_system_domain",
+    "delete_ended_sessions",
     "delete_ended_tokens",
     "delete_events_without_message",
     "delete_expired_usage",

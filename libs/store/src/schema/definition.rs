@@ -63,6 +63,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (9, "api_token", "0009_api_token"),
         (10, "origin", "0010_origin"),
         (11, "cluster", "0011_cluster"),
+        (12, "ended_session", "0012_ended_session"),
     ],
     files: files![
         "id",
@@ -87,6 +88,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "domains/system",
         "tenants/tenant",
         "tenants/token",
+        "tenants/session",
         "webhooks/webhook",
         "webhooks/delivery",
         "kubernetes/epoch",

@@ -78,7 +78,7 @@ pub struct NewToken<'a> {
 }
 
 impl ApiToken {
-    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+    pub(super) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self {
             id: row.try_get("id")?,
             tenant: row.try_get("tenant")?,
@@ -107,14 +107,18 @@ impl ListedToken {
     }
 }
 
-/// SQL for a token with the state of its tenant.
+/// SQL for a token with the state of its tenant, and further columns.
 macro_rules! token {
-    () => {
-        "SELECT k.id, k.tenant, t.suspended, k.active, k.last_used_at, k.expires_at, k.revoked_at,
-                k.sessions_from
-         FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
+    ($further:literal) => {
+        concat!(
+            "SELECT k.id, k.tenant, t.suspended, k.active, k.last_used_at, k.expires_at, k.revoked_at,
+                    k.sessions_from",
+            $further,
+            " FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
+        )
     };
 }
+pub(super) use token;
 
 impl Store {
     /// The token of a kind with this hash; it may be inactive, revoked or expired. `None`: there is none.
@@ -123,7 +127,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn find_token(&self, kind: TokenKind, hash: TokenHash) -> Result<Option<ApiToken>, StoreError> {
         self.fetch_optional(
-            sqlx::query(concat!("/* find_token */ ", token!(), "k.hash = $1 AND k.kind = $2"))
+            sqlx::query(concat!("/* find_token */ ", token!(""), "k.hash = $1 AND k.kind = $2"))
                 .bind(hash.as_bytes().as_slice())
                 .bind(kind.as_str()),
             ApiToken::from_row,
@@ -139,7 +143,7 @@ impl Store {
         self.fetch_optional(
             sqlx::query(concat!(
                 "/* find_token_by_id */ ",
-                token!(),
+                token!(""),
                 "k.id = $1 AND k.kind = $2 AND k.active"
             ))
             .bind(id)

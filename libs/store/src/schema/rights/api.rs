@@ -16,6 +16,7 @@ pub(in super::super) const API: Rights = Rights {
         // `created_at`: locks a tenant whose limits are checked.
         on("tenant").select().update(&[&["created_at"]]),
         on("api_token").select().insert().update(&[&["last_used_at", "revoked_at"]]),
+        on("ended_session").select().insert(),
         on("domain")
             .select()
             .insert()
@@ -64,6 +65,7 @@ pub(in super::super) const API: Rights = Rights {
             "create_webhook",
             "delete_message",
             "delete_messages",
+            "end_session",
             "ensure_generation",
             "ensure_verify_token_key",
             "expired_usage",
