@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tempmail_api_server::ApiServer;
+use tempmail_api_server::{ApiServer, SignInLink};
 use tempmail_bus::SharedBus;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::Clock;
@@ -68,6 +68,13 @@ impl Roles {
         let RoleContext { config, bus, clock, readiness } = self.context.clone();
         self.api = Some(ApiServer::bind(config, store, bus, clock, keys, readiness).await?);
         Ok(self)
+    }
+
+    /// Signs in to the dashboard by a link, once. The HTTP interface must have been added.
+    #[must_use]
+    pub fn with_sign_in_link(mut self, link: SignInLink) -> Self {
+        self.api = self.api.map(|api| api.with_sign_in_link(link));
+        self
     }
 
     /// Adds background work and webhooks, whose secrets `keys` (`secrets.keys`) decrypt.

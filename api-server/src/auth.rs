@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`MailboxCaller`] | mailbox JWT, `Authorization: Bearer` | `/api` |
 //! | [`ProToken`] | `tm_pro_…`, `Authorization: Bearer` | `POST /api/accounts` |
-//! | [`ProCaller`] | `tm_pro_…` or a Pro session, `Authorization: Bearer` | `/pro/api` |
+//! | [`ProCaller`] | `tm_pro_…` or a Pro session, `Authorization: Bearer`, or a session in a cookie | `/pro/api` |
 //! | [`LiveCaller`] | `tm_live_…`, `x-api-token` | `/v1` |
 //! | [`StreamCaller`] | `tm_live_…`, `x-api-token` or `token` in the query | `/v1/sse` |
 //!
@@ -22,13 +22,21 @@ mod mailbox_token;
 mod password;
 mod pro_caller;
 mod pro_session;
+mod session_cookie;
+mod sign_in_link;
+mod subscriber_credential;
 mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
+pub(crate) use bearer::bearer;
 pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;
 pub(crate) use mailbox_token::VerifiedMailboxToken;
 pub(crate) use password::PasswordPool;
 pub(crate) use pro_caller::{ProCaller, ProToken};
+pub(crate) use session_cookie::SessionCookie;
+pub use sign_in_link::SignInLink;
+pub(crate) use sign_in_link::UnusedSignInLink;
+pub(crate) use subscriber_credential::SubscriberCredential;
 pub(crate) use tenant_caller::TenantCaller;

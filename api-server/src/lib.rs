@@ -31,5 +31,6 @@ mod server;
 mod state;
 mod token_api;
 
+pub use auth::SignInLink;
 pub use router::openapi_document;
 pub use server::ApiServer;

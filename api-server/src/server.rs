@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::SignInLink;
 use crate::http::client::ClientResolver;
 use crate::http::client_connections::ClientConnections;
 use crate::http::connection::{self, ConnectionPermits};
@@ -46,6 +47,7 @@ pub struct ApiServer {
     bus: SharedBus,
     clock: Arc<dyn Clock>,
     keys: Keys,
+    sign_in_link: Option<SignInLink>,
     readiness: Readiness,
 }
 
@@ -66,7 +68,13 @@ impl ApiServer {
             anyhow::anyhow!("can't listen on http.listen {}: {error}", config.http.listen)
         })?;
         readiness.set_not_ready(COMPONENT, "not serving yet");
-        Ok(Self { listener, config, store, bus, clock, keys, readiness })
+        Ok(Self { listener, config, store, bus, clock, keys, sign_in_link: None, readiness })
+    }
+
+    /// Also signs in to the dashboard by a link, once.
+    #[must_use]
+    pub fn with_sign_in_link(self, link: SignInLink) -> Self {
+        Self { sign_in_link: Some(link), ..self }
     }
 
     /// The address that the server listens on.
@@ -87,10 +95,13 @@ impl ApiServer {
     }
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
-        let Self { listener, config, store, bus, clock, keys, readiness } = self;
+        let Self { listener, config, store, bus, clock, keys, sign_in_link, readiness } = self;
         let state =
             AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())
                 .await?;
+        if let Some(link) = sign_in_link {
+            state.sign_in_link.put(link);
+        }
         let router = router(state);
         let clients = ClientResolver::new(&config.http);
         let client_connections = ClientConnections::new(config.http.connections_per_client);

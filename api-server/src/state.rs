@@ -19,7 +19,7 @@ use tempmail_verification::{TokenKeyError, Verifier, verify_token_key};
 use uuid::Uuid;
 
 use crate::arrivals::{Arrivals, STALE_AFTER};
-use crate::auth::{Authenticator, PasswordPool};
+use crate::auth::{Authenticator, PasswordPool, UnusedSignInLink};
 use crate::http::client::ClientKey;
 use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
@@ -64,6 +64,8 @@ pub(crate) struct App {
     pub(crate) shutdown: Shutdown,
     pub(crate) auth: Authenticator,
     pub(crate) passwords: PasswordPool,
+    /// Signs in to the dashboard once.
+    pub(crate) sign_in_link: UnusedSignInLink,
     pub(crate) limits: Arc<RequestLimits>,
     pub(crate) messages: MessageRenderer,
     pub(crate) stream_permits: StreamPermits,
@@ -109,6 +111,7 @@ impl AppState {
             ),
             auth: Authenticator::start(store.clone(), Arc::clone(&clock), Arc::clone(&limits), &keys.jwt),
             passwords: PasswordPool::new(),
+            sign_in_link: UnusedSignInLink::default(),
             limits,
             messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
             stream_permits: StreamPermits::new(config.http.streams),

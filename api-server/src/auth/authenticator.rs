@@ -8,13 +8,13 @@ use tempmail_bus::RateKey;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::{TokenHash, TokenKind};
-use tempmail_store::{ApiToken, Mailbox, Store};
+use tempmail_store::{ApiToken, Mailbox, SessionToken, Store};
 use uuid::Uuid;
 
 use super::known_tokens::KnownTokens;
 use super::last_used::LastUsedRecorder;
 use super::mailbox_token::{MailboxTokens, VerifiedMailboxToken};
-use super::pro_session::ProSessions;
+use super::pro_session::{ProSession, ProSessions};
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 use crate::http::rate_limit::RequestLimits;
@@ -84,17 +84,33 @@ impl Authenticator {
         Ok(token)
     }
 
-    /// The Pro token that a presented session belongs to, if it is accepted now.
+    /// The Pro token that a presented session belongs to, if both are accepted now.
     pub(super) async fn find_token_of_session(
         &self,
         client: Client,
-        token: Uuid,
+        session: &ProSession,
     ) -> Result<ApiToken, ApiError> {
-        let turn = self.known.turn(&self.limits, client, token.into()).await;
-        let found = self.find_token_by_id(&self.store, TokenKind::Pro, token).await?;
+        let turn = self.known.turn(&self.limits, client, session.token.into()).await;
+        let found = self.find_token_by_session(&self.store, session).await?;
         drop(turn);
-        self.known.record_accepted(token.into());
+        self.known.record_accepted(session.token.into());
         Ok(found)
+    }
+
+    /// The Pro token that a session belongs to, if both are accepted now, as `store` has them.
+    pub(super) async fn find_token_by_session(
+        &self,
+        store: &Store,
+        session: &ProSession,
+    ) -> Result<ApiToken, ApiError> {
+        let found = store.find_session_token(session.token, session.id).await?;
+        let SessionToken { token, ended } = found.ok_or(ApiError::InvalidToken)?;
+        let now = self.clock.now();
+        check_token(&token, now)?;
+        let is_over = ended
+            || session.expires_at <= now
+            || token.sessions_from.is_some_and(|from| session.issued_at < from);
+        if is_over { Err(ApiError::SessionExpired) } else { Ok(token) }
     }
 
     /// The API token of this kind and id, if it is accepted now, as `store` has it.

@@ -5,7 +5,6 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use jiff::Timestamp;
 use tempmail_model::token::TokenKind;
-use tempmail_store::Store;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
@@ -27,17 +26,6 @@ pub(crate) struct LiveCaller {
     pub(crate) tenant: Uuid,
     /// When the token expires.
     pub(crate) expires_at: Option<Timestamp>,
-}
-
-impl LiveCaller {
-    /// Reads from `store` whether the token is still accepted, and until when.
-    ///
-    /// # Errors
-    /// 401, 403 or 440 as for a new request; Postgres is unavailable.
-    pub(crate) async fn recheck(&mut self, auth: &Authenticator, store: &Store) -> Result<(), ApiError> {
-        self.expires_at = auth.find_token_by_id(store, TokenKind::Live, self.token).await?.expires_at;
-        Ok(())
-    }
 }
 
 impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for LiveCaller {

@@ -2,12 +2,15 @@
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts};
 use axum::http::request::Parts;
+use jiff::Timestamp;
 use tempmail_model::token::TokenKind;
+use tempmail_runtime::config::Http;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
 use super::bearer::bearer;
-use super::pro_session::VerifiedProSession;
+use super::pro_session::{ProSession, VerifiedProSession};
+use super::session_cookie;
 use crate::http::error::ApiError;
 use crate::http::rate_limit::RateLimitHeaders;
 
@@ -21,16 +24,18 @@ pub(crate) struct ProToken {
     pub(crate) tenant: Uuid,
 }
 
-/// The tenant of a `tm_pro_` token or of a Pro session. Extracting it counts the request against the
-/// token's rate: no further limit is needed.
+/// The tenant of a `tm_pro_` token or of a Pro session, which may be in the cookie of a browser. Extracting it counts the
+/// request against the token's rate: no further limit is needed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProCaller {
     /// The token, or the one that the session belongs to.
     pub(crate) token: Uuid,
     /// The tenant, which is not suspended.
     pub(crate) tenant: Uuid,
-    /// Whether a session was presented, and not the token.
-    pub(crate) has_session: bool,
+    /// The session, if not the token was presented.
+    pub(crate) session: Option<ProSession>,
+    /// When the token or the session expires.
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 impl<S: AsRef<Authenticator> + Send + Sync> OptionalFromRequestParts<S> for ProToken {
@@ -46,31 +51,40 @@ impl<S: AsRef<Authenticator> + Send + Sync> OptionalFromRequestParts<S> for ProT
     }
 }
 
-impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for ProCaller {
+impl<S: AsRef<Authenticator> + AsRef<Http> + Send + Sync> FromRequestParts<S> for ProCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let auth = state.as_ref();
-        let presented = bearer(&parts.headers)?.ok_or(ApiError::AuthenticationRequired)?;
-        let has_session = !presented.starts_with(TokenKind::Pro.prefix());
-        let token = if has_session {
-            let now = auth.clock.now();
-            match auth.pro_sessions.verify(presented, now).ok_or(ApiError::InvalidToken)? {
+        let auth: &Authenticator = state.as_ref();
+        let client = client_of(parts)?;
+        let (presented, is_cookie) = match bearer(&parts.headers)? {
+            Some(presented) => (presented, false),
+            None => (session_cookie::presented(state.as_ref(), parts)?, true),
+        };
+        let session = if is_cookie || !presented.starts_with(TokenKind::Pro.prefix()) {
+            match auth.pro_sessions.verify(presented, auth.clock.now()).ok_or(ApiError::InvalidToken)? {
                 VerifiedProSession::Expired => return Err(ApiError::SessionExpired),
-                VerifiedProSession::Active { token, issued_at } => {
-                    let token = auth.find_token_of_session(client_of(parts)?, token).await?;
-                    if token.sessions_from.is_some_and(|from| issued_at < from) {
-                        return Err(ApiError::SessionExpired);
-                    }
-                    auth.last_used.record_token(&token, now);
-                    token
-                }
+                VerifiedProSession::Active(session) => Some(session),
             }
         } else {
-            auth.find_pro_token(client_of(parts)?, presented).await?
+            None
+        };
+        let token = match &session {
+            Some(session) => {
+                let token = auth.find_token_of_session(client, session).await?;
+                auth.last_used.record_token(&token, auth.clock.now());
+                token
+            }
+            None => auth.find_pro_token(client, presented).await?,
         };
         let decision = auth.limits.count_pro_token(token.id).await;
         RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
-        Ok(Self { token: token.id, tenant: token.tenant, has_session })
+        let ends = [token.expires_at, session.map(|session| session.expires_at)];
+        Ok(Self {
+            token: token.id,
+            tenant: token.tenant,
+            session,
+            expires_at: ends.into_iter().flatten().min(),
+        })
     }
 }

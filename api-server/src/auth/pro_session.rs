@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use tempmail_model::id::new_id;
 use tempmail_model::key::MasterKey;
 use uuid::Uuid;
 
@@ -9,22 +10,40 @@ use super::jwt::JwtKeys;
 
 /// How long a session is valid.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(12);
+/// The same in seconds.
+pub(super) const LIFETIME_SECONDS: i64 = LIFETIME.as_secs();
 const AUDIENCE: &str = "pro";
 
 #[derive(Clone, Serialize, Deserialize)]
 struct ProSessionClaims {
     aud: String,
+    /// The session's id; nil for those that a former version issued, which can't be ended.
+    #[serde(default)]
+    jti: Uuid,
     /// The token's id.
     sub: Uuid,
     iat: i64,
     exp: i64,
 }
 
+/// A session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProSession {
+    /// Its id.
+    pub(crate) id: Uuid,
+    /// The token that it acts as.
+    pub(crate) token: Uuid,
+    /// When it began, to the second.
+    pub(super) issued_at: Timestamp,
+    /// When its 12 hours are over.
+    pub(crate) expires_at: Timestamp,
+}
+
 /// A presented session of this service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VerifiedProSession {
-    /// It acts as this token; whether the token is still accepted is in the store.
-    Active { token: Uuid, issued_at: Timestamp },
+    /// Its time is not over. Whether it was ended, and whether its token is still accepted, is in the store.
+    Active(ProSession),
     /// Its 12 hours are over.
     Expired,
 }
@@ -43,6 +62,7 @@ impl ProSessions {
         let expires_at = Timestamp::from_second((now + LIFETIME).as_second()).unwrap_or(now);
         let claims = ProSessionClaims {
             aud: AUDIENCE.to_owned(),
+            jti: new_id(now),
             sub: token,
             iat: now.as_second(),
             exp: expires_at.as_second(),
@@ -54,8 +74,12 @@ impl ProSessions {
     pub(super) fn verify(&self, presented: &str, now: Timestamp) -> Option<VerifiedProSession> {
         let claims: ProSessionClaims = self.0.verify(presented)?;
         Some(if now.as_second() < claims.exp {
-            let issued_at = Timestamp::from_second(claims.iat).ok()?;
-            VerifiedProSession::Active { token: claims.sub, issued_at }
+            VerifiedProSession::Active(ProSession {
+                id: claims.jti,
+                token: claims.sub,
+                issued_at: Timestamp::from_second(claims.iat).ok()?,
+                expires_at: Timestamp::from_second(claims.exp).ok()?,
+            })
         } else {
             VerifiedProSession::Expired
         })
@@ -76,7 +100,9 @@ mod tests {
         let (session, expires_at) = sessions.issue(token, now);
         assert_eq!(expires_at, now + LIFETIME);
         let at = |hours| sessions.verify(&session, now + SignedDuration::from_hours(hours));
-        assert_eq!(at(11), Some(VerifiedProSession::Active { token, issued_at: now }));
+        let Some(VerifiedProSession::Active(active)) = at(11) else { panic!("the session is active") };
+        assert_eq!((active.token, active.issued_at, active.expires_at), (token, now, expires_at));
+        assert!(!active.id.is_nil());
         assert_eq!(at(12), Some(VerifiedProSession::Expired));
         assert_eq!(mailboxes.verify(&session, now), None);
         assert_eq!(sessions.verify(&mailboxes.issue(token, 0, now), now), None);

@@ -35,7 +35,7 @@ impl TenantCaller for ProCaller {
     }
 
     fn actor(&self) -> Actor {
-        if self.has_session { Actor::Session(self.token) } else { Actor::Token(self.token) }
+        if self.session.is_some() { Actor::Session(self.token) } else { Actor::Token(self.token) }
     }
 }
 

@@ -30,7 +30,7 @@ fn is_known_host(http: &Http, host: &str) -> bool {
 }
 
 /// Whether a host is `localhost`, a name under it, or a loopback address.
-pub(super) fn is_loopback(host: &str) -> bool {
+pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     if host == "localhost" || host.ends_with(".localhost") {
         return true;

@@ -63,6 +63,18 @@ impl JsonObject {
         })
     }
 
+    /// A field that must be a boolean; `false` where it is missing.
+    ///
+    /// # Errors
+    /// The field is not a boolean.
+    pub(crate) fn flag(&mut self, field: &'static str) -> Result<bool, BodyError> {
+        match self.take(field) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(_) => Err(BodyError::Invalid { field, expected: "true or false" }),
+        }
+    }
+
     /// A field of any type; `None` where it is missing. `null` is a value.
     pub(crate) fn take(&mut self, field: &'static str) -> Option<Value> {
         self.0.remove(field)
@@ -100,7 +112,8 @@ impl<S: AsRef<Http> + Send + Sync> FromRequest<S> for JsonObject {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether a request's body is declared as JSON.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let media_type = value.split(';').next().unwrap_or("").trim();
     media_type.eq_ignore_ascii_case("application/json")

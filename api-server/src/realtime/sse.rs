@@ -18,7 +18,7 @@ use tempmail_model::limits::STREAMS_PER_TOKEN;
 
 use super::subscription::{Scope, Subscription};
 use crate::arrivals::Position;
-use crate::auth::LiveCaller;
+use crate::auth::SubscriberCredential;
 use crate::http::error::ApiError;
 use crate::state::AppState;
 use stream::EventStream;
@@ -33,7 +33,7 @@ pub(crate) const MEDIA_TYPE: &str = "text/event-stream";
 /// read the scope; Postgres is unavailable.
 pub(crate) async fn open(
     state: &AppState,
-    caller: LiveCaller,
+    credential: SubscriberCredential,
     scope: Scope,
     since: Option<Position>,
 ) -> Result<Response, ApiError> {
@@ -41,9 +41,9 @@ pub(crate) async fn open(
         return Err(ApiError::SseUnavailable);
     }
     let process_permit = state.stream_permits.acquire().ok_or(ApiError::SseUnavailable)?;
-    let key = PermitKey::TokenStreams(caller.token);
+    let key = PermitKey::TokenStreams(credential.token);
     let token_permit = state.bus.acquire(key, STREAMS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
-    let subscription = Subscription::new(state, caller, scope);
+    let subscription = Subscription::new(state, credential, scope);
     let permits = (process_permit, token_permit);
     let (stream, first) = EventStream::open(state.clone(), subscription, since, permits).await?;
     let first = once(ready(Ok::<_, Infallible>(first)));

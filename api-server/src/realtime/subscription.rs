@@ -1,4 +1,4 @@
-//! The subscription of a live token: to one address, to a domain, or to everything its tenant owns. It
+//! The subscription of an API token or a session: to one address, to a domain, or to everything its tenant owns. It
 //! follows the stream through the ring of recent arrivals, and reads the store where the ring is not
 //! enough. The right to read is decided in every read of the store, which also happens whenever something
 //! that the right depends on changes, and while the process does not know whether it does
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::arrivals::{ArrivedMessage, Notifications, Subscriber, Topic};
-use crate::auth::LiveCaller;
+use crate::auth::SubscriberCredential;
 use crate::http::error::ApiError;
 use crate::state::AppState;
 
@@ -43,7 +43,7 @@ pub(crate) struct StreamPage {
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Subscription {
-    caller: LiveCaller,
+    credential: SubscriberCredential,
     scope: Scope,
     subscriber: Subscriber,
     /// Whose mail it is, as of the last read: the key of its arrivals, and what the right depends on.
@@ -58,10 +58,10 @@ enum Access {
 
 impl Subscription {
     /// Subscribes to the topics of `scope` that are known before the first read.
-    pub(crate) fn new(state: &AppState, caller: LiveCaller, scope: Scope) -> Self {
+    pub(crate) fn new(state: &AppState, credential: SubscriberCredential, scope: Scope) -> Self {
         let mut subscriber = state.arrivals.register();
-        subscriber.schedule_expiry(caller.expires_at);
-        let mut subscription = Self { caller, scope, subscriber, access: None };
+        subscriber.schedule_expiry(credential.expires_at);
+        let mut subscription = Self { credential, scope, subscriber, access: None };
         subscription.subscribe();
         subscription
     }
@@ -96,7 +96,7 @@ impl Subscription {
     pub(crate) fn recent(&self, reached: i64, first: Option<i64>) -> Option<(Vec<Arc<ArrivedMessage>>, i64)> {
         let key = match self.access? {
             Access::Inbox(access) => access.inbox,
-            Access::Tenant { .. } => self.caller.tenant,
+            Access::Tenant { .. } => self.credential.tenant,
         };
         let recent = self.subscriber.recent(key, reached, first)?;
         let mut messages = recent.messages;
@@ -113,7 +113,7 @@ impl Subscription {
 
     /// The tenant that cursors are sealed for.
     pub(crate) fn tenant(&self) -> Uuid {
-        self.caller.tenant
+        self.credential.tenant
     }
 
     /// Waits for notifications.
@@ -126,13 +126,13 @@ impl Subscription {
         self.subscriber.schedule(at);
     }
 
-    /// Checks whether the caller's token is still accepted; the next read checks its right to the scope.
+    /// Checks whether the caller's credential is still accepted; the next read checks its right to the scope.
     ///
     /// # Errors
     /// What the caller is answered; Postgres is unavailable.
     pub(crate) async fn recheck(&mut self, state: &AppState) -> Result<(), ApiError> {
-        self.caller.recheck(&state.auth, &state.stream_store).await?;
-        self.subscriber.schedule_expiry(self.caller.expires_at);
+        self.credential.recheck(&state.auth, &state.stream_store).await?;
+        self.subscriber.schedule_expiry(self.credential.expires_at);
         Ok(())
     }
 
@@ -142,7 +142,7 @@ impl Subscription {
         range: ScanRange,
         limit: i64,
     ) -> Result<(Access, Vec<MessageRow>, i64), ApiError> {
-        let (tenant, now) = (self.caller.tenant, state.clock.now());
+        let (tenant, now) = (self.credential.tenant, state.clock.now());
         let domain = match &self.scope {
             Scope::Address(address) => {
                 let reserved = state.reserved.reservation_of(address.base_local_part());
@@ -161,14 +161,15 @@ impl Subscription {
 
     /// Subscribes to the topics that are known now; `true` where mail of some was not subscribed to.
     fn subscribe(&mut self) -> bool {
-        let mut topics = vec![Topic::Rights(self.caller.token), Topic::Rights(self.caller.tenant)];
+        let mut topics = vec![Topic::Rights(self.credential.token), Topic::Rights(self.credential.tenant)];
+        topics.extend(self.credential.session().map(Topic::Rights));
         match &self.scope {
             Scope::Address(address) => {
                 let key = address.inbox_key();
                 topics.extend([Topic::Inbox(key), Topic::Rights(key)]);
                 topics.extend(base_key(address).filter(|base| *base != key).map(Topic::Rights));
             }
-            Scope::Domain(_) | Scope::Owned => topics.push(Topic::Tenant(self.caller.tenant)),
+            Scope::Domain(_) | Scope::Owned => topics.push(Topic::Tenant(self.credential.tenant)),
         }
         match self.access {
             Some(Access::Inbox(access)) => {

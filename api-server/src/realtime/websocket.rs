@@ -10,7 +10,6 @@ mod close;
 mod handshake;
 mod heartbeat;
 mod message;
-mod origin;
 mod push;
 mod rejection;
 mod session;
@@ -24,6 +23,7 @@ use axum::response::Response;
 
 use crate::http::connection::Connection;
 use crate::http::error::{ApiError, code};
+use crate::http::own_origin;
 use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
@@ -67,7 +67,7 @@ async fn open(
     mut request: Request,
 ) -> Result<Response, ApiError> {
     let accepted = handshake::accept(&request)?;
-    if !origin::is_own(&state.config.http, request.headers()) {
+    if !own_origin::is_own(&state.config.http, request.headers()) {
         return Err(ApiError::OriginNotAllowed);
     }
     let too_many = ApiError::RateLimitExceeded { retry_after: RETRY_AFTER, limit: "unauthenticated_sockets" };

@@ -64,7 +64,7 @@ async fn stream_address(
     let since = query.start(&state, caller.tenant, &headers)?;
     let address = query.address.ok_or(ApiError::InvalidRequest("`address` is missing.".into()))?;
     let address = parse_address(&address.replace(' ', "+"))?;
-    Ok(sse::open(&state, caller, Scope::Address(Arc::new(address)), since).await?)
+    Ok(sse::open(&state, caller.into(), Scope::Address(Arc::new(address)), since).await?)
 }
 
 async fn stream_owned(
@@ -74,7 +74,7 @@ async fn stream_owned(
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let since = StreamQuery::parse(&uri)?.start(&state, caller.tenant, &headers)?;
-    Ok(sse::open(&state, caller, Scope::Owned, since).await?)
+    Ok(sse::open(&state, caller.into(), Scope::Owned, since).await?)
 }
 
 /// The query of a stream.

@@ -41,7 +41,7 @@ pub(super) async fn wait(
     drop(uri);
     let since = query.since.as_deref().map(|cursor| open_cursor(state, caller.tenant, cursor)).transpose()?;
     let permits = WaitPermits::acquire(state, caller, &scope).await?;
-    let outcome = long_poll::wait(state, Subscription::new(state, caller, scope), query, since).await;
+    let outcome = long_poll::wait(state, Subscription::new(state, caller.into(), scope), query, since).await;
     // Released before the answer is written, so that the client's next request, to whichever process,
     // finds them free.
     permits.release().await;

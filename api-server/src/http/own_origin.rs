@@ -1,24 +1,37 @@
-//! Which pages may connect. Browsers do not apply the same-origin policy to WebSockets, so the server does
-//! (RFC 6455 10.2).
+//! Whether a request comes from a page of the site itself. Browsers do not apply the same-origin policy to WebSockets
+//! (RFC 6455 10.2), nor to cookies, so the server does.
 
 use std::borrow::Cow;
 
-use axum::http::HeaderMap;
 use axum::http::header::ORIGIN;
+use axum::http::{HeaderMap, HeaderName};
 use tempmail_runtime::config::Http;
 
-use crate::http::cors::origin_of;
+use super::cors::origin_of;
+
+/// What browsers say of the page that a request comes from (Fetch Metadata).
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Addresses that count as `localhost`.
 const LOOPBACK: [&str; 2] = ["127.0.0.1", "[::1]"];
 
 /// Whether a request comes from a page of the site itself, or has no origin because it comes from no
 /// browser.
-pub(super) fn is_own(http: &Http, headers: &HeaderMap) -> bool {
+pub(crate) fn is_own(http: &Http, headers: &HeaderMap) -> bool {
     let mut origins = headers.get_all(ORIGIN).iter();
     let Some(origin) = origins.next() else { return true };
     let (Ok(origin), None) = (origin.to_str(), origins.next()) else { return false };
     origin_of(&http.base_url).is_some_and(|own| canonical(&own) == canonical(origin))
+}
+
+/// Whether a browser says that a request comes from a page of the site itself: by its `Origin` or, where it has none, by
+/// `Sec-Fetch-Site: same-origin`.
+pub(crate) fn is_of_own_page(http: &Http, headers: &HeaderMap) -> bool {
+    if headers.contains_key(ORIGIN) {
+        return is_own(http, headers);
+    }
+    let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+    matches!((sites.next(), sites.next()), (Some(site), None) if site == "same-origin")
 }
 
 /// An origin with `localhost` in place of a loopback address.
@@ -65,6 +78,28 @@ mod tests {
             assert!(!is_allowed(site, &[other]), "{other}");
         }
         assert!(!is_allowed(site, &["https://mail.example", "https://mail.example"]));
+    }
+
+    #[test]
+    fn knows_a_page_of_its_own_by_origin_or_fetch_metadata() {
+        let http = Http { base_url: "https://mail.example".into(), ..Http::default() };
+        let is_of_own_page = |fields: &[(&'static str, &'static str)]| {
+            let fields =
+                fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            super::is_of_own_page(&http, &fields.collect::<HeaderMap>())
+        };
+        assert!(is_of_own_page(&[("origin", "https://mail.example")]));
+        assert!(is_of_own_page(&[("sec-fetch-site", "same-origin")]));
+        for foreign in [
+            &[][..],
+            &[("origin", "null")],
+            &[("origin", "https://evil.example"), ("sec-fetch-site", "same-origin")],
+            &[("sec-fetch-site", "same-site")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "none")],
+        ] {
+            assert!(!is_of_own_page(foreign), "{foreign:?}");
+        }
     }
 
     #[test]
