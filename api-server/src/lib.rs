@@ -11,7 +11,7 @@
 //! | `arrivals` | notifies subscribers of new mail and of changed rights |
 //! | `state` | what every handler works with |
 //! | `realtime` | long-polls, server-sent events and WebSockets |
-//! | `resources` | tokens, custom domains and mailboxes, as several surfaces manage them |
+//! | `resources` | tokens, custom domains, documents and mailboxes, as several surfaces manage them |
 //! | `page` | the web page |
 //! | `mailbox_api`, `pro_api`, `token_api` | the three surfaces |
 //! | `router`, `server` | all routes, and the server that answers them |

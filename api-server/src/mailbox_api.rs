@@ -1,6 +1,7 @@
 //! `/api`: mailboxes and their messages, by address and password.
 
 mod account;
+mod document;
 mod domain;
 mod message;
 mod sign_in;
@@ -16,4 +17,5 @@ pub(crate) fn routes() -> Routes<AppState> {
         .merge(account::routes())
         .merge(sign_in::routes())
         .merge(message::routes())
+        .merge(document::routes())
 }

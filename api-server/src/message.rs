@@ -2,6 +2,7 @@
 
 mod budget;
 mod disposition;
+mod document;
 mod full;
 mod page;
 mod pieces;
@@ -9,8 +10,9 @@ mod raw;
 mod renderer;
 mod summary;
 
+pub(crate) use document::DocumentLink;
 pub(crate) use full::{Email, FullMessage};
 pub(crate) use page::list_messages;
 pub(crate) use raw::INITIAL_CHUNK;
 pub(crate) use renderer::MessageRenderer;
-pub(crate) use summary::{EmailSummary, MessageList};
+pub(crate) use summary::{EmailSummary, MessageList, OwnedMessageList};

@@ -1,9 +1,12 @@
 //! `/pro/api`: the resources of a tenant, with a Pro token or a session of one.
 
 mod account;
+mod document;
 mod domain;
+mod message;
 mod session;
 mod token;
+mod usage;
 mod webhook;
 
 use crate::openapi::Routes;
@@ -14,7 +17,10 @@ pub(crate) fn routes() -> Routes<AppState> {
     Routes::new()
         .merge(session::routes())
         .merge(account::routes())
+        .merge(message::routes())
+        .merge(document::routes())
         .merge(domain::routes())
         .merge(webhook::routes())
         .merge(token::routes())
+        .merge(usage::routes())
 }

@@ -8,6 +8,7 @@ use tempmail_bus::SharedBus;
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
+use tempmail_model::document::DocumentSealer;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::{Config, Http};
@@ -26,6 +27,7 @@ use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
 use crate::message::MessageRenderer;
 use crate::resources::custom_domain::CHECKS_OF_A_TENANT;
+use crate::resources::document::UsedDocuments;
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,6 +50,10 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     /// Seals and opens `next_since`.
     pub(crate) cursors: CursorSealer,
+    /// Seals and opens the addresses of documents.
+    pub(crate) documents: DocumentSealer,
+    /// Addresses of documents that were used.
+    pub(crate) used_documents: UsedDocuments,
     /// Seals the secrets of webhooks.
     pub(crate) webhook_secrets: WebhookSecretSealer,
     /// Derives the values of the TXT records of custom domains.
@@ -95,6 +101,8 @@ impl AppState {
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
+            documents: DocumentSealer::new(&keys.secrets),
+            used_documents: UsedDocuments::new(Arc::clone(&bus)),
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
             verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),

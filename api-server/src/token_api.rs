@@ -2,7 +2,6 @@
 
 mod address;
 mod config;
-mod cursor;
 mod domain;
 mod email;
 mod inbox;

@@ -45,12 +45,20 @@ pub fn operation(id: &str) -> &'static Operation {
 
 /// The methods of a path, including `HEAD` if it has `GET`; empty for an undocumented path.
 pub fn methods(path: &str) -> BTreeSet<String> {
-    let of_path = operations().iter().filter(|operation| operation.matches_path(path));
-    let mut methods: BTreeSet<String> = of_path.map(|operation| operation.method.to_string()).collect();
+    let mut methods: BTreeSet<String> =
+        operations_at(path).map(|operation| operation.method.to_string()).collect();
     if methods.contains("GET") {
         methods.insert("HEAD".to_owned());
     }
     methods
+}
+
+/// The operations of a path. One without parameters takes precedence, as it does in the router.
+fn operations_at(path: &str) -> impl Iterator<Item = &'static Operation> {
+    let is_exact = operations().iter().any(|operation| operation.path == path);
+    operations()
+        .iter()
+        .filter(move |operation| if is_exact { operation.path == path } else { operation.matches_path(path) })
 }
 
 /// Servers whose responses are validated.
@@ -96,9 +104,7 @@ pub(crate) fn check(method: &Method, url: &Url, request: &HeaderMap, response: &
 pub fn validate(method: &Method, path: &str, request: &HeaderMap, response: &Response) -> Result<(), String> {
     let is_head = method == Method::HEAD;
     let documented_method = if is_head { &Method::GET } else { method };
-    let found = operations()
-        .iter()
-        .find(|operation| operation.method == *documented_method && operation.matches_path(path));
+    let found = operations_at(path).find(|operation| operation.method == *documented_method);
     match found {
         Some(operation) if is_head => operation.validate_head(response),
         Some(operation) => {

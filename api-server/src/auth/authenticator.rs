@@ -126,7 +126,7 @@ impl Authenticator {
     }
 
     /// The mailbox of a presented JWT, if it is accepted now.
-    pub(super) async fn find_mailbox(
+    pub(crate) async fn find_mailbox(
         &self,
         client: Client,
         token: VerifiedMailboxToken,

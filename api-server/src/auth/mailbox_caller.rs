@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use jiff::Timestamp;
 use tempmail_store::Mailbox;
 
 use super::authenticator::{Authenticator, client_of};
@@ -15,6 +16,8 @@ use crate::http::rate_limit::RateLimitHeaders;
 pub(crate) struct MailboxCaller {
     /// An active mailbox; its tenant is not suspended.
     pub(crate) mailbox: Mailbox,
+    /// When the JWT expires.
+    pub(crate) expires_at: Timestamp,
 }
 
 impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for MailboxCaller {
@@ -29,6 +32,6 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for MailboxCalle
         let decision = auth.limits.count_mailbox(mailbox.id).await;
         RateLimitHeaders::enforce_in(&parts.extensions, "mailbox", decision)?;
         auth.last_used.record_mailbox(&mailbox, now);
-        Ok(Self { mailbox })
+        Ok(Self { mailbox, expires_at: token.expires_at })
     }
 }

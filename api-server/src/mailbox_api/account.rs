@@ -198,7 +198,7 @@ async fn check_mailbox_limit(state: &AppState, tenant: Uuid, now: Timestamp) -> 
 /// The caller's account.
 async fn get_account(
     State(state): State<AppState>,
-    MailboxCaller { mailbox }: MailboxCaller,
+    MailboxCaller { mailbox, .. }: MailboxCaller,
 ) -> Result<Json<Account>, ApiError> {
     let used = state.store.mailbox_used(mailbox.id, state.clock.now()).await?;
     Ok(Json(Account {
@@ -214,7 +214,7 @@ async fn get_account(
 /// Deletes the caller's mailbox with its mail.
 async fn delete_account(
     State(state): State<AppState>,
-    MailboxCaller { mailbox }: MailboxCaller,
+    MailboxCaller { mailbox, .. }: MailboxCaller,
 ) -> Result<StatusCode, ApiError> {
     if mailbox.managed_by_kubernetes {
         return Err(ApiError::ManagedByKubernetes);

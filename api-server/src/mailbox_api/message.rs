@@ -69,7 +69,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn list_messages(
     State(state): State<AppState>,
-    MailboxCaller { mailbox }: MailboxCaller,
+    MailboxCaller { mailbox, .. }: MailboxCaller,
     BeforeMessage(before): BeforeMessage,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
@@ -102,7 +102,7 @@ async fn delete_message(
 
 async fn mark_read(
     State(state): State<AppState>,
-    MailboxCaller { mailbox }: MailboxCaller,
+    MailboxCaller { mailbox, .. }: MailboxCaller,
     PathId(id): PathId,
 ) -> Result<StatusCode, ApiError> {
     let now = state.clock.now();
@@ -134,7 +134,7 @@ async fn get_attachment(
 }
 
 /// The message of the mailbox with this id, with up to `raw_len` bytes of its raw data.
-async fn find(
+pub(super) async fn find(
     state: &AppState,
     caller: &MailboxCaller,
     id: Uuid,

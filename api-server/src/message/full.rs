@@ -108,7 +108,7 @@ pub(super) fn write_full_message(
 }
 
 /// The text of all parts with a role, separated by line breaks; "" where there are none.
-fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
+pub(super) fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
     let mut text = String::new();
     for leaf in structure.leaves.iter().filter(|leaf| leaf.role == role) {
         let part = leaf.text(raw);

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{
@@ -18,8 +19,10 @@ use futures_util::stream;
 use tempmail_mime::{Attachment, Structure, TransferDecoder};
 use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
+use tokio::sync::Semaphore;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
+use super::document::{Document, HTML_MAX};
 use super::pieces::PieceWriter;
 use super::raw::{RawError, RawReader};
 use super::{disposition, full};
@@ -31,6 +34,12 @@ const STRUCTURE: usize = 64 << 10;
 /// Copies of a message in memory while it is rendered: the raw data, its decoded texts and the answer. If it turns
 /// out larger, more is taken.
 const RENDERED_COPIES: usize = 3;
+/// Elements of a document in memory while it is sanitized, as multiples of its HTML.
+const TREE_COPIES: usize = 4;
+/// Documents that are sanitized at a time.
+const DOCUMENTS: usize = 2;
+/// How long a document waits for its turn.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a decompressor, of compressed data and of a piece while raw data is streamed.
 const STREAM: usize = 384 << 10;
 /// Bytes of the decompressor's window at most, and as many that it has written and not handed out.
@@ -41,6 +50,7 @@ pub(crate) struct MessageRenderer {
     store: Store,
     clock: Arc<dyn Clock>,
     budget: MemoryBudget,
+    documents: Arc<Semaphore>,
 }
 
 /// A message that is being answered.
@@ -65,7 +75,8 @@ impl Answered {
 
 impl MessageRenderer {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, budget: MemoryBudget::new() }
+        let documents = Arc::new(Semaphore::new(DOCUMENTS));
+        Self { store, clock, budget: MemoryBudget::new(), documents }
     }
 
     /// The full message as JSON, in the form of a surface: only `/api` has `is_read`.
@@ -119,6 +130,32 @@ impl MessageRenderer {
             }))
         };
         Ok(download(body, message.size, "message/rfc822", &file_name))
+    }
+
+    /// The HTML of the message, sanitized.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message); 409 where the message has no HTML, 503 where too many documents wait.
+    pub(crate) async fn document(
+        &self,
+        message: StoredMessage,
+        client: Client,
+        remote: bool,
+    ) -> Result<Document, ApiError> {
+        let message = self.begin(message, client)?;
+        let html = message.size.min(HTML_MAX);
+        let bytes = message.size * RENDERED_COPIES + html * TREE_COPIES + STRUCTURE;
+        let memory = self.acquire(&message, bytes).await?;
+        let raw = self.read_all(&message).await?;
+        let turn = tokio::time::timeout(DOCUMENT_TIMEOUT, Arc::clone(&self.documents).acquire_owned()).await;
+        // The semaphore is never closed.
+        let Ok(Ok(turn)) = turn else { return Err(ApiError::Busy("documents")) };
+        let document = spawn_blocking(move || {
+            let document = Document::of_message(&raw, remote);
+            drop((turn, memory));
+            document
+        });
+        document.await?.ok_or(ApiError::NoHtml)
     }
 
     /// One attachment, decoded, with its media type; `index` as it is in the path.

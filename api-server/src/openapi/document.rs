@@ -122,7 +122,7 @@ fn describe(path: &str, operation: &Operation, shared: &mut BTreeMap<String, Val
 fn tag(path: &str) -> &'static str {
     if path.starts_with("/pro/api") {
         "pro"
-    } else if path.starts_with("/api") {
+    } else if path.starts_with("/api") || path.starts_with("/document") {
         "mailbox"
     } else if path.starts_with("/v1") {
         "token"

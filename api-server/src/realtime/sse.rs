@@ -3,6 +3,7 @@
 //! An idle stream costs its subscription: it has no task, no timer and no queue of its own.
 
 mod event;
+mod query;
 mod stream;
 
 use std::convert::Infallible;
@@ -13,18 +14,36 @@ use axum::http::HeaderName;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{StreamExt as _, once, unfold};
+use serde_json::json;
 use tempmail_bus::PermitKey;
 use tempmail_model::limits::STREAMS_PER_TOKEN;
 
 use super::subscription::{Scope, Subscription};
 use crate::arrivals::Position;
 use crate::auth::SubscriberCredential;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, code};
+use crate::openapi::{self, Operation};
 use crate::state::AppState;
+pub(crate) use query::StreamQuery;
 use stream::EventStream;
 
 /// The media type of a stream.
 pub(crate) const MEDIA_TYPE: &str = "text/event-stream";
+
+/// Describes a stream: its parameters, and its answers but for those of its scope.
+pub(crate) fn described(operation: Operation) -> Operation {
+    operation
+        .description(
+            "The stream first sends an id, which is a cursor, without an event. Each message is an event \
+             `new_email`, whose data is a summary as in the long-polls and whose id is the cursor after \
+             it. Every 15 s there is a comment with the cursor reached. `Last-Event-ID` continues after a \
+             cursor and takes precedence over `since`; an invalid one is ignored. Without \
+             either, the stream begins now.",
+        )
+        .parameter(openapi::query("since", "Cursor: begin after it.", json!({"type": "string", "minLength": 1})))
+        .binary(200, MEDIA_TYPE, "Events, until the client disconnects or may no longer read.")
+        .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY, code::SSE_UNAVAILABLE])
+}
 
 /// Opens a stream of the mail of `scope`: everything after `since`, or from now on.
 ///

@@ -8,10 +8,10 @@ use tempmail_bus::{Permit, PermitKey};
 use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
-use super::cursor::open_cursor;
 use crate::auth::LiveCaller;
 use crate::http::error::ApiError;
 use crate::message::EmailSummary;
+use crate::realtime::cursor::open_cursor;
 use crate::realtime::long_poll::{self, LongPollQuery, WaitOutcome};
 use crate::realtime::subscription::{Scope, Subscription};
 use crate::state::AppState;

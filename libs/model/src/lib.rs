@@ -4,6 +4,7 @@
 pub mod address;
 pub mod clock;
 pub mod cursor;
+pub mod document;
 pub mod id;
 pub mod key;
 pub mod limits;

@@ -15,4 +15,5 @@ mod reserved;
 pub(crate) mod scan;
 mod shared_address;
 mod stream;
+pub(crate) mod tenant_message;
 pub(crate) mod usage;

@@ -94,6 +94,9 @@ pub(crate) enum ApiError {
     /// 409 `managed_by_kubernetes`.
     #[error("A Kubernetes resource manages this object; change the resource instead.")]
     ManagedByKubernetes,
+    /// 409 `no_html`.
+    #[error("The message has no HTML; show its text.")]
+    NoHtml,
     /// 410 `email_expired`.
     #[error("The message has expired or was deleted.")]
     EmailExpired,
@@ -165,6 +168,7 @@ impl ApiError {
             Self::AddressTaken => code::ADDRESS_TAKEN,
             Self::DomainAlreadyExists => code::DOMAIN_ALREADY_EXISTS,
             Self::ManagedByKubernetes => code::MANAGED_BY_KUBERNETES,
+            Self::NoHtml => code::NO_HTML,
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,

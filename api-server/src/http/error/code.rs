@@ -27,6 +27,7 @@ pub(crate) const REQUEST_TIMEOUT: Code = (StatusCode::REQUEST_TIMEOUT, "request_
 pub(crate) const ADDRESS_TAKEN: Code = (StatusCode::CONFLICT, "address_taken");
 pub(crate) const DOMAIN_ALREADY_EXISTS: Code = (StatusCode::CONFLICT, "domain_already_exists");
 pub(crate) const MANAGED_BY_KUBERNETES: Code = (StatusCode::CONFLICT, "managed_by_kubernetes");
+pub(crate) const NO_HTML: Code = (StatusCode::CONFLICT, "no_html");
 pub(crate) const EMAIL_EXPIRED: Code = (StatusCode::GONE, "email_expired");
 pub(crate) const PAYLOAD_TOO_LARGE: Code = (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large");
 pub(crate) const UNSUPPORTED_MEDIA_TYPE: Code =

@@ -10,7 +10,7 @@ use crate::state::AppState;
 ///
 /// # Errors
 /// [`ApiError::InvalidRequest`] where the cursor was not sealed for this tenant.
-pub(super) fn open_cursor(state: &AppState, tenant: Uuid, cursor: &str) -> Result<Position, ApiError> {
+pub(crate) fn open_cursor(state: &AppState, tenant: Uuid, cursor: &str) -> Result<Position, ApiError> {
     let opened = state.cursors.open(tenant, cursor).map_err(|_foreign| {
         ApiError::InvalidRequest("`since` must be a cursor of an earlier answer.".into())
     })?;

@@ -1,0 +1,167 @@
+//! What a tenant manages without naming an address (`/pro/api/messages`): everything that it owns.
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx as _;
+use sqlx::Row as _;
+use tempmail_model::limits::PAGE_SIZE;
+use uuid::Uuid;
+
+use super::class::each_class;
+use super::message::{MessageRow, message_by_id, message_columns};
+use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
+use crate::error::StoreError;
+use crate::page::rows_before;
+use crate::pool::Store;
+
+const LIST_TENANT_MESSAGES: &str = concat!(
+    "/* list_tenant_messages */ SELECT ",
+    message_columns!(),
+    " FROM tenant t
+    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $5, $3 + $4) m
+    WHERE t.id = $1
+    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
+);
+
+static FIND_OWNED_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    let columns = message_columns!();
+    let arms = each_class(|class| format!("SELECT * FROM served_message WHERE class = {class} AND id = $1"));
+    format!(
+        "/* find_owned_message */
+        SELECT {columns} FROM (SELECT * FROM ({arms}) m LIMIT 1) m
+        WHERE m.tenant = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))"
+    )
+});
+
+// Raw data is read after the access check, so that a refusal takes as long as an unknown id.
+static FIND_TENANT_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
+    let (columns, message, raw) = (message_columns!(), message_by_id(), raw_start("$4", "$5", "$6"));
+    format!(
+        "/* find_tenant_mailbox_message */
+        SELECT {columns}, {RAW_COLUMNS} FROM (
+            SELECT m.* FROM {message}
+            JOIN mailbox b ON b.id = m.owner AND b.tenant = $2 AND b.removed_at IS NULL
+            JOIN domain d ON d.id = b.domain AND d.serves
+            WHERE m.owner_kind = 1 AND m.id >= time_id($3 - make_interval(hours => m.class))
+            OFFSET 0
+        ) m LEFT JOIN LATERAL {raw} ON true"
+    )
+});
+
+/// Messages among which [`Store::list_tenant_inboxes`] looks.
+const INBOX_SCAN: i64 = 1_000;
+
+const LIST_TENANT_INBOXES: &str = "/* list_tenant_inboxes */
+    SELECT m.inbox, m.owner, max(m.seq) AS newest FROM tenant t
+    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
+    WHERE t.id = $1
+    GROUP BY m.inbox, m.owner";
+
+/// An inbox of a tenant that has mail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TenantInbox {
+    /// Mailbox, or the key of the exact address.
+    pub inbox: Uuid,
+    /// Mailbox or custom domain.
+    pub owner: Uuid,
+    /// The position of the newest of its messages that were found.
+    pub newest: i64,
+}
+
+impl Store {
+    /// A page (from 1 to [`PAGES_MAX`](tempmail_model::limits::PAGES_MAX), 30 messages) of the unexpired messages that
+    /// a tenant owns before a position of the stream (`i64::MAX` for all), newest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_tenant_messages(
+        &self,
+        tenant: Uuid,
+        before: i64,
+        page: i64,
+        now: Timestamp,
+    ) -> Result<Vec<MessageRow>, StoreError> {
+        self.fetch_all(
+            sqlx::query(LIST_TENANT_MESSAGES)
+                .bind(tenant)
+                .bind(now.to_sqlx())
+                .bind(rows_before(page))
+                .bind(PAGE_SIZE)
+                .bind(before),
+            MessageRow::from_row,
+        )
+        .await
+    }
+
+    /// An unexpired message that a tenant owns.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_owned_message(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<Option<MessageRow>, StoreError> {
+        let statement = sqlx::query(FIND_OWNED_MESSAGE.as_str()).bind(id).bind(tenant).bind(now.to_sqlx());
+        self.fetch_optional(statement, MessageRow::from_row).await
+    }
+
+    /// An unexpired message of a mailbox of a tenant, with up to `raw_len` bytes of its raw data.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_tenant_mailbox_message(
+        &self,
+        tenant: Uuid,
+        id: Uuid,
+        now: Timestamp,
+        raw_len: i32,
+    ) -> Result<Option<StoredMessage>, StoreError> {
+        let [lowest_mail, highest_mail] = mails_of_moment(id);
+        self.fetch_optional(
+            sqlx::query(FIND_TENANT_MAILBOX_MESSAGE.as_str())
+                .bind(id)
+                .bind(tenant)
+                .bind(now.to_sqlx())
+                .bind(lowest_mail)
+                .bind(highest_mail)
+                .bind(raw_len),
+            StoredMessage::from_row,
+        )
+        .await
+    }
+
+    /// The inboxes of the newest 1,000 messages of each retention that a tenant owns before a position of the stream.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn list_tenant_inboxes(
+        &self,
+        tenant: Uuid,
+        before: i64,
+        now: Timestamp,
+    ) -> Result<Vec<TenantInbox>, StoreError> {
+        let statement = sqlx::query(LIST_TENANT_INBOXES);
+        self.fetch_all(statement.bind(tenant).bind(now.to_sqlx()).bind(before).bind(INBOX_SCAN), |row| {
+            Ok(TenantInbox {
+                inbox: row.try_get("inbox")?,
+                owner: row.try_get("owner")?,
+                newest: row.try_get("newest")?,
+            })
+        })
+        .await
+    }
+
+    /// Deletes every message that an inbox has now: hidden at once, deleted by the worker.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn clear_tenant_inbox(&self, inbox: &TenantInbox, now: Timestamp) -> Result<(), StoreError> {
+        let statement = sqlx::query("/* clear_tenant_inbox */ SELECT clear_inbox($1, $2, '', $3)");
+        self.execute(statement.bind(inbox.inbox).bind(inbox.owner).bind(now.to_sqlx())).await
+    }
+}
