@@ -3,6 +3,7 @@
 mod installation;
 mod keys;
 mod settings;
+mod sign_in;
 mod up_args;
 mod welcome;
 
@@ -96,10 +97,11 @@ async fn serve(
             AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
                 .await?;
         let roles = bind_roles(&config, keys, &installation).await?;
-        anyhow::Ok((installation, admin, roles))
+        let (roles, sign_in_url) = sign_in::with_link(roles, &config, directory, &installation.credentials)?;
+        anyhow::Ok((installation, admin, roles, sign_in_url))
     };
     let Some(prepared) = shutdown.drain.run_until_cancelled(prepare).await else { return Ok(()) };
-    let (installation, admin, roles) = prepared?;
+    let (installation, admin, roles, sign_in_url) = prepared?;
     let Installation { store, clock, readiness, domains, credentials } = installation;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
     let clock_sync = clock_sync::run(store, clock, readiness.clone(), shutdown.stop.clone());
@@ -107,7 +109,7 @@ async fn serve(
     let roles = tokio::spawn(roles.run(shutdown.clone()));
     let welcome = async {
         wait_until_ready(&readiness).await;
-        welcome::print(&config, &domains, directory, &credentials)
+        welcome::print(&config, &domains, directory, &credentials, sign_in_url.as_deref())
     };
     if let Some(Err(error)) = shutdown.drain.run_until_cancelled(welcome).await {
         tracing::warn!("the welcome text could not be printed: {error}");

@@ -13,6 +13,7 @@ use reqwest::Method;
 use serde_json::Value;
 use sqlx::PgPool;
 use tempmail::roles::{RoleContext, Roles};
+use tempmail_api_server::SignInLink;
 use tempmail_bus::LocalBus;
 use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
@@ -114,10 +115,13 @@ impl AppBuilder {
         let clock = TestClock::default();
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
+        let link = SignInLink::generate(&tenant.pro).expect("the operating system gives randomness");
+        let sign_in_code = link.code().to_owned();
         let running =
-            RunningRoles::start(self.config, &database, self.through_port, &clock, self.ingests).await;
+            RunningRoles::start(self.config, &database, self.through_port, &clock, self.ingests, link).await;
         let http_client = http::client();
-        let mut app = App { running, http_client, tenant, clock, pool, database, operator: None };
+        let mut app =
+            App { running, http_client, tenant, sign_in_code, clock, pool, database, operator: None };
         if let Some(client) = self.cluster {
             app.start_operator(client);
         }
@@ -149,6 +153,7 @@ impl RunningRoles {
         through_port: Option<u16>,
         clock: &TestClock,
         ingests: usize,
+        link: SignInLink,
     ) -> Self {
         // Each with the login of its role, as processes of their own have it.
         let connect = |role: Role| {
@@ -171,6 +176,7 @@ impl RunningRoles {
             roles = roles.with_ingest(connect(Role::Ingest)).await.expect("ingest starts");
         }
         let roles = roles.with_api(api_store.clone(), keys).await.expect("api-server starts");
+        let roles = roles.with_sign_in_link(link);
         let roles =
             roles.with_worker(worker_store.clone(), &secrets).expect("the webhook settings are valid");
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
@@ -216,6 +222,8 @@ pub struct App {
     http_client: reqwest::Client,
     /// The tenant of the test.
     pub tenant: Tenant,
+    /// The code of a link that signs in as the tenant, once.
+    pub sign_in_code: String,
     /// Business time of all roles.
     pub clock: TestClock,
     /// A pool of the database for its owner, to prepare and inspect it.

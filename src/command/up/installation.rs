@@ -53,6 +53,11 @@ impl Credentials {
     pub(super) fn live_token(&self) -> &str {
         &self.live_token
     }
+
+    /// The token for `/pro/api`.
+    pub(super) fn pro_token(&self) -> &str {
+        &self.pro_token
+    }
 }
 
 /// Migrates the database and creates the tenant, its tokens and the domains where they are missing.

@@ -7,6 +7,7 @@ use tempmail_runtime::config::Config;
 
 use super::installation::Credentials;
 use super::settings::reachable;
+use super::sign_in;
 use crate::command::data_directory::DataDirectory;
 
 /// Prints a line about a slow step to standard error.
@@ -15,27 +16,39 @@ pub(super) fn print_progress(line: &str) {
     let _ = writeln!(std::io::stderr(), "tempmail: {line}");
 }
 
-/// Prints the addresses, two commands to try, and `ready`. The token is in it only on a terminal: what goes to a file, a
-/// pipe or a journal stays there.
+/// Prints the address of the page, the other addresses, two commands to try, and `ready`. The token and the link that
+/// signs in are in it only on a terminal: what goes to a file, a pipe or a journal stays there.
 pub(super) fn print(
     config: &Config,
     domains: &[String],
     directory: &DataDirectory,
     credentials: &Credentials,
+    sign_in_url: Option<&str>,
 ) -> std::io::Result<()> {
     let (base_url, smtp, admin) =
         (&config.http.base_url, reachable(config.smtp.listen), reachable(config.admin.listen));
     let (path, domain, all) = (directory.path().display(), &domains[0], domains.join(", "));
     let mut out = std::io::stdout().lock();
-    let token = if out.is_terminal() {
+    let is_terminal = out.is_terminal();
+    let token = if is_terminal {
         credentials.live_token().to_owned()
     } else {
         token_from_file(directory.path())
     };
+    let page = match sign_in_url {
+        None => String::new(),
+        Some(url) if is_terminal => {
+            format!("  page         {base_url}\n  dashboard    {url} (signs in, once)\n")
+        }
+        Some(_) => format!(
+            "  page         {base_url}\n  dashboard    the link in {path}/{} signs in, once\n",
+            sign_in::FILE
+        ),
+    };
     let text = format!(
         "tempmail is running.
 
-  HTTP         {base_url}
+{page}  HTTP         {base_url}
   SMTP         {smtp}
   probes       http://{admin}/readyz
   metrics      http://{admin}/metrics

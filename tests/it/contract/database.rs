@@ -6,9 +6,16 @@ use tempmail_tests::postgres::PostgresProxy;
 
 use super::{Credentials, full_request, unknown_path};
 
+/// Operations that ask the store nothing about an address or code that this installation did not make: `documents` and
+/// `pro_api::session::link` have those.
+const BY_SECRET: [&str; 2] = ["openDocument", "signInByLink"];
+
 /// Sends a request to every operation that documents this error, and asserts it.
 async fn assert_all_fail(app: &App, credentials: &Credentials, status: u16, code: &str) {
-    let requests = operations().iter().filter(|operation| operation.fails_with(code)).map(|operation| {
+    let failing = operations()
+        .iter()
+        .filter(|operation| operation.fails_with(code) && !BY_SECRET.contains(&operation.id.as_str()));
+    let requests = failing.map(|operation| {
         let request = full_request(app, operation, credentials, &unknown_path(operation));
         async move { (operation, request.send().await) }
     });

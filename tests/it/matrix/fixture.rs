@@ -14,9 +14,11 @@ use tempmail_tests::{App, Response, Tenant, rows, send_mail};
 use super::credential::{CredentialKind, Identity, PresentedCredentials};
 use super::route::{BodyTemplate, Route, Target};
 
-/// A mail with one attachment.
+/// A mail with HTML and one attachment.
 const MAIL: &[u8] = b"From: a@client.example\r\nSubject: for A alone\r\nMIME-Version: 1.0\r\n\
-    Content-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"a.pdf\"\r\n\r\n%PDF\r\n";
+    Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>for A alone</p>\r\n\
+    --b\r\nContent-Type: application/pdf\r\nContent-Disposition: attachment; filename=\"a.pdf\"\r\n\r\n\
+    %PDF\r\n--b--\r\n";
 
 /// A credential, its kind and identity.
 pub(super) struct Credential {
@@ -108,6 +110,14 @@ impl MatrixFixture {
             Target::ProToken => {
                 self.create_as_a("/pro/api/tokens", &json!({ "name": "quay", "kind": "pro" })).await
             }
+            Target::Document => {
+                let message = Box::pin(self.create_target(Target::Message)).await;
+                let path = format!("/pro/api/messages/{message}/document");
+                let request = self.app.request(Method::POST, &path).bearer(&self.app.tenant.pro);
+                let created = request.json(&json!({})).send().await.expect(201);
+                let url = created["url"].as_str().unwrap();
+                url.strip_prefix("/pro/api/document/").unwrap().to_owned()
+            }
             Target::LiveToken => {
                 self.create_as_a("/pro/api/tokens", &json!({ "name": "quay", "kind": "live" })).await
             }
@@ -137,12 +147,17 @@ impl MatrixFixture {
         let path = if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) };
         let mut request = self.app.request(route.method.parse::<Method>().unwrap(), &path);
         if let Some((value, kind, identity)) = &presented.authorization {
-            // The request that invalidates its JWT gets one that no other request uses.
-            let needs_own_jwt =
-                (route.method, route.path, *kind) == ("DELETE", "/api/me", CredentialKind::Jwt);
-            let value = match identity {
-                Identity::A if needs_own_jwt => &self.unused_jwt(&self.app.tenant).await,
-                Identity::B if needs_own_jwt => &self.unused_jwt(&self.b).await,
+            // The request that invalidates its JWT or session gets one that no other request uses.
+            let tenant = match identity {
+                Identity::A => Some(&self.app.tenant),
+                Identity::B => Some(&self.b),
+                _ => None,
+            };
+            let value = match (route.method, route.path, *kind, tenant) {
+                ("DELETE", "/api/me", CredentialKind::Jwt, Some(tenant)) => &self.unused_jwt(tenant).await,
+                ("DELETE", "/pro/api/session", CredentialKind::Session, Some(tenant)) => {
+                    &format!("Bearer {}", session(&self.app, &tenant.pro).await)
+                }
                 _ => value,
             };
             request = request.header("authorization", value);
@@ -169,6 +184,8 @@ impl MatrixFixture {
             BodyTemplate::Password => Some(json!({ "password": "another horse" })),
             BodyTemplate::Domain => Some(json!({ "domain": format!("new-{}.example", self.number()) })),
             BodyTemplate::Token => Some(json!({ "name": "robot" })),
+            BodyTemplate::Document => Some(json!({ "remote": true })),
+            BodyTemplate::SignInCode => Some(json!({ "code": "0".repeat(64) })),
             BodyTemplate::Webhook => {
                 Some(json!({ "url": "https://hooks.example/", "events": ["email.received"] }))
             }

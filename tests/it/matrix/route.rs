@@ -25,8 +25,12 @@ pub(super) enum Target {
     ProToken,
     /// A live token of A.
     LiveToken,
+    /// A document of a message of A, which opens once.
+    Document,
 }
-use Target::{Account, Address, Domain, DomainName, LiveToken, Message, ProToken, Unnamed, Webhook};
+use Target::{
+    Account, Address, Document, Domain, DomainName, LiveToken, Message, ProToken, Unnamed, Webhook,
+};
 
 impl Target {
     /// Whether the path names a resource, which only A can see.
@@ -40,6 +44,7 @@ impl Target {
             Unnamed => String::new(),
             Address => "someone@elsewhere.example".into(),
             DomainName => "elsewhere.example".into(),
+            Document => "unknown".into(),
             _ => new_id(id_time(id.parse().unwrap()).unwrap()).to_string(),
         }
     }
@@ -63,6 +68,10 @@ pub(super) enum BodyTemplate {
     Token,
     /// URL and events of a webhook.
     Webhook,
+    /// Whether a document has remote images.
+    Document,
+    /// A code that signs nobody in.
+    SignInCode,
 }
 
 /// A route.
@@ -128,7 +137,30 @@ pub(super) const ROUTES: &[Route] = &[
     put("/api/messages/{id}/read", Mailbox, Message, BodyTemplate::None, 204),
     get("/api/messages/{id}/raw", Mailbox, Message),
     get("/api/messages/{id}/attachments/{index}", Mailbox, Message),
+    post("/api/messages/{id}/document", Mailbox, Message, BodyTemplate::Document, 201),
+    // The address of a document is all that it needs (`documents`): this is one of none.
+    Route {
+        method: "GET",
+        path: "/document/{id}",
+        access: Open,
+        target: Unnamed,
+        body: BodyTemplate::None,
+        success: 404,
+    },
     post("/pro/api/session", Open, Unnamed, BodyTemplate::Session, 200),
+    get("/pro/api/session", Pro, Unnamed),
+    delete("/pro/api/session", Pro, Unnamed),
+    // For pages of the site itself (`pro_api::session::link`), which this request does not come from.
+    post("/pro/api/session/link", Open, Unnamed, BodyTemplate::SignInCode, 403),
+    get("/pro/api/messages", Pro, Unnamed),
+    get("/pro/api/messages/events", Pro, Unnamed),
+    get("/pro/api/messages/{id}", Pro, Message),
+    delete("/pro/api/messages/{id}", Pro, Message),
+    get("/pro/api/messages/{id}/source", Pro, Message),
+    get("/pro/api/messages/{id}/attachments/{index}", Pro, Message),
+    post("/pro/api/messages/{id}/document", Pro, Message, BodyTemplate::Document, 201),
+    get("/pro/api/document/{id}", Pro, Document),
+    get("/pro/api/usage", Pro, Unnamed),
     get("/pro/api/accounts", Pro, Unnamed),
     delete("/pro/api/accounts/{id}", Pro, Account),
     put("/pro/api/accounts/{id}/reset-password", Pro, Account, BodyTemplate::Password, 200),
@@ -162,4 +194,6 @@ pub(super) const ROUTES: &[Route] = &[
     get("/v1/tokens", Live, Unnamed),
     post("/v1/tokens", Live, Unnamed, BodyTemplate::Token, 201),
     delete("/v1/tokens/{id}", Live, LiveToken),
+    // Last: long-polls return at once while there is mail.
+    delete("/pro/api/messages", Pro, Unnamed),
 ];
