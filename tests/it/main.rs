@@ -11,6 +11,7 @@ mod bus;
 mod clock;
 mod contract;
 mod descriptors;
+mod documents;
 mod harness;
 mod http;
 mod kubernetes;

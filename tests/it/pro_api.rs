@@ -4,8 +4,10 @@ mod accounts;
 mod domains;
 mod errors;
 mod limits;
+mod messages;
 mod session;
 mod tokens;
+mod usage;
 mod webhooks;
 
 use jiff::SignedDuration;

@@ -1,3 +1,6 @@
 //! `/pro/api/session`
 
+mod cookie;
+mod delete;
+mod link;
 mod post;

@@ -60,6 +60,10 @@ fn prints_no_token_where_its_output_is_not_a_terminal() {
     let installation = UpInstallation::new();
     let server = installation.up(&[]);
     let (credentials, output) = (installation.credentials(), server.output());
+    let link = std::fs::read_to_string(installation.data_dir().join("sign-in-link")).unwrap();
+    let (_, code) = link.trim().split_once("/dashboard#/sign-in/").expect("a link to the dashboard");
+    assert!(code.len() == 64 && !output.contains(code), "the code is in\n{output}");
+    assert!(output.contains("sign-in-link"), "the output names the file:\n{output}");
     for name in ["live_token", "pro_token"] {
         assert!(!output.contains(credentials[name].as_str().unwrap()), "{name} is in\n{output}");
     }
@@ -70,6 +74,51 @@ fn prints_no_token_where_its_output_is_not_a_terminal() {
     let found = std::process::Command::new("sh").arg("-c").arg(command).output().unwrap();
     let found = String::from_utf8(found.stdout).unwrap();
     assert_eq!(found.trim(), credentials["live_token"].as_str().unwrap());
+}
+
+/// Signs in by the link of an `up`.
+async fn sign_in_by_link(installation: &UpInstallation) -> Response {
+    let link = std::fs::read_to_string(installation.data_dir().join("sign-in-link")).unwrap();
+    let origin = format!("http://{}", installation.http);
+    let code = link.trim().strip_prefix(&format!("{origin}/dashboard#/sign-in/")).expect("a link").to_owned();
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = Request::new(&client, reqwest::Method::POST, &format!("{origin}/pro/api/session/link"));
+    request.header("origin", &origin).json(&serde_json::json!({ "code": code })).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signs_in_by_a_link_once_and_by_another_one_after_a_restart() {
+    let installation = UpInstallation::new();
+    let mut server = installation.up(&[]);
+    let page = get(format!("http://{}/", installation.http), "").await;
+    assert_eq!((page.status, page.media_type()), (200, "text/html"));
+    let first = std::fs::read_to_string(installation.data_dir().join("sign-in-link")).unwrap();
+    let signed_in = sign_in_by_link(&installation).await;
+    assert_eq!(signed_in.status, 204);
+    // Browsers keep no Secure cookie of plain http.
+    assert!(signed_in.header("set-cookie").starts_with("tempmail="));
+    sign_in_by_link(&installation).await.assert_api_error(401, "invalid_token");
+    server.signal(Signal::SIGTERM);
+    assert!(server.wait().success(), "{}", server.output());
+
+    let _server = installation.up(&[]);
+    let second = std::fs::read_to_string(installation.data_dir().join("sign-in-link")).unwrap();
+    assert_ne!(first, second);
+    assert_eq!(sign_in_by_link(&installation).await.status, 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_a_host_that_is_not_its_own() {
+    let installation = UpInstallation::new();
+    let _server = installation.up(&[]);
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (host, status) in [("rebound.evil.example", 421), ("localhost:8080", 200)] {
+        for path in ["/v1/config", "/"] {
+            let url = format!("http://{}{path}", installation.http);
+            let request = Request::new(&client, reqwest::Method::GET, &url).header("host", host);
+            assert_eq!(request.send().await.status, status, "{host} {path}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +183,7 @@ async fn reports_an_invalid_setting_in_one_sentence() {
 async fn only_the_owner_can_read_files_with_secrets() {
     let installation = UpInstallation::new();
     let _server = installation.up(&[]);
-    for file in ["credentials.json", "keys.json"] {
+    for file in ["credentials.json", "keys.json", "sign-in-link"] {
         let mode = std::fs::metadata(installation.data_dir().join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
