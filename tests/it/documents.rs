@@ -1,6 +1,7 @@
 //! The HTML of a message as a document of its own: once, for a minute, for its session, and harmless.
 
 mod content;
+mod processes;
 mod session;
 
 use reqwest::Method;

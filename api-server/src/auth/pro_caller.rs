@@ -24,8 +24,8 @@ pub(crate) struct ProToken {
     pub(crate) tenant: Uuid,
 }
 
-/// The tenant of a `tm_pro_` token or of a Pro session, which may be in the cookie of a browser. Extracting it counts the
-/// request against the token's rate: no further limit is needed.
+/// The tenant of a `tm_pro_` token or of a Pro session, which may be in the cookie of a browser. Extracting it counts
+/// the request against the token's rate: no further limit is needed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProCaller {
     /// The token, or the one that the session belongs to.

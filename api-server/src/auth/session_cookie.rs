@@ -1,5 +1,6 @@
 //! The Pro session of a browser, in a cookie that no script reads. Whoever makes a browser send a request has its
-//! cookies sent, too: so it is honoured on `/pro/api` only, for a request of the site's own page, and changes take JSON.
+//! cookies sent, too: so it is honoured on `/pro/api` only, for requests of the site's own pages, and changes take
+//! JSON.
 
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
@@ -19,8 +20,8 @@ const SURFACE: &str = "/pro/api/";
 ///
 /// # Errors
 /// [`ApiError::AuthenticationRequired`] where there is none, or none that is honoured: the request has an
-/// `Authorization`, or does not come from a page of the site. [`ApiError::UnsupportedMediaType`] for a change with a body
-/// that is not JSON.
+/// `Authorization`, or does not come from a page of the site. [`ApiError::UnsupportedMediaType`] for a change with a
+/// body that is not JSON.
 pub(super) fn presented<'a>(http: &Http, parts: &'a Parts) -> Result<&'a str, ApiError> {
     let headers = &parts.headers;
     let session = SessionCookie::of(http).find(headers).ok_or(ApiError::AuthenticationRequired)?;
@@ -45,8 +46,8 @@ pub(crate) struct SessionCookie {
 }
 
 impl SessionCookie {
-    /// The cookie of a site. On plain http only loopback has one that works: browsers take `Secure` over https alone, and
-    /// the prefix `__Host-` with it alone.
+    /// The cookie of a site. On plain http only loopback has one that works: browsers take `Secure` over https alone,
+    /// and the prefix `__Host-` with it alone.
     pub(crate) fn of(http: &Http) -> Self {
         let url = http.base_url.parse::<Uri>().ok();
         let is_plain_loopback = url.as_ref().is_some_and(|url| {

@@ -24,8 +24,8 @@ pub(crate) fn is_own(http: &Http, headers: &HeaderMap) -> bool {
     origin_of(&http.base_url).is_some_and(|own| canonical(&own) == canonical(origin))
 }
 
-/// Whether a browser says that a request comes from a page of the site itself: by its `Origin` or, where it has none, by
-/// `Sec-Fetch-Site: same-origin`.
+/// Whether a browser says that a request comes from a page of the site itself: by its `Origin` or, where it has none,
+/// by `Sec-Fetch-Site: same-origin`.
 pub(crate) fn is_of_own_page(http: &Http, headers: &HeaderMap) -> bool {
     if headers.contains_key(ORIGIN) {
         return is_own(http, headers);

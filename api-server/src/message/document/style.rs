@@ -3,7 +3,7 @@
 /// Properties that are left out: what they place may cover what is not theirs.
 const PROPERTIES: [&str; 4] = ["position", "behavior", "content", "-moz-binding"];
 
-/// What no declaration may have, in lower case: functions that load or look up something, and characters that hide them.
+/// What no declaration may have, in lower case: functions that load or look up something, and what hides them.
 const FORBIDDEN: [&str; 14] = [
     "url",
     "image",
