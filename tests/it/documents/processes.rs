@@ -2,6 +2,7 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{EventStream, Fleet, RedisServer, send_mail};
 
 use super::{mail, url};
@@ -25,6 +26,12 @@ async fn create(fleet: &Fleet, jwt: &str, message: &str) -> Value {
 async fn opens_once_in_all_processes_that_share_redis() {
     let redis = RedisServer::new();
     let fleet = Fleet::builder().apis(2).ingests(1).workers(0).redis(&redis.url()).start().await;
+    for index in 0..2 {
+        eventually("the process is connected to Redis", || async {
+            (fleet.api(index).metric("tempmail_bus_degraded").await == 0.0).then_some(())
+        })
+        .await;
+    }
     let (jwt, message) = with_html(&fleet).await;
     let made = create(&fleet, &jwt, &message).await;
     assert_eq!(
