@@ -40,7 +40,11 @@ pub(crate) fn described(operation: Operation) -> Operation {
              cursor and takes precedence over `since`; an invalid one is ignored. Without \
              either, the stream begins now.",
         )
-        .parameter(openapi::query("since", "Cursor: begin after it.", json!({"type": "string", "minLength": 1})))
+        .parameter(openapi::query(
+            "since",
+            "Cursor: begin after it.",
+            json!({"type": "string", "minLength": 1}),
+        ))
         .binary(200, MEDIA_TYPE, "Events, until the client disconnects or may no longer read.")
         .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY, code::SSE_UNAVAILABLE])
 }
