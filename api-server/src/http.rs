@@ -8,7 +8,6 @@ pub(crate) mod cors;
 pub(crate) mod deadline;
 pub(crate) mod error;
 pub(crate) mod expiring_set;
-pub(crate) mod host;
 pub(crate) mod json_body;
 pub(crate) mod key_permit;
 pub(crate) mod middleware;

@@ -95,7 +95,8 @@ async fn serve(
         let installation = installation::prepare(&config, schema, &settings.domains, directory).await?;
         let admin =
             AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
-                .await?;
+                .await?
+                .with_host_check(&config.http);
         let roles = bind_roles(&config, keys, &installation).await?;
         let (roles, sign_in_url) = sign_in::with_link(roles, &config, directory, &installation.credentials)?;
         anyhow::Ok((installation, admin, roles, sign_in_url))

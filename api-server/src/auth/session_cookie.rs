@@ -6,10 +6,10 @@ use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use tempmail_runtime::config::Http;
+use tempmail_runtime::known_host::is_loopback;
 
 use super::pro_session::LIFETIME_SECONDS;
 use crate::http::error::ApiError;
-use crate::http::host::is_loopback;
 use crate::http::json_body::is_json;
 use crate::http::own_origin;
 

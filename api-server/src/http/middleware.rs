@@ -15,6 +15,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use tempmail_runtime::config::{Config, Http};
+use tempmail_runtime::known_host;
 use tokio::time::sleep;
 use tracing::Instrument as _;
 
@@ -22,7 +23,7 @@ use super::client::{Client, ClientResolver, PeerAddr};
 use super::error::{ApiError, Refusal, Surface};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
-use super::{cors, host, request_id};
+use super::{cors, request_id};
 
 /// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
 /// little then.
@@ -123,7 +124,7 @@ fn refusal(response: &Response) -> Option<Refusal> {
 
 /// Checks what does not depend on the route: the host, and the size and encoding of the body.
 fn check(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
-    if !host::is_known(http, uri, headers) {
+    if !known_host::is_known(http, uri, headers) {
         return Err(ApiError::MisdirectedRequest);
     }
     if headers.contains_key(CONTENT_ENCODING) {

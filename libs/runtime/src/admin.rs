@@ -5,17 +5,22 @@ mod connections;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use axum::Router;
+use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse as _;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 
 use self::connections::Connections;
 use crate::config;
+use crate::known_host;
 use crate::liveness::Liveness;
 use crate::readiness::Readiness;
 use crate::role::RoleFuture;
@@ -32,6 +37,8 @@ pub struct AdminServer {
     settings: config::Admin,
     readiness: Readiness,
     metrics: PrometheusHandle,
+    /// Where requests must name a known host.
+    host_check: Option<Arc<config::Http>>,
 }
 
 impl AdminServer {
@@ -47,7 +54,13 @@ impl AdminServer {
         let listener = TcpListener::bind(settings.listen)
             .await
             .with_context(|| format!("`admin.listen`: can't listen on {}", settings.listen))?;
-        Ok(Self { listener, settings: settings.clone(), readiness, metrics })
+        Ok(Self { listener, settings: settings.clone(), readiness, metrics, host_check: None })
+    }
+
+    /// Answers requests that name a known host only, if `http.check_host` is on.
+    #[must_use]
+    pub fn with_host_check(self, http: &config::Http) -> Self {
+        Self { host_check: http.check_host.then(|| Arc::new(http.clone())), ..self }
     }
 
     /// The address that it listens on.
@@ -67,7 +80,7 @@ impl AdminServer {
     }
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
-        let Self { listener, settings, readiness, metrics } = self;
+        let Self { listener, settings, readiness, metrics, host_check } = self;
         let upkeep = telemetry::run_upkeep(metrics.clone(), shutdown.stop.clone());
         let drain = shutdown.drain.clone();
         let liveness = readiness.liveness().clone();
@@ -79,6 +92,19 @@ impl AdminServer {
             .route("/livez", get(move || async move { livez(&liveness) }))
             .route("/readyz", get(ready))
             .route("/metrics", get(move || async move { metrics.render() }));
+        let router = match host_check {
+            None => router,
+            Some(http) => router.layer(from_fn(move |request: Request, next: Next| {
+                let is_known = known_host::is_known(&http, request.uri(), request.headers());
+                async move {
+                    if is_known {
+                        next.run(request).await
+                    } else {
+                        StatusCode::MISDIRECTED_REQUEST.into_response()
+                    }
+                }
+            })),
+        };
         tokio::select! {
             never = accept(listener, Connections::new(router, &settings)) => match never {},
             () = upkeep => Ok(()),
@@ -154,6 +180,21 @@ mod tests {
         assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
         assert_eq!(silent[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest is closed");
         shutdown.stop.cancel();
+    }
+
+    #[tokio::test]
+    async fn refuses_a_foreign_host_where_hosts_are_checked() {
+        for (check_host, expected) in [(true, "HTTP/1.1 421"), (false, "HTTP/1.1 200")] {
+            let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
+            let settings = config::Admin { listen: ([127, 0, 0, 1], 0).into(), ..config::Admin::default() };
+            let metrics = telemetry::metrics_handle().unwrap();
+            let admin = AdminServer::bind(&settings, readiness, metrics).await.unwrap();
+            let admin = admin.with_host_check(&config::Http { check_host, ..config::Http::default() });
+            let address = admin.local_addr().unwrap();
+            let _running = tokio::spawn(admin.run(shutdown.clone()));
+            assert!(get(address, "/livez").await.starts_with(expected), "{check_host}");
+            shutdown.stop.cancel();
+        }
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ pub mod admin;
 pub mod config;
 pub mod file_watch;
 pub mod keys;
+pub mod known_host;
 pub mod last_success;
 pub mod liveness;
 pub mod readiness;

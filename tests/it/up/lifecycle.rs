@@ -113,8 +113,10 @@ async fn refuses_a_host_that_is_not_its_own() {
     let _server = installation.up(&[]);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     for (host, status) in [("rebound.evil.example", 421), ("localhost:8080", 200)] {
-        for path in ["/v1/config", "/"] {
-            let url = format!("http://{}{path}", installation.http);
+        for (server, path) in
+            [(installation.http, "/v1/config"), (installation.http, "/"), (installation.admin, "/livez")]
+        {
+            let url = format!("http://{server}{path}");
             let request = Request::new(&client, reqwest::Method::GET, &url).header("host", host);
             assert_eq!(request.send().await.status, status, "{host} {path}");
         }

@@ -116,7 +116,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "http.check_host",
         ValueKind::Switch,
         SWITCH,
-        "Whether requests must name a known host: that of `http.base_url`, loopback, or one of `http.hosts`; others are `421`. On in `up`, so that no page of another site reaches it by a name that it makes resolve to loopback.",
+        "Whether requests must name a known host: that of `http.base_url`, loopback, or one of `http.hosts`; others are `421`, by `api` and the admin port of `up`. On in `up`, so that no page of another site reaches it by a name that it makes resolve to loopback.",
     ),
     key(
         "http.hosts",

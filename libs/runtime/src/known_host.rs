@@ -6,11 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
-use tempmail_runtime::config::Http;
+
+use crate::config::Http;
 
 /// Whether a request names a known host: that of `http.base_url`, loopback, or one of `http.hosts`. The port is of no
 /// interest.
-pub(super) fn is_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
+pub fn is_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
     if !http.check_host {
         return true;
     }
@@ -30,7 +31,7 @@ fn is_known_host(http: &Http, host: &str) -> bool {
 }
 
 /// Whether a host is `localhost`, a name under it, or a loopback address.
-pub(crate) fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     if host == "localhost" || host.ends_with(".localhost") {
         return true;
