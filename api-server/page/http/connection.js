@@ -1,0 +1,91 @@
+// What the two live connections have in common: attempts with backoff, and a state that the page shows.
+//
+// States: `connecting`, `live`, `waiting` (`retryAt` says until when), `offline`, `refused` (`code` says why), `closed`.
+
+import { Backoff } from "./backoff.js";
+
+export class Connection extends EventTarget {
+  state = "connecting";
+  retryAt = 0;
+  code = null;
+  #backoff = new Backoff();
+  #timer = 0;
+  #lifetime = new AbortController();
+
+  constructor() {
+    super();
+    const options = { signal: this.#lifetime.signal };
+    addEventListener("online", () => this.retry(), options);
+    addEventListener("offline", () => this.#goOffline(), options);
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden && this.state === "waiting") this.retry();
+    }, options);
+  }
+
+  /** Begins an attempt; subclasses say how with `connect()` and `disconnect()`. */
+  open() {
+    clearTimeout(this.#timer);
+    if (!navigator.onLine) {
+      this.#goOffline();
+      return;
+    }
+    this.#setState("connecting");
+    this.connect();
+  }
+
+  /** Tries again now. */
+  retry() {
+    if (this.state === "closed" || this.state === "live") return;
+    this.disconnect();
+    this.open();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#setState("closed");
+    this.#lifetime.abort();
+    this.disconnect();
+  }
+
+  /** The server said yes. */
+  succeeded() {
+    this.#backoff.reset();
+    this.#setState("live");
+  }
+
+  /** The connection ended: another attempt follows, at the earliest after `atLeast` milliseconds. */
+  failed(atLeast = 0) {
+    this.disconnect();
+    if (this.state === "closed" || this.state === "refused") return;
+    if (!navigator.onLine) {
+      this.#goOffline();
+      return;
+    }
+    const delay = Math.max(atLeast, this.#backoff.next());
+    this.retryAt = Date.now() + delay;
+    this.#setState("waiting");
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.open(), delay);
+  }
+
+  /** The server said no, and will again. */
+  refused(code) {
+    this.code = code;
+    clearTimeout(this.#timer);
+    this.disconnect();
+    this.#setState("refused");
+  }
+
+  #goOffline() {
+    if (this.state === "closed" || this.state === "refused") return;
+    clearTimeout(this.#timer);
+    this.disconnect();
+    this.#setState("offline");
+  }
+
+  #setState(state) {
+    if (this.state === "closed") return;
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+}

@@ -1,0 +1,29 @@
+// Host names that look like others are shown twice: as Unicode, and as the A-labels that DNS is asked for.
+
+import { decodeLabel } from "./punycode.js";
+
+/** Both forms of a host name, and whether they differ. */
+export function hostForms(host) {
+  let ascii = host;
+  try {
+    ascii = new URL(`http://${host}/`).hostname || host;
+  } catch {
+    // Not a host name: shown as it is.
+  }
+  const unicode = ascii.split(".").map(decodeLabel).join(".");
+  return { ascii, unicode, differ: ascii !== unicode };
+}
+
+/** Both forms of the part of an address after its last `@`; null where they are the same. */
+export function addressForms(address) {
+  const at = address.lastIndexOf("@");
+  if (at < 0) return null;
+  const forms = hostForms(address.slice(at + 1));
+  return forms.differ ? forms : null;
+}
+
+/** The host that a text seems to name, such as `example.com/path`; null where it names none. */
+export function hostInText(text) {
+  const found = /^\s*(?:https?:\/\/)?((?:[\p{L}\p{N}-]{1,63}\.)+[\p{L}][\p{L}\p{N}-]{1,62})(?:[:/?#]\S*)?\s*$/iu.exec(text);
+  return found ? hostForms(found[1]).ascii.toLowerCase() : null;
+}
