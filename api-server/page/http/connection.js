@@ -4,6 +4,9 @@
 
 import { Backoff } from "./backoff.js";
 
+// A service on this machine is reached without a network.
+const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+
 export class Connection extends EventTarget {
   state = "connecting";
   retryAt = 0;
@@ -16,7 +19,7 @@ export class Connection extends EventTarget {
     super();
     const options = { signal: this.#lifetime.signal };
     addEventListener("online", () => this.retry(), options);
-    addEventListener("offline", () => this.#goOffline(), options);
+    addEventListener("offline", () => this.#networkLost(), options);
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden && this.state === "waiting") this.retry();
     }, options);
@@ -25,17 +28,17 @@ export class Connection extends EventTarget {
   /** Begins an attempt; subclasses say how with `connect()` and `disconnect()`. */
   open() {
     clearTimeout(this.#timer);
-    if (!navigator.onLine) {
-      this.#goOffline();
+    if (!navigator.onLine && !isLocal) {
+      this.#setState("offline");
       return;
     }
-    this.#setState("connecting");
+    if (this.state !== "offline") this.#setState("connecting");
     this.connect();
   }
 
   /** Tries again now. */
   retry() {
-    if (this.state === "closed" || this.state === "live") return;
+    if (this.state === "closed" || this.state === "live" || this.state === "refused") return;
     this.disconnect();
     this.open();
   }
@@ -57,13 +60,9 @@ export class Connection extends EventTarget {
   failed(atLeast = 0) {
     this.disconnect();
     if (this.state === "closed" || this.state === "refused") return;
-    if (!navigator.onLine) {
-      this.#goOffline();
-      return;
-    }
     const delay = Math.max(atLeast, this.#backoff.next());
     this.retryAt = Date.now() + delay;
-    this.#setState("waiting");
+    this.#setState(navigator.onLine ? "waiting" : "offline");
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.open(), delay);
   }
@@ -76,11 +75,9 @@ export class Connection extends EventTarget {
     this.#setState("refused");
   }
 
-  #goOffline() {
+  #networkLost() {
     if (this.state === "closed" || this.state === "refused") return;
-    clearTimeout(this.#timer);
-    this.disconnect();
-    this.#setState("offline");
+    this.failed();
   }
 
   #setState(state) {
