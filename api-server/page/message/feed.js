@@ -1,0 +1,130 @@
+// A list of messages that is kept up to date: pages of it, what is pushed, and what was missed between two connections.
+
+import { MessageCollection } from "./collection.js";
+
+const PAGE = 30;
+// Of what came while the connection was away, so many pages are read at once; the rest when one scrolls there.
+const MOST_PAGES = 10;
+
+export class MessageFeed extends EventTarget {
+  messages = new MessageCollection();
+  /** `loading`, `ready` or `failed` (`error` says why). */
+  state = "loading";
+  error = null;
+  /** Whether the oldest message is loaded. */
+  isComplete = false;
+  isLoadingOlder = false;
+  olderError = null;
+  #refreshing = null;
+  #refreshAgain = false;
+
+  /** `api` lists messages, by `before` or by `page`. */
+  constructor(api) {
+    super();
+    this.api = api;
+  }
+
+  /** Reads the newest messages, and further ones until they meet what is loaded. Returns what was not known. */
+  refresh() {
+    if (this.#refreshing) {
+      // What is being read may be older than what asked for this.
+      this.#refreshAgain = true;
+      return this.#refreshing;
+    }
+    this.#refreshing = this.#refreshNow().finally(() => {
+      this.#refreshing = null;
+      if (this.#refreshAgain) {
+        this.#refreshAgain = false;
+        this.refresh().catch(() => {});
+      }
+    });
+    return this.#refreshing;
+  }
+
+  async #refreshNow() {
+    const isFirst = this.state !== "ready";
+    if (this.state === "failed") this.#set("loading");
+    const known = new Map(this.messages.all.map((message) => [message.id, message]));
+    const added = [];
+    try {
+      let before;
+      for (let page = 1; ; page += 1) {
+        const found = await this.api.listMessages({ before, page });
+        this.#removeMissing(known, found, before);
+        const meets = found.some(({ id }) => known.has(id));
+        added.push(...this.messages.merge(found));
+        if (found.length < PAGE) {
+          this.isComplete = true;
+          break;
+        }
+        if (known.size === 0 || meets) break;
+        if (page === MOST_PAGES) {
+          this.messages.remove(known.keys());
+          this.isComplete = false;
+          break;
+        }
+        before = found.at(-1).id;
+      }
+    } catch (error) {
+      // What is loaded stays on the page; the connection's state says that it may be old.
+      if (isFirst) {
+        this.error = error;
+        this.#set("failed");
+      }
+      throw error;
+    }
+    this.#set("ready");
+    return isFirst ? [] : added;
+  }
+
+  /** Takes out what was loaded before, belongs into this page, and is not in it: others deleted it, or it expired. */
+  #removeMissing(known, found, before) {
+    const present = new Set(found.map(({ id }) => id));
+    const oldest = found.length < PAGE ? "" : found.at(-1).created_at;
+    const newest = before ? (known.get(before)?.created_at ?? null) : null;
+    const gone = [...known.values()].filter((message) =>
+      !present.has(message.id) && message.created_at > oldest && (before === undefined || (newest !== null && message.created_at < newest)));
+    this.messages.remove(gone.map(({ id }) => id));
+  }
+
+  async loadOlder() {
+    if (this.isComplete || this.isLoadingOlder || this.state !== "ready") return;
+    this.isLoadingOlder = true;
+    this.olderError = null;
+    this.#set("ready");
+    try {
+      // By page: what is loaded says which page comes next, also after some of it was deleted.
+      let page = Math.floor(this.messages.size / PAGE) + 1;
+      for (;;) {
+        const before = this.messages.oldest?.id;
+        const found = await this.api.listMessages({ before, page });
+        const added = this.messages.merge(found);
+        if (found.length < PAGE) this.isComplete = true;
+        if (this.isComplete || added.length > 0) break;
+        page += 1;
+      }
+    } catch (error) {
+      // The message before which to go on is gone itself, so everything after it is, too.
+      if (error.code === "email_expired" || error.code === "not_found") this.isComplete = true;
+      else this.olderError = error;
+    } finally {
+      this.isLoadingOlder = false;
+      this.#set("ready");
+    }
+  }
+
+  /** Everything, for a search in all of it. Ends where a page fails. */
+  async loadAll() {
+    while (!this.isComplete && !this.olderError) await this.loadOlder();
+  }
+
+  /** A message that was pushed. Returns whether it was not known. */
+  push(message) {
+    return this.messages.merge([message]).length > 0;
+  }
+
+  #set(state) {
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+}
