@@ -40,19 +40,20 @@ export function problem(error, retry) {
 
 /** Counts down on a button; it is pressed when the time is over, if there is an action. */
 export function countDown(node, seconds, action = null) {
-  const text = node.textContent;
+  const label = node.querySelector("span") ?? node;
+  const text = label.textContent;
   const until = Date.now() + seconds * 1000;
   let isOver = false;
   node.setAttribute("aria-disabled", "true");
   everySecond(node, (now) => {
     if (isOver) return;
     if (now < until) {
-      node.textContent = t("placeholder.again_in", { time: duration(until - now) });
+      label.textContent = t("placeholder.again_in", { time: duration(until - now) });
       return;
     }
     isOver = true;
     node.removeAttribute("aria-disabled");
-    node.textContent = text;
+    label.textContent = text;
     action?.();
   });
 }

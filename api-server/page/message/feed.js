@@ -15,6 +15,8 @@ export class MessageFeed extends EventTarget {
   isComplete = false;
   isLoadingOlder = false;
   olderError = null;
+  /** The messages that were loaded when the connection was lost. */
+  #anchor = null;
   #refreshing = null;
   #refreshAgain = false;
 
@@ -41,29 +43,35 @@ export class MessageFeed extends EventTarget {
     return this.#refreshing;
   }
 
+  /** What is pushed from now on may leave a gap behind it: `refresh` reads until it meets what is loaded now. */
+  markGap() {
+    this.#anchor ??= new Set(this.messages.all.map(({ id }) => id));
+  }
+
   async #refreshNow() {
     const isFirst = this.state !== "ready";
     if (this.state === "failed") this.#set("loading");
-    const known = new Map(this.messages.all.map((message) => [message.id, message]));
+    const known = [...this.messages.all];
+    const anchor = this.#anchor ?? new Set(known.map(({ id }) => id));
     const added = [];
     try {
-      let before;
+      let last;
       for (let page = 1; ; page += 1) {
-        const found = await this.api.listMessages({ before, page });
-        this.#removeMissing(known, found, before);
-        const meets = found.some(({ id }) => known.has(id));
+        const found = await this.api.listMessages({ before: last?.id, page });
+        this.#removeMissing(known, found, last);
         added.push(...this.messages.merge(found));
         if (found.length < PAGE) {
           this.isComplete = true;
           break;
         }
-        if (known.size === 0 || meets) break;
-        if (page === MOST_PAGES) {
-          this.messages.remove(known.keys());
+        if (found.some(({ id }) => anchor.has(id))) break;
+        last = found.at(-1);
+        if (anchor.size === 0 || page === MOST_PAGES) {
+          // What is older is read when one scrolls there.
+          this.messages.remove(known.filter((message) => message.created_at < last.created_at).map(({ id }) => id));
           this.isComplete = false;
           break;
         }
-        before = found.at(-1).id;
       }
     } catch (error) {
       // What is loaded stays on the page; the connection's state says that it may be old.
@@ -73,17 +81,17 @@ export class MessageFeed extends EventTarget {
       }
       throw error;
     }
+    if (this.#anchor === anchor) this.#anchor = null;
     this.#set("ready");
     return isFirst ? [] : added;
   }
 
   /** Takes out what was loaded before, belongs into this page, and is not in it: others deleted it, or it expired. */
-  #removeMissing(known, found, before) {
+  #removeMissing(known, found, last) {
     const present = new Set(found.map(({ id }) => id));
     const oldest = found.length < PAGE ? "" : found.at(-1).created_at;
-    const newest = before ? (known.get(before)?.created_at ?? null) : null;
-    const gone = [...known.values()].filter((message) =>
-      !present.has(message.id) && message.created_at > oldest && (before === undefined || (newest !== null && message.created_at < newest)));
+    const gone = known.filter((message) =>
+      !present.has(message.id) && message.created_at > oldest && (!last || message.created_at < last.created_at));
     this.messages.remove(gone.map(({ id }) => id));
   }
 

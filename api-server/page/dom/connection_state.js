@@ -1,0 +1,41 @@
+// The state of a live connection: a dot, a word, and when the next attempt is.
+
+import { announce } from "./announce.js";
+import { everySecond } from "./clock.js";
+import { button, element } from "./element.js";
+import { duration } from "../text/format.js";
+import { t } from "../text/text.js";
+
+/** `connection()` is the one that is shown, or null. */
+export function connectionState(connection) {
+  const text = element("span", { class: "state-text" });
+  const again = button({ class: "link-button", hidden: true, on: { click: () => connection()?.retry() } }, t("state.retry"));
+  const node = element("div", { class: "connection-state", hidden: true }, element("span", { class: "state-dot", "aria-hidden": "true" }), text, again);
+  let shown = null;
+  let said = null;
+  let timer = 0;
+  const update = () => {
+    const current = connection();
+    node.hidden = current === null;
+    if (!current) return;
+    const { state, code } = current;
+    const kind = state === "waiting" && code === "too_many_connections" ? "shared" : state;
+    const isWaiting = state === "waiting" && kind !== "shared";
+    const left = current.retryAt - Date.now();
+    const label = isWaiting && left > 1500 ? t("state.waiting_for", { time: duration(left) }) : t(`state.${kind}`);
+    if (text.textContent !== label) text.textContent = label;
+    node.dataset.state = kind;
+    again.hidden = !(isWaiting || state === "offline");
+    if (shown === kind) return;
+    shown = kind;
+    // Said when it lasts: a short interruption is not worth a sentence.
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const isNews = kind === "live" ? said !== null && said !== "live" : kind !== "connecting" && kind !== "closed";
+      if (isNews && said !== kind) announce(t(`state.${kind}`));
+      if (kind !== "connecting") said = kind;
+    }, 2000);
+  };
+  everySecond(node, update);
+  return { node, update };
+}

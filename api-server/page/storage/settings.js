@@ -1,0 +1,28 @@
+// What this browser remembers. Where storage is blocked, it is forgotten when the page is left.
+
+const memory = new Map();
+const PREFIX = "tempmail.";
+
+export function load(name) {
+  try {
+    return JSON.parse(localStorage.getItem(PREFIX + name)) ?? memory.get(name) ?? null;
+  } catch {
+    return memory.get(name) ?? null;
+  }
+}
+
+export function save(name, value) {
+  memory.set(name, value);
+  try {
+    localStorage.setItem(PREFIX + name, JSON.stringify(value));
+  } catch {
+    // Kept in memory only.
+  }
+}
+
+/** Calls the listener when another tab changes a value. */
+export function onChange(name, listener) {
+  addEventListener("storage", (event) => {
+    if (event.key === PREFIX + name || event.key === null) listener();
+  });
+}
