@@ -17,7 +17,7 @@ export class MailboxView {
 
   /** `onForget()` takes the mailbox off this browser, `onSignIn()` signs in to it again. */
   constructor(mailbox, { onForget, onSignIn }) {
-    this.mailbox = mailbox;
+    Object.assign(this, { mailbox, onForget, onSignIn });
     this.card = addressCard(mailbox, { onForget });
     this.list = new MessageListView({
       feed: mailbox.feed,
@@ -48,9 +48,7 @@ export class MailboxView {
         this.list.node),
       this.reader.node);
     this.node = element("div", { class: "mailbox" }, this.card.node, this.notice, this.panes);
-    this.update(onForget, onSignIn);
-    this.onForget = onForget;
-    this.onSignIn = onSignIn;
+    this.update();
   }
 
   close() {

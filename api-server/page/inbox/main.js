@@ -138,16 +138,31 @@ mailboxes.addEventListener("change", () => {
   chosen = mailboxes.current?.id ?? null;
   showChosen();
 });
-mailboxes.addEventListener("mail", ({ detail: { mailbox, message } }) => {
-  const author = parseFrom(message.from, message.sender);
-  announce(t("inbox.arrived", {
-    from: visibleString(author.name || author.address) || t("message.no_sender"),
-    subject: visibleString(message.subject) || t("message.no_subject"),
-  }));
-  notifyOf(message, mailbox.address, () => {
-    mailboxes.choose(mailbox);
-    location.hash = `#/message/${message.id}`;
-  });
+const arrived = [];
+mailboxes.addEventListener("mail", ({ detail }) => {
+  arrived.push(detail);
+  if (arrived.length === 1) setTimeout(() => tell(arrived.splice(0)), 100);
 });
+
+/** Says what arrived. After an absence that is much at once, and is counted. */
+function tell(arrivals) {
+  if (arrivals.length > 2) announce(t("inbox.arrived_many", { count: arrivals.length }));
+  else {
+    for (const { message } of arrivals) {
+      const author = parseFrom(message.from, message.sender);
+      announce(t("inbox.arrived", {
+        from: visibleString(author.name || author.address) || t("message.no_sender"),
+        subject: visibleString(message.subject) || t("message.no_subject"),
+      }));
+    }
+  }
+  for (const { mailbox, message } of arrivals.slice(0, 3)) {
+    notifyOf(message, mailbox.address, () => {
+      mailboxes.choose(mailbox);
+      location.hash = `#/message/${message.id}`;
+    });
+  }
+}
+
 addEventListener("hashchange", () => view?.show(openId()));
 mailboxes.open();
