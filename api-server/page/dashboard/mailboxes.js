@@ -46,7 +46,10 @@ export function mailboxesSection(context) {
       if (!id) node.replaceChildren(overview);
       else {
         opened ??= mailboxMail(id, context);
-        if (!opened.node.isConnected) node.replaceChildren(opened.node);
+        if (!opened.node.isConnected) {
+          node.replaceChildren(opened.node);
+          if (!message) opened.node.querySelector("h1").focus();
+        }
         opened.panes.show(message ?? null);
       }
     },

@@ -129,7 +129,7 @@ function showDashboard(session) {
 
   let shown = null;
   const show = () => {
-    const [key, ...rest] = location.hash.replace(/^#\//, "").split("/").map((part) => decodeURIComponent(part));
+    const [key, ...rest] = location.hash.replace(/^#\//, "").split("/");
     // A message by its id alone is one of everything.
     const name = key === "message" ? "everything" : Object.hasOwn(SECTIONS, key) ? key : "everything";
     if (name !== shown) {

@@ -44,7 +44,7 @@ export function takeReason() {
 export function takeCode() {
   const code = CODE.exec(location.hash)?.[1] ?? null;
   if (code) history.replaceState(null, "", "#/");
-  return code && decodeURIComponent(code);
+  return code;
 }
 
 export async function signIn(token) {

@@ -135,7 +135,7 @@ function deliveryList(deliveries) {
     element("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": t("deliveries.title") },
       element("table", {},
         element("caption", { class: "visually-hidden" }, t("deliveries.title")),
-        element("thead", {}, element("tr", {}, ["time", "result", "attempt", "duration", "event"].map((column) =>
+        element("thead", {}, element("tr", {}, ["time", "outcome", "attempt", "duration", "event"].map((column) =>
           element("th", { scope: "col", class: column === "attempt" || column === "duration" ? "number" : "" }, t(`deliveries.${column}`))))),
         element("tbody", {}, rows))),
     more,

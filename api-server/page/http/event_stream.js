@@ -1,5 +1,5 @@
 // The event stream of everything that a tenant owns. `mail` is dispatched for each new one; after `live` the list is to
-// be read. EventSource reconnects by itself and goes on after the last event; what it gives up on is tried again here.
+// be read. EventSource gives up after any answer but 200, and does not say which: attempts are made here instead.
 
 import { Connection } from "./connection.js";
 import { EVENTS, readSession } from "./pro_api.js";

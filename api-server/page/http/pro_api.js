@@ -25,7 +25,7 @@ async function send(rest, options = {}) {
 
 /** Exchanges a Pro token for a session. The token is sent once, and kept nowhere. */
 export const signIn = (token) =>
-  send("/session", { method: "POST", token, body: { token, cookie: true }, isSigningIn: true });
+  send("/session", { method: "POST", token, usesCookie: true, body: { token, cookie: true }, isSigningIn: true });
 export const signInByLink = (code) => send("/session/link", { method: "POST", body: { code }, isSigningIn: true });
 export const readSession = () => send("/session", { isSigningIn: true });
 export const signOut = () => send("/session", { method: "DELETE", isSigningIn: true });

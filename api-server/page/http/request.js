@@ -40,7 +40,7 @@ async function failure(response) {
  * Sends a request and reads its answer as JSON, or as a Blob.
  * A token goes into the Authorization header; without one the browser sends the cookie of a Pro session, if there is one.
  */
-export async function request(path, { method = "GET", token, body, signal, as = "json", keepalive = false, timeout = TIMEOUT } = {}) {
+export async function request(path, { method = "GET", token, usesCookie = !token, body, signal, as = "json", keepalive = false, timeout = TIMEOUT } = {}) {
   const headers = { accept: as === "json" ? "application/json" : "*/*" };
   if (token) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -55,7 +55,7 @@ export async function request(path, { method = "GET", token, body, signal, as = 
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       // A mailbox is opened by its JWT alone, and its requests carry no cookie.
-      credentials: token ? "omit" : "same-origin",
+      credentials: usesCookie ? "same-origin" : "omit",
       cache: "no-store",
       redirect: "error",
       referrerPolicy: "no-referrer",
