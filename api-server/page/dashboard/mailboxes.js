@@ -186,7 +186,7 @@ function mailboxMail(id, { stream, mailboxAddress }) {
     empty: () => emptyState({ title: t("inbox.empty"), text: t("mailboxes.no_mail") }),
   });
   const lifetime = new AbortController();
-  const refresh = () => feed.refresh().catch(() => {});
+  const refresh = () => feed.refreshUntilRead(lifetime.signal).catch(() => {});
   const title = element("h1", { tabindex: "-1" }, t("mailboxes.mail"));
   mailboxAddress(id).then((address) => {
     if (address) title.textContent = address;

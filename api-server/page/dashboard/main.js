@@ -53,7 +53,8 @@ async function begin(code) {
 /** Shows the dashboard where there is a session, and the sign-in where there is none. */
 async function enter(linkError = null) {
   const frame = pageFrame({ home: "/dashboard", title: t("frame.dashboard"), links: [element("a", { href: "/" }, t("frame.inbox"))] });
-  frame.main.append(element("div", { class: "section" }, skeleton(4)));
+  const heading = () => element("h1", { class: "visually-hidden" }, t("frame.dashboard"));
+  frame.main.append(element("div", { class: "section" }, heading(), skeleton(4)));
   document.title = t("sign_in.page_title");
   try {
     const session = await readSession();
@@ -64,7 +65,7 @@ async function enter(linkError = null) {
       frame.main.querySelector(linkError || reason ? "h1" : "input").focus();
     }
   } catch (error) {
-    frame.main.replaceChildren(element("div", { class: "section" }, problem(error, () => enter(linkError))));
+    frame.main.replaceChildren(element("div", { class: "section" }, heading(), problem(error, () => enter(linkError))));
   }
 }
 
@@ -91,7 +92,8 @@ function showDashboard(session) {
     })),
   ]);
 
-  const leave = button({ class: "button button-quiet" }, icon("sign_out"), element("span", {}, t("session.sign_out")));
+  // Narrow screens show the icon alone.
+  const leave = button({ class: "button button-quiet", "aria-label": t("session.sign_out") }, icon("sign_out"), element("span", {}, t("session.sign_out")));
   leave.addEventListener("click", whileBusy(leave, async () => {
     try {
       await signOut();
@@ -150,7 +152,9 @@ function showDashboard(session) {
   addEventListener("hashchange", show);
 
   let names = 0;
-  const refresh = () => feed.refresh().catch(() => {});
+  // The page ends with the session, and nothing before it.
+  const { signal } = new AbortController();
+  const refresh = () => feed.refreshUntilRead(signal).catch(() => {});
   stream.addEventListener("state", () => {
     state.update();
     if (stream.state === "live") refresh();

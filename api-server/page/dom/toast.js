@@ -40,8 +40,9 @@ export function toast(text, { action, seconds = 6, tone = "neutral", onEnd = () 
     action && button({ class: "button button-quiet", on: { click: () => end(true) } }, action),
     button({ class: "icon-button", "aria-label": t("toast.close"), on: { click: () => end(false) } }, icon("close")));
   stack.append(node);
-  if (stack.matches(":popover-open")) stack.hidePopover();
-  stack.showPopover();
+  // The one that opened last is above; what has the focus in it is not closed without need.
+  if (stack.matches(":popover-open") && document.querySelector("dialog[open]")) stack.hidePopover();
+  if (!stack.matches(":popover-open")) stack.showPopover();
   announce(text, { urgent: tone === "danger" });
   run();
   return { close: () => end(false), act: () => end(true) };

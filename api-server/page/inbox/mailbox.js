@@ -41,9 +41,11 @@ export class Mailbox extends EventTarget {
       else this.feed.markGap();
       this.#changed();
     }, options);
-    this.socket.addEventListener("mail", ({ detail }) => {
-      if (this.feed.push(detail)) this.#arrived([detail]);
+    this.socket.addEventListener("mail", ({ detail }) => this.feed.push(detail), options);
+    this.feed.addEventListener("added", ({ detail }) => {
+      for (const message of detail) this.dispatchEvent(new CustomEvent("mail", { detail: message }));
     }, options);
+    this.feed.addEventListener("state", () => this.#changed(), options);
     this.feed.messages.addEventListener("change", () => this.#changed(), options);
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden && Date.now() - this.#checked > CHECK_EVERY) this.#check();
@@ -89,7 +91,7 @@ export class Mailbox extends EventTarget {
   async #refresh() {
     this.#checked = Date.now();
     try {
-      this.#arrived(await this.feed.refresh());
+      await this.feed.refreshUntilRead(this.#lifetime.signal);
     } catch (error) {
       if (error.code === "invalid_token" || error.code === "account_disabled") this.socket.refused(error.code);
     }
@@ -101,16 +103,10 @@ export class Mailbox extends EventTarget {
     this.#checked = Date.now();
     try {
       const missed = await this.feed.refresh();
-      this.#arrived(missed);
       if (wasLive && missed.length > 0) this.socket.failed();
     } catch {
       if (wasLive) this.socket.failed();
     }
-  }
-
-  #arrived(messages) {
-    for (const message of messages) this.dispatchEvent(new CustomEvent("mail", { detail: message }));
-    if (messages.length > 0) this.#changed();
   }
 
   #changed() {

@@ -7,7 +7,7 @@ import { t } from "../text/text.js";
 export function switcher(mailboxes, { onNew }) {
   const items = new Map();
   const list = element("ul", { class: "switcher-list" });
-  const add = button({ class: "button switcher-new", on: { click: onNew } }, icon("plus"), element("span", {}, t("switcher.new")));
+  const add = button({ class: "button switcher-new", "aria-label": t("switcher.new"), on: { click: onNew } }, icon("plus"), element("span", {}, t("switcher.new")));
   const node = element("nav", { class: "switcher", "aria-label": t("switcher.label") }, list, add);
 
   const make = (mailbox) => {

@@ -1,11 +1,18 @@
 // A list of messages that is kept up to date: pages of it, what is pushed, and what was missed between two connections.
 
+import { Backoff } from "../http/backoff.js";
 import { MessageCollection } from "./collection.js";
 
 const PAGE = 30;
 // Of what came while the connection was away, so many pages are read at once; the rest when one scrolls there.
 const MOST_PAGES = 10;
 
+/** Whether a request would fail the same way again. */
+const isFinal = ({ status }) => status >= 400 && status < 500 && status !== 408 && status !== 429;
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Dispatches `state`, and `added` with the messages that were not known, but for those of the first list. */
 export class MessageFeed extends EventTarget {
   messages = new MessageCollection();
   /** `loading`, `ready` or `failed` (`error` says why). */
@@ -19,6 +26,7 @@ export class MessageFeed extends EventTarget {
   #anchor = null;
   #refreshing = null;
   #refreshAgain = false;
+  #isRetrying = false;
 
   /** `api` lists messages, by `before` or by `page`. */
   constructor(api) {
@@ -43,6 +51,31 @@ export class MessageFeed extends EventTarget {
     return this.#refreshing;
   }
 
+  /** As `refresh`, until it succeeds: after a restart the first requests may fail. Throws what will not get better. */
+  async refreshUntilRead(signal) {
+    if (this.#isRetrying) {
+      // The loop goes on in any case; perhaps there is no need to wait for it.
+      await this.refresh().catch(() => {});
+      return;
+    }
+    this.#isRetrying = true;
+    const backoff = new Backoff();
+    try {
+      for (;;) {
+        try {
+          await this.refresh();
+          return;
+        } catch (error) {
+          if (isFinal(error)) throw error;
+          await pause(Math.max(1000 * (error.retryAfter ?? 0), backoff.next()));
+          if (signal.aborted) return;
+        }
+      }
+    } finally {
+      this.#isRetrying = false;
+    }
+  }
+
   /** What is pushed from now on may leave a gap behind it: `refresh` reads until it meets what is loaded now. */
   markGap() {
     this.#anchor ??= new Set(this.messages.all.map(({ id }) => id));
@@ -50,7 +83,6 @@ export class MessageFeed extends EventTarget {
 
   async #refreshNow() {
     const isFirst = this.state !== "ready";
-    if (this.state === "failed") this.#set("loading");
     const known = [...this.messages.all];
     const anchor = this.#anchor ?? new Set(known.map(({ id }) => id));
     const added = [];
@@ -76,14 +108,18 @@ export class MessageFeed extends EventTarget {
     } catch (error) {
       // What is loaded stays on the page; the connection's state says that it may be old.
       if (isFirst) {
-        this.error = error;
+        // The same words are not said again and again.
+        if (this.error?.code !== error.code || error.retryAfter) this.error = error;
         this.#set("failed");
       }
       throw error;
     }
     if (this.#anchor === anchor) this.#anchor = null;
+    this.error = null;
     this.#set("ready");
-    return isFirst ? [] : added;
+    if (isFirst) return [];
+    this.#report(added);
+    return added;
   }
 
   /** Takes out what was loaded before, belongs into this page, and is not in it: others deleted it, or it expired. */
@@ -128,7 +164,13 @@ export class MessageFeed extends EventTarget {
 
   /** A message that was pushed. Returns whether it was not known. */
   push(message) {
-    return this.messages.merge([message]).length > 0;
+    const added = this.messages.merge([message]);
+    this.#report(added);
+    return added.length > 0;
+  }
+
+  #report(added) {
+    if (added.length > 0) this.dispatchEvent(new CustomEvent("added", { detail: added }));
   }
 
   #set(state) {

@@ -14,7 +14,8 @@ function isMisleading(link) {
   const named = hostInText(link.text ?? "");
   const goes = (link.ascii_host ?? "").toLowerCase();
   if (!named || !goes) return false;
-  return named !== goes && `www.${named}` !== goes && named !== `www.${goes}`;
+  const site = named.replace(/^www\./, "");
+  return goes !== site && !goes.endsWith(`.${site}`);
 }
 
 /** `links` are those of the document of a mail; null where it has none. */

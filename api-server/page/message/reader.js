@@ -91,6 +91,8 @@ export class MessageReader {
     ].filter(Boolean));
     subject.focus({ preventScroll: true });
     this.node.scrollTop = 0;
+    // On a narrow screen the message takes the place of the list, which may have been scrolled far down.
+    if (this.node.getBoundingClientRect().top < 0) this.node.scrollIntoView();
   }
 }
 

@@ -25,6 +25,8 @@ export default {
     days_hours: "{d} d {h} h",
     hours_minutes: "{h} h {m} min",
     minutes_seconds: "{m} min {s} s",
+    days: { one: "{count} day", other: "{count} days" },
+    hours: { one: "{count} hour", other: "{count} hours" },
     minutes: "{m} min",
     seconds: "{s} s",
     under_a_minute: "under a minute",

@@ -49,7 +49,8 @@ export function roughDuration(milliseconds) {
   const minutes = Math.ceil(milliseconds / 60000);
   if (minutes <= 1) return t("time.under_a_minute");
   const [d, h, m] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60];
-  if (d > 0) return t("time.days_hours", { d, h });
+  if (d > 0) return h > 0 ? t("time.days_hours", { d, h }) : t("time.days", { count: d });
+  if (h > 0 && m === 0) return t("time.hours", { count: h });
   return h > 0 ? t("time.hours_minutes", { h, m }) : t("time.minutes", { m });
 }
 

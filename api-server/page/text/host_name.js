@@ -22,8 +22,11 @@ export function addressForms(address) {
   return forms.differ ? forms : null;
 }
 
+// Names of files and of programs look like hosts, too.
+const FILE = /\.(pdf|docx?|xlsx?|pptx?|txt|csv|zip|gz|png|jpe?g|gif|svg|webp|mp[34]|html?|js|ts|md|json|ya?ml)\s*$/i;
+
 /** The host that a text seems to name, such as `example.com/path`; null where it names none. */
 export function hostInText(text) {
   const found = /^\s*(?:https?:\/\/)?((?:[\p{L}\p{N}-]{1,63}\.)+[\p{L}][\p{L}\p{N}-]{1,62})(?:[:/?#]\S*)?\s*$/iu.exec(text);
-  return found ? hostForms(found[1]).ascii.toLowerCase() : null;
+  return found && !FILE.test(text) ? hostForms(found[1]).ascii.toLowerCase() : null;
 }
