@@ -24,6 +24,9 @@ export class MessageFeed extends EventTarget {
   olderError = null;
   /** The messages that were loaded when the connection was lost. */
   #anchor = null;
+  #gaps = 0;
+  /** What a refresh found that did not come to its end. */
+  #unreported = [];
   #refreshing = null;
   #refreshAgain = false;
   #isRetrying = false;
@@ -78,20 +81,22 @@ export class MessageFeed extends EventTarget {
 
   /** What is pushed from now on may leave a gap behind it: `refresh` reads until it meets what is loaded now. */
   markGap() {
+    this.#gaps += 1;
     this.#anchor ??= new Set(this.messages.all.map(({ id }) => id));
   }
 
   async #refreshNow() {
     const isFirst = this.state !== "ready";
     const known = [...this.messages.all];
-    const anchor = this.#anchor ?? new Set(known.map(({ id }) => id));
-    const added = [];
+    // Kept when this fails half way: the next attempt has to read as far.
+    const anchor = (this.#anchor ??= new Set(known.map(({ id }) => id)));
+    const gaps = this.#gaps;
     try {
       let last;
       for (let page = 1; ; page += 1) {
         const found = await this.api.listMessages({ before: last?.id, page });
         this.#removeMissing(known, found, last);
-        added.push(...this.messages.merge(found));
+        this.#unreported.push(...this.messages.merge(found));
         if (found.length < PAGE) {
           this.isComplete = true;
           break;
@@ -114,9 +119,11 @@ export class MessageFeed extends EventTarget {
       }
       throw error;
     }
-    if (this.#anchor === anchor) this.#anchor = null;
+    // Where the connection was lost meanwhile, there is another gap.
+    this.#anchor = gaps === this.#gaps ? null : new Set(this.messages.all.map(({ id }) => id));
     this.error = null;
     this.#set("ready");
+    const added = this.#unreported.splice(0);
     if (isFirst) return [];
     this.#report(added);
     return added;
