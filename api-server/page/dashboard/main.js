@@ -105,7 +105,7 @@ function showDashboard(session) {
   }));
 
   const tenant = typeof session.tenant === "string" ? session.tenant : session.tenant?.name;
-  const { main } = pageFrame({
+  const { main, header } = pageFrame({
     home: "#/everything",
     title: t("frame.dashboard"),
     tools: [
@@ -115,6 +115,7 @@ function showDashboard(session) {
     ].filter(Boolean),
     links: [element("a", { href: "/" }, t("frame.inbox"))],
   });
+  header.append(state.banner);
   const links = new Map(Object.entries(SECTIONS).map(([key, { name }]) =>
     [key, element("a", { href: `#/${key}` }, icon(name), element("span", {}, t(`${key}.title`)))]));
   const content = element("div", { class: "section" });

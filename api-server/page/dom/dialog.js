@@ -10,11 +10,12 @@ import { t } from "../text/text.js";
 export function openDialog({ title, content, actions = [], size = "medium", isLocked = false, onClose = () => {} }) {
   const id = uniqueId("dialog");
   const dialog = element("dialog", { class: `dialog dialog-${size}`, "aria-labelledby": id },
-    element("header", { class: "dialog-header" },
+    // Not <header> and <footer>, which would be landmarks of the page.
+    element("div", { class: "dialog-header" },
       element("h2", { id }, title),
       !isLocked && button({ class: "icon-button", "aria-label": t("dialog.close"), on: { click: () => dialog.close() } }, icon("close"))),
     element("div", { class: "dialog-body" }, content),
-    actions.length > 0 && element("footer", { class: "dialog-actions" }, actions));
+    actions.length > 0 && element("div", { class: "dialog-actions" }, actions));
   dialog.addEventListener("close", () => {
     // Live regions may have moved into the dialog.
     document.body.append(...dialog.querySelectorAll("[aria-live].visually-hidden"));

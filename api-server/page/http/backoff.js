@@ -14,6 +14,10 @@ export class Backoff {
     return most / 2 + Math.random() * (most / 2);
   }
 
+  get failures() {
+    return this.#failures;
+  }
+
   reset() {
     this.#failures = 0;
   }

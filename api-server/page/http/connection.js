@@ -25,6 +25,11 @@ export class Connection extends EventTarget {
     }, options);
   }
 
+  /** Attempts that failed since the last success. */
+  get failures() {
+    return this.#backoff.failures;
+  }
+
   /** Begins an attempt; subclasses say how with `connect()` and `disconnect()`. */
   open() {
     clearTimeout(this.#timer);
@@ -52,6 +57,7 @@ export class Connection extends EventTarget {
 
   /** The server said yes. */
   succeeded() {
+    this.code = null;
     this.#backoff.reset();
     this.#setState("live");
   }

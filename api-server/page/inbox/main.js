@@ -10,7 +10,7 @@ import { problem, skeleton } from "../dom/placeholder.js";
 import { shortcuts } from "../dom/shortcuts.js";
 import { toast } from "../dom/toast.js";
 import { listDomains, readConfig } from "../http/public_api.js";
-import { parseFrom } from "../message/sender.js";
+import { authorLine } from "../message/sender.js";
 import { t } from "../text/text.js";
 import { visibleString } from "../text/visible.js";
 import { Mailboxes } from "./mailboxes.js";
@@ -48,13 +48,14 @@ const help = shortcuts([
   { keys: ["c"], text: t("shortcuts.copy"), run: () => copyAddress() },
   { keys: ["n"], text: t("shortcuts.new"), run: () => askForAddress() },
 ]);
-const { main } = pageFrame({
+const { main, header } = pageFrame({
   home: "/",
   tools: [state.node, notificationSwitch(), helpButton(help.showHelp)].filter(Boolean),
   links: [element("a", { href: "/dashboard" }, t("frame.dashboard"))],
 });
 const addresses = switcher(mailboxes, { onNew: () => askForAddress() });
 const content = element("div", { class: "inbox" });
+header.append(state.banner);
 main.classList.add("inbox-main");
 main.append(addresses.node, content);
 
@@ -149,9 +150,8 @@ function tell(arrivals) {
   if (arrivals.length > 2) announce(t("inbox.arrived_many", { count: arrivals.length }));
   else {
     for (const { message } of arrivals) {
-      const author = parseFrom(message.from, message.sender);
       announce(t("inbox.arrived", {
-        from: visibleString(author.name || author.address) || t("message.no_sender"),
+        from: visibleString(authorLine(message)) || t("message.no_sender"),
         subject: visibleString(message.subject) || t("message.no_subject"),
       }));
     }

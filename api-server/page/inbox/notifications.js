@@ -3,7 +3,7 @@
 import { button } from "../dom/element.js";
 import { icon } from "../dom/icons.js";
 import { toast } from "../dom/toast.js";
-import { parseFrom } from "../message/sender.js";
+import { authorLine } from "../message/sender.js";
 import { load, save } from "../storage/settings.js";
 import { t } from "../text/text.js";
 import { visibleString } from "../text/visible.js";
@@ -38,10 +38,9 @@ export function notificationSwitch() {
 /** Notifies of a message. `open()` is called when the notification is clicked. */
 export function notifyOf(message, address, open) {
   if (!isOn() || !document.hidden) return;
-  const author = parseFrom(message.from, message.sender);
   try {
     const notification = new Notification(visibleString(message.subject) || t("message.no_subject"), {
-      body: t("notify.body", { from: visibleString(author.name || author.address), address }),
+      body: t("notify.body", { from: visibleString(authorLine(message)) || t("message.no_sender"), address }),
       icon: "/page/icon.svg",
       tag: message.id,
     });

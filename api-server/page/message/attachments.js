@@ -10,6 +10,7 @@ import { t } from "../text/text.js";
 import { hasHidden, visibleName, visibleString } from "../text/visible.js";
 import { save } from "./download.js";
 
+const FOLDED_ABOVE = 6;
 // What runs, or leads somewhere else, when it is opened.
 const RUNS = /\.(exe|scr|com|bat|cmd|msi|ps1|vbs|vbe|js|jse|wsf|hta|jar|lnk|iso|img|dll|cpl|reg|app|pkg|dmg|sh|html?|xht(ml)?|svg|docm|xlsm|pptm)$/i;
 
@@ -17,9 +18,11 @@ export function attachmentList(api, message) {
   const { attachments } = message;
   if (attachments.length === 0) return null;
   const id = uniqueId("attachments");
-  return element("section", { class: "attachments", "aria-labelledby": id },
-    element("h3", { id }, t("attachments.title", { count: attachments.length })),
-    element("ul", {}, attachments.map((attachment) => row(api, message, attachment))));
+  const title = element("h3", { id }, t("attachments.title", { count: attachments.length }));
+  const list = element("ul", {}, attachments.map((attachment) => row(api, message, attachment)));
+  return element("section", { class: "attachments", "aria-labelledby": id }, attachments.length > FOLDED_ABOVE
+    ? element("details", {}, element("summary", {}, title), list)
+    : [title, list]);
 }
 
 function row(api, message, attachment) {

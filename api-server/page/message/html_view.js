@@ -12,6 +12,7 @@ import { visibleString } from "../text/visible.js";
 import { linkList } from "./link_list.js";
 
 const NAMED = 3;
+const LISTED = 100;
 
 /** Where a document is shown from; nothing but a path of this origin. */
 function documentUrl(text) {
@@ -70,7 +71,7 @@ export function htmlView(api, message, signal) {
     }
     const all = hosts.length > NAMED && element("details", {},
       element("summary", {}, t("html.all_hosts", { count: hosts.length })),
-      element("ul", {}, hosts.map((host) => element("li", {}, hostName(host)))));
+      element("ul", {}, hosts.slice(0, LISTED).map((host) => element("li", {}, hostName(host)))));
     bar.replaceChildren(...[
       icon(remote ? "image" : "shield"),
       element("div", {},

@@ -9,7 +9,7 @@ import { emptyState, problem, skeleton } from "../dom/placeholder.js";
 import { bytes, fullTime, roughDuration, shortTime } from "../text/format.js";
 import { t } from "../text/text.js";
 import { visibleName, visibleString } from "../text/visible.js";
-import { claimsOtherAddress, parseFrom } from "./sender.js";
+import { authorLine } from "./sender.js";
 
 const STEP = 60;
 
@@ -192,9 +192,8 @@ export class MessageListView {
     // Only what changed is written: each write costs a layout.
     const update = (now) => {
       if (known.from !== message.from) {
-        const author = parseFrom(message.from, message.from_email ?? message.sender);
-        const shown = author.name && !claimsOtherAddress(author) ? author.name : (message.from || author.address);
-        from.replaceChildren(shown ? visibleName(shown) : t("message.no_sender"));
+        const author = authorLine(message);
+        from.replaceChildren(author ? visibleName(author) : t("message.no_sender"));
       }
       const isUnread = this.marksUnread && !message.is_read;
       if (known.isUnread !== isUnread) {

@@ -77,8 +77,9 @@ export class MessageReader {
     const subject = element("h2", { class: "reader-subject", tabindex: "-1" },
       message.subject ? visibleName(message.subject) : t("message.no_subject"));
     const author = parseFrom(message.from, message.from_email || message.sender);
+    const hasHtml = /\S/.test(message.html_body);
     const views = [
-      message.html_body.trim() && { key: "html", label: t("message.html"), render: () => htmlView(api, message, signal) },
+      hasHtml && { key: "html", label: t("message.html"), render: () => htmlView(api, message, signal) },
       { key: "text", label: t("message.text"), render: () => textView(message.text_body) },
       { key: "headers", label: t("message.headers"), render: () => headersView(message) },
       { key: "source", label: t("message.source"), render: () => sourceView(api, message) },
@@ -87,7 +88,7 @@ export class MessageReader {
       this.#toolbar(message, api),
       element("header", { class: "reader-head" }, subject, envelope(message, author), warnings(message, author)),
       attachmentList(api, message),
-      tabView({ label: t("message.views"), tabs: views, selected: message.html_body.trim() ? "html" : "text" }),
+      tabView({ label: t("message.views"), tabs: views, selected: hasHtml ? "html" : "text" }),
     ].filter(Boolean));
     subject.focus({ preventScroll: true });
     this.node.scrollTop = 0;
@@ -113,11 +114,10 @@ function envelope(message, author) {
     left.textContent = expires > now ? t("message.expires_in", { time: duration(expires - now) }) : t("message.expired");
     left.classList.toggle("countdown-soon", expires - now < 5 * 60_000);
   });
-  const to = parseFrom(message.address);
   return element("dl", { class: "envelope" },
     addressLine(t("message.from"), author.name, author.address),
     message.sender && message.sender.toLowerCase() !== author.address.toLowerCase() && addressLine(t("message.sender"), "", message.sender),
-    addressLine(t("message.to"), "", to.address),
+    addressLine(t("message.to"), "", message.address),
     element("div", { class: "envelope-line" }, element("dt", {}, t("message.received")), element("dd", {},
       element("time", { datetime: message.created_at }, fullTime(message.created_at)),
       element("span", { class: "muted" }, ` · ${bytes(message.size)}`))),

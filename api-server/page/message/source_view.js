@@ -12,6 +12,7 @@ import { visibleText } from "../text/visible.js";
 import { save } from "./download.js";
 
 const SHOWN = 256 * 1024;
+const MOST_FIELDS = 500;
 
 export function downloadSource(api, message) {
   const node = button({ class: "button button-quiet", "aria-label": t("message.download_label") },
@@ -44,9 +45,11 @@ export function sourceView(api, message) {
   return body;
 }
 
-export const headersView = (message) =>
+export const headersView = (message) => [
+  message.headers.length > MOST_FIELDS && element("p", { class: "note" }, t("message.headers_cut", { count: MOST_FIELDS })),
   element("div", { class: "table-scroll", tabindex: "0", role: "group", "aria-label": t("message.headers") },
     element("table", { class: "headers" },
       element("caption", { class: "visually-hidden" }, t("message.headers")),
-      element("tbody", {}, message.headers.map(({ name, value }) =>
-        element("tr", {}, element("th", { scope: "row" }, visibleText(name)), element("td", { dir: "auto" }, visibleText(value)))))));
+      element("tbody", {}, message.headers.slice(0, MOST_FIELDS).map(({ name, value }) =>
+        element("tr", {}, element("th", { scope: "row" }, visibleText(name)), element("td", { dir: "auto" }, visibleText(value))))))),
+].filter(Boolean);

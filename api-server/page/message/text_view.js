@@ -3,17 +3,17 @@
 import { button, element } from "../dom/element.js";
 import { hostForms } from "../text/host_name.js";
 import { t } from "../text/text.js";
-import { visibleText } from "../text/visible.js";
+import { markerBudget, visibleText } from "../text/visible.js";
 
 const STEP = 100_000;
 const MOST_LINKS = 500;
 const LINK = /https?:\/\/[^\s<>"'`{}|\\^]+/gi;
 
 /** A link to an address as it is written, with the name that DNS is asked for where that looks different. */
-function link(url, text) {
+function link(url, text, budget) {
   const { ascii, differ } = hostForms(url.hostname);
   return [
-    element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, visibleText(text)),
+    element("a", { href: url.href, target: "_blank", rel: "noopener noreferrer nofollow" }, visibleText(text, budget)),
     differ && element("span", { class: "ascii-host", title: t("links.looks_like") }, ` ${ascii} `),
   ];
 }
@@ -26,16 +26,16 @@ function linked(text, budget) {
     const written = match[0].replace(/[.,;:!?)\]]+$/, "");
     if (!URL.canParse(written)) continue;
     budget.links -= 1;
-    nodes.push(visibleText(text.slice(from, match.index)), link(new URL(written), written));
+    nodes.push(visibleText(text.slice(from, match.index), budget), link(new URL(written), written, budget));
     from = match.index + written.length;
   }
-  nodes.push(visibleText(text.slice(from)));
+  nodes.push(visibleText(text.slice(from), budget));
   return nodes;
 }
 
 export function textView(text) {
   if (!text.trim()) return element("p", { class: "note" }, t("message.no_text"));
-  const budget = { links: MOST_LINKS };
+  const budget = { links: MOST_LINKS, ...markerBudget() };
   let from = 0;
   const body = element("div", { class: "mail-text", dir: "auto", tabindex: "0", role: "document", "aria-label": t("message.text") });
   const more = button({ class: "button", on: { click: () => step() } }, t("message.show_more"));

@@ -27,6 +27,7 @@ const FILE = /\.(pdf|docx?|xlsx?|pptx?|txt|csv|zip|gz|png|jpe?g|gif|svg|webp|mp[
 
 /** The host that a text seems to name, such as `example.com/path`; null where it names none. */
 export function hostInText(text) {
+  if (text.length > 300) return null;
   const found = /^\s*(?:https?:\/\/)?((?:[\p{L}\p{N}-]{1,63}\.)+[\p{L}][\p{L}\p{N}-]{1,62})(?:[:/?#]\S*)?\s*$/iu.exec(text);
   return found && !FILE.test(text) ? hostForms(found[1]).ascii.toLowerCase() : null;
 }

@@ -32,32 +32,57 @@ function isJoiner(text, at) {
 
 const codePoint = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 const nameOf = (character) => NAMES[character.codePointAt(0)] ?? codePoint(character);
+const labelOf = ({ hidden, count }) => (count > 1 ? `${nameOf(hidden)} ×${count}` : nameOf(hidden));
 
-function* pieces(text, pattern) {
+/** What can be read, and runs of one hidden character each. */
+function pieces(text, pattern) {
+  const found = [];
   let from = 0;
   for (const match of text.matchAll(pattern)) {
     if (isJoiner(text, match.index)) continue;
-    if (match.index > from) yield { text: text.slice(from, match.index) };
-    yield { hidden: match[0] };
+    if (match.index > from) found.push({ text: text.slice(from, match.index) });
+    const last = found.at(-1);
+    if (last?.hidden === match[0]) last.count += 1;
+    else found.push({ hidden: match[0], count: 1 });
     from = match.index + match[0].length;
   }
-  if (from < text.length) yield { text: text.slice(from) };
+  if (from < text.length) found.push({ text: text.slice(from) });
+  return found;
 }
 
 /** Whether a subject, a name or a file name has hidden characters. */
-export const hasHidden = (text) => [...pieces(text, IN_NAMES)].some((piece) => piece.hidden);
+export const hasHidden = (text) => pieces(text, IN_NAMES).some((piece) => piece.hidden);
 
 /** A subject, a name or a file name for where only plain text can be: titles, labels, notifications. */
 export const visibleString = (text) =>
-  [...pieces(text, IN_NAMES)].map((piece) => piece.text ?? `[${nameOf(piece.hidden)}]`).join("");
+  pieces(text, IN_NAMES).map((piece) => piece.text ?? `[${labelOf(piece)}]`).join("");
 
-const marker = (character) =>
-  element("span", { class: "hidden-character", title: t("visible.hidden", { code: codePoint(character) }) }, nameOf(character));
+/** Thousands of markers would make the page slow: beyond these, hidden characters are replaced. */
+export const markerBudget = () => ({ markers: 1_000 });
+
+function marked(found, budget) {
+  const nodes = [];
+  let rest = "";
+  for (const piece of found) {
+    if (piece.text !== undefined) {
+      if (budget.markers > 0) nodes.push(piece.text);
+      else rest += piece.text;
+    } else if (budget.markers > 0) {
+      budget.markers -= 1;
+      nodes.push(marker(piece));
+    } else rest += "\ufffd";
+  }
+  if (rest) nodes.push(rest);
+  return nodes;
+}
+
+const marker = (piece) =>
+  element("span", { class: "hidden-character", title: t("visible.hidden", { code: codePoint(piece.hidden) }) }, labelOf(piece));
 
 /** A subject, a name or a file name as an element of its own direction, which can't reorder what is around it. */
 export function visibleName(text) {
-  return element("bdi", {}, [...pieces(text, IN_NAMES)].map((piece) => piece.text ?? marker(piece.hidden)));
+  return element("bdi", {}, marked(pieces(text, IN_NAMES), markerBudget()));
 }
 
-/** Nodes for a stretch of the text of a mail. */
-export const visibleText = (text) => [...pieces(text, IN_TEXTS)].map((piece) => piece.text ?? marker(piece.hidden));
+/** Nodes for a stretch of the text of a mail; stretches of the same text share a budget. */
+export const visibleText = (text, budget = markerBudget()) => marked(pieces(text, IN_TEXTS), budget);
