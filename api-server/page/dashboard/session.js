@@ -28,6 +28,10 @@ tabs.addEventListener("message", ({ data }) => {
   if (data === "signed_in") location.reload();
   else endPage(String(data));
 });
+// A sign-in link that is opened where the page is open already changes the fragment only.
+addEventListener("hashchange", () => {
+  if (CODE.test(location.hash)) location.reload();
+});
 // A page that comes back from the history would show what it had.
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) location.reload();

@@ -31,6 +31,8 @@ export function openDialog({ title, content, actions = [], size = "medium", isLo
   }
   document.body.append(dialog);
   dialog.showModal();
+  // Where there is something to fill in, not the button that closes.
+  dialog.querySelector(".dialog-body :is(input:not([type=checkbox]), select)")?.focus();
   return dialog;
 }
 

@@ -31,17 +31,19 @@ export const readSession = () => send("/session", { isSigningIn: true });
 export const signOut = () => send("/session", { method: "DELETE", isSigningIn: true });
 
 const PAGE = 30;
+// The list of mailboxes has longer pages: up to so many are answered at once.
+const LONG_PAGE = 1_000;
 const MOST_PAGES = 100;
 
-/** All pages of a list. A list that answers everything at once ends after its first. */
+/** All pages of a list. */
 async function listAll(rest, key) {
   const all = new Map();
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const rows = (await send(`${rest}?page=${page}`))[key];
     const before = all.size;
     for (const row of rows) all.set(row.id, row);
-    // Fewer than a page, more than one, or nothing new: that was the end.
-    if (rows.length !== PAGE || all.size === before) break;
+    const isFull = rows.length === PAGE || rows.length >= LONG_PAGE;
+    if (!isFull || all.size === before) break;
   }
   return [...all.values()];
 }
