@@ -26,7 +26,15 @@ export function signInView({ reason, linkError, onSignedIn }) {
         token.input.focus();
         return;
       }
-      await signIn(value);
+      try {
+        await signIn(value);
+      } catch (error) {
+        if (error.code !== "session_expired") throw error;
+        // The service's word for a token past its end.
+        token.setError(t("sign_in.token_expired"));
+        token.input.focus();
+        return;
+      }
       token.input.value = "";
       await onSignedIn();
     },

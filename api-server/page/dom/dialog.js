@@ -25,8 +25,10 @@ export function openDialog({ title, content, actions = [], size = "medium", isLo
   if (isLocked) dialog.addEventListener("cancel", (event) => event.preventDefault());
   else {
     // A press that begins on the backdrop closes; one that selects text and ends there does not.
-    dialog.addEventListener("pointerdown", (event) => {
-      if (event.target === dialog) dialog.close();
+    dialog.addEventListener("pointerdown", ({ target, clientX: x, clientY: y }) => {
+      const { left, right, top, bottom } = dialog.getBoundingClientRect();
+      // The dialog's own scroll bar is its target, too.
+      if (target === dialog && (x < left || x > right || y < top || y > bottom)) dialog.close();
     });
   }
   document.body.append(dialog);

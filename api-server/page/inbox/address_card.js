@@ -1,5 +1,6 @@
 // The address of the chosen mailbox, and what to do with it.
 
+import { whileBusy } from "../dom/busy.js";
 import { confirmAction, openDialog } from "../dom/dialog.js";
 import { copyButton } from "../dom/copy_button.js";
 import { button, element } from "../dom/element.js";
@@ -12,6 +13,11 @@ import { t } from "../text/text.js";
 export function addressCard(mailbox, { onForget }) {
   const copy = copyButton(mailbox.address, { label: t("card.copy_label", { address: mailbox.address }), text: t("card.copy"), kind: "button-primary" });
   copy.classList.add("copy-address");
+  const details = button({ class: "button", "aria-haspopup": "dialog" }, icon("key"), element("span", {}, t("card.details")));
+  details.addEventListener("click", whileBusy(details, async () => {
+    await mailbox.readAccount();
+    showDetails(mailbox, onForget);
+  }));
   const [local, domain] = mailbox.address.split("@");
   const facts = element("p", { class: "card-facts" });
   const node = element("section", { class: "address-card", "aria-label": t("card.label") },
@@ -22,7 +28,7 @@ export function addressCard(mailbox, { onForget }) {
       facts),
     element("div", { class: "actions" }, copy,
       button({ class: "button", "aria-haspopup": "dialog", on: { click: () => showCode(mailbox) } }, icon("qr"), element("span", {}, t("card.qr"))),
-      button({ class: "button", "aria-haspopup": "dialog", on: { click: () => showDetails(mailbox, onForget) } }, icon("key"), element("span", {}, t("card.details")))));
+      details));
   const update = () => {
     const text = mailbox.retention === null ? "" : t("card.kept", { time: roughDuration(mailbox.retention) });
     if (facts.textContent !== text) facts.textContent = text;

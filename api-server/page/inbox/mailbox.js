@@ -54,7 +54,7 @@ export class Mailbox extends EventTarget {
       const isBusy = this.state === "waiting" && this.socket.code === "too_many_connections";
       if (isBusy || (this.state === "live" && !document.hidden && Date.now() - this.#checked > CHECK_EVERY)) this.#check();
     }, CHECK_WHEN_BUSY);
-    this.#readAccount();
+    this.readAccount();
     this.socket.open();
     // Mail is listed without waiting for the socket, which has its own reasons not to open.
     this.#refresh();
@@ -78,7 +78,8 @@ export class Mailbox extends EventTarget {
     this.feed.messages.update(message.id, { is_read: true, expires_at: message.expires_at });
   }
 
-  async #readAccount() {
+  /** Reads what is used of the quota. */
+  async readAccount() {
     try {
       this.account = await this.api.account();
       if (this.account.role === "free") this.retention ??= await this.freeRetention();

@@ -220,6 +220,7 @@ export default {
     token_hint: "It begins with tm_pro_. “tempmail up” stores one in credentials.json.",
     submit: "Sign in",
     is_live_token: "This is a live token, which reads mail. The dashboard requires a Pro token.",
+    token_expired: "This token has expired. Use another one.",
     is_no_token: "A Pro token begins with tm_pro_.",
     session: "The token is exchanged for a session of 12 hours, and is not stored in this browser.",
     link_failed: "The sign-in link did not work: links work once, and not for long. {why}",

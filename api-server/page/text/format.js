@@ -16,7 +16,8 @@ export function shortTime(iso, now = new Date()) {
   return then.toDateString() === now.toDateString() ? time.format(then) : day.format(then);
 }
 
-const UNITS = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+// Symbols of the SI, which are the same in all languages.
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 export function bytes(count) {
   let unit = 0;
@@ -26,7 +27,7 @@ export function bytes(count) {
     unit += 1;
   }
   const maximumFractionDigits = unit > 0 && value < 10 ? 1 : 0;
-  return value.toLocaleString(language, { style: "unit", unit: UNITS[unit], unitDisplay: "short", maximumFractionDigits });
+  return `${value.toLocaleString(language, { maximumFractionDigits })}\u00a0${UNITS[unit]}`;
 }
 
 /** Time left in its two largest units, such as `2 h 5 min`. */
