@@ -68,7 +68,8 @@ function open(account) {
 }
 
 function askForAddress(address = "") {
-  if (mailboxes.all.length === 0) return false;
+  // Without a mailbox the page itself asks; one that is signed out has its place already.
+  if (mailboxes.all.length === 0 || (mailboxes.isFull && !address)) return false;
   const body = element("div", {}, skeleton(3, "line"));
   openDialog({ title: address ? t("new.sign_in") : t("switcher.new"), content: body });
   const load = async () => {
