@@ -14,7 +14,7 @@ export class MailPanes {
 
   /** `href` is that of the list, and `${href}/<id>` that of a message. */
   constructor({ feed, api, href, empty, showsRecipient }) {
-    Object.assign(this, { feed, api, href });
+    Object.assign(this, { feed, api, href, showsRecipient });
     this.list = new MessageListView({
       feed, empty, showsRecipient, marksUnread: false,
       label: t("list.title"),
@@ -26,7 +26,7 @@ export class MailPanes {
       backHref: href,
       idle: () => emptyState({ name: "mail", title: t("inbox.none_open"), text: t("inbox.none_open_text"), level: "h2" }),
       onOpened: (message) => feed.messages.update(message.id, { from: message.from, expires_at: message.expires_at }),
-      onGone: (id) => feed.messages.remove([id]),
+      onGone: (id) => this.#gone(id),
       onDelete: (id) => this.delete(id),
     });
     this.count = element("span", { class: "muted" });
@@ -51,11 +51,28 @@ export class MailPanes {
     const before = this.#open;
     this.#open = id;
     this.list.select(id);
-    if (id) this.reader.open(this.api, id);
+    if (id && this.#isUnreadable(id)) this.#explain(id);
+    else if (id) this.reader.open(this.api, id);
     else {
       this.reader.close();
       if (before) this.list.focusRow(before);
     }
+  }
+
+  /** Mail to an address without a mailbox is listed, and its contents are read over `/v1` only. */
+  #isUnreadable(id) {
+    return this.feed.messages.get(id)?.account_id === null;
+  }
+
+  #explain(id) {
+    this.reader.explain(id, emptyState({ name: "mail", title: t("everything.no_mailbox"), text: t("everything.no_mailbox_text"), level: "h2" }));
+  }
+
+  /** A message that was not found. One that was pushed a moment ago may be unreadable, which the list says. */
+  async #gone(id) {
+    if (this.showsRecipient && this.feed.messages.get(id)?.account_id === undefined) await this.feed.refresh().catch(() => {});
+    if (!this.#isUnreadable(id)) this.feed.messages.remove([id]);
+    else if (this.#open === id) this.#explain(id);
   }
 
   step(offset) {

@@ -104,7 +104,7 @@ function showDashboard(session) {
     }
   }));
 
-  const tenant = typeof session.tenant === "string" ? session.tenant : session.tenant?.name;
+  const tenant = session.name;
   const { main, header } = pageFrame({
     home: "#/everything",
     title: t("frame.dashboard"),

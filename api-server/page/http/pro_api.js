@@ -82,7 +82,8 @@ const messages = {
 /** Everything that the tenant owns. */
 export const everything = {
   ...messages,
-  listMessages: async ({ page }) => (await send(`/messages?page=${page}`)).messages,
+  listMessages: async ({ before }) =>
+    (await send(before ? `/messages?before=${encodeURIComponent(before)}` : "/messages")).messages,
   deleteAll: () => send("/messages", { method: "DELETE" }),
 };
 

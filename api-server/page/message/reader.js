@@ -64,6 +64,15 @@ export class MessageReader {
     if (isGone) this.onGone(id);
   }
 
+  /** Shows why a message is not opened. */
+  explain(id, reason) {
+    this.#request?.abort();
+    this.#id = id;
+    const content = element("div", { tabindex: "-1", class: "reader-problem" }, reason);
+    this.node.replaceChildren(this.#toolbar(null), content);
+    content.focus();
+  }
+
   #toolbar(message, api) {
     return element("div", { class: "reader-toolbar" },
       element("a", { class: "button button-quiet back-link", href: this.backHref }, icon("back"), t("message.back")),

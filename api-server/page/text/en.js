@@ -249,6 +249,8 @@ export default {
     empty: "No mail yet",
     empty_text: "Mail to any of your mailboxes and domains is shown here as soon as it arrives.",
     arrived: "New mail to {address}: {subject}",
+    no_mailbox: "This address has no mailbox",
+    no_mailbox_text: "Mail to it is read over /v1 with a live token. If you create a mailbox for the address, mail from then on can be read here.",
     delete_all: "Delete all",
     delete_title: "Delete all mail?",
     delete_text: "Every message to every mailbox and domain of your tenant is deleted for good. Mailboxes, domains and tokens stay.",

@@ -17,6 +17,7 @@ use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
 use crate::message::{self, MessageList};
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::resources::mailbox;
+use crate::resources::mailbox::creation::{self, Creator};
 use crate::state::AppState;
 
 /// The routes of `/pro/api/accounts`.
@@ -34,6 +35,17 @@ pub(super) fn routes() -> Routes<AppState> {
                 .page()
                 .json::<MailboxAccounts>(200, "A page, newest first."),
             list_accounts,
+        )
+        .post(
+            "/pro/api/accounts",
+            Operation::new("createOwnedAccount", Credential::Pro, "Create a mailbox of the tenant")
+                .description(
+                    "As `POST /api/accounts` with a Pro token, but without a JWT, which would outlive a session.",
+                )
+                .body(creation::schema())
+                .json::<CreatedAccount>(201, "The mailbox.")
+                .fails(&creation::ERRORS),
+            create_account,
         )
         .delete(
             "/pro/api/accounts/{id}",
@@ -78,6 +90,13 @@ struct MailboxAccount {
     created_at: String,
 }
 
+/// A mailbox that was created.
+#[derive(Debug, Serialize, ToSchema)]
+struct CreatedAccount {
+    id: Uuid,
+    address: String,
+}
+
 /// A page of mailboxes, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 struct MailboxAccounts {
@@ -110,6 +129,16 @@ async fn list_accounts(
 ) -> Result<Json<MailboxAccounts>, ApiError> {
     let mailboxes = state.store.list_tenant_mailboxes(caller.tenant, page, state.clock.now()).await?;
     Ok(Json(MailboxAccounts { accounts: mailboxes.into_iter().map(Into::into).collect() }))
+}
+
+async fn create_account(
+    State(state): State<AppState>,
+    caller: ProCaller,
+    body: JsonObject,
+) -> Result<(StatusCode, Json<CreatedAccount>), ApiError> {
+    let creator = Creator::Tenant { tenant: caller.tenant, actor: caller.actor() };
+    let created = creation::create(&state, creator, body, state.clock.now()).await?;
+    Ok((StatusCode::CREATED, Json(CreatedAccount { id: created.id, address: created.address })))
 }
 
 async fn delete_account(

@@ -1,5 +1,7 @@
 //! Mailboxes, as `/api` and `/pro/api` change them.
 
+pub(crate) mod creation;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempmail_model::limits::Limits;

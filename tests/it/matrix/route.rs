@@ -162,6 +162,7 @@ pub(super) const ROUTES: &[Route] = &[
     get("/pro/api/document/{id}", Pro, Document),
     get("/pro/api/usage", Pro, Unnamed),
     get("/pro/api/accounts", Pro, Unnamed),
+    post("/pro/api/accounts", Pro, Unnamed, BodyTemplate::NewAccount, 201),
     delete("/pro/api/accounts/{id}", Pro, Account),
     put("/pro/api/accounts/{id}/reset-password", Pro, Account, BodyTemplate::Password, 200),
     get("/pro/api/accounts/{id}/messages", Pro, Account),

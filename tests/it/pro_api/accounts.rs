@@ -5,6 +5,7 @@ mod get;
 mod messages {
     mod get;
 }
+mod post;
 mod reset_password {
     mod put;
 }

@@ -13,8 +13,10 @@ const ID: &str = "019a0000-0000-7000-8000-000000000000";
 /// Every route that requires a Pro token, with its body.
 fn routes() -> Vec<(Method, String, serde_json::Value)> {
     let webhook = json!({ "url": "https://hooks.example/", "events": ["email.received"] });
+    let account = json!({ "address": "a@inbox.localhost", "password": "pass123" });
     vec![
         (Method::GET, "/pro/api/accounts".into(), json!({})),
+        (Method::POST, "/pro/api/accounts".into(), account),
         (Method::DELETE, format!("/pro/api/accounts/{ID}"), json!({})),
         (Method::PUT, format!("/pro/api/accounts/{ID}/reset-password"), json!({ "password": "pass123" })),
         (Method::GET, format!("/pro/api/accounts/{ID}/messages"), json!({})),
