@@ -36,6 +36,7 @@ use crate::fleet::Role;
 use crate::http::{Request, Response};
 pub use crate::mailbox::Mailbox;
 use crate::mailbox::{self, PASSWORD};
+use crate::port::free_port;
 use crate::postgres::Database;
 pub use crate::rows::{SYSTEM_DOMAIN, Tenant};
 use crate::rows::{
@@ -72,6 +73,16 @@ impl AppBuilder {
     #[must_use]
     pub fn receivers(self) -> Self {
         self.config(allow_receivers)
+    }
+
+    /// Serves at a base URL of its own: a browser has an origin, which is compared with it.
+    #[must_use]
+    pub fn browsable(self) -> Self {
+        let address = free_port();
+        self.config(|config| {
+            config.http.listen = address;
+            config.http.base_url = format!("http://{address}");
+        })
     }
 
     /// Lets the roles reach Postgres only through a proxy at this port of loopback.
@@ -290,6 +301,11 @@ impl App {
     /// The HTTP listener.
     pub fn http(&self) -> SocketAddr {
         self.running.http
+    }
+
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.running.http)
     }
 
     /// The database of the test.

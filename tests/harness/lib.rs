@@ -4,6 +4,7 @@
 pub mod app;
 pub mod attack;
 pub mod binary;
+pub mod browser;
 pub mod command;
 pub mod contract;
 pub mod corpus;
@@ -36,6 +37,7 @@ pub mod websocket;
 
 pub use app::{App, Tenant};
 pub use binary::Binary;
+pub use browser::Browser;
 pub use command::CommandOutput;
 pub use dns::TestDns;
 pub use fleet::Fleet;
