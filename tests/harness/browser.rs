@@ -310,7 +310,11 @@ impl Browser {
     pub async fn show_as(&self, width: u32, height: u32, theme: Theme) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.cdp("Emulation.setDeviceMetricsOverride", metrics).await;
-        let features = json!([{"name": "prefers-color-scheme", "value": theme.name()}]);
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": theme.name()},
+            // What moves is seen differently each time.
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
         self.cdp("Emulation.setEmulatedMedia", json!({ "features": features })).await;
     }
 
@@ -360,6 +364,17 @@ impl Browser {
     /// There is no axe-core: `./tests/run browser` installs it.
     pub async fn accessibility_violations(&self) -> Vec<AxeViolation> {
         axe::violations(self).await
+    }
+
+    /// Uses another page of the two that are open.
+    ///
+    /// # Panics
+    /// There is none.
+    pub async fn switch_to_other_tab(&self) {
+        let current = self.client.window().await.expect("a page is used");
+        let all = self.client.windows().await.expect("pages can be listed");
+        let other = all.into_iter().find(|window| *window != current).expect("there is another page");
+        self.client.switch_to_window(other).await.expect("the page is there");
     }
 
     /// Goes back to what was shown before.

@@ -17,9 +17,21 @@ pub fn fixture(name: &str) -> Vec<u8> {
 /// # Panics
 /// The folder does not exist.
 pub fn fixture_names() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    names_in("fixtures")
+}
+
+/// The names of all mails in `tests/fixtures/hostile`, which try to run, load or send something.
+///
+/// # Panics
+/// The folder does not exist.
+pub fn hostile_names() -> Vec<String> {
+    names_in("fixtures/hostile").iter().map(|name| format!("hostile/{name}")).collect()
+}
+
+fn names_in(folder: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut names: Vec<String> = std::fs::read_dir(folder)
-        .expect("tests/fixtures exists")
+        .expect("the folder exists")
         .filter_map(|entry| {
             entry.ok()?.file_name().into_string().ok()?.strip_suffix(".eml").map(str::to_owned)
         })
