@@ -1,5 +1,5 @@
-//! Chromium, as a person at the page uses it: found are elements by what they are and are called, clicked and typed into
-//! as with mouse and keyboard. It needs Debian's `chromium` and `chromium-driver`.
+//! Chromium, as a person uses it: elements are found by what they are and what they are called, and used by mouse and
+//! keyboard. It needs Debian's `chromium` and `chromium-driver`.
 
 mod axe;
 mod command;
@@ -38,14 +38,10 @@ pub mod key {
     pub const TAB: char = '\u{e004}';
     /// Enter.
     pub const ENTER: char = '\u{e007}';
-    /// Shift, held while the next key is pressed.
-    pub const SHIFT: char = '\u{e008}';
     /// Escape.
     pub const ESCAPE: char = '\u{e00c}';
     /// The right arrow.
     pub const RIGHT: char = '\u{e014}';
-    /// The down arrow.
-    pub const DOWN: char = '\u{e015}';
 }
 
 /// What the page is told that the system prefers.
@@ -94,7 +90,7 @@ impl Browser {
     /// As [`Self::start`].
     pub async fn start_with_canary(canary: SocketAddr) -> Self {
         let rules = format!("--host-resolver-rules=MAP * {canary}, EXCLUDE 127.0.0.1, EXCLUDE localhost");
-        Self::start_with(&[&rules, "--ignore-certificate-errors"]).await
+        Self::start_with(&[rules.as_str(), "--ignore-certificate-errors"]).await
     }
 
     async fn start_with(flags: &[&str]) -> Self {
@@ -204,25 +200,15 @@ impl Browser {
         self.wait_for(target).await.select_by_label(option).await.expect("the option is there");
     }
 
-    /// Presses keys one after the other, whatever has the focus. [`key::SHIFT`] is held for the next key.
+    /// Presses keys one after the other, whatever has the focus.
     ///
     /// # Panics
     /// The browser is gone.
     pub async fn press(&self, keys: &[char]) {
-        let mut actions = KeyActions::new("keyboard".to_owned());
-        let mut is_shifted = false;
-        for &value in keys {
-            actions = actions.then(KeyAction::Down { value });
-            if value == key::SHIFT {
-                is_shifted = true;
-                continue;
-            }
-            actions = actions.then(KeyAction::Up { value });
-            if std::mem::take(&mut is_shifted) {
-                actions = actions.then(KeyAction::Up { value: key::SHIFT });
-            }
-        }
-        self.client.perform_actions(actions).await.expect("keys can be pressed");
+        let pressed = keys.iter().fold(KeyActions::new("keyboard".to_owned()), |pressed, &value| {
+            pressed.then(KeyAction::Down { value }).then(KeyAction::Up { value })
+        });
+        self.client.perform_actions(pressed).await.expect("keys can be pressed");
     }
 
     /// Types a text into what has the focus.
@@ -308,7 +294,9 @@ impl Browser {
     /// # Panics
     /// The browser is gone.
     pub async fn show_as(&self, width: u32, height: u32, theme: Theme) {
-        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+        let is_phone = width < 600;
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone});
         self.cdp("Emulation.setDeviceMetricsOverride", metrics).await;
         let features = json!([
             {"name": "prefers-color-scheme", "value": theme.name()},

@@ -1,9 +1,12 @@
 //! The web page as it is served: addresses, headers, encodings and caching.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::path::Path;
 
 use reqwest::Method;
 use tempmail_tests::App;
+use tempmail_tests::contract::{NO_CODE, Operation, operations};
 
 /// The policy that issue and page agree on.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
@@ -88,4 +91,78 @@ async fn serves_no_page_where_it_is_switched_off() {
         app.request(Method::GET, path).send().await.assert_api_error(404, "not_found");
     }
     assert_eq!(app.request(Method::GET, "/v1/config").send().await.status, 200);
+}
+
+/// A file of the page.
+fn read(path: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api-server/page");
+    std::fs::read_to_string(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The paths in quotes that follow a word, such as those of `from "…"`.
+fn quoted_after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let starts = text.match_indices(word).map(|(at, found)| &text[at + found.len()..]);
+    starts.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// A module's path from the path of what imports it.
+fn resolve(importer: &str, import: &str) -> String {
+    let mut parts: Vec<&str> = importer.split('/').collect();
+    parts.pop();
+    for part in import.split('/') {
+        match part {
+            "." => {}
+            ".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+/// All modules that a module needs before it runs, itself first.
+fn modules_of(main: &str) -> Vec<String> {
+    let mut modules = vec![main.to_owned()];
+    let mut next = 0;
+    while next < modules.len() {
+        let text = read(&modules[next]);
+        // Others are in sample code.
+        for import in quoted_after(&text, "from \"").into_iter().filter(|import| import.starts_with('.')) {
+            let module = resolve(&modules[next], import);
+            if !modules.contains(&module) {
+                modules.push(module);
+            }
+        }
+        next += 1;
+    }
+    modules
+}
+
+#[test]
+fn documents_preload_every_module_that_they_need_and_no_other() {
+    for (document, main) in [("index.html", "inbox/main.js"), ("dashboard.html", "dashboard/main.js")] {
+        let text = read(document);
+        let preloaded = quoted_after(&text, "modulepreload\" href=\"/page/");
+        let preloaded: BTreeSet<&str> = preloaded.into_iter().collect();
+        let modules = modules_of(main);
+        let needed: BTreeSet<&str> = modules[1..].iter().map(String::as_str).collect();
+        let differences: Vec<_> = needed.symmetric_difference(&preloaded).collect();
+        assert!(differences.is_empty(), "{document}: {differences:?}");
+    }
+}
+
+#[test]
+fn has_words_for_every_error_code() {
+    let texts = read("text/en.js");
+    let (_, errors) = texts.split_once("\n  errors: {\n").expect("errors have words");
+    let codes: BTreeSet<String> = operations()
+        .iter()
+        .flat_map(Operation::responses)
+        .filter(|(status, code)| *status >= 400 && code != NO_CODE)
+        .map(|(_, code)| code)
+        .collect();
+    assert!(codes.len() > 20, "{codes:?}");
+    let missing: Vec<_> = codes.iter().filter(|code| !errors.contains(&format!("    {code}: {{"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

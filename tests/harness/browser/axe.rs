@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::Browser;
 
 /// Runs axe-core in the page. The frame of a mail is a document of its own, which no script of the page reaches.
-const RUN: &str =
-    "axe.run(document, { iframes: false, preload: false, resultTypes: ['violations'] }).then((found) => found.violations)";
+const RUN: &str = "axe.run(document, { iframes: false, preload: false, resultTypes: ['violations'] })\
+    .then((found) => found.violations)";
 
 /// A rule that a page violates.
 #[derive(Clone, PartialEq, Eq)]
