@@ -295,8 +295,7 @@ impl Browser {
     /// The browser is gone.
     pub async fn show_as(&self, width: u32, height: u32, theme: Theme) {
         let is_phone = width < 600;
-        let metrics =
-            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone});
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone});
         self.cdp("Emulation.setDeviceMetricsOverride", metrics).await;
         let features = json!([
             {"name": "prefers-color-scheme", "value": theme.name()},
