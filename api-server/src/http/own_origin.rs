@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn knows_a_page_of_its_own_by_origin_or_fetch_metadata() {
         let http = Http { base_url: "https://mail.example".into(), ..Http::default() };
-        let is_of_own_page = |fields: &[(&'static str, &'static str)]| {
+        let is_own = |fields: &[(&'static str, &'static str)]| {
             let fields =
                 fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-            super::is_of_own_page(&http, &fields.collect::<HeaderMap>())
+            is_of_own_page(&http, &fields.collect::<HeaderMap>())
         };
-        assert!(is_of_own_page(&[("origin", "https://mail.example")]));
-        assert!(is_of_own_page(&[("sec-fetch-site", "same-origin")]));
+        assert!(is_own(&[("origin", "https://mail.example")]));
+        assert!(is_own(&[("sec-fetch-site", "same-origin")]));
         for foreign in [
             &[][..],
             &[("origin", "null")],
@@ -98,7 +98,7 @@ mod tests {
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "none")],
         ] {
-            assert!(!is_of_own_page(foreign), "{foreign:?}");
+            assert!(!is_own(foreign), "{foreign:?}");
         }
     }
 
