@@ -1,7 +1,7 @@
 //! One operation: its parameters and body, its answers, and every code that it can fail with.
 
 use serde_json::{Value, json};
-use tempmail_model::limits::PAGES_MAX;
+use tempmail_model::limits::{PAGE_SIZE, PAGES_MAX};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::error::code::{self, Code};
@@ -103,9 +103,15 @@ impl Operation {
 
     /// `page` of a list.
     pub(crate) fn page(self) -> Self {
-        let about = "Page of 30, from 1 to 100; a page with fewer than 30 is the last one.";
+        self.page_of(PAGE_SIZE)
+    }
+
+    /// `page` of a list with this many entries a page.
+    pub(crate) fn page_of(self, size: i64) -> Self {
+        let about =
+            format!("Page of {size}, from 1 to {PAGES_MAX}; a page with fewer than {size} is the last one.");
         let schema = json!({"type": "integer", "minimum": 1, "maximum": PAGES_MAX, "default": 1});
-        self.parameter(query("page", about, schema)).fails(&[code::INVALID_REQUEST])
+        self.parameter(query("page", &about, schema)).fails(&[code::INVALID_REQUEST])
     }
 
     /// `before` of a list of messages.

@@ -10,8 +10,10 @@ pub const LONG_POLL_MAX: u32 = 50;
 pub const LONG_POLL_LIMIT: u32 = 20;
 /// Maximum rows that a long-poll scans for its filters.
 pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
-/// Messages or accounts per page.
+/// Entries per page of a list, but for one of mailboxes.
 pub const PAGE_SIZE: i64 = 30;
+/// Mailboxes per page of a tenant's list.
+pub const MAILBOX_PAGE_SIZE: i64 = 1_000;
 /// Highest page of a list: what comes before a page is read, so a list costs the more the deeper its page.
 pub const PAGES_MAX: i64 = 100;
 /// Maximum open long-polls of a token.

@@ -15,10 +15,8 @@ async fn furnish(app: &App, tenant: &Tenant, name: &str) {
     app.mailbox(Some(&tenant.pro), &format!("{name}@inbox.localhost")).await;
     app.custom_domain(tenant, &format!("{name}.example")).await;
     let webhook = json!({ "url": format!("https://{name}-hooks.example/"), "events": ["email.received"] });
-    let created = [
-        ("/pro/api/webhooks", webhook),
-        ("/pro/api/tokens", json!({ "name": format!("{name}-robot") })),
-    ];
+    let created =
+        [("/pro/api/webhooks", webhook), ("/pro/api/tokens", json!({ "name": format!("{name}-robot") }))];
     for (path, body) in created {
         let request = app.request(Method::POST, path).bearer(&tenant.pro);
         assert_eq!(request.json(&body).send().await.status, 201);

@@ -200,7 +200,7 @@ impl Store {
                 "ORDER BY d.created_at DESC, d.id DESC OFFSET $2 LIMIT $3"
             ))
             .bind(tenant)
-            .bind(rows_before(page))
+            .bind(rows_before(page, PAGE_SIZE))
             .bind(PAGE_SIZE),
             CustomDomain::from_row,
         )

@@ -65,7 +65,7 @@ impl Store {
             sqlx::query(LIST_MAILBOX_MESSAGES)
                 .bind(mailbox)
                 .bind(now.to_sqlx())
-                .bind(rows_before(page))
+                .bind(rows_before(page, PAGE_SIZE))
                 .bind(PAGE_SIZE)
                 .bind(before),
             MessageRow::from_row,

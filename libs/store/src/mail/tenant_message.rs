@@ -88,7 +88,7 @@ impl Store {
             sqlx::query(LIST_TENANT_MESSAGES)
                 .bind(tenant)
                 .bind(now.to_sqlx())
-                .bind(rows_before(page))
+                .bind(rows_before(page, PAGE_SIZE))
                 .bind(PAGE_SIZE)
                 .bind(before),
             MessageRow::from_row,

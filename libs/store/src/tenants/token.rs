@@ -247,7 +247,7 @@ impl Store {
             .bind(tenant)
             .bind(kind.map(TokenKind::as_str))
             .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
-            .bind(rows_before(page))
+            .bind(rows_before(page, PAGE_SIZE))
             .bind(PAGE_SIZE),
             ListedToken::from_row,
         )

@@ -93,7 +93,7 @@ impl Store {
             WHERE tenant = $1 ORDER BY created_at DESC, id DESC OFFSET $2 LIMIT $3",
             )
             .bind(tenant)
-            .bind(rows_before(page))
+            .bind(rows_before(page, PAGE_SIZE))
             .bind(PAGE_SIZE),
             Webhook::from_row,
         )

@@ -59,21 +59,25 @@ async fn counts_usage_per_mailbox_until_mail_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_newest_first_in_pages_of_30() {
+async fn lists_newest_first_in_pages_of_1000() {
     let app = App::start().await;
     // As rows, since each creation hashes a password.
     sqlx::query(
         "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
          SELECT gen_random_uuid(), d.id, 'm' || n, $1, 100, '', d.created_at + n * interval '1 s', d.created_at
-         FROM generate_series(1, 65) n, domain d",
+         FROM generate_series(1, 2005) n, domain d",
     )
     .bind(app.tenant.id)
     .execute(&app.pool)
     .await
     .unwrap();
-    for (query, newest, length) in
-        [("", 65, 30), ("?page=1", 65, 30), ("?page=2", 35, 30), ("?page=3", 5, 5), ("?page=4", 0, 0)]
-    {
+    for (query, newest, length) in [
+        ("", 2005, 1000),
+        ("?page=1", 2005, 1000),
+        ("?page=2", 1005, 1000),
+        ("?page=3", 5, 5),
+        ("?page=4", 0, 0),
+    ] {
         let accounts = list(&app, query).await;
         let addresses: Vec<&str> = accounts.iter().map(|a| a["address"].as_str().unwrap()).collect();
         let expected: Vec<String> = (0..length).map(|i| format!("m{}@inbox.localhost", newest - i)).collect();
