@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{AUTHORIZATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
@@ -62,6 +62,7 @@ pub(super) fn routes() -> Routes<AppState> {
         .get(
             "/pro/api/session",
             Operation::new("getSession", Credential::Pro, "Show who is signed in")
+                .description("The cookie of a session that has ended is removed.")
                 .json::<SignedInTenant>(200, "The tenant, and until when."),
             get_session,
         )
@@ -173,8 +174,20 @@ fn with_cookie(state: &AppState, session: &Session) -> Result<Response, ApiError
 
 async fn get_session(
     State(state): State<AppState>,
-    caller: ProCaller,
-) -> Result<Json<SignedInTenant>, ApiError> {
+    headers: HeaderMap,
+    caller: Result<ProCaller, ApiError>,
+) -> Result<Response, ApiError> {
+    let caller = match caller {
+        Ok(caller) => caller,
+        // Where there is no `Authorization`, the session was in the cookie.
+        Err(ended @ (ApiError::InvalidToken | ApiError::SessionExpired))
+            if !headers.contains_key(AUTHORIZATION) =>
+        {
+            let cookie = SessionCookie::of(&state.config.http).remove()?;
+            return Ok(([(SET_COOKIE, cookie)], ended).into_response());
+        }
+        Err(error) => return Err(error),
+    };
     let tenant = state.store.find_tenant_by_id(caller.tenant, state.clock.now()).await?;
     // It was removed since the token was read.
     let tenant = tenant.ok_or(ApiError::InvalidToken)?;
@@ -182,7 +195,8 @@ async fn get_session(
         tenant: tenant.id,
         name: tenant.name,
         expires_at: caller.expires_at.map(timestamp),
-    }))
+    })
+    .into_response())
 }
 
 async fn end_session(State(state): State<AppState>, caller: ProCaller) -> Result<Response, ApiError> {

@@ -172,3 +172,20 @@ async fn honours_the_cookie_on_the_pro_api_only() {
     let me = app.request(Method::GET, "/api/me").bearer(created["token"].as_str().unwrap()).send().await;
     assert_eq!(me.expect(200)["role"], "free", "the cookie gave no right");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn removes_the_cookie_of_a_session_that_has_ended() {
+    let app = App::start().await;
+    let cookie = cookie(&sign_in(&app, &[OWN]).await);
+    let (_, session) = cookie.split_once('=').unwrap();
+    let show = || app.request(Method::GET, PATH).header("cookie", &cookie).header(OWN.0, OWN.1);
+    assert_eq!(show().send().await.header("set-cookie"), "");
+    assert_eq!(app.request(Method::DELETE, PATH).bearer(session).send().await.status, 204);
+    let ended = show().send().await;
+    ended.assert_api_error(440, "session_expired");
+    assert_eq!(ended.header("set-cookie"), "tempmail=; Path=/pro/api; HttpOnly; SameSite=Strict; Max-Age=0");
+    // A credential that is presented itself says nothing about the cookie.
+    let beside = show().bearer(session).send().await;
+    beside.assert_api_error(440, "session_expired");
+    assert_eq!(beside.header("set-cookie"), "");
+}
