@@ -65,7 +65,8 @@ async fn takes_an_address_reads_and_deletes_mail() {
     browser.wait_for(row("Another")).await;
 
     tab_to(&browser, ".message-row").await;
-    tab_to(&browser, "li:nth-child(2) > .message-row").await;
+    browser.press(&[key::DOWN]).await;
+    wait_for_focus(&browser, "li:nth-child(2) > .message-row").await;
     browser.press(&[key::ENTER]).await;
     wait_for_focus(&browser, ".reader-subject").await;
     browser.wait_for(css(".mail-frame")).await;

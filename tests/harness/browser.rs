@@ -40,8 +40,16 @@ pub mod key {
     pub const ENTER: char = '\u{e007}';
     /// Escape.
     pub const ESCAPE: char = '\u{e00c}';
+    /// End.
+    pub const END: char = '\u{e010}';
+    /// Home.
+    pub const HOME: char = '\u{e011}';
+    /// The up arrow.
+    pub const UP: char = '\u{e013}';
     /// The right arrow.
     pub const RIGHT: char = '\u{e014}';
+    /// The down arrow.
+    pub const DOWN: char = '\u{e015}';
 }
 
 /// What the page is told that the system prefers.

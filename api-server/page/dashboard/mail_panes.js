@@ -29,10 +29,11 @@ export class MailPanes {
       onGone: (id) => this.#gone(id),
       onDelete: (id) => this.delete(id),
     });
+    this.title = element("h2", { id: "list-title", tabindex: "-1" }, t("list.title"));
     this.count = element("span", { class: "muted" });
     this.node = element("div", { class: "panes" },
       element("section", { class: "list-pane", "aria-labelledby": "list-title" },
-        element("header", { class: "list-header" }, element("h2", { id: "list-title" }, t("list.title")), this.count, this.search.node),
+        element("header", { class: "list-header" }, this.title, this.count, this.search.node),
         this.list.node),
       this.reader.node);
     const options = { signal: this.#lifetime.signal };
@@ -82,15 +83,18 @@ export class MailPanes {
     return true;
   }
 
-  delete(id = this.#open) {
+  /** Deletes a message: without an id the open one, or the one whose row has the focus. */
+  delete(id = this.#open ?? this.list.focused) {
     if (!id) return false;
     const next = this.list.neighbour(1, id) ?? this.list.neighbour(-1, id);
+    const focus = () => requestAnimationFrame(() => (next && this.list.focusRow(next.id)) || this.title.focus());
     if (this.#open === id) {
       this.#open = null;
+      // On a narrow screen the list is shown after that.
+      addEventListener("hashchange", focus, { once: true });
       location.hash = this.href;
-    }
+    } else focus();
     this.#undo = deleteWithUndo(this.feed, id);
-    if (next && next.id !== id) requestAnimationFrame(() => this.list.focusRow(next.id));
     return true;
   }
 

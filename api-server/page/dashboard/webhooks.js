@@ -107,7 +107,7 @@ function webhookCard(webhook, reload) {
         pill(isActive ? (webhook.failure_count > 0 ? "warn" : "good") : "danger", t(isActive ? "webhooks.active" : "webhooks.disabled")),
         element("div", { class: "actions" }, rotate, remove)),
       element("p", { class: "card-status" },
-        isActive ? (webhook.failure_count > 0 ? t("webhooks.failures", { count: webhook.failure_count }) : t("webhooks.well")) : t("webhooks.disabled_text"), " ",
+        isActive ? (webhook.failure_count > 0 ? t("webhooks.failures", { count: webhook.failure_count }) : t(webhook.last_triggered_at ? "webhooks.well" : "webhooks.waiting")) : t("webhooks.disabled_text"), " ",
         webhook.last_triggered_at ? t("webhooks.last", { time: fullTime(webhook.last_triggered_at) }) : t("webhooks.never")),
       element("section", { class: "deliveries" },
         element("header", { class: "list-header" }, element("h3", {}, t("deliveries.title")), again), deliveries.node)),

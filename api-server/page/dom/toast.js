@@ -17,10 +17,14 @@ export function toast(text, { action, seconds = 6, tone = "neutral", onEnd = () 
   let left = seconds * 1000;
   let since = 0;
   let timer = 0;
+  /** What had the focus before the notice had it. */
+  let before = null;
   const end = (chosen) => {
     if (!node.isConnected) return;
     clearTimeout(timer);
+    const hasFocus = node.contains(document.activeElement);
     node.remove();
+    if (hasFocus) (before?.isConnected ? before : document.getElementById("main"))?.focus({ preventScroll: true });
     if (!stack.hasChildNodes()) stack.hidePopover();
     onEnd(chosen);
   };
@@ -30,12 +34,16 @@ export function toast(text, { action, seconds = 6, tone = "neutral", onEnd = () 
     timer = 0;
     left -= Date.now() - since;
   };
+  const enter = ({ relatedTarget }) => {
+    if (!node.contains(relatedTarget)) before = relatedTarget;
+    pause();
+  };
   const run = () => {
     if (timer !== 0) return;
     since = Date.now();
     timer = setTimeout(() => end(false), Math.max(left, 1500));
   };
-  const node = element("div", { class: `toast toast-${tone}`, on: { pointerenter: pause, pointerleave: run, focusin: pause, focusout: run } },
+  const node = element("div", { class: `toast toast-${tone}`, on: { pointerenter: pause, pointerleave: run, focusin: enter, focusout: run } },
     element("p", {}, text),
     action && button({ class: "button button-quiet", on: { click: () => end(true) } }, action),
     button({ class: "icon-button", "aria-label": t("toast.close"), on: { click: () => end(false) } }, icon("close")));

@@ -40,11 +40,12 @@ export class MailboxView {
       onGone: (id) => mailbox.feed.messages.remove([id]),
       onDelete: (id) => this.delete(id),
     });
+    this.title = element("h2", { id: "list-title", tabindex: "-1" }, t("list.title"));
     this.count = element("span", { class: "muted" });
     this.notice = element("div");
     this.panes = element("div", { class: "panes" },
       element("section", { class: "list-pane", "aria-labelledby": "list-title" },
-        element("header", { class: "list-header" }, element("h2", { id: "list-title" }, t("list.title")), this.count, this.search.node),
+        element("header", { class: "list-header" }, this.title, this.count, this.search.node),
         this.list.node),
       this.reader.node);
     this.node = element("div", { class: "mailbox" }, this.card.node, this.notice, this.panes);
@@ -101,15 +102,18 @@ export class MailboxView {
     return true;
   }
 
-  delete(id = this.#open) {
+  /** Deletes a message: without an id the open one, or the one whose row has the focus. */
+  delete(id = this.#open ?? this.list.focused) {
     if (!id) return false;
     const next = this.list.neighbour(1, id) ?? this.list.neighbour(-1, id);
+    const focus = () => requestAnimationFrame(() => (next && this.list.focusRow(next.id)) || this.title.focus());
     if (this.#open === id) {
       this.#open = null;
+      // On a narrow screen the list is shown after that.
+      addEventListener("hashchange", focus, { once: true });
       location.hash = "#/";
-    }
+    } else focus();
     this.#undo = deleteWithUndo(this.mailbox.feed, id);
-    if (next && next.id !== id) requestAnimationFrame(() => this.list.focusRow(next.id));
     return true;
   }
 

@@ -105,7 +105,11 @@ function showChosen() {
     view = null;
     if (current) {
       view = new MailboxView(current, {
-        onForget: () => mailboxes.forget(current),
+        onForget: () => {
+          mailboxes.forget(current);
+          // What had the focus is gone with the mailbox.
+          content.querySelector(".copy-address, .welcome h1").focus();
+        },
         onSignIn: () => askForAddress(current.address),
       });
       content.replaceChildren(view.node);

@@ -23,7 +23,7 @@ export function welcome({ readService, onOpened }) {
   const point = (name, title, text) => element("li", {}, icon(name), element("div", {}, element("h2", {}, title), text));
   return element("div", { class: "welcome" },
     element("div", { class: "welcome-card" },
-      element("h1", {}, t("welcome.title")),
+      element("h1", { tabindex: "-1" }, t("welcome.title")),
       element("p", { class: "lead" }, t("welcome.lead")),
       ways),
     element("ul", { class: "welcome-points" },

@@ -61,7 +61,7 @@ export function htmlView(api, message, signal) {
   const showBar = (hosts, remote) => {
     bar.hidden = hosts.length === 0;
     if (hosts.length === 0) return;
-    const load = !remote && button({ class: "button" }, t("html.show_images", { hosts: hostNames(hosts) }));
+    const load = !remote && button({ class: "button", "aria-label": t("html.show_images_from", { hosts: hostNames(hosts) }) }, icon("image"), t("html.show_images"));
     if (load) {
       load.addEventListener("click", whileBusy(load, async () => {
         await show(true);

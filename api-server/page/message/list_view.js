@@ -1,5 +1,5 @@
 // A list of messages. Rows are kept by id and moved, made and removed as little as possible, once a frame; rows are made in
-// steps as one scrolls, so that 500 mails cost what the first 60 do.
+// steps as one scrolls, so that 500 mails cost what the first 60 do. Tab stops at one row, and arrows go on from there.
 
 import { announce } from "../dom/announce.js";
 import { everySecond } from "../dom/clock.js";
@@ -9,6 +9,7 @@ import { emptyState, problem, skeleton } from "../dom/placeholder.js";
 import { bytes, fullTime, roughDuration, shortTime } from "../text/format.js";
 import { t } from "../text/text.js";
 import { visibleName, visibleString } from "../text/visible.js";
+import { authorMark } from "./author_mark.js";
 import { authorLine } from "./sender.js";
 
 const STEP = 60;
@@ -30,7 +31,10 @@ export class MessageListView {
    */
   constructor({ feed, hrefOf, empty, expiryOf = () => null, showsRecipient = false, marksUnread = true, label }) {
     Object.assign(this, { feed, hrefOf, empty, expiryOf, showsRecipient, marksUnread });
-    this.list = element("ul", { class: "message-list", "aria-label": label });
+    this.list = element("ul", { class: "message-list", "aria-label": label, on: {
+      keydown: (event) => this.#step(event),
+      focusin: ({ target }) => this.#stopAt(target.closest(".message-row")?.dataset.id),
+    } });
     this.status = element("div", { class: "list-status" });
     this.end = element("div", { class: "list-end" });
     this.node = element("div", { class: "list-body" }, this.status, this.list, this.end);
@@ -73,6 +77,7 @@ export class MessageListView {
     this.#row(this.#selected)?.removeAttribute("aria-current");
     this.#selected = id;
     this.#row(id)?.setAttribute("aria-current", "true");
+    if (id) this.#stopAt(id);
   }
 
   /** The message before or after the selected one as it is shown; the first where none is. */
@@ -89,9 +94,48 @@ export class MessageListView {
     return Boolean(link);
   }
 
+  /** The message whose row has the focus; null where none has. */
+  get focused() {
+    const row = this.list.contains(document.activeElement) ? document.activeElement.closest(".message-row") : null;
+    return row?.dataset.id ?? null;
+  }
+
   #row(id) {
     return this.#rows.get(id)?.link;
   }
+
+  /** Arrows, Home and End move the focus; rows that are not made yet are. */
+  #step(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const shown = this.#matching();
+    const at = shown.findIndex(({ id }) => id === this.focused);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    if (!shown[to]) return;
+    if (to >= this.#limit) {
+      this.#limit = to + STEP;
+      this.#render();
+    }
+    this.focusRow(shown[to].id);
+  }
+
+  /** Tab stops at the row that had the focus last or is selected, else at the first. */
+  #placeStop() {
+    const link = this.#row(this.#stop) ?? this.list.firstChild?.firstChild;
+    if (link === this.#stopped) return;
+    this.#stopped?.setAttribute("tabindex", "-1");
+    this.#stopped = link;
+    link?.setAttribute("tabindex", "0");
+  }
+
+  #stopAt(id) {
+    this.#stop = id;
+    this.#placeStop();
+  }
+
+  #stop = null;
+  #stopped = null;
 
   #matching() {
     const terms = this.#query.toLowerCase().split(/\s+/).filter(Boolean);
@@ -156,6 +200,7 @@ export class MessageListView {
       else this.list.insertBefore(row.item, next);
     }
     this.list.hidden = shown.length === 0;
+    this.#placeStop();
     // The row that had the focus is gone: the one in its place gets it.
     if (heir) this.focusRow(heir);
   }
@@ -176,11 +221,12 @@ export class MessageListView {
     const time = element("time", { class: "row-time", datetime: message.created_at, title: fullTime(message.created_at) });
     const left = element("span", { class: "row-left" });
     const unread = element("span", { class: "row-unread" });
+    const mark = element("span", { class: "row-mark" });
     const link = element("a", {
-      class: "message-row", href: this.hrefOf(message), "data-id": message.id,
+      class: "message-row", href: this.hrefOf(message), "data-id": message.id, tabindex: "-1",
       "aria-current": message.id === this.#selected && "true",
     },
-      unread,
+      unread, mark,
       element("span", { class: "row-head" }, from, time),
       element("span", { class: "row-subject" }, message.subject ? visibleName(message.subject) : t("message.no_subject")),
       element("span", { class: "row-preview" }, visibleString(message.preview_text ?? "")),
@@ -194,6 +240,7 @@ export class MessageListView {
       if (known.from !== message.from) {
         const author = authorLine(message);
         from.replaceChildren(author ? visibleName(author) : t("message.no_sender"));
+        mark.replaceChildren(authorMark(author));
       }
       const isUnread = this.marksUnread && !message.is_read;
       if (known.isUnread !== isUnread) {

@@ -11,6 +11,7 @@ import { addressForms } from "../text/host_name.js";
 import { t } from "../text/text.js";
 import { hasHidden, visibleName } from "../text/visible.js";
 import { attachmentList } from "./attachments.js";
+import { authorMark } from "./author_mark.js";
 import { htmlView } from "./html_view.js";
 import { claimsOtherAddress, parseFrom } from "./sender.js";
 import { downloadSource, headersView, sourceView } from "./source_view.js";
@@ -95,7 +96,7 @@ export class MessageReader {
     ].filter(Boolean);
     this.node.replaceChildren(...[
       this.#toolbar(message, api),
-      element("header", { class: "reader-head" }, subject, envelope(message, author), warnings(message, author)),
+      element("header", { class: "reader-head" }, authorMark(author.name || author.address), subject, envelope(message, author), warnings(message, author)),
       attachmentList(api, message),
       tabView({ label: t("message.views"), tabs: views, selected: hasHtml ? "html" : "text" }),
     ].filter(Boolean));

@@ -2,7 +2,7 @@
 
 import { language, t } from "./text.js";
 
-const time = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
+const time = new Intl.DateTimeFormat(language, { hour: "numeric", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(language, { day: "numeric", month: "short" });
 const full = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
 const date = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
