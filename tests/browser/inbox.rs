@@ -8,7 +8,7 @@ use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Browser};
 
 use crate::{
-    assert_no_alarm, kept_by_the_browser, row, service, shown_address, sign_in_to, take_address,
+    assert_no_alarm, html_of, kept_by_the_browser, row, service, shown_address, sign_in_to, take_address,
     wait_until_live,
 };
 
@@ -153,6 +153,25 @@ async fn keeps_several_mailboxes_apart() {
     })
     .await;
     assert!(!kept_by_the_browser(&browser).await.to_string().contains(&first));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signs_out_of_mailboxes_in_every_tab_and_leaves_nothing() {
+    let (app, browser) = (service().await, Browser::start().await);
+    let mailbox = app.mailbox(None, "boat@inbox.localhost").await;
+    app.deliver(&mailbox.address, "For the boat alone", "").await;
+    sign_in_to(&browser, &app, &mailbox).await;
+    browser.open_tab(&app.url("/")).await;
+    browser.wait_for(row("For the boat alone")).await;
+    browser.click(button("Mailbox")).await;
+    browser.click(button("Sign out here")).await;
+    browser.wait_for(heading("An inbox in one click.")).await;
+    browser.switch_to_other_tab().await;
+    browser.wait_for(heading("An inbox in one click.")).await;
+    let (kept, source) = (kept_by_the_browser(&browser).await.to_string(), html_of(&browser).await);
+    for secret in ["boat", mailbox.jwt.as_str(), mailbox.id.as_str()] {
+        assert!(!kept.contains(secret) && !source.contains(secret), "{secret}: {kept}\n{source}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

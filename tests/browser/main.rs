@@ -7,11 +7,15 @@ mod dashboard;
 mod hostile;
 mod inbox;
 mod keyboard;
+mod large_inbox;
 mod mail;
 mod measurements;
+mod notifications;
+mod qr_code;
 mod reading;
 mod restart;
 mod screenshots;
+mod states;
 mod weight;
 
 use serde_json::{Value, json};

@@ -454,7 +454,7 @@ export default {
     unsupported_media_type: { title: "The service did not understand this.", advice: "Reload the page and try again." },
     misdirected_request: { title: "The service is not known by this address.", advice: "Open it at the address that its operator has configured." },
     upgrade_required: { title: "The live connection was not possible.", advice: "A proxy may be in the way." },
-    rate_limit_exceeded: { title: "That was too often.", advice: "The service limits how often something may be done. Wait a moment." },
+    rate_limit_exceeded: { title: "Too many requests.", advice: "The service limits how often this may be done. Wait a moment, and try again." },
     token_busy: { title: "Too many pages are open.", advice: "Close other tabs with this dashboard." },
     addr_busy: { title: "Too many are waiting for this address.", advice: "Close other tabs." },
     too_many_connections: { title: "This mailbox is open too often.", advice: "Close other tabs with it." },
