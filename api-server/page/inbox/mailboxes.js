@@ -41,7 +41,7 @@ export class Mailboxes extends EventTarget {
 
   choose(mailbox) {
     this.current = mailbox;
-    if (mailbox) save("current", mailbox.id);
+    save("current", mailbox?.id ?? null);
     this.#changed();
   }
 
@@ -80,7 +80,7 @@ export class Mailboxes extends EventTarget {
   }
 
   #write() {
-    save("mailboxes", this.all.map(({ id, address, token }) => ({ id, address, token })));
+    save("mailboxes", this.all.length > 0 ? this.all.map(({ id, address, token }) => ({ id, address, token })) : null);
   }
 
   #changed() {

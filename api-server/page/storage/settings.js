@@ -11,10 +11,12 @@ export function load(name) {
   }
 }
 
+/** Remembers a value; null forgets it. */
 export function save(name, value) {
   memory.set(name, value);
   try {
-    localStorage.setItem(PREFIX + name, JSON.stringify(value));
+    if (value === null) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, JSON.stringify(value));
   } catch {
     // Kept in memory only.
   }
