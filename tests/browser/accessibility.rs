@@ -2,11 +2,12 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::browser::{Theme, button, css, dialog, heading, tab, textbox};
+use tempmail_tests::browser::{Theme, button, containing, css, dialog, heading, tab, textbox};
 use tempmail_tests::{App, Browser, TestDns};
 
 use crate::dashboard::open_section;
 use crate::mail::with_attachment;
+use crate::states::set_offline;
 use crate::{deliver_as_is, row, service, sign_in_as, take_address, wait_until_live};
 
 /// A browser whose pages let axe-core in.
@@ -81,6 +82,21 @@ async fn the_inbox() {
     browser.click(button("Delete the mailbox")).await;
     browser.wait_for(dialog("Delete this mailbox?")).await;
     assert_accessible(&browser, "a question").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_without_a_network() {
+    let (app, browser) = (service().await, audited_browser().await);
+    let address = take_address(&browser, &app).await;
+    wait_until_live(&browser).await;
+    app.deliver(&address, "Another", "With a preview").await;
+    browser.wait_for(row("Another")).await;
+    set_offline(&browser, true).await;
+    browser.wait_for(containing(".connection-banner", "You are offline.")).await;
+    assert_accessible(&browser, "an inbox without a network").await;
+    browser.click(row("Another")).await;
+    browser.wait_for(css(".reader .problem")).await;
+    assert_accessible(&browser, "a message that is not opened").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

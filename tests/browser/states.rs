@@ -10,7 +10,7 @@ use crate::dashboard::open_section;
 use crate::{go_to, row, service, sign_in_as, sign_in_to, take_address, wait_until_live};
 
 /// Takes the network from the browser, or gives it back.
-async fn set_offline(browser: &Browser, is_offline: bool) {
+pub(crate) async fn set_offline(browser: &Browser, is_offline: bool) {
     // -1: as fast as it is.
     let conditions =
         json!({"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});

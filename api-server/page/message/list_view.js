@@ -267,6 +267,7 @@ export class MessageListView {
     if (kind === "failed" && this.#statusError === feed.error) return;
     this.#status = kind;
     this.#statusError = kind === "failed" ? feed.error : null;
+    this.status.dataset.kind = kind;
     this.status.replaceChildren(...{
       loading: () => [skeleton(6)],
       failed: () => [problem(feed.error, () => feed.refresh().catch(() => {}))],
