@@ -143,6 +143,8 @@ function showDashboard(session) {
         if (other === name) link.setAttribute("aria-current", "page");
         else link.removeAttribute("aria-current");
       }
+      // On a narrow screen the sections are a line that scrolls.
+      links.get(name).scrollIntoView({ block: "nearest", inline: "nearest" });
       document.title = t("dashboard.page_title", { section: section.title });
       if (shown !== null) content.querySelector("h1")?.focus();
       shown = name;

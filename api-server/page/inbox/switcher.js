@@ -32,6 +32,7 @@ export function switcher(mailboxes, { onNew }) {
     };
   };
 
+  let current = null;
   const update = () => {
     node.hidden = mailboxes.all.length === 0;
     add.disabled = mailboxes.isFull;
@@ -46,6 +47,9 @@ export function switcher(mailboxes, { onNew }) {
       if (list.children[at] !== entry.item) list.insertBefore(entry.item, list.children[at] ?? null);
       entry.update();
     });
+    if (mailboxes.current === current) return;
+    current = mailboxes.current;
+    items.get(current?.id)?.item.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   return { node, update };
 }
