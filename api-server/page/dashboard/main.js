@@ -144,7 +144,7 @@ function showDashboard(session) {
         else link.removeAttribute("aria-current");
       }
       // On a narrow screen the sections are a line that scrolls.
-      links.get(name).scrollIntoView({ block: "nearest", inline: "nearest" });
+      links.get(name).scrollIntoView({ block: "nearest", inline: "center" });
       document.title = t("dashboard.page_title", { section: section.title });
       if (shown !== null) content.querySelector("h1")?.focus();
       shown = name;
