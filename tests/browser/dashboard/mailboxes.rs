@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tempmail_tests::browser::{button, containing, css, dialog, heading, link, tab, textbox};
+use tempmail_tests::browser::{button, containing, css, dialog, heading, link, searchbox, tab, textbox};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Browser};
 
@@ -54,6 +54,29 @@ async fn creates_reads_resets_and_deletes_a_mailbox() {
     browser.click(button("Delete the mailbox")).await;
     browser.wait_for(heading("No mailbox yet")).await;
     assert!(!can_sign_in(&app, address, "battery staple").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_and_finds_each_of_a_thousand_mailboxes() {
+    let (app, browser) = (service().await, Browser::start().await);
+    // As rows, since each creation hashes a password.
+    sqlx::query(
+        "INSERT INTO mailbox (id, domain, local_part, tenant, quota, password_hash, created_at, seen_at)
+         SELECT gen_random_uuid(), d.id, 'm' || n, $1, 100, '', d.created_at + n * interval '1 s', d.created_at
+         FROM generate_series(1, 1005) n, domain d",
+    )
+    .bind(app.tenant.id)
+    .execute(&app.pool)
+    .await
+    .unwrap();
+    sign_in_as(&browser, &app, &app.tenant.pro).await;
+    open_section(&browser, "Mailboxes").await;
+    browser.wait_for_text("1,005 mailboxes").await;
+    let rows = browser.evaluate("return document.querySelectorAll('.row').length", vec![]).await;
+    assert_eq!(rows, 100, "the others are made when they are asked for");
+    // The oldest, which is on the second page of the list.
+    browser.fill(searchbox("Filter by address"), "m1@").await;
+    browser.wait_for(link("m1@inbox.localhost")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
