@@ -17,7 +17,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 async fn serves_the_documents_and_their_files_with_strict_headers() {
     let app = App::start().await;
     for (path, media_type) in
-        [("/", "text/html"), ("/dashboard", "text/html"), ("/page/page.css", "text/css")]
+        [("/", "text/html"), ("/dashboard", "text/html"), ("/page/icon.svg", "image/svg+xml")]
     {
         let answer = app.request(Method::GET, path).send().await;
         assert_eq!((answer.status, answer.media_type()), (200, media_type), "{path}");
@@ -38,6 +38,19 @@ async fn serves_the_documents_and_their_files_with_strict_headers() {
         assert!(!answer.text().is_empty());
         let head = app.request(Method::HEAD, path).send().await;
         assert_eq!((head.status, head.header("etag")), (200, answer.header("etag")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serves_scripts_and_styles_as_what_they_are_to_its_own_origin_only() {
+    let app = App::start().await;
+    for (path, media_type) in [("/page/page.css", "text/css"), ("/page/inbox/main.js", "text/javascript")] {
+        let answer = app.request(Method::GET, path).send().await;
+        assert_eq!((answer.status, answer.media_type()), (200, media_type), "{path}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin");
+        // The document's policy holds.
+        assert_eq!(answer.header("content-security-policy"), "");
     }
 }
 

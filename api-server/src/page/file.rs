@@ -19,6 +19,8 @@ struct EmbeddedPage;
 /// A file as it is served.
 pub(super) struct PageFile {
     pub(super) media_type: &'static str,
+    /// Whether a browser shows it by itself, and runs what is in it.
+    pub(super) is_document: bool,
     pub(super) plain: Representation,
     /// With gzip; `None` where that is not smaller.
     pub(super) compressed: Option<Representation>,
@@ -45,8 +47,10 @@ impl PageFile {
         let data = EmbeddedPage::get(path)?.data.into_owned();
         let hash: String = Sha256::digest(&data)[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         let compressed = compress(&data).filter(|compressed| compressed.len() < data.len());
+        let media_type = media_type(path);
         Some(Self {
-            media_type: media_type(path),
+            media_type,
+            is_document: media_type.starts_with("text/html") || media_type == "image/svg+xml",
             plain: Representation::new(data, &format!("\"{hash}\"")),
             compressed: compressed.map(|bytes| Representation::new(bytes, &format!("\"{hash}-gzip\""))),
         })
