@@ -83,12 +83,13 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser that resolves the names of the machine.
+    /// A browser that resolves no names but `localhost`.
     ///
     /// # Panics
     /// It does not start: install Debian's `chromium` and `chromium-driver`.
     pub async fn start() -> Self {
-        Self::start_with(&[]).await
+        Self::start_with(&["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"])
+            .await
     }
 
     /// A browser for which every host that is not an address or `localhost` is at `canary`, on whatever port, and which
@@ -97,7 +98,11 @@ impl Browser {
     /// # Panics
     /// As [`Self::start`].
     pub async fn start_with_canary(canary: SocketAddr) -> Self {
-        let rules = format!("--host-resolver-rules=MAP * {canary}, EXCLUDE 127.0.0.1, EXCLUDE localhost");
+        // The first rule that matches holds. The browser itself looks for its maker now and then.
+        let makers = ["google.com", "googleapis.com", "gstatic.com", "gvt1.com"];
+        let own = makers.map(|maker| format!("MAP {maker} ~NOTFOUND, MAP *.{maker} ~NOTFOUND")).join(", ");
+        let rules =
+            format!("--host-resolver-rules={own}, MAP * {canary}, EXCLUDE 127.0.0.1, EXCLUDE localhost");
         Self::start_with(&[rules.as_str(), "--ignore-certificate-errors"]).await
     }
 
@@ -343,14 +348,15 @@ impl Browser {
         network.clone()
     }
 
-    /// The file that was downloaded under this name, once it is complete.
+    /// The file, not an empty one, that was downloaded under this name, once it is complete.
     ///
     /// # Panics
     /// It never is.
     pub async fn downloaded(&self, name: &str) -> Vec<u8> {
         let path = downloads(self.directory.path()).join(name);
-        // Chromium gives a file its name when it is complete.
-        eventually(&format!("{name} is downloaded"), || async { std::fs::read(&path).ok() }).await
+        // An empty file has the name until the complete one replaces it.
+        let read = || async { std::fs::read(&path).ok().filter(|content| !content.is_empty()) };
+        eventually(&format!("{name} is downloaded"), read).await
     }
 
     /// What axe-core finds wrong with the page as it is.
@@ -436,6 +442,9 @@ fn capabilities(directory: &Path, flags: &[&str]) -> Capabilities {
         "intl.accept_languages": "en-US,en",
         "credentials_enable_service": false,
         "safebrowsing.enabled": false,
+        // In place of the page for new tabs, which loads much.
+        "session.restore_on_startup": 4,
+        "session.startup_urls": ["about:blank"],
     });
     let capabilities = json!({
         "browserName": "chrome",
