@@ -193,7 +193,7 @@ async fn take_the_dashboard() {
 
 /// Gives the tenant what a company has.
 async fn furnish(app: &App, receiver: &Receiver) {
-    for name in ["orders", "support", "ci"] {
+    for name in ["orders", "signup", "ci"] {
         app.mailbox(Some(&app.tenant.pro), &format!("{name}@inbox.localhost")).await;
     }
     app.custom_domain(&app.tenant, "ships.example").await;
@@ -206,7 +206,7 @@ async fn furnish(app: &App, receiver: &Receiver) {
         assert_eq!(request.json(&body).send().await.status, 201);
     }
     for (number, (subject, text)) in MAIL.iter().enumerate().rev() {
-        let address = ["orders", "support", "ci"][number % 3];
+        let address = ["orders", "signup", "ci"][number % 3];
         app.deliver(&format!("{address}@inbox.localhost"), subject, text).await;
     }
     receiver.wait_for_requests(MAIL.len()).await;
