@@ -146,7 +146,7 @@ mailboxes.addEventListener("change", () => {
 });
 const arrived = [];
 mailboxes.addEventListener("mail", ({ detail }) => {
-  arrived.push(detail);
+  arrived.push({ ...detail, isUnseen: document.hidden });
   if (arrived.length === 1) setTimeout(() => tell(arrived.splice(0)), 100);
 });
 
@@ -161,7 +161,7 @@ function tell(arrivals) {
       }));
     }
   }
-  for (const { mailbox, message } of arrivals.slice(0, 3)) {
+  for (const { mailbox, message } of arrivals.filter(({ isUnseen }) => isUnseen).slice(0, 3)) {
     notifyOf(message, mailbox.address, () => {
       mailboxes.choose(mailbox);
       location.hash = `#/message/${message.id}`;

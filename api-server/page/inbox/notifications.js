@@ -37,7 +37,7 @@ export function notificationSwitch() {
 
 /** Notifies of a message. `open()` is called when the notification is clicked. */
 export function notifyOf(message, address, open) {
-  if (!isOn() || !document.hidden) return;
+  if (!isOn()) return;
   try {
     const notification = new Notification(visibleString(message.subject) || t("message.no_subject"), {
       body: t("notify.body", { from: visibleString(authorLine(message)) || t("message.no_sender"), address }),

@@ -13,12 +13,12 @@ export function load(name) {
 
 /** Remembers a value; null forgets it. */
 export function save(name, value) {
-  memory.set(name, value);
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, JSON.stringify(value));
+    memory.delete(name);
   } catch {
-    // Kept in memory only.
+    memory.set(name, value);
   }
 }
 
