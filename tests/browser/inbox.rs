@@ -171,6 +171,8 @@ async fn signs_out_of_mailboxes_in_every_tab_and_leaves_nothing() {
     browser.wait_for(heading("An inbox in one click.")).await;
     browser.switch_to_other_tab().await;
     browser.wait_for(heading("An inbox in one click.")).await;
+    // What was said to screen readers stays for 5 s.
+    browser.wait_until_text_is_gone("boat").await;
     let (kept, source) = (kept_by_the_browser(&browser).await.to_string(), html_of(&browser).await);
     for secret in ["boat", &mailbox.id.to_string(), &token] {
         assert!(!kept.contains(secret) && !source.contains(secret), "{secret}: {kept}\n{source}");

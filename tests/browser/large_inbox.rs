@@ -40,6 +40,7 @@ async fn shows_finds_and_deletes_with_few_rows_and_by_keyboard() {
     browser.click(button("Load older mail and search in it, too")).await;
     browser.wait_for(row("Mail 007.")).await;
     assert_eq!(count_rows(&browser).await, 1);
+    browser.click(searchbox("Search in loaded mail")).await;
     browser.press(&[key::ESCAPE]).await;
     browser.wait_for(row("Mail 499.")).await;
     browser.wait_for_text("500 messages").await;
