@@ -10,7 +10,7 @@ use super::{many_tokens, sequences};
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "chaos: 141 teams at once, which no machine is quick enough for to assert on time"]
+#[ignore = "chaos: 141 teams, which no machine is quick enough for to assert on time"]
 async fn no_order_of_actions_keeps_access_or_destroys_data() {
     sequences::run_all(4, DEADLINE).await;
 }

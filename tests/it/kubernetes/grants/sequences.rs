@@ -18,6 +18,9 @@ use super::{Credential, PAUSED, address, assert_refused, declare_live_token, dec
 
 /// Teams whose objects are declared at a time.
 const PREPARED_AT_ONCE: usize = 4;
+/// Sequences that are carried out at a time. Each change of an object waits for the operator, which takes minutes for the
+/// changes of all teams on a busy machine.
+const CARRIED_OUT_AT_ONCE: usize = 24;
 /// Sequences whose credentials are tried at once: all of them, all the time, would keep the operator from its work.
 const TRIED_AT_ONCE: usize = 8;
 /// The objects of a team, those first that others depend on.
@@ -174,16 +177,20 @@ impl Suspect {
     }
 }
 
-/// Carries out all sequences of up to `longest` actions at once, each in a namespace and a tenant of its own, and asserts
-/// that no credential is accepted later than `bound` after the loss of its grant.
+/// Carries out all sequences of up to `longest` actions, many at once, each in a namespace and a tenant of its own, and
+/// asserts that no credential is accepted later than `bound` after the loss of its grant.
 pub(super) async fn run_all(longest: usize, bound: Duration) {
     let suspects = stream::iter(sequences(longest)).map(async |sequence| (sequence, Suspect::start().await));
     let suspects: Vec<_> = suspects.buffer_unordered(PREPARED_AT_ONCE).collect().await;
-    let trying = Arc::new(Semaphore::new(TRIED_AT_ONCE));
+    let [carrying_out, trying] =
+        [CARRIED_OUT_AT_ONCE, TRIED_AT_ONCE].map(|permits| Arc::new(Semaphore::new(permits)));
     let mut running = JoinSet::new();
     for (sequence, suspect) in suspects {
-        let trying = Arc::clone(&trying);
-        running.spawn(async move { suspect.run(&sequence, &trying, bound).await });
+        let [carrying_out, trying] = [&carrying_out, &trying].map(Arc::clone);
+        running.spawn(async move {
+            let _carrying_out = carrying_out.acquire().await.expect("it is never closed");
+            suspect.run(&sequence, &trying, bound).await;
+        });
     }
     running.join_all().await;
 }
