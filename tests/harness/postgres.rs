@@ -13,9 +13,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 
+use jiff::SignedDuration;
 use sqlx::postgres::{PgConnection, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgPool};
 use tempmail_embedded_postgres::{EmbeddedPostgres, Options};
+use tempmail_model::clock::{Clock as _, TestClock};
+use tempmail_model::retention::RetentionClass;
+use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
 pub use self::dedicated::{DedicatedPostgres, StopMode, SuspendedBackends};
@@ -28,6 +32,9 @@ use crate::fleet::Role;
 use crate::wait::eventually;
 
 const TEMPLATE: &str = "tempmail_template";
+/// Partitions of a retention class that the template has: 35 minutes of the shortest, of which a worker needs 15.
+const PARTITIONS: i32 = 7;
+
 /// The server that the tests of this run share.
 #[derive(Debug)]
 pub struct SharedPostgres {
@@ -58,7 +65,8 @@ impl SharedPostgres {
         options.downloads = downloads();
         options.settings = settings(&[
             ("max_connections", "400"),
-            ("shared_buffers", "128MB"),
+            // A page that is mapped costs each of the thousands of connections.
+            ("shared_buffers", "32MB"),
             ("autovacuum_naptime", "5s"),
         ]);
         // On a thread of its own, because the runtime of the first test ends with that test.
@@ -130,7 +138,8 @@ impl Database {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let name = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let server = server();
-        admin(&server.url, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+        // A copy of the files includes the relation cache, which the first connection would build otherwise.
+        admin(&server.url, format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")).await;
         Self { url: server.url(&name), name, is_shared: true }
     }
 
@@ -239,6 +248,24 @@ async fn create_template() {
     let server = tokio::task::spawn_blocking(server).await.expect("the server starts");
     admin(&server.url, format!("CREATE DATABASE {TEMPLATE}")).await;
     migrate_with_logins(&server.url(TEMPLATE)).await;
+    create_partitions(&server.url(TEMPLATE)).await;
+}
+
+/// Creates the partitions that the workers of most tests would create: it is a quarter of what they have Postgres do.
+async fn create_partitions(url: &str) {
+    let store = Store::connect(url, 1, "tempmail tests").expect("our own URL is one");
+    let now = TestClock::default().now();
+    for class in [RetentionClass::FREE, RetentionClass::PRO] {
+        for number in 0..PARTITIONS {
+            let created = store.ensure_message_partition(class, now + class.partition_width() * number).await;
+            created.expect("the tables can be created");
+        }
+    }
+    for days in 0..=1 {
+        let created = store.ensure_delivery_partition(now + SignedDuration::from_hours(24 * days)).await;
+        created.expect("the table can be created");
+    }
+    store.pool().close().await;
 }
 
 /// Runs a statement on the server of `url`.

@@ -67,14 +67,14 @@ async fn recovers_the_mail_of_a_moment() {
     let recovery = recovery.replace(EXAMPLE_TIME, &moment);
     assert!(Command::new("sh").args(["-ec", &recovery]).status().unwrap().success(), "{recovery}");
     postgres.ensure_started().await;
-    for process in fleet.processes() {
-        process.restart().await;
-    }
     eventually("the recovery is complete", || async {
         let standby = sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&fleet.pool).await;
         matches!(standby, Ok(false)).then_some(())
     })
     .await;
+    for process in fleet.processes() {
+        process.restart().await;
+    }
     assert_eq!(subjects(&fleet).await, ["after the backup", "before the backup"]);
     fleet.deliver(0, ADDRESS, "after the recovery").await;
     assert_eq!(subjects(&fleet).await, ["after the recovery", "after the backup", "before the backup"]);
