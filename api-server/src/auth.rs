@@ -5,7 +5,8 @@
 //! | [`MailboxCaller`] | mailbox JWT, `Authorization: Bearer` | `/api` |
 //! | [`ProToken`] | `tm_pro_…`, `Authorization: Bearer` | `POST /api/accounts` |
 //! | [`ProCaller`] | `tm_pro_…` or a Pro session, `Authorization: Bearer`, or a session in a cookie | `/pro/api` |
-//! | [`LiveCaller`] | `tm_live_…`, `x-api-token` | `/v1` |
+//! | [`LiveCaller`] | `tm_live_…`, `x-api-token`; not a minted one | `/v1` |
+//! | [`MailCaller`] | `tm_live_…`, `x-api-token`; minted, for one address | mail on `/v1` |
 //! | [`StreamCaller`] | `tm_live_…`, `x-api-token` or `token` in the query | `/v1/sse` |
 //!
 //! Every request reads the store once, so that a revoked right is refused at once.
@@ -30,7 +31,7 @@ mod tenant_caller;
 pub(crate) use authenticator::Authenticator;
 pub(crate) use bearer::bearer;
 pub(crate) use hash_queue::HashParty;
-pub(crate) use live_caller::{LiveCaller, StreamCaller};
+pub(crate) use live_caller::{LiveCaller, MailCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;
 pub(crate) use mailbox_token::VerifiedMailboxToken;
 pub(crate) use password::PasswordPool;

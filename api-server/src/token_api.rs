@@ -5,6 +5,7 @@ mod config;
 mod domain;
 mod email;
 mod inbox;
+mod minting;
 mod owned;
 mod stream;
 mod token;

@@ -71,7 +71,7 @@ fn authorized_request(app: &App, operation: &Operation, credentials: &Credential
 /// A request of an operation with its credential and example body.
 fn full_request(app: &App, operation: &Operation, credentials: &Credentials, path: &str) -> Request {
     let request = credentials.present(operation, bare_request(app, operation, path));
-    match &operation.body {
+    match operation.bodies.first() {
         Some(body) => request.json(&body.example),
         None => request,
     }

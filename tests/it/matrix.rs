@@ -6,6 +6,7 @@
 mod credential;
 mod fixture;
 mod ids;
+mod minted;
 mod presentation;
 mod route;
 

@@ -8,7 +8,7 @@ use tempmail_bus::RateKey;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
 use tempmail_model::token::{TokenHash, TokenKind};
-use tempmail_store::{ApiToken, Mailbox, SessionToken, Store};
+use tempmail_store::{ApiToken, LiveToken, Mailbox, SessionToken, Store, StoreError};
 use uuid::Uuid;
 
 use super::known_tokens::KnownTokens;
@@ -55,31 +55,52 @@ impl Authenticator {
     /// # Errors
     /// 401, 403 or 440; Postgres is unavailable.
     pub(crate) async fn find_pro_token(&self, client: Client, presented: &str) -> Result<ApiToken, ApiError> {
-        let token = self.find_token(client, TokenKind::Pro, presented).await?;
+        let kind = TokenKind::Pro;
+        let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
+        let found = self.store.find_token(kind, hash);
+        let token = self.judge(client, (kind, hash), found, check_token).await?;
         self.last_used.record_token(&token, self.clock.now());
         Ok(token)
     }
 
-    /// The API token of this kind with this text, if it is accepted now.
-    pub(super) async fn find_token(
+    /// The live token with this text, of a tenant or minted, if it is accepted now.
+    ///
+    /// # Errors
+    /// 401, 403 or 440; Postgres is unavailable.
+    pub(super) async fn find_live_token(
         &self,
         client: Client,
-        kind: TokenKind,
         presented: &str,
-    ) -> Result<ApiToken, ApiError> {
+    ) -> Result<LiveToken, ApiError> {
+        let kind = TokenKind::Live;
         let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
+        let found = self.store.find_live_token(hash);
+        let live = self.judge(client, (kind, hash), found, check_live_token).await?;
+        // A minted token is a use of its parent.
+        self.last_used.record_token(&live.token, self.clock.now());
+        Ok(live)
+    }
+
+    /// What the store finds for a token with this hash, if `check` accepts it.
+    async fn judge<T>(
+        &self,
+        client: Client,
+        (kind, hash): (TokenKind, TokenHash),
+        find: impl Future<Output = Result<Option<T>, StoreError>>,
+        check: fn(&T, Timestamp) -> Result<(), ApiError>,
+    ) -> Result<T, ApiError> {
         if self.known.is_unknown(kind, hash) {
             return Err(ApiError::InvalidToken);
         }
         let credential = RateKey::from_parts(&[hash.as_bytes()]);
         let turn = self.known.turn(&self.limits, client, credential).await;
-        let found = self.store.find_token(kind, hash).await?;
+        let found = find.await?;
         drop(turn);
         let Some(token) = found else {
             self.known.record_unknown(kind, hash);
             return Err(ApiError::InvalidToken);
         };
-        check_token(&token, self.clock.now())?;
+        check(&token, self.clock.now())?;
         self.known.record_accepted(credential);
         Ok(token)
     }
@@ -125,6 +146,13 @@ impl Authenticator {
         Ok(token)
     }
 
+    /// The minted token of this id, if it is accepted now, as `store` has it.
+    pub(super) async fn find_minted_token(&self, store: &Store, id: Uuid) -> Result<LiveToken, ApiError> {
+        let live = store.find_minted_token(id).await?.ok_or(ApiError::InvalidToken)?;
+        check_live_token(&live, self.clock.now())?;
+        Ok(live)
+    }
+
     /// The mailbox of a presented JWT, if it is accepted now.
     pub(crate) async fn find_mailbox(
         &self,
@@ -166,6 +194,14 @@ fn check_token(token: &ApiToken, now: Timestamp) -> Result<(), ApiError> {
     } else {
         Ok(())
     }
+}
+
+/// Whether a live token is accepted at `now`, and, if it is minted, its parent.
+///
+/// # Errors
+/// As [`check_token`].
+fn check_live_token(live: &LiveToken, now: Timestamp) -> Result<(), ApiError> {
+    check_token(&ApiToken { expires_at: live.expires_at(), ..live.token }, now)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The caller with a live API token.
+//! The caller with a live API token, and the one that may have a minted token instead.
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use jiff::Timestamp;
-use tempmail_model::token::TokenKind;
+use tempmail_model::address::RecipientAddress;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
@@ -17,18 +17,55 @@ const HEADER: &str = "x-api-token";
 const PARAMETER: &str = "token";
 
 /// The tenant of a `tm_live_` token. Extracting it counts the request against the token's rate: no
-/// further limit is needed.
+/// further limit is needed. To a minted token, which is for one address, a route that extracts it does not exist: 404.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveCaller {
     /// The token: open waits and streams count by it.
     pub(crate) token: Uuid,
     /// The tenant, which is not suspended.
     pub(crate) tenant: Uuid,
-    /// When the token expires.
+    /// When the token expires, or its parent.
     pub(crate) expires_at: Option<Timestamp>,
+    /// The token that minted it.
+    pub(super) parent: Option<Uuid>,
 }
 
-impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for LiveCaller {
+/// The caller of a route about mail, whose token may be minted: it acts as a [`LiveCaller`] once it is known which mail
+/// the request is about. It counts as that does, and a minted token also towards the rate of all of its tenant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MailCaller {
+    caller: LiveCaller,
+    /// The key of the one address that the token is for, if it is minted.
+    address: Option<Uuid>,
+}
+
+impl MailCaller {
+    /// The caller, for mail of one exact address.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`]: the token is minted for another address.
+    pub(crate) fn for_address(self, address: &RecipientAddress) -> Result<LiveCaller, ApiError> {
+        match self.address {
+            Some(key) if key != address.inbox_key() => Err(ApiError::NotFound),
+            _ => Ok(self.caller),
+        }
+    }
+
+    /// The caller, for mail of many addresses, and for everything that is not mail.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`]: the token is minted.
+    pub(crate) fn for_any_address(self) -> Result<LiveCaller, ApiError> {
+        if self.address.is_some() { Err(ApiError::NotFound) } else { Ok(self.caller) }
+    }
+
+    /// The tenant, and the key of the address whose messages alone the caller may name by id, if there is one.
+    pub(crate) fn message_scope(self) -> (Uuid, Option<Uuid>) {
+        (self.caller.tenant, self.address)
+    }
+}
+
+impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for MailCaller {
     type Rejection = V1Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, V1Error> {
@@ -37,9 +74,18 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for LiveCaller {
     }
 }
 
-/// A [`LiveCaller`] whose token may be in the query: EventSource can't set headers.
+impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for LiveCaller {
+    type Rejection = V1Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, V1Error> {
+        let caller = MailCaller::from_request_parts(parts, state).await?;
+        Ok(caller.for_any_address()?)
+    }
+}
+
+/// A [`MailCaller`] whose token may be in the query: EventSource can't set headers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StreamCaller(pub(crate) LiveCaller);
+pub(crate) struct StreamCaller(pub(crate) MailCaller);
 
 impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for StreamCaller {
     type Rejection = V1Error;
@@ -50,12 +96,22 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for StreamCaller
     }
 }
 
-async fn authenticate(presented: &str, parts: &Parts, auth: &Authenticator) -> Result<LiveCaller, ApiError> {
-    let token = auth.find_token(client_of(parts)?, TokenKind::Live, presented).await?;
-    let decision = auth.limits.count_live_token(token.id).await;
+async fn authenticate(presented: &str, parts: &Parts, auth: &Authenticator) -> Result<MailCaller, ApiError> {
+    let live = auth.find_live_token(client_of(parts)?, presented).await?;
+    let (tenant, minted) = (live.token.tenant, live.minted);
+    let token = minted.map_or(live.token.id, |minted| minted.id);
+    let decision = auth.limits.count_live_token(token).await;
+    // What its own rate refuses takes nothing from the tenant's other tokens.
+    if minted.is_some() && decision.allowed {
+        let of_all = auth.limits.count_minted_token(tenant).await;
+        if !of_all.allowed {
+            RateLimitHeaders::enforce_in(&parts.extensions, "minted_tokens", of_all)?;
+        }
+    }
     RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
-    auth.last_used.record_token(&token, auth.clock.now());
-    Ok(LiveCaller { token: token.id, tenant: token.tenant, expires_at: token.expires_at })
+    let parent = minted.map(|_| live.token.id);
+    let caller = LiveCaller { token, tenant, expires_at: live.expires_at(), parent };
+    Ok(MailCaller { caller, address: minted.map(|minted| minted.address) })
 }
 
 /// The token in the header, given once; an empty one counts as missing.

@@ -26,13 +26,18 @@ pub(crate) struct SubscriberCredential {
 #[derive(Debug, Clone)]
 enum Presented {
     Token(TokenKind),
-    /// In memory of its own: most subscribers have none.
+    /// The token that minted it; in memory of its own, as a session: most subscribers have neither.
+    Minted(Box<Uuid>),
     Session(Box<ProSession>),
 }
 
 impl From<LiveCaller> for SubscriberCredential {
-    fn from(LiveCaller { token, tenant, expires_at }: LiveCaller) -> Self {
-        Self { token, tenant, expires_at, presented: Presented::Token(TokenKind::Live) }
+    fn from(LiveCaller { token, tenant, expires_at, parent }: LiveCaller) -> Self {
+        let presented = match parent {
+            None => Presented::Token(TokenKind::Live),
+            Some(parent) => Presented::Minted(Box::new(parent)),
+        };
+        Self { token, tenant, expires_at, presented }
     }
 }
 
@@ -47,10 +52,11 @@ impl From<ProCaller> for SubscriberCredential {
 }
 
 impl SubscriberCredential {
-    /// The session, if one was presented.
-    pub(crate) fn session(&self) -> Option<Uuid> {
+    /// What it ends with beside its token and tenant: the session that was presented, or the token that minted it.
+    pub(crate) fn further_subject(&self) -> Option<Uuid> {
         match &self.presented {
             Presented::Token(_) => None,
+            Presented::Minted(parent) => Some(**parent),
             Presented::Session(session) => Some(session.id),
         }
     }
@@ -62,6 +68,7 @@ impl SubscriberCredential {
     pub(crate) async fn recheck(&mut self, auth: &Authenticator, store: &Store) -> Result<(), ApiError> {
         self.expires_at = match &self.presented {
             Presented::Token(kind) => auth.find_token_by_id(store, *kind, self.token).await?.expires_at,
+            Presented::Minted(_) => auth.find_minted_token(store, self.token).await?.expires_at(),
             Presented::Session(session) => {
                 let token = auth.find_token_by_session(store, session).await?;
                 [token.expires_at, Some(session.expires_at)].into_iter().flatten().min()

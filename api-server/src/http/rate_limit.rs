@@ -28,6 +28,7 @@ pub(crate) struct RequestLimits {
     public: RateLimit,
     mailboxes: RateLimit,
     tokens: RateLimit,
+    minted_tokens: RateLimit,
     pro_tokens: RateLimit,
     free_mailboxes: RateLimit,
     sign_in: FailureLimit,
@@ -44,6 +45,7 @@ impl RequestLimits {
             public: RateLimit::new("api", limits.api_per_second, second),
             mailboxes: RateLimit::new("mailbox", limits.api_per_second, second),
             tokens: RateLimit::new("v1", limits.v1_per_second, second),
+            minted_tokens: RateLimit::new("minted", limits.minted_per_second, second),
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
             free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
             sign_in: FailureLimit::new("sign-in", limits.sign_in_failures, SIGN_IN_WINDOW),
@@ -62,9 +64,14 @@ impl RequestLimits {
         self.bus.check_rate(&self.mailboxes, mailbox.into()).await
     }
 
-    /// Counts a request of a live token.
+    /// Counts a request of a live token, or of a minted one.
     pub(crate) async fn count_live_token(&self, token: Uuid) -> RateDecision {
         self.bus.check_rate(&self.tokens, token.into()).await
+    }
+
+    /// Counts a request of any of a tenant's minted tokens, which its own rate allows.
+    pub(crate) async fn count_minted_token(&self, tenant: Uuid) -> RateDecision {
+        self.bus.check_rate(&self.minted_tokens, tenant.into()).await
     }
 
     /// Counts a request of a Pro token, or of one of its sessions.

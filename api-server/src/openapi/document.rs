@@ -77,7 +77,7 @@ fn security_schemes() -> Value {
         "mailbox": bearer("A mailbox JWT, from POST /api/accounts or POST /api/token."),
         "pro": bearer("A Pro API token (tm_pro_…), or on /pro/api a session from POST /pro/api/session."),
         "proCookie": {"type": "apiKey", "in": "cookie", "name": "__Host-tempmail", "description": "A session from POST /pro/api/session with `cookie`, for requests of the site's own pages without an Authorization header. On plain-http loopback its name is tempmail."},
-        "live": {"type": "apiKey", "in": "header", "name": "x-api-token", "description": "A live API token (tm_live_…)."},
+        "live": {"type": "apiKey", "in": "header", "name": "x-api-token", "description": "A live API token (tm_live_…), or one that it minted for an address."},
         "liveInQuery": {"type": "apiKey", "in": "query", "name": "token", "description": "A live API token, where a client can't send a header."},
     })
 }

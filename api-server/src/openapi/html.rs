@@ -136,6 +136,12 @@ fn content(content: &Value) -> Markup {
         @for (media_type, described) in entries(content) {
             @let schema = &described["schema"];
             @if schema.get("properties").is_some() && schema.get("allOf").is_none() { (fields(schema)) }
+            @else if list(&schema["anyOf"]).any(|choice| choice.get("properties").is_some()) {
+                @for (index, choice) in list(&schema["anyOf"]).enumerate() {
+                    @if index > 0 { p { "or" } }
+                    (fields(choice))
+                }
+            }
             @else if media_type == "application/json" { (kind(schema)) }
             @else { code { (media_type) } }
         }

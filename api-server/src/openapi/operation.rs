@@ -30,11 +30,19 @@ impl Credential {
             Self::None => &[],
             Self::Mailbox => &[code::AUTHENTICATION_REQUIRED, code::INVALID_TOKEN, code::ACCOUNT_DISABLED],
             Self::MaybePro => &[code::INVALID_TOKEN, code::ACCOUNT_DISABLED, code::SESSION_EXPIRED],
-            Self::Pro | Self::Live | Self::LiveInQuery => &[
+            Self::Pro => &[
                 code::AUTHENTICATION_REQUIRED,
                 code::INVALID_TOKEN,
                 code::ACCOUNT_DISABLED,
                 code::SESSION_EXPIRED,
+            ],
+            // To a minted token, what is not about its address does not exist.
+            Self::Live | Self::LiveInQuery => &[
+                code::AUTHENTICATION_REQUIRED,
+                code::INVALID_TOKEN,
+                code::ACCOUNT_DISABLED,
+                code::SESSION_EXPIRED,
+                code::NOT_FOUND,
             ],
         }
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::arrivals::{ArrivedMessage, Notifications, Subscriber, Topic};
-use crate::auth::SubscriberCredential;
+use crate::auth::{LiveCaller, MailCaller, SubscriberCredential};
 use crate::http::error::ApiError;
 use crate::state::AppState;
 
@@ -25,6 +25,20 @@ pub(crate) enum Scope {
     Domain(String),
     /// Every mailbox of the tenant, and every address under its verified domains.
     Owned,
+}
+
+impl Scope {
+    /// The caller, if its token is for this scope: a minted one is for one address alone. Whatever is done with a scope on
+    /// `/v1` begins with this.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`].
+    pub(crate) fn admit(&self, caller: MailCaller) -> Result<LiveCaller, ApiError> {
+        match self {
+            Self::Address(address) => caller.for_address(address),
+            Self::Domain(_) | Self::Owned => caller.for_any_address(),
+        }
+    }
 }
 
 /// A page of messages from the store.
@@ -162,7 +176,7 @@ impl Subscription {
     /// Subscribes to the topics that are known now; `true` where mail of some was not subscribed to.
     fn subscribe(&mut self) -> bool {
         let mut topics = vec![Topic::Rights(self.credential.token), Topic::Rights(self.credential.tenant)];
-        topics.extend(self.credential.session().map(Topic::Rights));
+        topics.extend(self.credential.further_subject().map(Topic::Rights));
         match &self.scope {
             Scope::Address(address) => {
                 let key = address.inbox_key();

@@ -10,16 +10,18 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use tempmail_model::id::new_id;
 use tempmail_model::timestamp::timestamp;
-use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, is_token_name};
-use tempmail_store::{CreateOutcome, NewToken};
+use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
+use tempmail_store::{ChangeError, CreateOutcome, NewToken};
+use uuid::Uuid;
 
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::{BodyError, JsonObject};
 use crate::http::parameter::{PageNumber, PathId};
 use crate::openapi::{Operation, Routes, path_id};
 use crate::state::AppState;
-use kinds::TokenManager;
-use record::{CreatedToken, TokenList, TokenRecord};
+pub(crate) use kinds::{TokenManager, name_schema};
+use record::TokenList;
+pub(crate) use record::{CreatedToken, TokenRecord};
 
 /// The paths of a surface's token routes, and what is its own in their descriptions.
 pub(crate) struct TokenRoutes {
@@ -28,28 +30,23 @@ pub(crate) struct TokenRoutes {
     /// The path of one token, with `{id}`.
     pub(crate) item: &'static str,
     pub(crate) list: Operation,
-    pub(crate) create: Operation,
     pub(crate) revoke: Operation,
 }
 
-/// The token routes of a surface, whose caller is `C`.
+/// The token routes of a surface, whose caller is `C`, but for the creation of a token.
 pub(crate) fn routes<C: TokenManager>(surface: TokenRoutes) -> Routes<AppState> {
     let list = surface.list.page().json::<TokenList>(200, "A page, newest first.");
-    let create = surface
-        .create
-        .body(C::KINDS.schema())
-        .json::<CreatedToken>(201, "The token. This is the only time that it is shown.")
-        .fails(&[code::TOKEN_LIMIT_REACHED]);
     let revoke = surface
         .revoke
         .description("A token may revoke itself.")
         .parameter(path_id("Id of the token."))
         .empty(204, "The token is revoked; its open waits and streams end within 5 s.")
         .fails(&[code::INVALID_REQUEST, code::NOT_FOUND, code::MANAGED_BY_KUBERNETES]);
-    Routes::new()
-        .get(surface.collection, list, list_tokens::<C>)
-        .post(surface.collection, create, create_token::<C>)
-        .delete(surface.item, revoke, revoke_token::<C>)
+    Routes::new().get(surface.collection, list, list_tokens::<C>).delete(
+        surface.item,
+        revoke,
+        revoke_token::<C>,
+    )
 }
 
 async fn list_tokens<C: TokenManager>(
@@ -62,28 +59,28 @@ async fn list_tokens<C: TokenManager>(
     Ok(Json(TokenList::new(listed.map_err(ApiError::from)?)))
 }
 
-async fn create_token<C: TokenManager>(
-    State(state): State<AppState>,
-    caller: C,
-    body: JsonObject,
-) -> Result<(StatusCode, Json<CreatedToken>), C::Error> {
-    let created = create(&state, &caller, body).await?;
-    Ok((StatusCode::CREATED, Json(created)))
-}
-
 async fn revoke_token<C: TokenManager>(
     State(state): State<AppState>,
     caller: C,
     PathId(id): PathId,
 ) -> Result<StatusCode, C::Error> {
-    let store = state.store.acting(caller.actor());
-    let revoked = store.revoke_token(caller.tenant(), id, C::KINDS.only(), state.clock.now()).await;
-    revoked.map_err(ApiError::from)?.map_err(ApiError::from)?;
-    Ok(StatusCode::NO_CONTENT)
+    Ok(revoke(&state, &caller, id).await.map(|()| StatusCode::NO_CONTENT)?)
+}
+
+/// Revokes a token of the caller's tenant, or a minted one.
+async fn revoke<C: TokenManager>(state: &AppState, caller: &C, id: Uuid) -> Result<(), ApiError> {
+    let (store, tenant) = (state.store.acting(caller.actor()), caller.tenant());
+    match store.revoke_token(tenant, id, C::KINDS.only(), state.clock.now()).await? {
+        Err(ChangeError::NotFound) if store.revoke_minted_token(tenant, id).await? => Ok(()),
+        revoked => Ok(revoked?),
+    }
 }
 
 /// Creates the token that `body` describes, for the tenant of the caller.
-async fn create<C: TokenManager>(
+///
+/// # Errors
+/// The body is malformed; [`ApiError::TokenLimitReached`]; the tenant is suspended; the store failed.
+pub(crate) async fn create<C: TokenManager>(
     state: &AppState,
     caller: &C,
     mut body: JsonObject,
@@ -91,10 +88,7 @@ async fn create<C: TokenManager>(
     let name = parse_name(body.text("name")?)?;
     let kind = C::KINDS.parse(not_null(body.take("kind")).as_ref())?;
     let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
-    let token = PlainToken::generate(kind).map_err(|error| {
-        tracing::error!("the operating system provides no randomness: {error}");
-        ApiError::Internal
-    })?;
+    let token = generate(kind)?;
     let now = state.clock.now();
     let id = new_id(now);
     let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
@@ -119,12 +113,27 @@ async fn create<C: TokenManager>(
     Ok(CreatedToken { record, token: token.expose().to_owned() })
 }
 
+/// A new random token.
+///
+/// # Errors
+/// [`ApiError::Internal`]: the operating system provides no randomness.
+pub(crate) fn generate(kind: TokenKind) -> Result<PlainToken, ApiError> {
+    PlainToken::generate(kind).map_err(|error| {
+        tracing::error!("the operating system provides no randomness: {error}");
+        ApiError::Internal
+    })
+}
+
 /// An optional field: `null` counts as missing.
-fn not_null(value: Option<Value>) -> Option<Value> {
+pub(crate) fn not_null(value: Option<Value>) -> Option<Value> {
     value.filter(|value| !value.is_null())
 }
 
-fn parse_name(name: String) -> Result<String, BodyError> {
+/// The name of a token.
+///
+/// # Errors
+/// It is empty, too long, or has control characters.
+pub(crate) fn parse_name(name: String) -> Result<String, BodyError> {
     if is_token_name(&name) {
         Ok(name)
     } else {
@@ -136,12 +145,14 @@ fn parse_name(name: String) -> Result<String, BodyError> {
 }
 
 fn parse_days(value: &Value) -> Result<i64, BodyError> {
-    // In JSON, 30.0 is an integer, too.
-    #[expect(clippy::cast_possible_truncation, reason = "what is cut off is beyond the bounds")]
-    let whole = || value.as_f64().filter(|days| days.fract() == 0.0).map(|days| days as i64);
-    value
-        .as_i64()
-        .or_else(whole)
+    whole_number(value)
         .filter(|days| (1..=TOKEN_DAYS_MAX).contains(days))
         .ok_or(BodyError::Invalid { field: "expires_in_days", expected: "an integer from 1 to 3650" })
+}
+
+/// An integer; in JSON, 30.0 is one, too.
+pub(crate) fn whole_number(value: &Value) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "what is cut off is beyond all bounds")]
+    let whole = || value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64);
+    value.as_i64().or_else(whole)
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
-use crate::auth::LiveCaller;
+use crate::auth::MailCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, V1Error, code};
 use crate::http::parameter::{AttachmentPath, PathId};
@@ -58,40 +58,40 @@ pub(super) fn routes() -> Routes<AppState> {
 async fn get_email(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
-    caller: LiveCaller,
+    caller: MailCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    let message = find(&state, caller, id, INITIAL_CHUNK).await?;
     Ok(state.messages.full_message(message, client, Surface::V1).await?)
 }
 
 async fn get_raw(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
-    caller: LiveCaller,
+    caller: MailCaller,
     PathId(id): PathId,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    let message = find(&state, caller, id, INITIAL_CHUNK).await?;
     Ok(state.messages.raw_message(message, client).await?)
 }
 
 async fn get_attachment(
     State(state): State<AppState>,
     Extension(client): Extension<Client>,
-    caller: LiveCaller,
+    caller: MailCaller,
     AttachmentPath { message: id, index }: AttachmentPath,
 ) -> Result<Response, V1Error> {
-    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    let message = find(&state, caller, id, INITIAL_CHUNK).await?;
     Ok(state.messages.attachment(message, client, &index).await?)
 }
 
 /// Deletes the message for every reader.
 async fn delete_email(
     State(state): State<AppState>,
-    caller: LiveCaller,
+    caller: MailCaller,
     PathId(id): PathId,
 ) -> Result<StatusCode, V1Error> {
-    let StoredMessage { row, .. } = find(&state, &caller, id, 0).await?;
+    let StoredMessage { row, .. } = find(&state, caller, id, 0).await?;
     if state.store.delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -105,11 +105,12 @@ async fn delete_email(
 /// an expired one and an unknown id.
 async fn find(
     state: &AppState,
-    caller: &LiveCaller,
+    caller: MailCaller,
     id: Uuid,
     raw_len: i32,
 ) -> Result<StoredMessage, ApiError> {
     let now = state.clock.now();
-    let found = state.store.find_readable_message(caller.tenant, id, &state.reserved, now, raw_len).await?;
+    let (tenant, address) = caller.message_scope();
+    let found = state.store.find_readable_message(tenant, address, id, &state.reserved, now, raw_len).await?;
     found.ok_or_else(|| MissingMessage::of(id, now).into())
 }

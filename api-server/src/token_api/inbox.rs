@@ -12,7 +12,7 @@ use tempmail_store::InboxQuery;
 
 use super::address::parse_address;
 use super::wait::{NewEmails, wait};
-use crate::auth::LiveCaller;
+use crate::auth::MailCaller;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::long_poll;
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn wait_on_inbox(
     State(state): State<AppState>,
-    caller: LiveCaller,
+    caller: MailCaller,
     address: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, V1Error> {
@@ -57,12 +57,12 @@ async fn wait_on_inbox(
 
 async fn clear_inbox(
     State(state): State<AppState>,
-    caller: LiveCaller,
+    caller: MailCaller,
     address: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, V1Error> {
     let address = path_address(address)?;
     let query = InboxQuery {
-        tenant: caller.tenant,
+        tenant: caller.for_address(&address)?.tenant,
         address: &address,
         reserved: state.reserved.reservation_of(address.base_local_part()),
     };

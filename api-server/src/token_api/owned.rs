@@ -8,7 +8,7 @@ use serde_json::json;
 use tempmail_model::address::normalize_domain;
 
 use super::wait::{NewEmails, wait};
-use crate::auth::LiveCaller;
+use crate::auth::MailCaller;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::long_poll;
@@ -40,7 +40,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn wait_on_owned(
     State(state): State<AppState>,
-    caller: LiveCaller,
+    caller: MailCaller,
     uri: Uri,
 ) -> Result<Response, V1Error> {
     Ok(wait(&state, caller, Scope::Owned, uri).await?)
@@ -48,7 +48,7 @@ async fn wait_on_owned(
 
 async fn wait_on_domain(
     State(state): State<AppState>,
-    caller: LiveCaller,
+    caller: MailCaller,
     domain: Result<Path<String>, PathRejection>,
     uri: Uri,
 ) -> Result<Response, V1Error> {

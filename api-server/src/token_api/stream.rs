@@ -42,10 +42,11 @@ async fn stream_address(
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let query = StreamQuery::parse(&uri)?;
+    let address = query.address.as_deref().ok_or(ApiError::InvalidRequest("`address` is missing.".into()))?;
+    let scope = Scope::Address(Arc::new(parse_address(&address.replace(' ', "+"))?));
+    let caller = scope.admit(caller)?;
     let since = query.start(&state, caller.tenant, &headers)?;
-    let address = query.address.ok_or(ApiError::InvalidRequest("`address` is missing.".into()))?;
-    let address = parse_address(&address.replace(' ', "+"))?;
-    Ok(sse::open(&state, caller.into(), Scope::Address(Arc::new(address)), since).await?)
+    Ok(sse::open(&state, caller.into(), scope, since).await?)
 }
 
 async fn stream_owned(
@@ -54,6 +55,7 @@ async fn stream_owned(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, V1Error> {
+    let caller = Scope::Owned.admit(caller)?;
     let since = StreamQuery::parse(&uri)?.start(&state, caller.tenant, &headers)?;
     Ok(sse::open(&state, caller.into(), Scope::Owned, since).await?)
 }

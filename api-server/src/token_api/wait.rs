@@ -8,7 +8,7 @@ use tempmail_bus::{Permit, PermitKey};
 use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
-use crate::auth::LiveCaller;
+use crate::auth::{LiveCaller, MailCaller};
 use crate::http::error::ApiError;
 use crate::message::EmailSummary;
 use crate::realtime::cursor::open_cursor;
@@ -29,13 +29,14 @@ pub(super) struct NewEmails {
 /// Waits up to 25 s for mail of `scope`, with the query of `uri`.
 ///
 /// # Errors
-/// The query is invalid; [`ApiError::TokenBusy`], [`ApiError::AddrBusy`]; as [`long_poll::wait`].
+/// [`ApiError::NotFound`] where the token is not for the scope; the query is invalid; [`ApiError::TokenBusy`], [`ApiError::AddrBusy`]; as [`long_poll::wait`].
 pub(super) async fn wait(
     state: &AppState,
-    caller: LiveCaller,
+    caller: MailCaller,
     scope: Scope,
     uri: Uri,
 ) -> Result<Response, ApiError> {
+    let caller = scope.admit(caller)?;
     let query = LongPollQuery::parse(&uri)?;
     // The URI keeps the buffer that the request was read into: it is released before the wait.
     drop(uri);

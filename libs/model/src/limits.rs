@@ -65,6 +65,10 @@ pub struct Limits {
     pub password_max: u16,
     /// Requests per second and token on `/v1`; also the burst.
     pub v1_per_second: u32,
+    /// Maximum minted tokens of a tenant that have not expired.
+    pub minted_tokens: u32,
+    /// Requests per second of all minted tokens of a tenant together; also the burst.
+    pub minted_per_second: u32,
     /// Requests per second and token on `/pro/api`; also the burst.
     pub pro_per_second: u32,
     /// Requests per second and mailbox on `/api`, and per client where no credential is needed.
@@ -92,6 +96,8 @@ impl Default for Limits {
             password_min: 6,
             password_max: 128,
             v1_per_second: 10,
+            minted_tokens: 200,
+            minted_per_second: 100,
             pro_per_second: 20,
             api_per_second: 20,
             refused_per_minute: 300,

@@ -11,6 +11,11 @@ pub const TOKEN_NAME_MAX: usize = 100;
 /// Maximum days until a token expires.
 pub const TOKEN_DAYS_MAX: i64 = 3650;
 
+/// Seconds that a minted token lasts unless its request says otherwise.
+pub const MINTED_TOKEN_SECONDS: i64 = 600;
+/// Maximum seconds that a minted token lasts.
+pub const MINTED_TOKEN_SECONDS_MAX: i64 = 3600;
+
 /// Whether a text is a valid name of a token: 1 to 100 characters without control characters.
 pub fn is_token_name(text: &str) -> bool {
     (1..=TOKEN_NAME_MAX).contains(&text.chars().count()) && !text.contains(char::is_control)

@@ -79,6 +79,9 @@ CREATE OR REPLACE TRIGGER token_changed_audit AFTER UPDATE OF hash, managed_by, 
     FOR EACH ROW WHEN ((OLD.hash, OLD.managed_by, OLD.expires_at, OLD.revoked_at)
                        IS DISTINCT FROM (NEW.hash, NEW.managed_by, NEW.expires_at, NEW.revoked_at))
     EXECUTE FUNCTION audit_row('token');
+-- Those that expire are deleted without an entry; functions record what else ends them.
+CREATE OR REPLACE TRIGGER minted_token_created_audit AFTER INSERT ON minted_token
+    FOR EACH ROW EXECUTE FUNCTION audit_row('token');
 CREATE OR REPLACE TRIGGER domain_created_audit AFTER INSERT ON domain
     FOR EACH ROW EXECUTE FUNCTION audit_row('domain');
 CREATE OR REPLACE TRIGGER domain_changed_audit

@@ -28,6 +28,8 @@ CREATE OR REPLACE TRIGGER token_changed AFTER UPDATE OF revoked_at, expires_at O
     FOR EACH ROW WHEN ((OLD.revoked_at, OLD.expires_at) IS DISTINCT FROM (NEW.revoked_at, NEW.expires_at))
     EXECUTE FUNCTION record_change();
 CREATE OR REPLACE TRIGGER token_deleted AFTER DELETE ON api_token FOR EACH ROW EXECUTE FUNCTION record_change();
+CREATE OR REPLACE TRIGGER minted_token_deleted AFTER DELETE ON minted_token
+    FOR EACH ROW EXECUTE FUNCTION record_change();
 CREATE OR REPLACE TRIGGER session_ended AFTER INSERT ON ended_session
     FOR EACH ROW EXECUTE FUNCTION record_change();
 CREATE OR REPLACE TRIGGER mailbox_created AFTER INSERT ON mailbox FOR EACH ROW EXECUTE FUNCTION record_new_mailbox();

@@ -63,6 +63,7 @@ pub use schema::group_role::GroupRole;
 pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;
 pub use tenants::mailbox::{LimitCheck, Mailbox, MailboxCreation, NewMailbox};
+pub use tenants::minted_token::{LiveToken, MintOutcome, MintedToken, NewMintedToken};
 pub use tenants::pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use tenants::session::SessionToken;
 pub use tenants::tenant::{LimitUsage, Tenant, TenantChange, TenantLimits};

@@ -45,7 +45,7 @@ impl AcceptedToken {
 }
 
 impl Store {
-    /// Begins a generation of the stream, and ends every Pro session that began before `now`. Returns the position of
+    /// Begins a generation of the stream, and ends every Pro session that began before `now` and every minted token. Returns the position of
     /// the stream. Needs the login of the schema's owner.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 pub(crate) mod idle;
 pub(crate) mod mailbox;
+pub(crate) mod minted_token;
 pub(crate) mod pro_mailbox;
 pub(crate) mod session;
 pub(crate) mod tenant;

@@ -12,11 +12,11 @@ use super::output;
 /// Subcommands of `database`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatabaseCommand {
-    /// Make a restored database safe to serve: clients meet all mail, JWTs and sessions end, and tokens are listed
+    /// Make a restored database safe to serve: clients meet all mail, JWTs, sessions and minted tokens end, and tokens are listed
     ///
     /// To be run after each restore, before the roles start, with the login of `migrate`. Clients that wait or follow
-    /// the mail go on where the copy ends, and meet some of it twice. Every mailbox JWT and Pro session ends: some had
-    /// ended since the copy. Tokens that were revoked since the copy work again, and are among those that are listed.
+    /// the mail go on where the copy ends, and meet some of it twice. Every mailbox JWT, Pro session and minted token ends:
+    /// some had ended since the copy. Tokens that were revoked since the copy work again, and are among those that are listed.
     Restored,
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: AdminArgs<DatabaseCommand>, schema: &SchemaDefinit
         }));
     }
     output::line(&format!(
-        "clients go on at position {position}; the JWTs of {mailboxes} mailboxes and all Pro sessions ended"
+        "clients go on at position {position}; the JWTs of {mailboxes} mailboxes, all Pro sessions and all minted tokens ended"
     ))?;
     output::line("these tokens work, also where they were revoked since the copy: revoke those again")?;
     let rows: Vec<_> = tokens.iter().map(row).collect();

@@ -21,6 +21,7 @@ pub(crate) fn test_config() -> Config {
     config.http.unlimited_networks.clone_from(&networks);
     config.smtp.unlimited_networks = networks;
     config.limits.v1_per_second = 100_000;
+    config.limits.minted_per_second = 100_000;
     config.limits.api_per_second = 100_000;
     config.limits.pro_per_second = 100_000;
     config.limits.free_mailboxes_per_hour = 100_000;

@@ -24,8 +24,8 @@ pub struct Operation {
     pub is_open: bool,
     /// Parameters in path and query.
     pub parameters: Vec<Parameter>,
-    /// Request body.
-    pub body: Option<RequestBody>,
+    /// Request bodies, of which a request has one; none without a body.
+    pub bodies: Vec<RequestBody>,
     responses: BTreeMap<u16, DocumentedResponse>,
 }
 
@@ -209,9 +209,10 @@ pub(super) fn read(document: &Value) -> Vec<Operation> {
                 let status = status.parse().expect("a documented status is a number");
                 (status, DocumentedResponse::read(document, response))
             });
-            let body = operation.get("requestBody").map(|body| {
+            let bodies = operation.get("requestBody").map(|body| {
                 let schema = inlined(document, &body["content"]["application/json"]["schema"]);
-                RequestBody { example: example(&schema), schema }
+                let choices = schema["anyOf"].as_array().cloned().unwrap_or_else(|| vec![schema]);
+                choices.into_iter().map(|schema| RequestBody { example: example(&schema), schema }).collect()
             });
             operations.push(Operation {
                 id: text(&operation["operationId"]).to_owned(),
@@ -221,7 +222,7 @@ pub(super) fn read(document: &Value) -> Vec<Operation> {
                 is_open: security.clone().count() == 0
                     || security.clone().any(|one| entries(one).next().is_none()),
                 parameters: list(&operation["parameters"]).map(parameter).collect(),
-                body,
+                bodies: bodies.unwrap_or_default(),
                 responses: responses.collect(),
             });
         }

@@ -72,3 +72,15 @@ async fn rejects_an_expired_token_with_session_expired() {
         assert_error(operation, &answer, 440, "session_expired");
     }
 }
+
+/// Besides its address, nothing exists for a minted token; parameters and bodies are not looked at.
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_a_minted_token_with_not_found_beyond_its_address() {
+    let app = App::start().await;
+    let mut credentials = Credentials::create(&app, &app.tenant).await;
+    credentials.live = app.mint(&app.tenant.live, "elsewhere@inbox.localhost").await.token;
+    for operation in guarded().filter(|operation| operation.credentials.contains(&"live".to_owned())) {
+        let answer = full_request(&app, operation, &credentials, &unknown_path(operation)).send().await;
+        assert_error(operation, &answer, 404, "not_found");
+    }
+}

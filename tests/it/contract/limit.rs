@@ -54,7 +54,7 @@ async fn returns_429_above_the_rate_of_a_client() {
         loop {
             let request = app.request(operation.method.clone(), &unknown_path(operation));
             let request = request.header("x-forwarded-for", &client);
-            let request = match &operation.body {
+            let request = match operation.bodies.first() {
                 Some(body) => request.json(&body.example),
                 None => request,
             };

@@ -25,6 +25,8 @@ const POLL: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone)]
 enum Credential {
     Live(String),
+    /// A minted token and its address, which has mail.
+    Minted(String, String),
     Pro(String),
     Jwt(String),
 }
@@ -34,6 +36,10 @@ impl Credential {
     async fn status<C>(&self, installation: &Installation<C>) -> u16 {
         match self {
             Self::Live(token) => installation.live_token_status(token).await,
+            Self::Minted(token, address) => {
+                let request = installation.request(Method::GET, &format!("/v1/inbox/{address}"));
+                request.live(token).send().await.status
+            }
             Self::Pro(token) => installation.get_as_pro(token, "/pro/api/domains").await.status,
             Self::Jwt(jwt) => installation.request(Method::GET, "/api/me").bearer(jwt).send().await.status,
         }

@@ -24,6 +24,8 @@ pub(super) enum CredentialKind {
     Pro,
     Session,
     Live,
+    /// A token that a live token minted for an address that no route is about.
+    Minted,
     /// No credential of this installation.
     Junk,
     /// An empty value, which counts as none.
@@ -115,7 +117,9 @@ impl PresentedCredentials {
             RouteAccess::Mailbox => *kind == CredentialKind::Jwt,
             RouteAccess::OptionalPro => *kind == CredentialKind::Pro,
             RouteAccess::Pro => matches!(kind, CredentialKind::Pro | CredentialKind::Session),
-            RouteAccess::Live | RouteAccess::Stream => *kind == CredentialKind::Live,
+            RouteAccess::Live | RouteAccess::Stream => {
+                matches!(kind, CredentialKind::Live | CredentialKind::Minted)
+            }
             RouteAccess::Open => true,
         };
         match identity {
@@ -124,6 +128,7 @@ impl PresentedCredentials {
             Identity::Expired if *kind == CredentialKind::Jwt => Rejected(401, "invalid_token"),
             Identity::Expired => Rejected(440, "session_expired"),
             Identity::Suspended => Rejected(403, "account_disabled"),
+            Identity::A | Identity::B if *kind == CredentialKind::Minted => Rejected(404, "not_found"),
             Identity::A | Identity::B | Identity::Anonymous => Admitted(*identity),
         }
     }

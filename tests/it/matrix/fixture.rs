@@ -68,6 +68,10 @@ impl MatrixFixture {
         add("a session of B", CredentialKind::Session, Identity::B, &session(&app, &b.pro).await);
         add("a live token of A", CredentialKind::Live, Identity::A, &app.tenant.live);
         add("a live token of B", CredentialKind::Live, Identity::B, &b.live);
+        let minted = app.mint(&app.tenant.live, "quay+minted@inbox.localhost").await.token;
+        add("a minted token of A", CredentialKind::Minted, Identity::A, &minted);
+        let minted = app.mint(&b.live, "lamp+minted@inbox.localhost").await.token;
+        add("a minted token of B", CredentialKind::Minted, Identity::B, &minted);
         add("a live token of platform", CredentialKind::Live, Identity::B, &app.platform_token().await);
         Self { app, b, mailbox_a, mailbox_b, credentials, created: AtomicUsize::new(0) }
     }

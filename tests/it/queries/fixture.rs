@@ -121,6 +121,7 @@ async fn fill(app: &App, mailbox: Uuid, domain: Uuid) {
     execute(&app.pool, fill(TENANT).bind(TENANTS)).await;
     execute(&app.pool, fill(DOMAIN).bind(OWNERS)).await;
     execute(&app.pool, fill(TOKEN).bind(TENANTS)).await;
+    execute(&app.pool, fill(MINTED_TOKEN).bind(TENANTS)).await;
     execute(&app.pool, fill(MAILBOX).bind(MAILBOXES).bind(TENANTS)).await;
     execute(&app.pool, fill(PARTITIONS)).await;
     let messages = fill(MESSAGE).bind(MESSAGES).bind(OWNERS).bind(INBOXES).bind(mailbox).bind(domain);
@@ -176,6 +177,19 @@ const TOKEN: &str = concat!(
     ", ",
     row_id!("8000", "i"),
     ", 'live', 'x', 'x', sha256(i::text::bytea), 'x', $1 FROM generate_series(1, $2) AS i"
+);
+
+const MINTED_TOKEN: &str = concat!(
+    "INSERT INTO minted_token (id, parent, tenant, hash, address_key, expires_at)
+     SELECT ",
+    row_id!("8005", "i"),
+    ", ",
+    row_id!("8002", "i"),
+    ", ",
+    row_id!("8000", "i"),
+    ", sha256(('minted' || i)::bytea), ",
+    row_id!("8006", "i"),
+    ", $1::timestamptz + interval '1 hour' FROM generate_series(1, $2) AS i"
 );
 
 const MAILBOX: &str = concat!(

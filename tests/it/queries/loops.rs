@@ -66,6 +66,12 @@ pub async fn record_stream(fixture: &QueryFixture, session: &mut Session<'_>) {
             assert!(store.find_token_by_id(TokenKind::Live, token).await.unwrap().is_some());
         })
         .await;
+    let minted = app.mint(&app.tenant.live, &fixture.mailbox.address).await.id;
+    session
+        .record("a wait of a minted token", &["find_minted_token"], |_| async {
+            assert!(store.find_minted_token(minted).await.unwrap().is_some());
+        })
+        .await;
 }
 
 /// Statements of a worker that delivers events to a webhook.

@@ -1,9 +1,10 @@
 //! Requests to the running roles.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::app::SYSTEM_DOMAIN;
-use tempmail_tests::{SmtpClient, smtp};
+use tempmail_tests::{MintedToken, SmtpClient, smtp};
 use uuid::Uuid;
 
 use super::fixture::QueryFixture;
@@ -21,27 +22,42 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
     ];
     let address = |number: usize| addresses[number % addresses.len()].clone();
     session
-        .record("GET /v1/inbox/{address}", &["find_token", "scan_inbox"], |number| {
+        .record("GET /v1/inbox/{address}", &["find_live_token", "scan_inbox"], |number| {
             get(format!("/v1/inbox/{}", address(number)))
         })
         .await;
     session
-        .record("GET /v1/inbox/{address}?since=", &["find_token", "scan_inbox"], |number| {
+        .record("GET /v1/inbox/{address}?since=", &["find_live_token", "scan_inbox"], |number| {
             get(format!("/v1/inbox/{}?since={}", address(number), fixture.since))
+        })
+        .await;
+
+    let minted: Vec<MintedToken> = join_all(addresses.iter().map(|it| app.mint(&app.tenant.live, it))).await;
+    session
+        .record("GET /v1/inbox/{address} with a minted token", &["find_live_token", "scan_inbox"], |number| {
+            let (token, path) =
+                (&minted[number % minted.len()].token, format!("/v1/inbox/{}", address(number)));
+            async move {
+                app.get_as(token, &path).await.expect(200);
+            }
         })
         .await;
 
     let readable = fixture.ids().await;
     let id = |number: usize| readable[number % readable.len()][number];
     session
-        .record("GET /v1/email/{id}", &["find_token", "find_readable_message"], |number| {
+        .record("GET /v1/email/{id}", &["find_live_token", "find_readable_message"], |number| {
             get(format!("/v1/email/{}", id(number)))
         })
         .await;
     session
-        .record("GET /v1/email/{id}/raw", &["find_token", "find_readable_message"], |number| async move {
-            assert_eq!(app.get(&format!("/v1/email/{}/raw", id(number))).await.status, 200);
-        })
+        .record(
+            "GET /v1/email/{id}/raw",
+            &["find_live_token", "find_readable_message"],
+            |number| async move {
+                assert_eq!(app.get(&format!("/v1/email/{}/raw", id(number))).await.status, 200);
+            },
+        )
         .await;
 
     let large = format!("large@{SYSTEM_DOMAIN}");
@@ -50,15 +66,17 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
     app.deliver(&large, "large", &text.join("\r\n")).await;
     let large = app.emails(&large).await[0]["id"].as_str().unwrap().to_owned();
     session
-        .record("GET /v1/email/{id} of 150 KB", &["find_token", "find_readable_message", "raw_chunk"], |_| {
-            get(format!("/v1/email/{large}"))
-        })
+        .record(
+            "GET /v1/email/{id} of 150 KB",
+            &["find_live_token", "find_readable_message", "raw_chunk"],
+            |_| get(format!("/v1/email/{large}")),
+        )
         .await;
 
     session
         .record(
             "DELETE /v1/email/{id}",
-            &["find_token", "find_readable_message", "delete_message"],
+            &["find_live_token", "find_readable_message", "delete_message"],
             |number| async move {
                 let path = format!("/v1/email/{}", id(number));
                 assert_eq!(app.delete(&path).await.status, 204);
@@ -66,7 +84,7 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
         )
         .await;
     session
-        .record("DELETE /v1/inbox/{address}", &["find_token", "clear_inbox"], |number| async move {
+        .record("DELETE /v1/inbox/{address}", &["find_live_token", "clear_inbox"], |number| async move {
             let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
             assert_eq!(app.delete(&path).await.status, 204);
         })

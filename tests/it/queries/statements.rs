@@ -15,6 +15,16 @@ const LIST: u64 = 120;
 
 pub const HOT: &[HotStatement] = &[
     HotStatement { name: "find_token", indexes: &["api_token_hash_key", "tenant_pkey"], rows: 2 },
+    HotStatement {
+        name: "find_live_token",
+        indexes: &["api_token_hash_key", "minted_token_hash_key", "api_token_pkey", "tenant_pkey"],
+        rows: 3,
+    },
+    HotStatement {
+        name: "find_minted_token",
+        indexes: &["minted_token_pkey", "api_token_pkey", "tenant_pkey"],
+        rows: 3,
+    },
     HotStatement { name: "find_token_by_id", indexes: &["api_token_pkey", "tenant_pkey"], rows: 2 },
     HotStatement { name: "find_mailbox", indexes: &["mailbox_pkey", "domain_pkey", "tenant_pkey"], rows: 3 },
     HotStatement {
@@ -208,6 +218,7 @@ pub const COLD: &[&str] = &[
     "delete_ended_sessions",
     "delete_ended_tokens",
     "delete_events_without_message",
+    "delete_expired_minted_tokens",
     "delete_expired_usage",
     "delete_old_changes",
     "delete_released_mailboxes",
@@ -277,6 +288,7 @@ pub const COLD: &[&str] = &[
     "list_webhooks",
     "mark_message_read",
     "migrate",
+    "mint_token",
     "preflight_delivery",
     "probe_stream",
     "purge_batch",
@@ -311,6 +323,7 @@ pub const COLD: &[&str] = &[
     "reset_mailbox_password",
     "restart_domain_verification",
     "revoke_managed_token",
+    "revoke_minted_token",
     "revoke_token",
     "rotate_managed_webhook",
     "rotate_webhook_secret",

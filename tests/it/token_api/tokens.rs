@@ -2,4 +2,5 @@
 
 mod delete;
 mod get;
+mod minted;
 mod post;

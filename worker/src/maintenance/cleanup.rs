@@ -5,8 +5,8 @@ use tempmail_model::limits::Limits;
 use tempmail_store::{CLEANUP_BATCH, Store};
 
 /// Removes free mailboxes that were not used for `limits.idle_mailbox_days`. Deletes removed mailboxes whose
-/// address is no longer held, removed domains that are empty, tokens that ended a week ago, records of ended sessions,
-/// removed tenants that own nothing, changes that every process has read, events without a webhook or a message, and
+/// address is no longer held, removed domains that are empty, tokens that ended a week ago, minted tokens that expired, records of
+/// ended sessions, removed tenants that own nothing, changes that every process has read, events without a webhook or a message, and
 /// attempts and entries of the audit trail that are too old to be listed.
 pub(crate) async fn run(store: &Store, limits: &Limits, now: Timestamp) -> anyhow::Result<()> {
     let idle_since = now - SignedDuration::from_hours(24 * i64::from(limits.idle_mailbox_days));
@@ -15,6 +15,7 @@ pub(crate) async fn run(store: &Store, limits: &Limits, now: Timestamp) -> anyho
     while store.delete_released_mailboxes(now).await? == full_batch {}
     store.delete_removed_domains().await?;
     store.delete_ended_tokens(now).await?;
+    store.delete_expired_minted_tokens(now).await?;
     store.delete_ended_sessions(now).await?;
     store.delete_removed_tenants().await?;
     store.delete_old_changes().await?;

@@ -54,7 +54,7 @@ impl ManagedTokenKinds {
     }
 
     /// The body that creates a token.
-    pub(super) fn schema(self) -> Value {
+    pub(crate) fn schema(self) -> Value {
         let kind = match self {
             Self::ProAndLive => {
                 json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro",
@@ -69,13 +69,18 @@ impl ManagedTokenKinds {
             "type": "object",
             "required": ["name"],
             "properties": {
-                "name": {"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_MAX,
-                         "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-                         "description": "A name for people to know the token by; no control characters.",
-                         "examples": ["continuous integration"]},
+                "name": name_schema(),
                 "kind": kind,
                 "expires_in_days": days,
             },
         })
     }
+}
+
+/// The schema of a token's name.
+pub(crate) fn name_schema() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": TOKEN_NAME_MAX,
+           "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+           "description": "A name for people to know the token by; no control characters.",
+           "examples": ["continuous integration"]})
 }

@@ -8,17 +8,17 @@ use uuid::Uuid;
 
 /// An API token, without its secret.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct TokenRecord {
-    pub(super) id: Uuid,
-    pub(super) name: String,
+pub(crate) struct TokenRecord {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
     /// `pro` or `live`.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// The last four characters of the token.
-    pub(super) hint: String,
-    pub(super) created_at: String,
-    pub(super) last_used_at: Option<String>,
-    pub(super) expires_at: Option<String>,
-    pub(super) revoked_at: Option<String>,
+    pub(crate) hint: String,
+    pub(crate) created_at: String,
+    pub(crate) last_used_at: Option<String>,
+    pub(crate) expires_at: Option<String>,
+    pub(crate) revoked_at: Option<String>,
 }
 
 /// A page of tokens, newest first.
@@ -29,11 +29,11 @@ pub(super) struct TokenList {
 
 /// A new token.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct CreatedToken {
+pub(crate) struct CreatedToken {
     #[serde(flatten)]
-    pub(super) record: TokenRecord,
+    pub(crate) record: TokenRecord,
     /// The token. This is the only time that it is shown.
-    pub(super) token: String,
+    pub(crate) token: String,
 }
 
 impl From<ListedToken> for TokenRecord {

@@ -392,6 +392,11 @@ pub(super) const KEYS: &[ConfigKey] = &[
     count("limits.password_min", "Minimum characters of a mailbox password."),
     count("limits.password_max", "Maximum characters of a mailbox password."),
     count("limits.v1_per_second", "Requests per second and token on `/v1`; also the burst."),
+    count("limits.minted_tokens", "Maximum minted tokens of a tenant that have not expired."),
+    count(
+        "limits.minted_per_second",
+        "Requests per second of all minted tokens of a tenant together; also the burst. Each counts towards `limits.v1_per_second`, too.",
+    ),
     count("limits.pro_per_second", "Requests per second and token on `/pro/api`; also the burst."),
     count(
         "limits.api_per_second",

@@ -1,3 +1,8 @@
+-- The key of an address: the first 16 octets of its SHA-256. The counterpart in Rust is `RecipientAddress::inbox_key`.
+CREATE OR REPLACE FUNCTION address_key(p_address text) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT encode(substring(sha256(convert_to(p_address, 'UTF8')) FROM 1 FOR 16), 'hex')::uuid
+$$;
+
 -- The owner of an address. Delivery, RCPT and every read by address use this one function. The counterpart in Rust is `mail-ingest/src/recipient/judge.rs`, which names the SMTP reply for each case.
 
 -- Owner of the mail to an address now; no row where its domain is not served. p_local_part is the part before

@@ -30,13 +30,15 @@ BEGIN
     END IF;
 END $$;
 
--- Begins a generation, and ends every Pro session: what `tempmail database restored` does first. Returns the base.
+-- Begins a generation, and ends every Pro session and minted token: what `tempmail database restored` does first. Returns
+-- the base.
 CREATE OR REPLACE FUNCTION database_restored(p_now timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_base bigint;
 BEGIN
     -- For the order of locks see domains/name.sql: the stream is last.
     UPDATE api_token SET sessions_from = p_now;
+    DELETE FROM minted_token;
     UPDATE stream SET history = server_history(), generation = gen_random_uuid()
      WHERE singleton RETURNING seq INTO STRICT v_base;
     INSERT INTO stream_generation (id, base) SELECT generation, seq FROM stream WHERE singleton;

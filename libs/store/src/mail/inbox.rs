@@ -78,6 +78,7 @@ macro_rules! access {
         )"
     };
 }
+pub(crate) use access;
 
 /// SQL for a scan of `access a`, class by class; $8 is the bound of the range and $9 the limit.
 macro_rules! scan_inbox {
@@ -127,6 +128,9 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
                       WHEN 0 THEN o.owner_kind = 0 AND o.shared_inboxes
                       WHEN 3 THEN o.is_system AND m.owner = $2
                       ELSE o.owner = m.owner AND o.tenant = $2 AND NOT o.on_hold END
+              AND ($7::uuid IS NULL OR address_key(m.address) = $7
+                   OR m.owner_kind = 1 AND $7 = address_key(
+                       split_part(split_part(m.address, '@', 1), '+', 1) || '@' || split_part(m.address, '@', 2)))
             OFFSET 0
         ) m LEFT JOIN LATERAL {raw} ON true"
     )
@@ -187,13 +191,14 @@ impl Store {
 
     /// An unexpired message that the tokens of the tenant may read, with up to `raw_len` bytes of its raw data: of
     /// its mailboxes, of its custom domains while they serve, of `platform`, or of a shared inbox while its address
-    /// is one.
+    /// is one. `address`: only if a scan of the address with this key would find it.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn find_readable_message(
         &self,
         tenant: Uuid,
+        address: Option<Uuid>,
         id: Uuid,
         reserved: &ReservedLocalParts,
         now: Timestamp,
@@ -206,7 +211,8 @@ impl Store {
             .bind(now.to_sqlx())
             .bind(lowest_mail)
             .bind(highest_mail)
-            .bind(raw_len);
+            .bind(raw_len)
+            .bind(address);
         let message = self.fetch_optional(statement, StoredMessage::from_row).await?;
         Ok(message.filter(|StoredMessage { row, .. }| {
             let base = row.address.split(['+', '@']).next().unwrap_or_default();
@@ -236,7 +242,11 @@ impl Store {
 }
 
 /// A statement with [`access!`] and its seven arguments.
-fn with_access<'q>(statement: &'static str, query: &InboxQuery<'q>, now: Timestamp) -> Statement<'q> {
+pub(crate) fn with_access<'q>(
+    statement: &'static str,
+    query: &InboxQuery<'q>,
+    now: Timestamp,
+) -> Statement<'q> {
     sqlx::query(statement)
         .bind(query.address.domain())
         .bind(query.address.base_local_part())

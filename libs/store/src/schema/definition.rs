@@ -64,6 +64,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (10, "origin", "0010_origin"),
         (11, "cluster", "0011_cluster"),
         (12, "ended_session", "0012_ended_session"),
+        (13, "minted_token", "0013_minted_token"),
     ],
     files: files![
         "id",
@@ -88,6 +89,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "domains/system",
         "tenants/tenant",
         "tenants/token",
+        "tenants/minted_token",
         "tenants/session",
         "webhooks/webhook",
         "webhooks/delivery",

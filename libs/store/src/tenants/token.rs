@@ -19,7 +19,7 @@ use crate::row::{first_column, optional_time, time};
 pub const ENDED_TOKEN_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A token with the state of its tenant; the caller decides whether it is valid.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct ApiToken {
     /// Its id.
     pub id: Uuid,
@@ -107,12 +107,20 @@ impl ListedToken {
     }
 }
 
+/// SQL for the columns of a token `k` of a tenant `t` that [`ApiToken`] reads.
+macro_rules! token_columns {
+    () => {
+        "k.id, k.tenant, t.suspended, k.active, k.last_used_at, k.expires_at, k.revoked_at, k.sessions_from"
+    };
+}
+pub(super) use token_columns;
+
 /// SQL for a token with the state of its tenant, and further columns.
 macro_rules! token {
     ($further:literal) => {
         concat!(
-            "SELECT k.id, k.tenant, t.suspended, k.active, k.last_used_at, k.expires_at, k.revoked_at,
-                    k.sessions_from",
+            "SELECT ",
+            $crate::tenants::token::token_columns!(),
             $further,
             " FROM api_token k JOIN tenant t ON t.id = k.tenant WHERE "
         )

@@ -18,7 +18,8 @@ struct MadeOverHttp {
     team: Team,
     /// Token of the ApiToken `pro`.
     pro: String,
-    /// A token made with it, one made with that token, and a JWT of the mailbox.
+    /// A session of it, a token made with that, a live token made with that token, one that the live token minted, and a
+    /// JWT of the mailbox.
     credentials: Vec<Credential>,
     /// Id of a mailbox.
     mailbox: String,
@@ -57,10 +58,12 @@ impl MadeOverHttp {
         let address = format!("{}@{SYSTEM_DOMAIN}", team.tenant);
         let mailbox = installation.create_mailbox(Some(&pro), &address, PASSWORD).await.expect(201);
         installation.app.deliver(&address, "kept", "").await;
+        let minted = installation.app.mint(&live, &address).await.token;
         let credentials = vec![
             Credential::Pro(session),
             Credential::Pro(second),
             Credential::Live(live),
+            Credential::Minted(minted, address),
             Credential::Jwt(text(&mailbox, "token")),
         ];
         Self { installation, team, pro, credentials, mailbox: text(&mailbox, "id"), webhook, domain }

@@ -43,7 +43,7 @@ pub struct TenantFixture {
     /// The tenant.
     pub tenant: Tenant,
     session: String,
-    /// A live token per scope, since a token waits once.
+    /// A live token per scope, since a token waits once, and for each address one that it minted.
     tokens: Vec<(Scope, String)>,
     /// Id of the custom domain.
     pub custom_domain: Uuid,
@@ -71,7 +71,11 @@ impl TenantFixture {
         let session = session["token"].as_str().unwrap().to_owned();
         let mut tokens = Vec::new();
         for scope in WITH_TOKEN {
-            tokens.push((scope, fleet.token(&tenant, TokenKind::Live).await));
+            let token = fleet.token(&tenant, TokenKind::Live).await;
+            if !matches!(scope, Scope::Domain | Scope::Owned) {
+                tokens.push((scope, fleet.mint(&token, &address(name, scope)).await.token));
+            }
+            tokens.push((scope, token));
         }
         Self { name, tenant, session, tokens, custom_domain, mailbox, domain_mailbox, free }
     }

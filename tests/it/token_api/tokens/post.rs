@@ -38,6 +38,8 @@ async fn creates_a_live_token_and_returns_it_once() {
             "expires_at": null,
             "revoked_at": null,
             "token": token,
+            "address": null,
+            "since": null,
         });
         assert_eq!(created, expected);
         let listed = app.get_as(token, PATH).await;
@@ -70,6 +72,16 @@ async fn rejects_a_malformed_body_and_pro_tokens() {
         json!({ "name": "n", "expires_in_days": 0 }),
         json!({ "name": "n", "expires_in_days": 3651 }),
         json!([]),
+        json!({ "name": "n", "expires_in_seconds": 60 }),
+        json!({ "address": 7 }),
+        json!({ "address": "nobody" }),
+        json!({ "address": "a@inbox.localhost", "name": 7 }),
+        json!({ "address": "a@inbox.localhost", "name": "" }),
+        json!({ "address": "a@inbox.localhost", "kind": "pro" }),
+        json!({ "address": "a@inbox.localhost", "expires_in_days": 1 }),
+        json!({ "address": "a@inbox.localhost", "expires_in_seconds": 0 }),
+        json!({ "address": "a@inbox.localhost", "expires_in_seconds": 3601 }),
+        json!({ "address": "a@inbox.localhost", "expires_in_seconds": "60" }),
     ] {
         let answer = create(&app, body.clone()).await;
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());

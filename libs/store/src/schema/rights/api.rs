@@ -16,6 +16,7 @@ pub(in super::super) const API: Rights = Rights {
         // `created_at`: locks a tenant whose limits are checked.
         on("tenant").select().update(&[&["created_at"]]),
         on("api_token").select().insert().update(&[&["last_used_at", "revoked_at"]]),
+        on("minted_token").select().insert().delete(),
         on("ended_session").select().insert(),
         on("domain")
             .select()
@@ -56,6 +57,7 @@ pub(in super::super) const API: Rights = Rights {
     functions: &[
         verification::FUNCTIONS,
         &[
+            "address_key",
             "address_owner",
             "check_limit",
             "clear_inbox",
@@ -75,12 +77,14 @@ pub(in super::super) const API: Rights = Rights {
             "lock_inbox",
             "mailbox_used",
             "message_row_bytes",
+            "mint_token",
             "partition_start",
             "partition_width",
             "record_audit",
             "remove_custom_domain",
             "remove_mailbox",
             "reset_mailbox_password",
+            "revoke_minted_token",
             "scope_used",
             "server_history",
             "stored_bytes",

@@ -17,6 +17,7 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("change").select().delete(),
         on("tenant").select().delete(),
         on("api_token").select_only(&["revoked_at", "expires_at"]).delete(),
+        on("minted_token").select_only(&["expires_at"]).delete(),
         on("ended_session").select().delete(),
         on("domain").select().update(&[verification::DOMAIN]).delete(),
         on("verify_token_key").select().update(&[&["kid", "sealed"]]),
