@@ -1,6 +1,7 @@
 //! `/api`
 
 mod accounts {
+    mod again;
     mod post;
 }
 mod domains {

@@ -62,7 +62,9 @@ pub use schema::error::SchemaError;
 pub use schema::group_role::GroupRole;
 pub use schema::report::{Deviation, MigrationReport, SchemaFinding};
 pub use tenants::idle::CLEANUP_BATCH;
-pub use tenants::mailbox::{LimitCheck, Mailbox, MailboxCreation, NewMailbox};
+pub use tenants::mailbox::{
+    AddressHolder, LimitCheck, Mailbox, MailboxCreation, MailboxRecreation, NewMailbox,
+};
 pub use tenants::minted_token::{LiveToken, MintOutcome, MintedToken, NewMintedToken};
 pub use tenants::pro_mailbox::{ListedMailbox, TenantMailbox};
 pub use tenants::session::SessionToken;

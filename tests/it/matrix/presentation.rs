@@ -8,6 +8,7 @@ use super::fixture::{Credential, MatrixFixture};
 /// No credential, each credential in each place, invalid ones, and valid ones beside ignored ones.
 pub(super) fn presentations(fixture: &MatrixFixture) -> Vec<PresentedCredentials> {
     let mut all = vec![PresentedCredentials::none("nothing"), empty()];
+    all.extend(["Bearer", "Bearer ", "bearer"].map(empty_bearer));
     let live = &fixture.app.tenant.live;
     all.extend(fixture.credentials.iter().flat_map(|credential| everywhere(credential, live)));
     all.extend(invalid_authorization(fixture));
@@ -20,6 +21,11 @@ fn empty() -> PresentedCredentials {
     let (kind, identity) = (CredentialKind::Empty, Identity::Anonymous);
     let none = PresentedCredentials::none("empty header fields");
     none.authorization("", kind, identity).x_api_token("", kind, identity).query("", kind, identity)
+}
+
+fn empty_bearer(value: &str) -> PresentedCredentials {
+    let none = PresentedCredentials::none(format!("Authorization: {value}"));
+    none.authorization(value, CredentialKind::Empty, Identity::Anonymous)
 }
 
 /// A credential in each place, and in the query beside a live token of A.
@@ -42,7 +48,7 @@ fn invalid_authorization(fixture: &MatrixFixture) -> Vec<PresentedCredentials> {
     let (head, signature) = jwt.rsplit_once('.').unwrap();
     let values = [
         "Bearer x",
-        "Bearer",
+        "Basic",
         "x",
         "Bearer tm_pro_",
         "Bearer a.b.c",

@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempmail_model::address::{MailboxAddress, Reservation};
+use tempmail_model::address::{MailboxAddress, RecipientAddress, Reservation};
 use tempmail_model::id::new_id;
-use tempmail_store::{Actor, LimitCheck, MailboxCreation, NewMailbox, ServingDomain};
+use tempmail_store::{
+    Actor, AddressHolder, LimitCheck, MailboxCreation, MailboxRecreation, NewMailbox, ServingDomain,
+};
 use uuid::Uuid;
 
 use super::{check_password_length, password_schema};
@@ -74,52 +76,116 @@ pub(crate) async fn create(
 ) -> Result<CreatedMailbox, ApiError> {
     let address = body.text("address")?;
     let password = body.text("password")?;
-    let address = MailboxAddress::parse(&address).map_err(|_| {
-        ApiError::InvalidAddress(
-            "`address` must be local-part@domain, the local part of a-z, 0-9, `.`, `_` and `-`.",
-        )
-    })?;
+    let address = MailboxAddress::parse(&address).map_err(|_| malformed(&address))?;
     check_password_length(state, &password)?;
-    let free_limit = i64::from(state.config.limits.free_mailboxes);
-    let (tenant, party) = match creator {
-        Creator::Tenant { tenant, .. } => (Some(tenant), HashParty::Tenant(tenant)),
-        Creator::Anyone(client) => (None, HashParty::of_client(client)),
+    let tenant = match creator {
+        Creator::Tenant { tenant, .. } => Some(tenant),
+        Creator::Anyone(_) => None,
     };
     let domain = usable_domain(state, &address, tenant).await?;
+    let id = new_id(now);
     // Limits come before hashing, which costs far more; the statement that creates the mailbox decides.
-    match creator {
-        Creator::Tenant { tenant, .. } => check_mailbox_limit(state, tenant, now).await?,
-        Creator::Anyone(client) => {
-            if let Some(decision) = state.limits.count_free_mailbox(client).await {
-                enforce("free_mailboxes", decision)?;
-            }
-            if state.store.count_free_mailboxes().await? >= free_limit {
-                return Err(ApiError::FreeMailboxLimitReached);
-            }
+    let (party, store) = match creator {
+        Creator::Tenant { tenant, actor } => {
+            check_mailbox_limit(state, tenant, now).await?;
+            (HashParty::Tenant(tenant), state.store.acting(actor))
         }
-    }
+        Creator::Anyone(client) => {
+            check_free_limits(state, client).await?;
+            let holder = state.store.find_address_holder(domain.id, address.local_part(), now).await?;
+            if let Some(holder) = holder {
+                let recreation = Recreation { client, address: &address, password, holder };
+                recreate(state, id, recreation, now).await?;
+                return Ok(CreatedMailbox { id, address: address.as_str().to_owned() });
+            }
+            (HashParty::of_client(client), state.store.clone())
+        }
+    };
     let password_hash = state.passwords.hash(party, password).await?;
     let new = NewMailbox {
-        id: new_id(now),
+        id,
         domain: domain.id,
         local_part: address.local_part(),
         tenant,
-        free_quota: i64::try_from(state.config.limits.mailbox_bytes).unwrap_or(i64::MAX),
-        free_limit,
+        free_quota: free_quota(state),
+        free_limit: free_limit(state),
         password_hash: &password_hash,
     };
-    let store = match creator {
-        Creator::Tenant { actor, .. } => state.store.acting(actor),
-        Creator::Anyone(_) => state.store.clone(),
-    };
-    match store.create_mailbox(new, now).await? {
-        MailboxCreation::Created => Ok(CreatedMailbox { id: new.id, address: address.as_str().to_owned() }),
+    created(store.create_mailbox(new, now).await?)?;
+    Ok(CreatedMailbox { id, address: address.as_str().to_owned() })
+}
+
+/// An attempt to create a free mailbox whose address is not free.
+struct Recreation<'a> {
+    client: Client,
+    address: &'a MailboxAddress,
+    password: String,
+    holder: AddressHolder,
+}
+
+/// Creates a free mailbox again whose address is held for it, if the password is that of the former one. Whatever else has
+/// the address is answered in the same way, after the same time; and the attempt counts as a sign-in, since it is as good a guess at the
+/// password.
+///
+/// # Errors
+/// [`ApiError::AddressTaken`]; [`ApiError::RateLimitExceeded`] where too many sign-ins failed; as [`create`].
+async fn recreate(
+    state: &AppState,
+    id: Uuid,
+    Recreation { client, address, password, holder }: Recreation<'_>,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let attempt = state.limits.begin_sign_in(address.as_str(), client).await?;
+    let AddressHolder { mailbox: former, password_hash } = holder;
+    let party = HashParty::of_client(client);
+    if !state.passwords.verify(party, password, password_hash, attempt).await? {
+        return Err(ApiError::AddressTaken);
+    }
+    let new = MailboxRecreation { id, former, quota: free_quota(state), free_limit: free_limit(state) };
+    created(state.store.recreate_mailbox(new, now).await?)
+}
+
+fn created(creation: MailboxCreation) -> Result<(), ApiError> {
+    match creation {
+        MailboxCreation::Created => Ok(()),
         MailboxCreation::AddressTaken => Err(ApiError::AddressTaken),
         MailboxCreation::LimitReached => Err(ApiError::AccountLimitReached),
         MailboxCreation::FreeLimitReached => Err(ApiError::FreeMailboxLimitReached),
         MailboxCreation::NoSuchDomain => Err(DOMAIN_NOT_SERVED),
         MailboxCreation::TenantDisabled => Err(ApiError::AccountDisabled),
     }
+}
+
+/// Whether a client may create one more free mailbox, and there may be one more.
+async fn check_free_limits(state: &AppState, client: Client) -> Result<(), ApiError> {
+    if let Some(decision) = state.limits.count_free_mailbox(client).await {
+        enforce("free_mailboxes", decision)?;
+    }
+    if state.store.count_free_mailboxes().await? >= free_limit(state) {
+        return Err(ApiError::FreeMailboxLimitReached);
+    }
+    Ok(())
+}
+
+/// Bytes that a free mailbox may hold.
+fn free_quota(state: &AppState) -> i64 {
+    i64::try_from(state.config.limits.mailbox_bytes).unwrap_or(i64::MAX)
+}
+
+/// How many free mailboxes there may be.
+fn free_limit(state: &AppState) -> i64 {
+    i64::from(state.config.limits.free_mailboxes)
+}
+
+/// What to say of an address that no mailbox can have.
+fn malformed(address: &str) -> ApiError {
+    ApiError::InvalidAddress(match RecipientAddress::parse(address) {
+        Ok(address) if address.local_part().contains('+') => {
+            "`address` must not have a tag: leave out `+` and what follows it. A mailbox name@domain receives the mail to \
+             name+tag@domain, for every tag."
+        }
+        _ => "`address` must be local-part@domain, the local part of a-z, 0-9, `.`, `_` and `-`.",
+    })
 }
 
 /// Whether a tenant may have one more mailbox.

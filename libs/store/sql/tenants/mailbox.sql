@@ -49,14 +49,46 @@ CREATE OR REPLACE FUNCTION create_mailbox(
                           p_active, p_now)
 $$;
 
+-- Creates a free mailbox again, whose address is held for the former one p_former. Its password has been compared with that
+-- of the former one, which it keeps; it has another id, and so none of the former one's mail and JWTs. Answers created,
+-- free_limit_reached, no_such_domain (the domain does not serve), or address_taken (it is not held for this mailbox any more).
+CREATE OR REPLACE FUNCTION recreate_mailbox(
+    p_id uuid, p_former uuid, p_free_quota bigint, p_free_limit bigint, p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_former mailbox;
+BEGIN
+    PERFORM FROM domain d JOIN mailbox b ON b.domain = d.id
+      WHERE b.id = p_former AND d.serves AND d.tenant IS NULL FOR SHARE OF d;
+    IF NOT FOUND THEN
+        RETURN 'no_such_domain';
+    END IF;
+    SELECT * INTO v_former FROM mailbox b
+     WHERE b.id = p_former AND b.restorable AND b.tenant IS NULL AND b.held_until > p_now FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN 'address_taken';
+    END IF;
+    PERFORM FROM mailbox_count FOR NO KEY UPDATE;
+    IF (SELECT c.free FROM mailbox_count c) >= p_free_limit THEN
+        RETURN 'free_limit_reached';
+    END IF;
+    UPDATE mailbox
+       SET local_part = '@' || id, held_until = p_now, restorable = false, password_hash = '!'
+     WHERE id = p_former;
+    INSERT INTO mailbox (id, domain, local_part, quota, password_hash, created_at, seen_at)
+    VALUES (p_id, v_former.domain, v_former.local_part, p_free_quota, v_former.password_hash, p_now, p_now);
+    RETURN 'created';
+END $$;
+
 -- Removes a mailbox that p_managed_by manages: hidden at once, its mail deleted by the worker. On a
--- system domain its address is held. False where it is removed already, or managed otherwise.
+-- system domain its address is held. False where it is removed already, or managed otherwise. Of a free one only its own JWT
+-- does this.
 CREATE OR REPLACE FUNCTION remove_mailbox(p_id uuid, p_managed_by text, p_now timestamptz, p_hold_days integer)
 RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailbox b
        SET removed_at = p_now, held_until = p_now + make_interval(days => p_hold_days),
-           password_epoch = b.password_epoch + 1,
+           password_epoch = b.password_epoch + 1, restorable = b.tenant IS NULL,
            local_part = CASE WHEN d.tenant IS NULL THEN b.local_part ELSE '@' || b.id END
       FROM domain d
      WHERE b.id = p_id AND b.removed_at IS NULL AND b.managed_by = p_managed_by AND d.id = b.domain;
@@ -100,6 +132,7 @@ DECLARE
 BEGIN
     IF cardinality(v_ids) > 0 THEN
         PERFORM remove_held_mailboxes(v_ids, false, p_now, p_hold_days);
+        UPDATE mailbox SET restorable = true WHERE id = ANY (v_ids);
         PERFORM wait_for_mail();
     END IF;
     RETURN cardinality(v_ids);

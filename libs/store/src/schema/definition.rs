@@ -65,6 +65,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (11, "cluster", "0011_cluster"),
         (12, "ended_session", "0012_ended_session"),
         (13, "minted_token", "0013_minted_token"),
+        (14, "mailbox", "0014_mailbox"),
     ],
     files: files![
         "id",

@@ -58,6 +58,28 @@ pub struct NewMailbox<'a> {
     pub password_hash: &'a str,
 }
 
+/// What has an address: a mailbox, or a hold for one that was removed.
+#[derive(Debug, Clone)]
+pub struct AddressHolder {
+    /// The mailbox, which may be removed.
+    pub mailbox: Uuid,
+    /// Its password hash (PHC string), if it may be created again with its password.
+    pub password_hash: Option<String>,
+}
+
+/// A free mailbox to create again.
+#[derive(Debug, Clone, Copy)]
+pub struct MailboxRecreation {
+    /// Its id.
+    pub id: Uuid,
+    /// The removed one, for which the address is held.
+    pub former: Uuid,
+    /// Bytes that it may hold.
+    pub quota: i64,
+    /// How many free mailboxes there may be, with it.
+    pub free_limit: i64,
+}
+
 /// What came of creating a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailboxCreation {
@@ -226,6 +248,48 @@ impl Store {
         .bind(new.free_limit)
         .bind(new.password_hash)
         .bind(now.to_sqlx());
+        self.fetch_one(statement, MailboxCreation::from_row).await
+    }
+
+    /// What has an address of a domain at `now`; `None` where the address is free.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_address_holder(
+        &self,
+        domain: Uuid,
+        local_part: &str,
+        now: Timestamp,
+    ) -> Result<Option<AddressHolder>, StoreError> {
+        let statement = sqlx::query(
+            "/* find_address_holder */
+            SELECT id, CASE WHEN restorable AND tenant IS NULL THEN password_hash END AS password_hash FROM mailbox
+            WHERE domain = $1 AND local_part = $2 AND (removed_at IS NULL OR held_until > $3)",
+        )
+        .bind(domain)
+        .bind(local_part)
+        .bind(now.to_sqlx());
+        self.fetch_optional(statement, |row| {
+            Ok(AddressHolder { mailbox: row.try_get("id")?, password_hash: row.try_get("password_hash")? })
+        })
+        .await
+    }
+
+    /// Creates a free mailbox again while its address is held for it, with the password of the former one.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing was created.
+    pub async fn recreate_mailbox(
+        &self,
+        new: MailboxRecreation,
+        now: Timestamp,
+    ) -> Result<MailboxCreation, StoreError> {
+        let statement = sqlx::query("/* recreate_mailbox */ SELECT recreate_mailbox($1, $2, $3, $4, $5)")
+            .bind(new.id)
+            .bind(new.former)
+            .bind(new.quota)
+            .bind(new.free_limit)
+            .bind(now.to_sqlx());
         self.fetch_one(statement, MailboxCreation::from_row).await
     }
 

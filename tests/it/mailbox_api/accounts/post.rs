@@ -68,6 +68,29 @@ async fn rejects_an_invalid_address_or_domain() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn says_what_to_do_with_a_tag() {
+    let app = App::start().await;
+    for pro in [None, Some(app.tenant.pro.as_str())] {
+        let answer = app.create_mailbox(pro, "name+tag@inbox.localhost", "pass123").await;
+        answer.assert_api_error(400, "invalid_address");
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("leave out `+` and what follows it"), "{message}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn takes_an_empty_bearer_for_none() {
+    let app = App::start().await;
+    for (number, value) in ["Bearer", "Bearer ", "bearer", ""].into_iter().enumerate() {
+        let body = json!({ "address": format!("n{number}@inbox.localhost"), "password": "pass123" });
+        let request = app.request(Method::POST, "/api/accounts").header("authorization", value).json(&body);
+        assert_eq!(request.send().await.status, 201, "{value:?}");
+        let bare = app.request(Method::GET, "/api/me").header("authorization", value).send().await;
+        bare.assert_api_error(401, "authentication_required");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rejects_an_unverified_custom_domain() {
     let app = App::start().await;
     let domain = app.custom_domain(&app.tenant, "ships.example").await;

@@ -23,10 +23,10 @@ pub(in super::super) const API: Rights = Rights {
             .insert()
             .update(&[verification::DOMAIN, &["active", "check_requested_at", "removed_at", "origin"]]),
         on("verify_token_key").select().insert(),
-        on("mailbox")
-            .select()
-            .insert()
-            .update(&[verification::MAILBOX, &["password_hash", "active", "seen_at", "origin"]]),
+        on("mailbox").select().insert().update(&[
+            verification::MAILBOX,
+            &["password_hash", "active", "seen_at", "origin", "restorable"],
+        ]),
         // `singleton`: locks the count while a free mailbox is made.
         on("mailbox_count").select().update(&[&["singleton"]]),
         // All but the secret, which `worker` signs with.
@@ -81,6 +81,7 @@ pub(in super::super) const API: Rights = Rights {
             "partition_start",
             "partition_width",
             "record_audit",
+            "recreate_mailbox",
             "remove_custom_domain",
             "remove_mailbox",
             "reset_mailbox_password",

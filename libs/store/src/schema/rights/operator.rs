@@ -56,10 +56,10 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             ],
         ]),
         on("verify_token_key").select().insert(),
-        on("mailbox")
-            .select()
-            .insert()
-            .update(&[verification::MAILBOX, &["tenant", "password_hash", "managed_by", "active", "origin"]]),
+        on("mailbox").select().insert().update(&[
+            verification::MAILBOX,
+            &["tenant", "password_hash", "managed_by", "active", "origin", "restorable"],
+        ]),
         on("webhook")
             .select()
             .insert()

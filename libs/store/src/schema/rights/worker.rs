@@ -23,7 +23,7 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("verify_token_key").select().update(&[&["kid", "sealed"]]),
         on("mailbox")
             .select_only(&["id", "domain", "tenant", "password_epoch", "seen_at", "removed_at", "held_until"])
-            .update(&[verification::MAILBOX, &["tenant"]])
+            .update(&[verification::MAILBOX, &["tenant", "restorable"]])
             .delete(),
         on("webhook").select().update(&[&[
             // To seal it again with another key, which `reseals` says.
