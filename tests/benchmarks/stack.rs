@@ -224,7 +224,15 @@ async fn insert_token(
     now: Timestamp,
 ) -> anyhow::Result<String> {
     let token = PlainToken::generate(kind).context("no randomness")?;
-    let new = NewToken { tenant, kind, name: "bench", token: &token, created_by: "bench", expires_at: None };
+    let new = NewToken {
+        tenant,
+        kind,
+        name: "bench",
+        token: &token,
+        surfaces: &[],
+        created_by: "bench",
+        expires_at: None,
+    };
     store.insert_token(new, now).await?;
     Ok(token.expose().to_owned())
 }

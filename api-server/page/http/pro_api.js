@@ -30,9 +30,7 @@ export const signInByLink = (code) => send("/session/link", { method: "POST", bo
 export const readSession = () => send("/session", { isSigningIn: true });
 export const signOut = () => send("/session", { method: "DELETE", isSigningIn: true });
 
-const PAGE = 30;
-// The list of mailboxes has longer pages: up to so many are answered at once.
-const LONG_PAGE = 1_000;
+const PAGE = 1_000;
 const MOST_PAGES = 100;
 
 /** All pages of a list. */
@@ -42,8 +40,7 @@ async function listAll(rest, key) {
     const rows = (await send(`${rest}?page=${page}`))[key];
     const before = all.size;
     for (const row of rows) all.set(row.id, row);
-    const isFull = rows.length === PAGE || rows.length >= LONG_PAGE;
-    if (!isFull || all.size === before) break;
+    if (rows.length < PAGE || all.size === before) break;
   }
   return [...all.values()];
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tempmail_bus::RateKey;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
+use tempmail_model::surface::DropInSurface;
 use tempmail_model::token::{TokenHash, TokenKind};
 use tempmail_store::{ApiToken, LiveToken, Mailbox, SessionToken, Store, StoreError};
 use uuid::Uuid;
@@ -79,6 +80,24 @@ impl Authenticator {
         // A minted token is a use of its parent.
         self.last_used.record_token(&live.token, self.clock.now());
         Ok(live)
+    }
+
+    /// The token for a drop-in surface with this text, if it is accepted now.
+    ///
+    /// # Errors
+    /// 401, 403 or 440; Postgres is unavailable.
+    #[expect(dead_code, reason = "the listeners of the drop-in surfaces call it")]
+    pub(crate) async fn find_surface_token(
+        &self,
+        client: Client,
+        surface: DropInSurface,
+        presented: &str,
+    ) -> Result<ApiToken, ApiError> {
+        let hash = TokenHash::from_presented_on_surface(presented).ok_or(ApiError::InvalidToken)?;
+        let found = self.store.find_surface_token(surface, hash);
+        let token = self.judge(client, (TokenKind::Live, hash), found, check_token).await?;
+        self.last_used.record_token(&token, self.clock.now());
+        Ok(token)
     }
 
     /// What the store finds for a token with this hash, if `check` accepts it.

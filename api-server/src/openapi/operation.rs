@@ -1,7 +1,7 @@
 //! One operation: its parameters and body, its answers, and every code that it can fail with.
 
 use serde_json::{Value, json};
-use tempmail_model::limits::{PAGE_SIZE, PAGES_MAX};
+use tempmail_model::limits::{OWNED_PAGE_SIZE, PAGE_SIZE, PAGES_MAX};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::error::code::{self, Code};
@@ -109,13 +109,17 @@ impl Operation {
         self
     }
 
-    /// `page` of a list.
+    /// `page` of a list of messages.
     pub(crate) fn page(self) -> Self {
         self.page_of(PAGE_SIZE)
     }
 
-    /// `page` of a list with this many entries a page.
-    pub(crate) fn page_of(self, size: i64) -> Self {
+    /// `page` of a list of what a tenant has.
+    pub(crate) fn page_of_owned(self) -> Self {
+        self.page_of(OWNED_PAGE_SIZE)
+    }
+
+    fn page_of(self, size: i64) -> Self {
         let about =
             format!("Page of {size}, from 1 to {PAGES_MAX}; a page with fewer than {size} is the last one.");
         let schema = json!({"type": "integer", "minimum": 1, "maximum": PAGES_MAX, "default": 1});

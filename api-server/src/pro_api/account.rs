@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::json;
-use tempmail_model::limits::MAILBOX_PAGE_SIZE;
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::{ListedMailbox, TenantMailbox};
 use utoipa::ToSchema;
@@ -33,7 +32,7 @@ pub(super) fn routes() -> Routes<AppState> {
             "/pro/api/accounts",
             Operation::new("listAccounts", Credential::Pro, "List the tenant's mailboxes")
                 .description("Including those at a custom domain that is no longer verified.")
-                .page_of(MAILBOX_PAGE_SIZE)
+                .page_of_owned()
                 .json::<MailboxAccounts>(200, "A page, newest first."),
             list_accounts,
         )

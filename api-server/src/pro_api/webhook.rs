@@ -40,7 +40,7 @@ pub(super) fn routes() -> Routes<AppState> {
         .get(
             "/pro/api/webhooks",
             Operation::new("listWebhooks", Credential::Pro, "List the webhooks")
-                .page()
+                .page_of_owned()
                 .json::<WebhookList>(200, "A page, newest first, without secrets."),
             list_webhooks,
         )

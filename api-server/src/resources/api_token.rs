@@ -3,12 +3,15 @@
 mod kinds;
 mod record;
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::SignedDuration;
 use serde_json::Value;
 use tempmail_model::id::new_id;
+use tempmail_model::surface::DropInSurface;
 use tempmail_model::timestamp::timestamp;
 use tempmail_model::token::{PlainToken, TOKEN_DAYS_MAX, TokenKind, is_token_name};
 use tempmail_store::{ChangeError, CreateOutcome, NewToken};
@@ -35,7 +38,7 @@ pub(crate) struct TokenRoutes {
 
 /// The token routes of a surface, whose caller is `C`, but for the creation of a token.
 pub(crate) fn routes<C: TokenManager>(surface: TokenRoutes) -> Routes<AppState> {
-    let list = surface.list.page().json::<TokenList>(200, "A page, newest first.");
+    let list = surface.list.page_of_owned().json::<TokenList>(200, "A page, newest first.");
     let revoke = surface
         .revoke
         .description("A token may revoke itself.")
@@ -86,7 +89,8 @@ pub(crate) async fn create<C: TokenManager>(
     mut body: JsonObject,
 ) -> Result<CreatedToken, ApiError> {
     let name = parse_name(body.text("name")?)?;
-    let kind = C::KINDS.parse(not_null(body.take("kind")).as_ref())?;
+    let surfaces = not_null(body.take("surfaces")).map_or(Ok(Vec::new()), |value| parse_surfaces(&value))?;
+    let kind = C::KINDS.parse(not_null(body.take("kind")).as_ref(), !surfaces.is_empty())?;
     let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
     let token = generate(kind)?;
     let now = state.clock.now();
@@ -94,7 +98,15 @@ pub(crate) async fn create<C: TokenManager>(
     let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
     let created_by = caller.token().to_string();
     let tenant = caller.tenant();
-    let new = NewToken { tenant, kind, name: &name, token: &token, created_by: &created_by, expires_at };
+    let new = NewToken {
+        tenant,
+        kind,
+        name: &name,
+        token: &token,
+        surfaces: &surfaces,
+        created_by: &created_by,
+        expires_at,
+    };
     match state.store.acting(caller.actor()).create_token(id, new, now).await? {
         CreateOutcome::Created => {}
         CreateOutcome::LimitReached => return Err(ApiError::TokenLimitReached),
@@ -109,6 +121,7 @@ pub(crate) async fn create<C: TokenManager>(
         last_used_at: None,
         expires_at: expires_at.map(timestamp),
         revoked_at: None,
+        surfaces: surfaces.iter().map(|surface| surface.as_str().to_owned()).collect(),
     };
     Ok(CreatedToken { record, token: token.expose().to_owned() })
 }
@@ -142,6 +155,17 @@ pub(crate) fn parse_name(name: String) -> Result<String, BodyError> {
             expected: "1 to 100 characters, none of them a control character",
         })
     }
+}
+
+/// Drop-in surfaces by their names, each once, in one order.
+fn parse_surfaces(value: &Value) -> Result<Vec<DropInSurface>, BodyError> {
+    let invalid = BodyError::Invalid {
+        field: "surfaces",
+        expected: "a list of `mailpit`, `mailhog`, `mailosaur` and `mailtm`",
+    };
+    let surface = |name: &Value| name.as_str().and_then(DropInSurface::from_name);
+    let names = value.as_array().map(|names| names.iter().map(surface).collect::<Option<BTreeSet<_>>>());
+    names.flatten().map(|surfaces| surfaces.into_iter().collect()).ok_or(invalid)
 }
 
 fn parse_days(value: &Value) -> Result<i64, BodyError> {

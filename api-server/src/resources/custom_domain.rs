@@ -46,7 +46,7 @@ pub(crate) struct DomainRoutes {
 pub(crate) fn routes<C: TenantCaller + FromRequestParts<AppState>>(
     surface: DomainRoutes,
 ) -> Routes<AppState> {
-    let list = surface.list.page().json::<DomainList>(200, "A page, newest first.");
+    let list = surface.list.page_of_owned().json::<DomainList>(200, "A page, newest first.");
     let create = surface
         .create
         .description("The domain is pending until its DNS records are found, for 72 h at most.")

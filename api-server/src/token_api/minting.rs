@@ -59,9 +59,11 @@ impl MintRequest {
         };
         let address = parse_address(&address)?;
         let lifetime = seconds.map_or(Ok(MINTED_TOKEN_SECONDS), |value| parse_seconds(&value))?;
-        for (field, allowed) in
-            [("kind", "`live`, where there is an `address`"), ("expires_in_days", "absent")]
-        {
+        for (field, allowed) in [
+            ("kind", "`live`, where there is an `address`"),
+            ("expires_in_days", "absent, where there is an `address`"),
+            ("surfaces", "absent, where there is an `address`"),
+        ] {
             match not_null(body.take(field)) {
                 None => {}
                 Some(Value::String(kind)) if field == "kind" && kind == "live" => {}
@@ -132,6 +134,7 @@ pub(super) async fn mint(
         last_used_at: None,
         expires_at: Some(timestamp(expires_at)),
         revoked_at: None,
+        surfaces: Vec::new(),
     };
     Ok(CreatedLiveToken {
         record,

@@ -14,6 +14,7 @@ pub mod password;
 pub mod retention;
 pub mod role_prefix;
 pub mod sealer;
+pub mod surface;
 pub mod timestamp;
 pub mod token;
 pub mod trace;

@@ -10,10 +10,11 @@ pub const LONG_POLL_MAX: u32 = 50;
 pub const LONG_POLL_LIMIT: u32 = 20;
 /// Maximum rows that a long-poll scans for its filters.
 pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
-/// Entries per page of a list, but for one of mailboxes.
+/// Messages per page of a list.
 pub const PAGE_SIZE: i64 = 30;
-/// Mailboxes per page of a tenant's list.
-pub const MAILBOX_PAGE_SIZE: i64 = 1_000;
+/// Mailboxes, custom domains, webhooks or tokens per page of a tenant's list: more than a tenant has by default, so that a
+/// client that knows no pages gets all.
+pub const OWNED_PAGE_SIZE: i64 = 1_000;
 /// Highest page of a list: what comes before a page is read, so a list costs the more the deeper its page.
 pub const PAGES_MAX: i64 = 100;
 /// Maximum open long-polls of a token.

@@ -15,3 +15,7 @@ CREATE TABLE minted_token (
 CREATE INDEX minted_token_parent ON minted_token (parent);
 CREATE INDEX minted_token_tenant ON minted_token (tenant, expires_at);
 CREATE INDEX minted_token_expired ON minted_token (expires_at);
+
+-- The drop-in surfaces that a token is for. It is accepted there and nowhere else, and its hash is of a kind of its own;
+-- empty: it is not for any.
+ALTER TABLE api_token ADD COLUMN surfaces text[] NOT NULL DEFAULT '{}';

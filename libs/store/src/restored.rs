@@ -24,7 +24,8 @@ const RENEW_PASSWORD_EPOCHS: &str = "/* renew_password_epochs */
     SELECT max(id::text)::uuid AS last, count(*) AS mailboxes FROM batch";
 
 const LIST_ACCEPTED_TOKENS: &str = "/* list_accepted_tokens */
-    SELECT t.name AS tenant, k.id, k.name, k.kind, k.hint, k.created_at, k.last_used_at, k.expires_at, k.revoked_at
+    SELECT t.name AS tenant, k.id, k.name, k.kind, k.hint, k.created_at, k.last_used_at, k.expires_at, k.revoked_at,
+           k.surfaces
     FROM api_token k JOIN tenant t ON t.id = k.tenant
     WHERE k.active AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
     ORDER BY t.name, k.created_at";

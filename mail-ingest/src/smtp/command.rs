@@ -73,7 +73,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
     if line == PROXY_V2_LINE {
         return Err(reply::PROXY_REFUSED);
     }
-    let line = std::str::from_utf8(line).map_err(|_| reply::BAD_LINE)?;
+    let line = std::str::from_utf8(line).map_err(|_| not_utf8(line))?;
     if line.bytes().any(|b| b.is_ascii_control()) {
         return Err(reply::BAD_LINE);
     }
@@ -99,6 +99,12 @@ pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
         8 if is("STARTTLS") => without_argument(Command::StartTls),
         _ => Err(reply::UNKNOWN_COMMAND),
     }
+}
+
+/// The reply to a line that is not UTF-8.
+fn not_utf8(line: &[u8]) -> Reply {
+    let has_verb = |verb: &[u8]| line.get(..verb.len()).is_some_and(|start| start.eq_ignore_ascii_case(verb));
+    if has_verb(b"MAIL ") || has_verb(b"RCPT ") { reply::PATH_NOT_UTF8 } else { reply::BAD_LINE }
 }
 
 /// Skips a line that is too long, including its CRLF. Returns the octets skipped, and whether the
@@ -227,7 +233,7 @@ mod tests {
             ("MAIL FROM:<a@b> BODY=BINARYMIME", reply::UNKNOWN_PARAMETER),
             ("MAIL FROM:<a@b> SMTPUTF8=1", reply::BAD_PARAMETER),
             ("MAIL FROM:<a@b> RET=HDRS", reply::UNKNOWN_PARAMETER),
-            ("MAIL FROM:<\u{fc}@b>", reply::NON_ASCII),
+            ("MAIL FROM:<\u{fc}@b>", reply::SENDER_NON_ASCII),
             ("MAIL FROM:<a b@c>", reply::BAD_SENDER),
         ] {
             assert_eq!(mail(line), Err(reply), "{line}");
@@ -245,6 +251,9 @@ mod tests {
             (b" NOOP", reply::UNKNOWN_COMMAND),
             (b"NO\xc3\xa9P", reply::UNKNOWN_COMMAND),
             (b"NOOP \xff", reply::BAD_LINE),
+            (b"MAIL FROM:<\xfc@b> SMTPUTF8", reply::PATH_NOT_UTF8),
+            (b"rcpt to:<\xfc@b>", reply::PATH_NOT_UTF8),
+            (b"MAIL FROM:<a@b>\0", reply::BAD_LINE),
             (b"NOOP \0", reply::BAD_LINE),
             (b"EHLO", reply::HELLO_SYNTAX),
             (b"DATA now", reply::NO_ARGUMENT),

@@ -42,7 +42,7 @@ pub(super) fn split_path(text: &str) -> Option<(&str, &str)> {
 /// The reply that rejects it.
 pub(super) fn parse_reverse_path(path: &str, utf8: bool) -> Result<&str, Reply> {
     if !utf8 && !path.is_ascii() {
-        return Err(reply::NON_ASCII);
+        return Err(reply::SENDER_NON_ASCII);
     }
     let mailbox = match path.strip_prefix('@') {
         Some(route) => route.split_once(':').ok_or(reply::BAD_SENDER)?.1,
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(parse_reverse_path("@a,@b:c@d", false), Ok("c@d"));
         assert_eq!(parse_reverse_path("\"a b\"@c", false), Ok("\"a b\"@c"));
         assert_eq!(parse_reverse_path("ü@b", true), Ok("ü@b"));
-        assert_eq!(parse_reverse_path("ü@b", false), Err(reply::NON_ASCII));
+        assert_eq!(parse_reverse_path("ü@b", false), Err(reply::SENDER_NON_ASCII));
         let long = format!("{}@b", "x".repeat(REVERSE_PATH_MAX));
         for invalid in ["a b@c", "a<b@c", "\"a>b\"@c", "@a", "a\u{85}b@c", &long] {
             assert_eq!(parse_reverse_path(invalid, true), Err(reply::BAD_SENDER), "{invalid}");

@@ -180,8 +180,14 @@ replies! {
     BAD_RECIPIENT = "553 5.1.3 Bad recipient address";
     /// An invalid reverse-path.
     BAD_SENDER = "553 5.1.7 Bad sender address";
-    /// An address that is not ASCII: without SMTPUTF8, or on a system domain.
-    NON_ASCII = "553 5.6.7 Addresses outside ASCII need SMTPUTF8 and a domain that accepts them";
+    /// A reverse-path that is not ASCII, without SMTPUTF8 (RFC 6531 3.5).
+    SENDER_NON_ASCII = "553 5.6.7 A sender address outside ASCII needs the parameter SMTPUTF8: MAIL FROM:<address> SMTPUTF8";
+    /// A forward-path that is not ASCII, in a transaction without SMTPUTF8.
+    RECIPIENT_NON_ASCII = "553 5.6.7 A recipient address outside ASCII needs the parameter SMTPUTF8 of MAIL";
+    /// A forward-path that is not ASCII, on a system domain.
+    DOMAIN_ASCII_ONLY = "553 5.6.7 This domain has no addresses outside ASCII";
+    /// A path in another encoding.
+    PATH_NOT_UTF8 = "553 5.6.7 An address outside ASCII must be UTF-8, with the parameter SMTPUTF8 of MAIL";
     /// The data has a bare CR or LF.
     BARE_LINE_END = "554 5.6.0 Message has a bare <CR> or <LF>: lines must end in <CR><LF>";
     /// The data has a line that is too long.
@@ -198,7 +204,7 @@ impl From<RecipientRejection> for Reply {
             RecipientRejection::NotServed => NOT_SERVED,
             RecipientRejection::Unknown => NO_SUCH_MAILBOX,
             RecipientRejection::Suspended => SUSPENDED,
-            RecipientRejection::NonAscii => NON_ASCII,
+            RecipientRejection::NonAscii => DOMAIN_ASCII_ONLY,
             RecipientRejection::MailboxFull => MAILBOX_FULL,
             RecipientRejection::StoreFull => STORE_FULL,
             RecipientRejection::PeerRate => PEER_RATE,

@@ -95,8 +95,15 @@ async fn create(
     let token = PlainToken::generate(kind).context("the operating system provides no randomness")?;
     let (id, now) = (new_id(database.now), database.now);
     let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
-    let new =
-        NewToken { tenant: tenant.id, kind, name: &name, token: &token, created_by: CREATED_BY, expires_at };
+    let new = NewToken {
+        tenant: tenant.id,
+        kind,
+        name: &name,
+        token: &token,
+        surfaces: &[],
+        created_by: CREATED_BY,
+        expires_at,
+    };
     match database.store.create_token(id, new, now).await.map_err(explain)? {
         CreateOutcome::Created => {}
         CreateOutcome::LimitReached => anyhow::bail!(
@@ -120,6 +127,7 @@ async fn create(
         last_used_at: None,
         expires_at,
         revoked_at: None,
+        surfaces: Vec::new(),
     });
     created["token"] = json!(token.expose());
     output::json(&created)
@@ -206,6 +214,7 @@ fn record(token: &ListedToken) -> Value {
         "last_used_at": token.last_used_at.map(timestamp),
         "expires_at": token.expires_at.map(timestamp),
         "revoked_at": token.revoked_at.map(timestamp),
+        "surfaces": token.surfaces,
     })
 }
 

@@ -153,7 +153,15 @@ async fn ensure_token(
         return Ok(existing);
     }
     let token = PlainToken::generate(kind).context("the operating system provides no randomness")?;
-    let new = NewToken { tenant, kind, name: "up", token: &token, created_by: "up", expires_at: None };
+    let new = NewToken {
+        tenant,
+        kind,
+        name: "up",
+        token: &token,
+        surfaces: &[],
+        created_by: "up",
+        expires_at: None,
+    };
     store.insert_token(new, now).await?;
     Ok(token.expose().to_owned())
 }

@@ -43,6 +43,7 @@ async fn prints_the_record_with_the_token_as_json() {
         "last_used_at": null,
         "expires_at": null,
         "revoked_at": null,
+        "surfaces": [],
     });
     assert_eq!(tokens(&app).await[0], expected, "the list never shows the token");
     // The interface has the same record.

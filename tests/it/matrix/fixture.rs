@@ -72,6 +72,11 @@ impl MatrixFixture {
         add("a minted token of A", CredentialKind::Minted, Identity::A, &minted);
         let minted = app.mint(&b.live, "lamp+minted@inbox.localhost").await.token;
         add("a minted token of B", CredentialKind::Minted, Identity::B, &minted);
+        let on_surface = app.request(Method::POST, "/v1/tokens").live(&app.tenant.live);
+        let on_surface =
+            on_surface.json(&json!({ "name": "quay", "surfaces": ["mailpit"] })).send().await.expect(201);
+        let on_surface = on_surface["token"].as_str().unwrap();
+        add("a token of A for a drop-in surface", CredentialKind::Live, Identity::Revoked, on_surface);
         add("a live token of platform", CredentialKind::Live, Identity::B, &app.platform_token().await);
         Self { app, b, mailbox_a, mailbox_b, credentials, created: AtomicUsize::new(0) }
     }

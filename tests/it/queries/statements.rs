@@ -254,6 +254,7 @@ pub const COLD: &[&str] = &[
     "find_row_holder",
     "find_serving_domain",
     "find_session_token",
+    "find_surface_token",
     "find_tenant",
     "find_tenant_by_id",
     "find_tenant_mailbox",

@@ -75,6 +75,20 @@ async fn requires_smtputf8_for_an_address_outside_ascii() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn says_what_a_sender_outside_ascii_needs() {
+    let app = App::start().await;
+    let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;
+    let reply = client.command("MAIL FROM:<\u{e9}@client.example>").await;
+    assert_eq!(reply.status(), "553 5.6.7");
+    assert!(format!("{reply:?}").contains("SMTPUTF8"), "{reply:?}");
+    // Latin-1.
+    client.send(&b"MAIL FROM:<\xe9@client.example> SMTPUTF8\r\n"[..]).await;
+    assert_eq!(client.reply().await.status(), "553 5.6.7");
+    client.expect_positive("MAIL FROM:<\u{e9}@client.example> SMTPUTF8").await;
+    client.expect_positive("RCPT TO:<ascii@inbox.localhost>").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_rejected_recipient_does_not_affect_the_others() {
     let app = App::start().await;
     let mut client = SmtpClient::connect_with_ehlo(app.smtp()).await;

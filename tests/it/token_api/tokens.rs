@@ -4,3 +4,4 @@ mod delete;
 mod get;
 mod minted;
 mod post;
+mod surfaces;

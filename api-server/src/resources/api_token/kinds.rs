@@ -2,6 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use serde_json::{Value, json};
+use tempmail_model::surface::DropInSurface;
 use tempmail_model::token::{TOKEN_DAYS_MAX, TOKEN_NAME_MAX, TokenKind};
 
 use crate::auth::{LiveCaller, ProCaller, TenantCaller};
@@ -40,15 +41,18 @@ impl ManagedTokenKinds {
         }
     }
 
-    /// The kind of a new token, from the body's `kind`.
-    pub(super) fn parse(self, value: Option<&Value>) -> Result<TokenKind, BodyError> {
-        let expected = match self {
-            Self::ProAndLive => "`pro` or `live`",
-            Self::LiveOnly => "`live`",
+    /// The kind of a new token, from the body's `kind`. One for drop-in surfaces is a live token.
+    pub(super) fn parse(self, value: Option<&Value>, for_surfaces: bool) -> Result<TokenKind, BodyError> {
+        let may_be_pro = matches!(self, Self::ProAndLive) && !for_surfaces;
+        let expected = match (self, for_surfaces) {
+            (_, true) => "`live`, where there are `surfaces`",
+            (Self::ProAndLive, false) => "`pro` or `live`",
+            (Self::LiveOnly, false) => "`live`",
         };
-        match (self, value.map(Value::as_str)) {
-            (Self::ProAndLive, None) | (Self::ProAndLive, Some(Some("pro"))) => Ok(TokenKind::Pro),
-            (Self::LiveOnly, None) | (_, Some(Some("live"))) => Ok(TokenKind::Live),
+        match value.map(Value::as_str) {
+            None if may_be_pro => Ok(TokenKind::Pro),
+            Some(Some("pro")) if may_be_pro => Ok(TokenKind::Pro),
+            None | Some(Some("live")) => Ok(TokenKind::Live),
             _ => Err(BodyError::Invalid { field: "kind", expected }),
         }
     }
@@ -65,6 +69,10 @@ impl ManagedTokenKinds {
         };
         let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": TOKEN_DAYS_MAX,
                           "description": "Without it the token never expires.", "examples": [30]});
+        let names = DropInSurface::ALL.map(DropInSurface::as_str);
+        let surfaces = json!({"type": ["array", "null"], "items": {"type": "string", "enum": names},
+                              "description": "Drop-in surfaces: a live token that works on these and nowhere else.",
+                              "examples": [["mailpit"]]});
         json!({
             "type": "object",
             "required": ["name"],
@@ -72,6 +80,7 @@ impl ManagedTokenKinds {
                 "name": name_schema(),
                 "kind": kind,
                 "expires_in_days": days,
+                "surfaces": surfaces,
             },
         })
     }

@@ -19,6 +19,8 @@ pub(crate) struct TokenRecord {
     pub(crate) last_used_at: Option<String>,
     pub(crate) expires_at: Option<String>,
     pub(crate) revoked_at: Option<String>,
+    /// The drop-in surfaces that it is for, and for nothing else; empty for other tokens.
+    pub(crate) surfaces: Vec<String>,
 }
 
 /// A page of tokens, newest first.
@@ -47,6 +49,7 @@ impl From<ListedToken> for TokenRecord {
             last_used_at: token.last_used_at.map(timestamp),
             expires_at: token.expires_at.map(timestamp),
             revoked_at: token.revoked_at.map(timestamp),
+            surfaces: token.surfaces,
         }
     }
 }

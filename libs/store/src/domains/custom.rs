@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::limits::OWNED_PAGE_SIZE;
 use tempmail_model::verification::{FailureReason, RecordFinding, VerifyStatus};
 use uuid::Uuid;
 
@@ -184,7 +184,7 @@ impl Store {
         }
     }
 
-    /// A page (from 1, 30 domains) of a tenant's custom domains, newest first.
+    /// A page (from 1, 1,000 domains) of a tenant's custom domains, newest first.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -200,8 +200,8 @@ impl Store {
                 "ORDER BY d.created_at DESC, d.id DESC OFFSET $2 LIMIT $3"
             ))
             .bind(tenant)
-            .bind(rows_before(page, PAGE_SIZE))
-            .bind(PAGE_SIZE),
+            .bind(rows_before(page, OWNED_PAGE_SIZE))
+            .bind(OWNED_PAGE_SIZE),
             CustomDomain::from_row,
         )
         .await

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use tempmail_model::limits::MAILBOX_PAGE_SIZE;
+use tempmail_model::limits::OWNED_PAGE_SIZE;
 use uuid::Uuid;
 
 use crate::error::StoreError;
@@ -90,8 +90,8 @@ impl Store {
         )
         .bind(tenant)
         .bind(now.to_sqlx())
-        .bind(rows_before(page, MAILBOX_PAGE_SIZE))
-        .bind(MAILBOX_PAGE_SIZE);
+        .bind(rows_before(page, OWNED_PAGE_SIZE))
+        .bind(OWNED_PAGE_SIZE);
         self.fetch_all(statement, ListedMailbox::from_row).await
     }
 

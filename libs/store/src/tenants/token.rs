@@ -5,7 +5,8 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use tempmail_model::id::new_id;
-use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::limits::OWNED_PAGE_SIZE;
+use tempmail_model::surface::DropInSurface;
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use uuid::Uuid;
 
@@ -58,6 +59,8 @@ pub struct ListedToken {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// The names of the drop-in surfaces that it is for; empty: it is for those of its kind.
+    pub surfaces: Vec<String>,
 }
 
 /// A token to store.
@@ -71,10 +74,23 @@ pub struct NewToken<'a> {
     pub name: &'a str,
     /// The token; only its hash and its last digits are stored.
     pub token: &'a PlainToken,
+    /// The drop-in surfaces that it is for, and for nothing else; none for a token of its kind.
+    pub surfaces: &'a [DropInSurface],
     /// What created it: the id of a token, or the name of a command.
     pub created_by: &'a str,
     /// When it expires.
     pub expires_at: Option<Timestamp>,
+}
+
+impl NewToken<'_> {
+    /// The hash that is stored.
+    fn hash(&self) -> TokenHash {
+        if self.surfaces.is_empty() { self.token.hash() } else { self.token.surface_hash() }
+    }
+
+    fn surface_names(&self) -> Vec<&'static str> {
+        self.surfaces.iter().map(|surface| surface.as_str()).collect()
+    }
 }
 
 impl ApiToken {
@@ -103,6 +119,7 @@ impl ListedToken {
             last_used_at: optional_time(row, "last_used_at")?,
             expires_at: optional_time(row, "expires_at")?,
             revoked_at: optional_time(row, "revoked_at")?,
+            surfaces: row.try_get("surfaces")?,
         })
     }
 }
@@ -141,6 +158,25 @@ impl Store {
             ApiToken::from_row,
         )
         .await
+    }
+
+    /// The token for a drop-in surface with this hash
+    /// ([`TokenHash::from_presented_on_surface`]); it may be inactive, revoked or expired. `None`: there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_surface_token(
+        &self,
+        surface: DropInSurface,
+        hash: TokenHash,
+    ) -> Result<Option<ApiToken>, StoreError> {
+        let statement = sqlx::query(concat!(
+            "/* find_surface_token */ ",
+            token!(""),
+            "k.hash = $1 AND $2 = ANY (k.surfaces)"
+        ));
+        let statement = statement.bind(hash.as_bytes().as_slice()).bind(surface.as_str());
+        self.fetch_optional(statement, ApiToken::from_row).await
     }
 
     /// The active token of a kind with this id; it may be revoked or expired.
@@ -192,15 +228,16 @@ impl Store {
         let id = new_id(now);
         let statement = sqlx::query(
             "/* insert_token */
-            INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at, expires_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            INSERT INTO api_token (id, tenant, kind, name, hint, hash, surfaces, created_by, created_at, expires_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
         )
         .bind(id)
         .bind(new.tenant)
         .bind(new.kind.as_str())
         .bind(new.name)
         .bind(new.token.hint())
-        .bind(new.token.hash().as_bytes().as_slice())
+        .bind(new.hash().as_bytes().as_slice())
+        .bind(new.surface_names())
         .bind(new.created_by)
         .bind(now.to_sqlx())
         .bind(new.expires_at.map(|at| at.to_sqlx()));
@@ -219,20 +256,21 @@ impl Store {
         now: Timestamp,
     ) -> Result<CreateOutcome, StoreError> {
         let statement =
-            sqlx::query("/* create_token */ SELECT create_token($1, $2, $3, $4, $5, $6, $7, $8, $9)")
+            sqlx::query("/* create_token */ SELECT create_token($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
                 .bind(id)
                 .bind(new.tenant)
                 .bind(new.kind.as_str())
                 .bind(new.name)
                 .bind(new.token.hint())
-                .bind(new.token.hash().as_bytes().as_slice())
+                .bind(new.hash().as_bytes().as_slice())
+                .bind(new.surface_names())
                 .bind(new.created_by)
                 .bind(now.to_sqlx())
                 .bind(new.expires_at.map(|at| at.to_sqlx()));
         self.fetch_one(statement, |row| CreateOutcome::from_row("create_token", row)).await
     }
 
-    /// A page (from 1, 30 tokens) of a tenant's active tokens, newest first: of one kind, or of both. Revoked and
+    /// A page (from 1, 1,000 tokens) of a tenant's active tokens, newest first: of one kind, or of both. Revoked and
     /// expired tokens are listed for [`ENDED_TOKEN_RETENTION`].
     ///
     /// # Errors
@@ -247,7 +285,7 @@ impl Store {
         self.fetch_all(
             sqlx::query(
                 "/* list_tokens */
-            SELECT id, name, kind, hint, created_at, last_used_at, expires_at, revoked_at FROM api_token
+            SELECT id, name, kind, hint, created_at, last_used_at, expires_at, revoked_at, surfaces FROM api_token
             WHERE tenant = $1 AND active AND ($2::text IS NULL OR kind = $2)
               AND (coalesce(revoked_at, expires_at) > $3) IS NOT FALSE
             ORDER BY created_at DESC, id DESC OFFSET $4 LIMIT $5",
@@ -255,8 +293,8 @@ impl Store {
             .bind(tenant)
             .bind(kind.map(TokenKind::as_str))
             .bind((now - ENDED_TOKEN_RETENTION).to_sqlx())
-            .bind(rows_before(page, PAGE_SIZE))
-            .bind(PAGE_SIZE),
+            .bind(rows_before(page, OWNED_PAGE_SIZE))
+            .bind(OWNED_PAGE_SIZE),
             ListedToken::from_row,
         )
         .await

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use tempmail_model::limits::PAGE_SIZE;
+use tempmail_model::limits::OWNED_PAGE_SIZE;
 use uuid::Uuid;
 
 use crate::error::StoreError;
@@ -81,7 +81,7 @@ impl Store {
         self.fetch_one(statement, |row| CreateOutcome::from_row("create_webhook", row)).await
     }
 
-    /// A page (from 1, 30 webhooks) of a tenant's webhooks, newest first.
+    /// A page (from 1, 1,000 webhooks) of a tenant's webhooks, newest first.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -93,8 +93,8 @@ impl Store {
             WHERE tenant = $1 ORDER BY created_at DESC, id DESC OFFSET $2 LIMIT $3",
             )
             .bind(tenant)
-            .bind(rows_before(page, PAGE_SIZE))
-            .bind(PAGE_SIZE),
+            .bind(rows_before(page, OWNED_PAGE_SIZE))
+            .bind(OWNED_PAGE_SIZE),
             Webhook::from_row,
         )
         .await

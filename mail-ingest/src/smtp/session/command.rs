@@ -118,7 +118,7 @@ impl Session {
             return Err(reply::TOO_MANY_RECIPIENTS);
         }
         if !path.is_ascii() && !transaction.utf8 {
-            return Err(reply::NON_ASCII);
+            return Err(reply::RECIPIENT_NON_ASCII);
         }
         if path.eq_ignore_ascii_case("postmaster") {
             return Ok(PendingRecipient::Postmaster);

@@ -41,6 +41,7 @@ async fn lists_both_kinds_with_the_documented_fields() {
             "last_used_at": listed["last_used_at"],
             "expires_at": null,
             "revoked_at": null,
+            "surfaces": [],
         });
         assert_eq!(listed, &expected);
     }
@@ -73,13 +74,13 @@ async fn returns_the_last_use_to_the_minute() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_newest_first_in_pages_of_30() {
+async fn lists_all_up_to_1000_then_in_pages() {
     let app = App::start().await;
     sqlx::query(
         "INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at)
          SELECT gen_random_uuid(), $1, CASE WHEN n % 2 = 0 THEN 'pro' ELSE 'live' END, n::text, 'hint',
                 sha256(n::text::bytea), 'test', $2::timestamptz + n * interval '1 s'
-         FROM generate_series(1, 33) n",
+         FROM generate_series(1, 1003) n",
     )
     .bind(app.tenant.id)
     .bind(app.clock.now().to_sqlx())
@@ -89,7 +90,7 @@ async fn lists_newest_first_in_pages_of_30() {
     let names = async |query: &str| -> Vec<String> {
         list(&app, query).await.iter().map(|token| token["name"].as_str().unwrap().to_owned()).collect()
     };
-    let newest: Vec<String> = (4..=33).rev().map(|n| n.to_string()).collect();
+    let newest: Vec<String> = (4..=1003).rev().map(|n| n.to_string()).collect();
     assert_eq!(names("").await, newest);
     assert_eq!(names("?page=2").await, ["3", "2", "1", "test", "test"]);
     assert!(names("?page=3").await.is_empty());

@@ -40,6 +40,7 @@ async fn returns_the_token_once_and_accepts_it_on_its_surface() {
             "last_used_at": null,
             "expires_at": null,
             "revoked_at": null,
+            "surfaces": [],
             "token": token,
         });
         assert_eq!(created, expected);

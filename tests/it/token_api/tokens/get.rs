@@ -28,6 +28,7 @@ async fn lists_only_live_tokens_of_the_tenant() {
         "last_used_at": listed["last_used_at"],
         "expires_at": null,
         "revoked_at": null,
+            "surfaces": [],
     });
     assert_eq!(answer, json!({ "tokens": [expected] }));
 }

@@ -53,6 +53,7 @@ async fn mints_a_token_for_an_address_in_its_normal_form() {
             "last_used_at": null,
             "expires_at": minted["expires_at"],
             "revoked_at": null,
+            "surfaces": [],
             "token": token,
             "address": ADDRESS,
             "since": minted["since"],

@@ -37,6 +37,7 @@ async fn creates_a_live_token_and_returns_it_once() {
             "last_used_at": null,
             "expires_at": null,
             "revoked_at": null,
+            "surfaces": [],
             "token": token,
             "address": null,
             "since": null,
