@@ -38,6 +38,7 @@ const ONCE: &[&str] = &[
 const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-model", &[]),
     ("tempmail-mime", &[]),
+    ("tempmail-extract", &[]),
     ("tempmail-store", &["model"]),
     ("tempmail-bus", &["model"]),
     ("tempmail-runtime", &["model"]),

@@ -1,0 +1,117 @@
+//! Tokens of a line, and runs of them that may be one code written in groups.
+
+use std::ops::Range;
+
+use super::shape::{LENGTHS, is_year};
+
+/// ASCII letters and digits with single hyphens between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) range: Range<usize>,
+    /// Whether it is digits only, hyphens apart.
+    pub(super) is_digits: bool,
+    pub(super) has_hyphen: bool,
+}
+
+impl Token {
+    pub(super) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    fn is_plain_digits(&self) -> bool {
+        self.is_digits && !self.has_hyphen
+    }
+}
+
+/// The tokens of a line, by their places in `text`.
+pub(super) fn tokens(text: &str, line: Range<usize>) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens = Vec::new();
+    let mut at = line.start;
+    while at < line.end {
+        if !bytes[at].is_ascii_alphanumeric() {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let mut token = Token { range: start..start, is_digits: true, has_hyphen: false };
+        while at < line.end {
+            let byte = bytes[at];
+            if byte == b'-' {
+                if !(at + 1 < line.end && bytes[at + 1].is_ascii_alphanumeric()) {
+                    break;
+                }
+                token.has_hyphen = true;
+            } else if byte.is_ascii_alphanumeric() {
+                token.is_digits &= byte.is_ascii_digit();
+            } else {
+                break;
+            }
+            at += 1;
+        }
+        token.range.end = at;
+        tokens.push(token);
+    }
+    tokens
+}
+
+/// How many tokens from the first on are digits in groups, apart by what may separate groups.
+pub(super) fn group_run(text: &str, tokens: &[Token]) -> usize {
+    let mut count = 0;
+    for (index, token) in tokens.iter().enumerate() {
+        if !token.is_plain_digits() {
+            break;
+        }
+        if index > 0 {
+            let before = &tokens[index - 1];
+            let gap = &text[before.range.end..token.range.start];
+            let singles = before.len() == 1 && token.len() == 1;
+            let joins = match gap {
+                " " | " - " | "·" | " · " => true,
+                gap => singles && gap.len() <= 6 && gap.chars().all(|c| c.is_whitespace() || matches!(c, '|' | '.' | ',')),
+            };
+            if !joins {
+                break;
+            }
+        }
+        count += 1;
+    }
+    count
+}
+
+/// The digits of groups that may be one code: all of one length, 2 to 4, or single ones.
+pub(super) fn joined_groups(groups: &[&str]) -> Option<String> {
+    let first = groups.first()?.len();
+    let total: usize = groups.iter().map(|group| group.len()).sum();
+    let is_even = groups.iter().all(|group| group.len() == first);
+    let fits = match first {
+        1 => (4..=10).contains(&groups.len()),
+        2 => (2..=4).contains(&groups.len()),
+        3 => (2..=4).contains(&groups.len()),
+        4 => (2..=3).contains(&groups.len()),
+        _ => false,
+    };
+    let are_years = groups.iter().all(|group| is_year(group));
+    (is_even && fits && !are_years && LENGTHS.contains(&total)).then(|| groups.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_groups_are_one() {
+        assert_eq!(joined_groups(&["123", "456"]).as_deref(), Some("123456"));
+        assert_eq!(joined_groups(&["1", "2", "3", "4"]).as_deref(), Some("1234"));
+        for groups in [&["555", "1234"][..], &["2024", "2025"], &["1", "234", "567"], &["4111", "1111", "1111", "1111"]] {
+            assert_eq!(joined_groups(groups), None);
+        }
+    }
+
+    #[test]
+    fn finds_tokens() {
+        let text = "a: G-123456, (X7K-9QD) 12- -3";
+        let found: Vec<_> = tokens(text, 0..text.len()).into_iter().map(|token| &text[token.range]).collect();
+        assert_eq!(found, ["a", "G-123456", "X7K-9QD", "12", "3"]);
+    }
+}

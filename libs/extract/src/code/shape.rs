@@ -1,0 +1,104 @@
+//! What a code is made of.
+
+/// The make of a candidate, which says how likely it is a code before anything else is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Digits, also grouped, or after a prefix such as `G-`.
+    Digits,
+    /// Capitals and digits.
+    Capitals,
+    /// Letters of both cases, or small ones, and digits.
+    Mixed,
+    /// Groups of capitals: `ABCD-EFGH`.
+    LetterGroups,
+    /// Capitals only.
+    Letters,
+    /// A word with a number, such as `SAVE20` or `Office365`, or a reference such as `INV-4821`.
+    WordAndNumber,
+}
+
+/// Shortest and longest code.
+pub(super) const LENGTHS: std::ops::RangeInclusive<usize> = 4..=12;
+
+impl Shape {
+    /// The shape of a token of ASCII letters, digits and single hyphens that has a letter.
+    pub(super) fn of_token(token: &str) -> Option<Self> {
+        let has_digit = token.bytes().any(|byte| byte.is_ascii_digit());
+        let has_small = token.bytes().any(|byte| byte.is_ascii_lowercase());
+        let has_hyphen = token.contains('-');
+        if !has_digit {
+            return match (has_small, has_hyphen) {
+                (true, _) => None,
+                (false, true) => has_equal_parts(token).then_some(Self::LetterGroups),
+                (false, false) => Some(Self::Letters),
+            };
+        }
+        if is_word_and_number(token) {
+            return Some(Self::WordAndNumber);
+        }
+        Some(if has_small { Self::Mixed } else { Self::Capitals })
+    }
+}
+
+fn has_equal_parts(token: &str) -> bool {
+    let mut lengths = token.split('-').map(str::len);
+    let first = lengths.next().unwrap_or(0);
+    (3..=4).contains(&first) && lengths.all(|length| length == first)
+}
+
+/// `SAVE20`, `iPhone15`, `INV-4821`, `100MB`, `15th`: letters first, then digits, or the other way round.
+fn is_word_and_number(token: &str) -> bool {
+    let bare: String = token.chars().filter(|c| *c != '-').collect();
+    let letters = bare.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    let ends_in_digits = letters >= 3 && bare[letters..].bytes().all(|byte| byte.is_ascii_digit());
+    let is_word = bare[..letters].bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
+    let looks_like_word = letters >= 4 || is_word || token.as_bytes().get(letters) == Some(&b'-');
+    let is_measure = digits >= 1
+        && digits < bare.len()
+        && bare[digits..].bytes().all(|byte| byte.is_ascii_lowercase())
+        && bare.len() - digits <= 7;
+    (ends_in_digits && looks_like_word) || is_measure || (digits >= 1 && bare.len() - digits <= 2 && is_unit(&bare[digits..]))
+}
+
+fn is_unit(letters: &str) -> bool {
+    matches!(letters, "MB" | "GB" | "KB" | "TB" | "AM" | "PM" | "K" | "M" | "P" | "W" | "V" | "HZ" | "KM" | "KG")
+}
+
+/// Whether digits are a year of our times.
+pub(super) fn is_year(digits: &str) -> bool {
+    digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"))
+}
+
+/// Whether eight digits are a date.
+pub(super) fn is_date(digits: &str) -> bool {
+    let number = |range: std::ops::Range<usize>| digits[range].parse::<u32>().unwrap_or(0);
+    let is_of_year = |month: u32, day: u32| (1..=12).contains(&month) && (1..=31).contains(&day);
+    digits.len() == 8
+        && ((is_year(&digits[..4]) && is_of_year(number(4..6), number(6..8)))
+            || (is_year(&digits[4..]) && (is_of_year(number(2..4), number(0..2)) || is_of_year(number(0..2), number(2..4)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_codes_from_words_with_numbers() {
+        for code in ["X7K9QD", "X7K-9QD", "A1B2C3", "7GH2K", "AB12", "R4KXD"] {
+            assert_eq!(Shape::of_token(code), Some(Shape::Capitals), "{code}");
+        }
+        for word in ["SAVE20", "WELCOME10", "iPhone15", "INV-4821", "1080p", "100MB", "15th", "Office365"] {
+            assert_eq!(Shape::of_token(word), Some(Shape::WordAndNumber), "{word}");
+        }
+        assert_eq!(Shape::of_token("aB3xZ9"), Some(Shape::Mixed));
+        assert_eq!(Shape::of_token("ABCD-EFGH"), Some(Shape::LetterGroups));
+        assert_eq!(Shape::of_token("sign-in"), None);
+        assert_eq!(Shape::of_token("SIGN-IN"), None);
+    }
+
+    #[test]
+    fn tells_dates() {
+        assert!(is_date("20261124") && is_date("24112026") && !is_date("48291322"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Addresses of links: which may be returned, and what they say.
+
+use url::{Host, Url};
+
+use crate::bounds::URL_MAX;
+
+/// An address that may be returned.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    /// As sent, or resolved.
+    pub(super) text: String,
+    pub(super) url: Url,
+    pub(super) host: String,
+}
+
+/// Words of addresses that stand for nothing but the place where a link stands.
+const IDLE_KEYS: &[&str] = &["lang", "locale", "hl", "ref", "source", "src", "from", "campaign", "medium", "theme", "region", "country"];
+
+impl Address {
+    /// Reads the address of a link: absolute http or https, resolved against `base` if it is relative.
+    pub(super) fn parse(written: &str, base: Option<&str>) -> Option<Self> {
+        if written.len() > 2 * URL_MAX {
+            return None;
+        }
+        // As browsers do: no white space around it, no line breaks in it.
+        let trimmed = written.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+        let text: String = trimmed.chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
+        let (url, text) = match Url::parse(&text) {
+            Ok(url) if text.is_ascii() && !text.contains(' ') => (url, text),
+            Ok(url) => {
+                let text = url.to_string();
+                (url, text)
+            }
+            Err(_) => {
+                if text.is_empty() || text.starts_with('#') {
+                    return None;
+                }
+                let url = Url::parse(base?.trim()).ok()?.join(&text).ok()?;
+                let text = url.to_string();
+                (url, text)
+            }
+        };
+        let is_web = matches!(url.scheme(), "http" | "https");
+        let has_user = !url.username().is_empty() || url.password().is_some() || authority(&text).contains('@');
+        if !is_web || has_user || text.len() > URL_MAX || !text.is_ascii() {
+            return None;
+        }
+        let host = match url.host()? {
+            Host::Domain(domain) => domain.trim_end_matches('.').to_owned(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => format!("[{address}]"),
+        };
+        Some(Self { text, url, host })
+    }
+
+    /// Whether the host is of the same registrable domain.
+    pub(super) fn matches(&self, domain: Option<&str>) -> bool {
+        let Some(domain) = domain else { return false };
+        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+        if domain.is_empty() || domain.len() > 255 {
+            return false;
+        }
+        let registrable = |of: &str| psl::domain_str(of).map(str::to_owned);
+        self.host == domain || registrable(&self.host).is_some_and(|ours| registrable(&domain) == Some(ours))
+    }
+
+    /// Whether it has something of its own: a token, an id; not just the address of a page.
+    pub(super) fn has_token(&self) -> bool {
+        let query = self.url.query_pairs().take(50).any(|(key, value)| {
+            !key.starts_with("utm_") && !IDLE_KEYS.contains(&&*key) && (value.len() >= 3 || (value.is_empty() && key.len() >= 12))
+        });
+        let fragment = self.url.fragment().is_some_and(|fragment| fragment.contains('=') || looks_random(fragment));
+        let mut segments = self.url.path_segments().into_iter().flatten().take(50);
+        query || fragment || segments.any(looks_random)
+    }
+
+    /// Path and host as words.
+    pub(super) fn words(&self) -> String {
+        format!("{} {}", self.host, self.url.path()).to_ascii_lowercase()
+    }
+}
+
+/// What stands between `//` and the path.
+fn authority(text: &str) -> &str {
+    let after = text.find("//").map_or(text, |at| &text[at + 2..]);
+    &after[..after.find(['/', '?', '#', '\\']).unwrap_or(after.len())]
+}
+
+/// Whether a piece of an address is an id or a token rather than a word.
+fn looks_random(piece: &str) -> bool {
+    let digits = piece.bytes().filter(u8::is_ascii_digit).count();
+    let letters = piece.bytes().filter(u8::is_ascii_alphabetic).count();
+    let capitals = piece.bytes().skip(1).filter(u8::is_ascii_uppercase).count();
+    let longest = piece.split(['-', '_', '.', '~']).map(str::len).max().unwrap_or(0);
+    let is_page = piece.ends_with(".html") || piece.ends_with(".php") || piece.ends_with(".aspx");
+    !is_page
+        && ((piece.len() >= 6 && digits >= 2 && letters >= 1)
+            || (piece.len() >= 5 && letters == 0 && digits >= 5)
+            || (piece.len() >= 8 && capitals >= 2 && piece.bytes().any(|byte| byte.is_ascii_lowercase()))
+            || longest >= 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(written: &str, base: Option<&str>) -> Option<String> {
+        Address::parse(written, base).map(|address| address.text)
+    }
+
+    #[test]
+    fn addresses_are_returned_as_sent() {
+        assert_eq!(text(" https://A.example/x?a=1&b=%20 ", None).as_deref(), Some("https://A.example/x?a=1&b=%20"));
+        assert_eq!(text("https://a.example/x\n?t=1", None).as_deref(), Some("https://a.example/x?t=1"));
+        assert_eq!(text("../v?t=1", Some("https://a.example/m/n/")).as_deref(), Some("https://a.example/m/v?t=1"));
+    }
+
+    #[test]
+    fn others_are_not_returned() {
+        for written in ["mailto:a@b.example", "javascript:alert(1)", "/v?t=1", "#top", "https://u@a.example/", "https://u:p@a.example/", "https://@a.example/", "data:text/html,x"] {
+            assert_eq!(text(written, None), None, "{written}");
+        }
+        assert_eq!(text(&format!("https://a.example/{}", "x".repeat(2_048)), None), None);
+    }
+
+    #[test]
+    fn tells_tokens_from_pages() {
+        let has_token = |text: &str| Address::parse(text, None).unwrap().has_token();
+        for token in ["https://a.example/v?token=abc123", "https://a.example/v/8f3a2b1c9d", "https://a.example/#/reset/Ab3dE5gHiJ", "https://t.example/CL0/https:%2F%2Fx/1/0100018f"] {
+            assert!(has_token(token), "{token}");
+        }
+        for page in ["https://a.example/", "https://a.example/login", "https://a.example/help/how-to-reset-your-password", "https://a.example/login?utm_source=mail&lang=de"] {
+            assert!(!has_token(page), "{page}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a reader sees of a part, in one form for subject, text and HTML.
+
+pub(crate) mod chars;
+pub(crate) mod fold;
+mod plain;
+mod quote;
+mod url_scan;
+
+use std::ops::Range;
+
+use crate::words::{Hit, find_words};
+use crate::{Message, Source, bounds, html};
+
+use quote::quoted_from;
+use url_scan::urls_in;
+
+/// How much a piece of text stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Emphasis {
+    /// As the text around it.
+    None,
+    /// Bold or in another type.
+    Bold,
+    /// Larger, spaced out, or a heading.
+    Large,
+}
+
+/// A link, and where its text is.
+#[derive(Debug, Clone)]
+pub(crate) struct ShownLink {
+    /// The address as written, entities decoded.
+    pub(crate) address: String,
+    /// The text of the link in [`Shown::text`].
+    pub(crate) range: Range<usize>,
+    /// What stands for an image in the link; it is not shown.
+    pub(crate) alt: String,
+}
+
+/// The text of a part as it is shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shown {
+    /// Lines; cells of a table are apart by tabs.
+    pub(crate) text: String,
+    /// What stands out, in order, not overlapping.
+    pub(crate) emphasis: Vec<(Range<usize>, Emphasis)>,
+    /// What is quoted from an earlier mail, in order.
+    pub(crate) quoted: Vec<Range<usize>>,
+    /// The links, in order.
+    pub(crate) links: Vec<ShownLink>,
+    /// What relative links are resolved against.
+    pub(crate) base: Option<String>,
+    /// Whether hidden text was left out.
+    pub(crate) left_out_hidden: bool,
+    /// Whether there was more than fits.
+    pub(crate) cut: bool,
+}
+
+impl Shown {
+    /// Whether the place is in a quotation.
+    pub(crate) fn is_quoted(&self, at: usize) -> bool {
+        let after = self.quoted.partition_point(|range| range.start <= at);
+        after > 0 && self.quoted[after - 1].end > at
+    }
+
+    /// How much the text at a place stands out.
+    pub(crate) fn emphasis_at(&self, at: usize) -> Emphasis {
+        let after = self.emphasis.partition_point(|(range, _)| range.start <= at);
+        match after.checked_sub(1).map(|before| &self.emphasis[before]) {
+            Some((range, emphasis)) if range.end > at => *emphasis,
+            _ => Emphasis::None,
+        }
+    }
+
+    /// The addresses that stand in the text itself become links, unless they are in one.
+    fn link_addresses(&mut self) {
+        let mut found = Vec::new();
+        for range in urls_in(&self.text) {
+            let after = self.links.partition_point(|link| link.range.start <= range.start);
+            let is_in_link = after > 0 && self.links[after - 1].range.end > range.start;
+            if !is_in_link && self.links.len() + found.len() < bounds::LINKS_MAX {
+                let address = self.text[range.clone()].to_owned();
+                found.push(ShownLink { address, range, alt: String::new() });
+            }
+        }
+        self.links.append(&mut found);
+        self.links.sort_by_key(|link| link.range.start);
+    }
+}
+
+/// A part of a message, read, with the words that were found in it.
+pub(crate) struct Part {
+    pub(crate) source: Source,
+    pub(crate) shown: Shown,
+    /// Words with a meaning here, in order.
+    pub(crate) hits: Vec<Hit>,
+}
+
+impl Part {
+    fn new(source: Source, mut shown: Shown) -> Self {
+        shown.link_addresses();
+        let hits = find_words(&shown.text);
+        if let Some(from) = quoted_from(&shown.text, &hits) {
+            shown.quoted.retain(|range| range.start < from);
+            if let Some(last) = shown.quoted.last_mut() {
+                last.end = last.end.min(from);
+            }
+            shown.quoted.push(from..shown.text.len());
+        }
+        Self { source, shown, hits }
+    }
+}
+
+/// Reads the parts of a message: subject, text, HTML.
+pub(crate) fn parts(message: &Message<'_>) -> Vec<Part> {
+    let subject: String = message.subject.chars().take(bounds::SUBJECT_CHARS).collect();
+    let subject = Shown { text: chars::normalized(&subject.replace(['\r', '\n', '\t'], " ")), ..Shown::default() };
+    let mut parts = vec![Part::new(Source::Subject, subject)];
+    if let Some(text) = message.text {
+        parts.push(Part::new(Source::Text, plain::read(bounds::prefix(text, bounds::TEXT_MAX))));
+    }
+    if let Some(html) = message.html {
+        let shown = html::read(html, bounds::SHOWN_MAX, html::Characters::Normalized);
+        parts.push(Part::new(Source::Html, shown));
+    }
+    parts
+}

@@ -1,0 +1,71 @@
+//! One form for characters that look alike: digits of all scripts, widths, dashes, spaces, and what is not seen.
+
+use unicode_normalization::char::decompose_compatible;
+
+/// The zeros of Unicode's decimal digits; nine more digits follow each.
+const ZEROS: &[u32] = &[
+    0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0DE6,
+    0x0E50, 0x0ED0, 0x0F20, 0x1040, 0x1090, 0x17E0, 0x1810, 0x1946, 0x19D0, 0x1A80, 0x1A90, 0x1B50, 0x1BB0,
+    0x1C40, 0x1C50, 0xA620, 0xA8D0, 0xA900, 0xA9D0, 0xA9F0, 0xAA50, 0xABF0, 0xFF10, 0x104A0, 0x11066, 0x110F0,
+    0x11136, 0x111D0, 0x112F0, 0x11450, 0x114D0, 0x11650, 0x116C0, 0x11730, 0x118E0, 0x16A60, 0x16B50, 0x1E140,
+    0x1E2F0, 0x1E950, 0x1FBF0,
+];
+
+/// The form of a character, or nothing for what is not seen (zero width, direction, variation).
+pub(crate) fn normal(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return if c.is_ascii_control() && !matches!(c, '\n' | '\t') { Some(' ') } else { Some(c) };
+    }
+    match c {
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{180E}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+        | '\u{2060}'..='\u{206F}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{20E3}' => None,
+        '\u{80}'..='\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{2028}' | '\u{2029}' | '\u{202F}'
+        | '\u{205F}' | '\u{3000}' | '\u{2800}' | '\u{3164}' => Some(' '),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}' => Some('-'),
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - 0xFEE0),
+        '\u{1D400}'..='\u{1D7FF}' => {
+            let mut first = None;
+            decompose_compatible(c, |to| first = first.or(Some(to)));
+            first
+        }
+        _ => Some(digit(c).unwrap_or(c)),
+    }
+}
+
+/// The ASCII digit of a decimal digit of another script.
+fn digit(c: char) -> Option<char> {
+    let code = u32::from(c);
+    let after = ZEROS.partition_point(|zero| *zero <= code);
+    let value = code - ZEROS[after.checked_sub(1)?];
+    if value < 10 { char::from_digit(value, 10) } else { None }
+}
+
+/// The text in that form.
+pub(crate) fn normalized(text: &str) -> String {
+    text.chars().filter_map(normal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_any_script_are_ascii() {
+        assert_eq!(normalized("٤٨٢٩١٣ ۴۸۲۹۱۳ ４８２９１３ ४८२९१३ ๔๘๒๙๑๓ 𝟒𝟖𝟐𝟗𝟏𝟑"), ["482913"; 6].join(" "));
+    }
+
+    #[test]
+    fn what_is_not_seen_is_left_out() {
+        assert_eq!(normalized("4\u{200B}8\u{FEFF}2\u{2069}913 1\u{FE0F}\u{20E3}2"), "482913 12");
+    }
+
+    #[test]
+    fn dashes_spaces_and_widths_are_ascii() {
+        assert_eq!(normalized("123–456\u{A0}：Ａ"), "123-456 :A");
+    }
+
+    #[test]
+    fn zeros_are_in_order() {
+        assert!(ZEROS.is_sorted());
+    }
+}

@@ -1,0 +1,126 @@
+//! The text body: what mail systems broke is joined, and quotations are marked.
+
+use super::url_scan::is_of_url;
+use super::{Shown, chars};
+
+/// A line at least so long may have been broken by the sender's system.
+const BROKEN_FROM: usize = 60;
+
+/// Reads a text body.
+pub(super) fn read(text: &str) -> Shown {
+    let text = chars::normalized(&text.replace("\r\n", "\n").replace('\r', "\n"));
+    let text = if has_quoted_printable(&text) { decode_quoted_printable(&text) } else { text };
+    let mut shown = Shown::default();
+    let mut url_is_open = false;
+    for line in text.lines() {
+        let line = line.trim_end();
+        if url_is_open && goes_on(&shown.text, line) {
+            shown.text.push_str(line.trim_start());
+        } else {
+            if !shown.text.is_empty() {
+                shown.text.push('\n');
+            }
+            let start = shown.text.len();
+            shown.text.push_str(line);
+            if line.trim_start().starts_with('>') {
+                shown.quoted.push(start..shown.text.len() + 1);
+            }
+        }
+        url_is_open = ends_in_url(&shown.text);
+    }
+    shown
+}
+
+/// Whether the last line ends within an address.
+fn ends_in_url(text: &str) -> bool {
+    let line = &text[text.rfind('\n').map_or(0, |at| at + 1)..];
+    let word = &line[line.rfind(char::is_whitespace).map_or(0, |at| at + 1)..];
+    let Some(url) = word.find("://").map(|colon| &word[colon..]) else { return false };
+    url.len() < 4_096 && url.chars().all(is_of_url)
+}
+
+/// Whether a line goes on with the address that the text ends with: either it closes `<…>`, or the line before was long
+/// and this one is a piece of an address.
+fn goes_on(text: &str, line: &str) -> bool {
+    let line = line.trim_start();
+    let before = &text[text.rfind('\n').map_or(0, |at| at + 1)..];
+    let in_brackets = before.rfind('<').is_some_and(|open| !before[open..].contains('>'));
+    let piece_end = line.find(|c| !is_of_url(c)).unwrap_or(line.len());
+    if in_brackets && piece_end > 0 && line[piece_end..].starts_with('>') {
+        return true;
+    }
+    let is_piece = !line.is_empty()
+        && piece_end == line.len()
+        && !line.contains("://")
+        && (line.contains(['=', '&', '%', '/', '_', '?']) || line.chars().any(|c| c.is_ascii_digit()))
+        && !line.starts_with(['(', '[', '*', '-', '#']);
+    is_piece && (before.len() >= BROKEN_FROM || in_brackets || before.ends_with(['=', '&', '?', '%', '/']))
+        && !looks_like_code(line)
+}
+
+/// A short line of digits or capitals is more likely a code than a piece of an address.
+fn looks_like_code(line: &str) -> bool {
+    line.len() <= 9 && line.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'-')
+}
+
+/// Whether the text still has the transfer encoding `quoted-printable`.
+fn has_quoted_printable(text: &str) -> bool {
+    let soft_breaks = text.lines().filter(|line| (40..=76).contains(&line.len()) && line.ends_with('=')).count();
+    text.contains("=3D") || text.contains("=3d") || soft_breaks >= 2 || (soft_breaks == 1 && text.contains("=20"))
+        || text.lines().any(|line| (70..=76).contains(&line.len()) && line.ends_with('='))
+}
+
+fn decode_quoted_printable(text: &str) -> String {
+    let mut octets = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        if *first != b'=' {
+            octets.push(*first);
+            continue;
+        }
+        let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        match tail {
+            [b'\n', after @ ..] => rest = after,
+            [high, low, after @ ..] => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) if is_escaped(high * 16 + low) => {
+                    octets.push(high * 16 + low);
+                    rest = after;
+                }
+                _ => octets.push(b'='),
+            },
+            _ => octets.push(b'='),
+        }
+    }
+    chars::normalized(&String::from_utf8_lossy(&octets))
+}
+
+/// Octets that are escaped: `=`, white space, and what is not ASCII. Others are more likely written so.
+fn is_escaped(octet: u8) -> bool {
+    matches!(octet, b'=' | b' ' | b'\t' | b'\r' | b'\n' | 0x80..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_addresses_are_joined() {
+        let long = format!("https://a.example/{}", "x".repeat(60));
+        assert_eq!(read(&format!("Go:\n{long}\n?token=1\nBye")).text, format!("Go:\n{long}?token=1\nBye"));
+        assert_eq!(read("<https://a.example/v?t=\nabc>").text, "<https://a.example/v?t=abc>");
+        assert_eq!(read("https://a.example/v\n482913").text, "https://a.example/v\n482913");
+    }
+
+    #[test]
+    fn leftovers_of_quoted_printable_are_decoded() {
+        assert_eq!(read("https://a.example/v?t=3Dab=\ncd\nEnd=20").text, "https://a.example/v?t=abcd\nEnd");
+    }
+
+    #[test]
+    fn quotations_are_marked() {
+        let shown = read("new\n> old 1\n> old 2\nnew");
+        assert!(!shown.is_quoted(0) && shown.is_quoted(6) && shown.is_quoted(14));
+        assert!(!shown.is_quoted(shown.text.len() - 1));
+    }
+}

@@ -1,0 +1,94 @@
+//! The words that say what a number or a link is, of all languages at once.
+//!
+//! `words/*.txt` has a file a language; a line is a [`Class`] and its phrases. Phrases are looked up in folded text
+//! (`text::fold`). In scripts that have spaces a phrase is one of whole words; `*` at an end lets a word go on there.
+
+mod table;
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use crate::text::fold::{Folded, fold};
+pub(crate) use table::Class;
+use table::{Phrase, phrases};
+
+/// Hits of a part that are kept.
+const HITS_MAX: usize = 20_000;
+
+/// A phrase that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// Where in the text.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) class: Class,
+}
+
+struct Index {
+    phrases: Vec<Phrase>,
+    automaton: AhoCorasick,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let phrases = phrases();
+    let automaton = AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .match_kind(MatchKind::Standard)
+        .build(phrases.iter().map(|phrase| phrase.text.as_str()))
+        .expect("a few thousand short phrases fit");
+    Index { phrases, automaton }
+});
+
+/// Finds phrases in a text, in order. Of phrases within one another only the longest counts.
+pub(crate) fn find_words(text: &str) -> Vec<Hit> {
+    let folded = fold(text);
+    let mut found: Vec<(usize, usize, Class)> = Vec::new();
+    for matched in INDEX.automaton.find_overlapping_iter(&folded.text) {
+        let phrase = &INDEX.phrases[matched.pattern().as_usize()];
+        if phrase.stands_at(&folded.text, matched.start(), matched.end()) {
+            found.push((matched.start(), matched.end(), phrase.class));
+            if found.len() == HITS_MAX {
+                break;
+            }
+        }
+    }
+    found.sort_by_key(|(start, end, class)| (*start, std::cmp::Reverse(*end), *class));
+    let mut hits: Vec<Hit> = Vec::new();
+    let (mut longest_start, mut longest_end) = (0, 0);
+    for (start, end, class) in found {
+        let is_same = (start, end) == (longest_start, longest_end);
+        if end > longest_end || is_same {
+            (longest_start, longest_end) = (start, end);
+            hits.push(hit(&folded, start, end, class));
+        }
+    }
+    hits
+}
+
+fn hit(folded: &Folded, start: usize, end: usize, class: Class) -> Hit {
+    Hit { start: folded.origin[start] as usize, end: folded.origin[end] as usize, class }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(text: &str) -> Vec<(String, Class)> {
+        find_words(text).into_iter().map(|hit| (text[hit.start..hit.end].trim().to_owned(), hit.class)).collect()
+    }
+
+    #[test]
+    fn finds_whole_words_and_the_longest() {
+        assert!(classes("a barcode").is_empty() || classes("a barcode")[0].1 == Class::OtherCode);
+        assert_eq!(classes("promo code")[0].1, Class::OtherCode);
+        assert_eq!(classes("promo code").len(), 1);
+    }
+
+    #[test]
+    fn finds_words_in_other_scripts() {
+        for text in ["您的验证码是", "認証コード", "인증번호는", "رمز التحقق", "קוד האימות", "รหัสยืนยัน", "код подтверждения"] {
+            assert!(classes(text).iter().any(|(_, class)| class.names_code()), "{text}");
+        }
+    }
+}
