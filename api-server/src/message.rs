@@ -3,14 +3,18 @@
 mod budget;
 mod disposition;
 mod document;
+mod found;
 mod full;
 mod page;
 mod pieces;
 mod raw;
 mod renderer;
 mod summary;
+mod texts;
+mod turns;
 
 pub(crate) use document::DocumentLink;
+pub(crate) use found::{FoundEmail, WantedEmail};
 pub(crate) use full::{Email, FullMessage};
 pub(crate) use page::list_messages;
 pub(crate) use raw::INITIAL_CHUNK;

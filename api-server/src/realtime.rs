@@ -1,8 +1,10 @@
-//! The three ways to receive new mail: long-polls, server-sent events and WebSockets.
+//! The ways to receive new mail: long-polls, waits for one mail, server-sent events and WebSockets.
 
 mod answer;
 pub(crate) mod cursor;
+pub(crate) mod filter;
 pub(crate) mod long_poll;
+pub(crate) mod mail_wait;
 pub(crate) mod sse;
 pub(crate) mod subscription;
 pub(crate) mod websocket;

@@ -4,12 +4,15 @@ mod address;
 mod config;
 mod domain;
 mod email;
+mod emails;
 mod inbox;
+mod mail_wait;
 mod minting;
 mod owned;
 mod stream;
 mod token;
 mod wait;
+mod wait_permits;
 
 use crate::openapi::Routes;
 use crate::state::AppState;
@@ -20,6 +23,8 @@ pub(crate) fn routes() -> Routes<AppState> {
         .merge(config::routes())
         .merge(inbox::routes())
         .merge(owned::routes())
+        .merge(mail_wait::routes())
+        .merge(emails::routes())
         .merge(email::routes())
         .merge(stream::routes())
         .merge(domain::routes())

@@ -317,6 +317,23 @@ pub async fn restore_verification(pool: &PgPool, domain: Uuid) {
     assert_eq!(restored.rows_affected(), 1);
 }
 
+/// Gives an address this many more messages after the ones that it has, each a copy of its newest with its raw data.
+///
+/// # Panics
+/// It has none.
+pub async fn copy_newest_message(pool: &PgPool, address: &str, copies: i64) {
+    let statement = "WITH newest AS (SELECT * FROM message WHERE address = $1 ORDER BY seq DESC LIMIT 1),
+        advanced AS (UPDATE stream SET seq = seq + $2 WHERE singleton RETURNING seq - $2 AS base)
+        INSERT INTO message (id, inbox, owner, mail, tenant, seq, size, class, owner_kind, single_recipient, address,
+                             sender, from_text, from_email, subject, preview)
+        SELECT new_id(id_time(m.id)), m.inbox, m.owner, m.mail, m.tenant, base + n, m.size, m.class, m.owner_kind,
+               m.single_recipient, m.address, m.sender, m.from_text, m.from_email, m.subject, m.preview
+        FROM newest m, advanced, generate_series(1, $2) AS n";
+    let copied = sqlx::query(statement).bind(address).bind(copies).execute(pool).await;
+    let copied = copied.expect("messages can be copied").rows_affected();
+    assert_eq!(i64::try_from(copied), Ok(copies), "{address} has a message");
+}
+
 /// Sets how many mailboxes a tenant may have, and the quota of each in bytes.
 ///
 /// # Panics

@@ -77,9 +77,10 @@ fn full_request(app: &App, operation: &Operation, credentials: &Credentials, pat
     }
 }
 
-/// Whether an operation is a long-poll.
+/// Whether an operation waits for mail.
 fn is_long_poll(operation: &Operation) -> bool {
-    operation.method == Method::GET && operation.responses().any(|(status, _)| status == 204)
+    operation.responses().any(|(status, _)| status == 200)
+        && operation.responses().any(|(status, _)| status == 204)
 }
 
 /// The path of an operation with parameters that name nothing, and its required query.

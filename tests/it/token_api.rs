@@ -10,6 +10,9 @@ mod domain {
 }
 mod domains;
 mod email;
+mod emails {
+    mod get;
+}
 mod inbox {
     mod delete;
     mod get;
@@ -20,6 +23,7 @@ mod me {
 mod owner;
 mod sse;
 mod tokens;
+mod wait;
 mod wait_slots;
 
 use reqwest::Method;

@@ -40,6 +40,11 @@ pub(crate) struct MailCaller {
 }
 
 impl MailCaller {
+    /// The tenant, which cursors are sealed for.
+    pub(crate) fn tenant(self) -> Uuid {
+        self.caller.tenant
+    }
+
     /// The caller, for mail of one exact address.
     ///
     /// # Errors

@@ -75,6 +75,23 @@ impl JsonObject {
         }
     }
 
+    /// A field that may be missing or `null`.
+    pub(crate) fn optional(&mut self, field: &'static str) -> Option<Value> {
+        self.take(field).filter(|value| !value.is_null())
+    }
+
+    /// A field that may be missing or `null`, and else must be an object.
+    ///
+    /// # Errors
+    /// The field is not an object.
+    pub(crate) fn optional_object(&mut self, field: &'static str) -> Result<Self, BodyError> {
+        match self.optional(field) {
+            None => Ok(Self(Map::new())),
+            Some(Value::Object(fields)) => Ok(Self(fields)),
+            Some(_) => Err(BodyError::Invalid { field, expected: "an object" }),
+        }
+    }
+
     /// A field of any type; `None` where it is missing. `null` is a value.
     pub(crate) fn take(&mut self, field: &'static str) -> Option<Value> {
         self.0.remove(field)

@@ -13,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use tempmail_mime::{Role, Structure};
 
-use super::full::body;
+use super::texts::body;
 use images::InlineImages;
 
 pub(crate) use links::DocumentLink;

@@ -1,20 +1,22 @@
 //! The full message.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde::Serialize;
-use tempmail_mime::{Attachment, Role, Structure, decode_header, header_fields, parse_addresses};
+use tempmail_mime::{Attachment, Structure, decode_header, header_fields, parse_addresses};
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::pieces::PieceWriter;
+use super::texts::MessageTexts;
 use crate::http::error::Surface;
 
-/// The full message, as `/v1` shows it.
+/// What `/v1` and `/api` both show of the full message.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Email<'a> {
+pub(super) struct EmailContent<'a> {
     id: Uuid,
     address: &'a str,
     sender: &'a str,
@@ -24,9 +26,9 @@ pub(crate) struct Email<'a> {
     subject: &'a str,
     preview_text: &'a str,
     /// The plain text, with line feeds; empty where the message has none.
-    text_body: String,
+    text_body: &'a str,
     /// As received: sanitize it before a browser shows it.
-    html_body: String,
+    html_body: &'a str,
     headers: Vec<HeaderField<'a>>,
     attachments: Vec<AttachmentElement<'a>>,
     #[schema(minimum = 0)]
@@ -35,11 +37,24 @@ pub(crate) struct Email<'a> {
     expires_at: String,
 }
 
+/// The full message, as `/v1` shows it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Email<'a> {
+    #[serde(flatten)]
+    content: EmailContent<'a>,
+    /// As `text_body`.
+    text: &'a str,
+    /// As `html_body`.
+    html: &'a str,
+    /// What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown.
+    shown_text: Cow<'a, str>,
+}
+
 /// The full message, as `/api` shows it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FullMessage<'a> {
     #[serde(flatten)]
-    email: Email<'a>,
+    content: EmailContent<'a>,
     is_read: bool,
 }
 
@@ -72,56 +87,57 @@ pub(super) fn write_full_message(
     json: &mut PieceWriter,
 ) -> io::Result<()> {
     let structure = Structure::parse(raw);
+    let texts = MessageTexts::of(&structure, raw);
+    json.set_aside(texts.len())?;
     let section = &raw[structure.header.clone()];
-    let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
-    let to = to.flat_map(|field| parse_addresses(field.value)).map(|address| address.to_string()).collect();
-    let headers = header_fields(section)
-        .map(|field| HeaderField { name: field.name, value: decode_header(field.value) })
-        .collect();
-    let text_body = body(&structure, raw, Role::Text);
-    let html_body = body(&structure, raw, Role::Html);
-    json.set_aside(text_body.len() + html_body.len())?;
     let attachments = structure.attachments(raw);
-    let email = Email {
-        id: row.id,
-        address: &row.address,
-        sender: &row.sender,
-        from: &row.from_text,
-        from_email: &row.from_email,
-        to,
-        subject: &row.subject,
-        preview_text: &row.preview,
-        text_body,
-        html_body,
-        headers,
-        attachments: attachments.iter().map(attachment_element).collect(),
-        size: row.size,
-        created_at: timestamp(row.created_at()),
-        expires_at: timestamp(row.expires_at()),
-    };
+    let content = EmailContent::new(row, section, &attachments, &texts);
     // Strings and numbers can be written as JSON: an error is the writer's.
     match surface {
-        Surface::Api => serde_json::to_writer(json, &FullMessage { email, is_read: row.is_read })?,
-        Surface::V1 => serde_json::to_writer(json, &email)?,
+        Surface::Api => serde_json::to_writer(json, &FullMessage { content, is_read: row.is_read })?,
+        Surface::V1 => serde_json::to_writer(json, &Email::new(content, &texts))?,
     }
     Ok(())
 }
 
-/// The text of all parts with a role, separated by line breaks; "" where there are none.
-pub(super) fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
-    let mut text = String::new();
-    for leaf in structure.leaves.iter().filter(|leaf| leaf.role == role) {
-        let part = leaf.text(raw);
-        if text.is_empty() {
-            text = part.into_owned();
-        } else {
-            if !text.ends_with('\n') {
-                text.push_str("\r\n");
-            }
-            text.push_str(&part);
+impl<'a> Email<'a> {
+    /// `content` is of the message with these texts.
+    pub(super) fn new(content: EmailContent<'a>, texts: &'a MessageTexts) -> Self {
+        Self { content, text: &texts.text, html: &texts.html, shown_text: texts.shown() }
+    }
+}
+
+impl<'a> EmailContent<'a> {
+    /// The content of a message, of which `section` is the header section.
+    pub(super) fn new(
+        row: &'a MessageRow,
+        section: &'a [u8],
+        attachments: &'a [Attachment],
+        texts: &'a MessageTexts,
+    ) -> Self {
+        let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
+        let to = to.flat_map(|field| parse_addresses(field.value)).map(|address| address.to_string());
+        let headers = header_fields(section)
+            .map(|field| HeaderField { name: field.name, value: decode_header(field.value) })
+            .collect();
+        Self {
+            id: row.id,
+            address: &row.address,
+            sender: &row.sender,
+            from: &row.from_text,
+            from_email: &row.from_email,
+            to: to.collect(),
+            subject: &row.subject,
+            preview_text: &row.preview,
+            text_body: &texts.text,
+            html_body: &texts.html,
+            headers,
+            attachments: attachments.iter().map(attachment_element).collect(),
+            size: row.size,
+            created_at: timestamp(row.created_at()),
+            expires_at: timestamp(row.expires_at()),
         }
     }
-    text
 }
 
 fn attachment_element(attachment: &Attachment) -> AttachmentElement<'_> {
@@ -193,6 +209,7 @@ mod tests {
         .await;
         assert_eq!(message["text_body"], "hi\r\nthere");
         assert_eq!(message["html_body"], "<p>é\r\n</p>");
+        assert_eq!(message.get("shown_text"), None, "on /v1 only");
         assert_eq!(message["to"], json!(["A <a@b.example>"]));
         assert_eq!(message["headers"][2], json!({"name": "X", "value": "é"}));
         let pdf = json!({"index": 0, "filename": "f.pdf", "content_type": "application/pdf", "size": 5,
@@ -216,5 +233,8 @@ mod tests {
         assert_eq!((&message["text_body"], &message["html_body"]), (&json!(""), &json!("")));
         assert_eq!((&message["to"], &message["attachments"]), (&json!([]), &json!([])));
         assert_eq!(message.get("is_read"), None);
+        for field in ["text", "html", "shown_text"] {
+            assert_eq!(message[field], "", "{field}");
+        }
     }
 }

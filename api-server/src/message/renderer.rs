@@ -20,20 +20,23 @@ use tempmail_mime::{Attachment, Structure, TransferDecoder};
 use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
 use tokio::sync::Semaphore;
+use uuid::Uuid;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
 use super::document::{Document, HTML_MAX};
-use super::pieces::PieceWriter;
+use super::found::{self, WantedEmail};
+use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
+use super::turns::{TenantTurn, Turns};
 use super::{disposition, full};
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface};
 
 /// Bytes for the structure and headers of a message, besides its size.
 const STRUCTURE: usize = 64 << 10;
-/// Copies of a message in memory while it is rendered: the raw data, its decoded texts and the answer. If it turns
-/// out larger, more is taken.
-const RENDERED_COPIES: usize = 3;
+/// Copies of a message in memory while it is rendered: the raw data, its decoded texts and the answer, which may have
+/// them twice. If it turns out larger, more is taken.
+const RENDERED_COPIES: usize = 4;
 /// Elements of a document in memory while it is sanitized, as multiples of its HTML.
 const TREE_COPIES: usize = 4;
 /// Documents that are sanitized at a time.
@@ -51,6 +54,7 @@ pub(crate) struct MessageRenderer {
     clock: Arc<dyn Clock>,
     budget: MemoryBudget,
     documents: Arc<Semaphore>,
+    turns: Turns,
 }
 
 /// A message that is being answered.
@@ -76,7 +80,7 @@ impl Answered {
 impl MessageRenderer {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let documents = Arc::new(Semaphore::new(DOCUMENTS));
-        Self { store, clock, budget: MemoryBudget::new(), documents }
+        Self { store, clock, budget: MemoryBudget::new(), documents, turns: Turns::new() }
     }
 
     /// The full message as JSON, in the form of a surface: only `/api` has `is_read`.
@@ -100,12 +104,39 @@ impl MessageRenderer {
                 json.finish()
             })
         });
-        let json = rendered.await?.map_err(|_out_of_memory: io::Error| ApiError::Busy("answer_memory"))?;
-        let length = json.len();
-        let mut response = Response::new(json.into_body());
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-        Ok(response)
+        Ok(json_response(rendered.await?.map_err(out_of_memory)?))
+    }
+
+    /// Waits for the turn of a tenant's wait to read a message.
+    pub(crate) async fn turn_of_wait(&self, tenant: Uuid) -> TenantTurn {
+        self.turns.of_tenant(tenant).await
+    }
+
+    /// The answer to a wait, whose turn it is, with this message; `None` where it does not have what is wanted.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message).
+    pub(crate) async fn found_email(
+        &self,
+        _turn: &TenantTurn,
+        message: StoredMessage,
+        client: Client,
+        wanted: Arc<WantedEmail>,
+        next_since: String,
+    ) -> Result<Option<Response>, ApiError> {
+        let message = self.begin(message, client)?;
+        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
+        let raw = self.read_all(&message).await?;
+        let computing = self.turns.of_process().await;
+        let rendered = spawn_blocking(move || {
+            let _computing = computing;
+            let mut json = PieceWriter::new(memory, raw.len());
+            found::write_found_email(&raw, &message.row, &wanted, &next_since, &mut json).map(|is_found| {
+                drop(raw);
+                is_found.then(|| json.finish())
+            })
+        });
+        Ok(rendered.await?.map_err(out_of_memory)?.map(json_response))
     }
 
     /// The message as its recipient received it, as `message/rfc822`: exactly `row.size` bytes.
@@ -229,6 +260,18 @@ impl MessageRenderer {
             }
         }
     }
+}
+
+fn out_of_memory(_: io::Error) -> ApiError {
+    ApiError::Busy("answer_memory")
+}
+
+fn json_response(json: Pieces) -> Response {
+    let length = json.len();
+    let mut response = Response::new(json.into_body());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+    response
 }
 
 /// A whole attachment, from its encoded body.

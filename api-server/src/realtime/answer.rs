@@ -14,6 +14,7 @@ const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
     LongPoll,
+    MailWait,
     EventStream,
     WebSocket,
 }
@@ -23,6 +24,7 @@ impl Surface {
     fn as_str(self) -> &'static str {
         match self {
             Self::LongPoll => "long_poll",
+            Self::MailWait => "mail_wait",
             Self::EventStream => "event_stream",
             Self::WebSocket => "websocket",
         }

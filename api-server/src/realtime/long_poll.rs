@@ -1,18 +1,14 @@
 //! The 25 s hold of `/v1/inbox`, `/v1/domain` and `/v1/me`: returns the mail that there is, or waits for
-//! new mail.
+//! new mail. A client may shorten it by `Prefer: wait=N`.
 //!
 //! To miss no mail, the order is fixed: the caller acquires the permits, the subscription begins, the
 //! store is read from the cursor, and only then the request waits.
 
 mod collected;
-mod filter;
 mod outcome;
 mod query;
 mod reader;
 
-use std::time::Duration;
-
-use tempmail_model::limits::LONG_POLL_SECONDS;
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::time::Instant;
 
@@ -30,12 +26,12 @@ use reader::{Progress, Reader};
 /// Describes a long-poll: its parameters, and its answers except for the mail.
 pub(crate) fn described(operation: Operation) -> Operation {
     query::described(operation)
-        .empty(204, "No mail within 25 s: send the request again.")
+        .empty(204, "No mail within 25 s, or as long as was preferred: send the request again.")
         .header("X-Next-Since", "The cursor to continue from.")
         .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY])
 }
 
-/// Waits for mail, at most 25 s. `since` is the position of the cursor. Returns the outcome, and the generation of its
+/// Waits for mail, at most as long as the query says. `since` is the position of the cursor. Returns the outcome, and the generation of its
 /// position.
 ///
 /// # Errors
@@ -48,11 +44,12 @@ pub(crate) async fn wait(
 ) -> Result<(WaitOutcome, GenerationNumber), ApiError> {
     let answers = AnswerMetrics::start(Surface::LongPoll, state);
     let mut notified_at = None;
+    let hold = query.hold;
     let mut reader = Reader::new(state, subscription, query, since);
-    reader.subscription().schedule(Instant::now() + Duration::from_secs(LONG_POLL_SECONDS));
+    reader.subscription().schedule(Instant::now() + hold);
     // Boxed: a waiting long-poll does not keep the memory that reading needs.
     let mut progress = Box::pin(reader.read(state)).await?;
-    while progress == Progress::Waiting {
+    while progress == Progress::Waiting && !hold.is_zero() {
         let notified = reader.subscription().notified().await;
         notified_at = Some(StageTimer::start(Stage::Answer));
         let (began, stale, ends) =

@@ -42,7 +42,7 @@ pub(crate) fn described(operation: Operation) -> Operation {
         )
         .parameter(openapi::query(
             "since",
-            "Cursor: begin after it.",
+            "Cursor: begin after it. `0`: begin with the oldest unexpired mail.",
             json!({"type": "string", "minLength": 1}),
         ))
         .binary(200, MEDIA_TYPE, "Events, until the client disconnects or may no longer read.")

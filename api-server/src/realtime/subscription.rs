@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tempmail_model::address::RecipientAddress;
-use tempmail_store::{InboxAccess, InboxQuery, MessageRow, ScanRange};
+use tempmail_store::{InboxAccess, InboxQuery, MessageRow, ScanRequest};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -80,20 +80,15 @@ impl Subscription {
         subscription
     }
 
-    /// Reads up to `limit` messages from the store; [`covers`](Self::covers) tells which of them are in
+    /// Reads messages from the store; [`covers`](Self::covers) tells which of them are in
     /// the scope. Once a page is [`subscribed`](StreamPage::subscribed), later arrivals are returned by
     /// [`notified`](Self::notified).
     ///
     /// # Errors
     /// [`ApiError::NotFound`] where the caller may not read the scope, unless its token ended meanwhile;
     /// Postgres is unavailable.
-    pub(crate) async fn read(
-        &mut self,
-        state: &AppState,
-        range: ScanRange,
-        limit: i64,
-    ) -> Result<StreamPage, ApiError> {
-        let scan = self.scan(state, range, limit).await;
+    pub(crate) async fn read(&mut self, state: &AppState, scan: ScanRequest) -> Result<StreamPage, ApiError> {
+        let scan = self.scan(state, scan).await;
         if let Err(ApiError::NotFound) = scan {
             // A tenant that is deleted loses both: its token is reported first, whenever it was checked.
             self.recheck(state).await?;
@@ -153,22 +148,21 @@ impl Subscription {
     async fn scan(
         &self,
         state: &AppState,
-        range: ScanRange,
-        limit: i64,
+        scan: ScanRequest,
     ) -> Result<(Access, Vec<MessageRow>, i64), ApiError> {
         let (tenant, now) = (self.credential.tenant, state.clock.now());
         let domain = match &self.scope {
             Scope::Address(address) => {
                 let reserved = state.reserved.reservation_of(address.base_local_part());
                 let query = InboxQuery { tenant, address, reserved };
-                let scan = state.stream_store.scan_inbox(query, range, limit, now).await?;
+                let scan = state.stream_store.scan_inbox(query, scan, now).await?;
                 let scan = scan.ok_or(ApiError::NotFound)?;
                 return Ok((Access::Inbox(scan.access), scan.rows, scan.position));
             }
             Scope::Domain(name) => Some(name.as_str()),
             Scope::Owned => None,
         };
-        let scan = state.stream_store.scan_tenant(tenant, domain, range, limit, now).await?;
+        let scan = state.stream_store.scan_tenant(tenant, domain, scan, now).await?;
         let scan = scan.ok_or(ApiError::NotFound)?;
         Ok((Access::Tenant { domain: scan.domain }, scan.rows, scan.position))
     }

@@ -14,6 +14,7 @@ use super::address::parse_address;
 use super::wait::{NewEmails, wait};
 use crate::auth::MailCaller;
 use crate::http::error::{ApiError, V1Error, code};
+use crate::http::prefer::PreferredWait;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::long_poll;
 use crate::realtime::subscription::Scope;
@@ -49,10 +50,11 @@ async fn wait_on_inbox(
     State(state): State<AppState>,
     caller: MailCaller,
     address: Result<Path<String>, PathRejection>,
+    preferred: PreferredWait,
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let address = Arc::new(path_address(address)?);
-    Ok(wait(&state, caller, Scope::Address(address), uri).await?)
+    Ok(wait(&state, caller, Scope::Address(address), uri, preferred).await?)
 }
 
 async fn clear_inbox(

@@ -10,6 +10,7 @@ use tempmail_model::address::normalize_domain;
 use super::wait::{NewEmails, wait};
 use crate::auth::MailCaller;
 use crate::http::error::{ApiError, V1Error, code};
+use crate::http::prefer::PreferredWait;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::long_poll;
 use crate::realtime::subscription::Scope;
@@ -41,18 +42,20 @@ pub(super) fn routes() -> Routes<AppState> {
 async fn wait_on_owned(
     State(state): State<AppState>,
     caller: MailCaller,
+    preferred: PreferredWait,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    Ok(wait(&state, caller, Scope::Owned, uri).await?)
+    Ok(wait(&state, caller, Scope::Owned, uri, preferred).await?)
 }
 
 async fn wait_on_domain(
     State(state): State<AppState>,
     caller: MailCaller,
     domain: Result<Path<String>, PathRejection>,
+    preferred: PreferredWait,
     uri: Uri,
 ) -> Result<Response, V1Error> {
     let domain = domain.ok().and_then(|Path(domain)| normalize_domain(&domain).ok());
     let domain = domain.ok_or(ApiError::InvalidRequest("The domain is malformed.".into()))?;
-    Ok(wait(&state, caller, Scope::Domain(domain), uri).await?)
+    Ok(wait(&state, caller, Scope::Domain(domain), uri, preferred).await?)
 }

@@ -4,14 +4,14 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
-use tempmail_bus::{Permit, PermitKey};
-use tempmail_model::limits::{LONG_POLLS_PER_ADDRESS, LONG_POLLS_PER_TOKEN};
 use utoipa::ToSchema;
 
-use crate::auth::{LiveCaller, MailCaller};
+use super::wait_permits::WaitPermits;
+use crate::auth::MailCaller;
 use crate::http::error::ApiError;
+use crate::http::prefer::PreferredWait;
 use crate::message::EmailSummary;
-use crate::realtime::cursor::open_cursor;
+use crate::realtime::cursor::open_since;
 use crate::realtime::long_poll::{self, LongPollQuery, WaitOutcome};
 use crate::realtime::subscription::{Scope, Subscription};
 use crate::state::AppState;
@@ -26,7 +26,7 @@ pub(super) struct NewEmails {
     next_since: String,
 }
 
-/// Waits up to 25 s for mail of `scope`, with the query of `uri`.
+/// Waits up to 25 s, or as long as the client prefers, for mail of `scope`, with the query of `uri`.
 ///
 /// # Errors
 /// [`ApiError::NotFound`] where the token is not for the scope; the query is invalid; [`ApiError::TokenBusy`], [`ApiError::AddrBusy`]; as [`long_poll::wait`].
@@ -35,12 +35,13 @@ pub(super) async fn wait(
     caller: MailCaller,
     scope: Scope,
     uri: Uri,
+    preferred: PreferredWait,
 ) -> Result<Response, ApiError> {
     let caller = scope.admit(caller)?;
-    let query = LongPollQuery::parse(&uri)?;
+    let query = LongPollQuery::parse(&uri, preferred)?;
     // The URI keeps the buffer that the request was read into: it is released before the wait.
     drop(uri);
-    let since = query.since.as_deref().map(|cursor| open_cursor(state, caller.tenant, cursor)).transpose()?;
+    let since = query.since.as_deref().map(|since| open_since(state, caller.tenant, since)).transpose()?;
     let permits = WaitPermits::acquire(state, caller, &scope).await?;
     let outcome = long_poll::wait(state, Subscription::new(state, caller.into(), scope), query, since).await;
     // Released before the answer is written, so that the client's next request, to whichever process,
@@ -48,46 +49,20 @@ pub(super) async fn wait(
     permits.release().await;
     let (outcome, generation) = outcome?;
     let generation = state.arrivals.generations().id(generation);
-    Ok(match outcome {
+    let mut response = match outcome {
         WaitOutcome::Mail { messages, position } => Json(NewEmails {
             emails: messages.iter().map(EmailSummary::from).collect(),
             next_since: state.cursors.seal(caller.tenant, generation, position),
         })
         .into_response(),
-        WaitOutcome::Empty { position } => {
-            let cursor = HeaderValue::try_from(state.cursors.seal(caller.tenant, generation, position))
-                .map_err(|_not_ascii| ApiError::Internal)?;
-            (StatusCode::NO_CONTENT, [(NEXT_SINCE, cursor)]).into_response()
-        }
-    })
+        WaitOutcome::Empty { position } => no_mail(&state.cursors.seal(caller.tenant, generation, position))?,
+    };
+    preferred.confirm(&mut response);
+    Ok(response)
 }
 
-/// The permits of a wait.
-struct WaitPermits {
-    token: Permit,
-    address: Option<Permit>,
-}
-
-impl WaitPermits {
-    async fn acquire(state: &AppState, caller: LiveCaller, scope: &Scope) -> Result<Self, ApiError> {
-        let key = PermitKey::TokenWaits(caller.token);
-        let token = state.bus.acquire(key, LONG_POLLS_PER_TOKEN).await.ok_or(ApiError::TokenBusy)?;
-        let mut address = None;
-        if let Scope::Address(of) = scope {
-            let key = PermitKey::AddressWaits { tenant: caller.tenant, address: of.inbox_key() };
-            address = state.bus.acquire(key, LONG_POLLS_PER_ADDRESS).await;
-            if address.is_none() {
-                token.release().await;
-                return Err(ApiError::AddrBusy);
-            }
-        }
-        Ok(Self { token, address })
-    }
-
-    async fn release(self) {
-        if let Some(address) = self.address {
-            address.release().await;
-        }
-        self.token.release().await;
-    }
+/// The answer to a wait that ends without mail, with the cursor that it has reached.
+pub(super) fn no_mail(cursor: &str) -> Result<Response, ApiError> {
+    let cursor = HeaderValue::try_from(cursor).map_err(|_not_ascii| ApiError::Internal)?;
+    Ok((StatusCode::NO_CONTENT, [(NEXT_SINCE, cursor)]).into_response())
 }

@@ -10,7 +10,23 @@ pub const LONG_POLL_MAX: u32 = 50;
 pub const LONG_POLL_LIMIT: u32 = 20;
 /// Maximum rows that a long-poll scans for its filters.
 pub const LONG_POLL_SCAN_MAX: i64 = 10_000;
-/// Messages per page of a list.
+/// Seconds that a mail wait (`POST /v1/wait`) lasts unless the client says otherwise.
+pub const MAIL_WAIT_SECONDS: u64 = 60;
+/// Maximum seconds of a mail wait.
+pub const MAIL_WAIT_SECONDS_MAX: u64 = 300;
+/// Messages whose contents a mail wait looks at.
+pub const MAIL_WAIT_READ_MAX: u32 = 200;
+/// Bytes of these messages together. The last one may exceed it.
+pub const MAIL_WAIT_READ_BYTES: u64 = 256 << 20;
+/// Maximum characters of a text that a mail wait looks for.
+pub const MATCH_TEXT_MAX: usize = 256;
+/// Bytes of the text that a message shows which are looked at, and returned as `shown_text`.
+pub const SHOWN_TEXT_MAX: usize = 256 << 10;
+/// Maximum `limit` of a list of messages; higher values are lowered to it.
+pub const EMAIL_LIST_MAX: i64 = 50;
+/// Default `limit` of a list of messages.
+pub const EMAIL_LIST_LIMIT: i64 = 20;
+/// Entries per page of a list, but for one of mailboxes.
 pub const PAGE_SIZE: i64 = 30;
 /// Mailboxes, custom domains, webhooks or tokens per page of a tenant's list: more than a tenant has by default, so that a
 /// client that knows no pages gets all.

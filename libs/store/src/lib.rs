@@ -45,7 +45,7 @@ pub use kubernetes::webhook::{ManagedWebhook, WebhookDeclaration};
 pub use mail::accept::{AcceptOutcome, DeliveryLimits, DeliveryPreflight, MailWriter, NewMail, NewMessage};
 pub use mail::changes::{CHANGE_RETENTION, ChangeSnapshot, StreamHead};
 pub use mail::generation::Generation;
-pub use mail::inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange};
+pub use mail::inbox::{InboxAccess, InboxQuery, InboxScan, ScanRange, ScanRequest};
 pub use mail::message::MessageRow;
 pub use mail::partition::PartitionRange;
 pub use mail::purge::PURGE_BATCH;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::{App, SYSTEM_DOMAIN};
-use crate::http::{Response, percent};
+use crate::http::{Request, Response, percent};
 use crate::smtp::{Reply, message, send_mail};
 use crate::wait::eventually;
 
@@ -56,11 +56,39 @@ impl App {
     /// # Panics
     /// It returns at once.
     pub async fn start_long_poll(&self, live: &str, path: &str) -> JoinHandle<Response> {
+        self.start_wait(live, || self.request(Method::GET, path)).await
+    }
+
+    /// As [`Self::start_long_poll`], `POST /v1/wait` with this body.
+    ///
+    /// # Panics
+    /// It returns at once.
+    pub async fn start_mail_wait(&self, live: &str, body: &Value) -> JoinHandle<Response> {
+        self.start_wait(live, || self.request(Method::POST, "/v1/wait").json(body)).await
+    }
+
+    /// The answer to `POST /v1/wait` with this body.
+    pub async fn wait_for_email(&self, live: &str, body: &Value) -> Response {
+        self.request(Method::POST, "/v1/wait").live(live).json(body).send().await
+    }
+
+    /// A cursor of now.
+    ///
+    /// # Panics
+    /// The server gives none.
+    pub async fn cursor_as(&self, live: &str) -> String {
+        let now = serde_json::json!({ "all": true, "after": "2200-01-01T00:00:00Z", "timeout": 0 });
+        let none = self.wait_for_email(live, &now).await;
+        assert_eq!(none.status, 204, "{}", none.text());
+        none.header("x-next-since").to_owned()
+    }
+
+    async fn start_wait(&self, live: &str, wait: impl Fn() -> Request) -> JoinHandle<Response> {
         // This inbox has mail, so a request for it returns at once and frees the wait slot.
         let probe = format!("/v1/inbox/probe@{SYSTEM_DOMAIN}");
         self.deliver(&format!("probe@{SYSTEM_DOMAIN}"), "probe", "").await;
         loop {
-            let blocked = tokio::spawn(self.request(Method::GET, path).live(live).send());
+            let blocked = tokio::spawn(wait().live(live).send());
             loop {
                 let busy = self.get_as(live, &probe).await;
                 if busy.status == 429 {

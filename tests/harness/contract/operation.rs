@@ -22,7 +22,7 @@ pub struct Operation {
     pub credentials: Vec<String>,
     /// Whether it accepts requests without a credential.
     pub is_open: bool,
-    /// Parameters in path and query.
+    /// Parameters in path, query and header.
     pub parameters: Vec<Parameter>,
     /// Request bodies, of which a request has one; none without a body.
     pub bodies: Vec<RequestBody>,
@@ -36,6 +36,8 @@ pub enum ParameterLocation {
     Path,
     /// The query.
     Query,
+    /// A header field.
+    Header,
 }
 
 /// A parameter.
@@ -234,6 +236,7 @@ fn parameter(described: &Value) -> Parameter {
     let location = match text(&described["in"]) {
         "path" => ParameterLocation::Path,
         "query" => ParameterLocation::Query,
+        "header" => ParameterLocation::Header,
         other => panic!("a parameter in {other}"),
     };
     Parameter { name: text(&described["name"]).to_owned(), location, schema: described["schema"].clone() }
@@ -243,8 +246,11 @@ fn inlined(document: &Value, schema: &Value) -> Value {
     resolve(document, schema).clone()
 }
 
-/// The body of the first example of each field.
+/// The first example of the body, or else of each field.
 fn example(schema: &Value) -> Value {
+    if let Some(example) = list(&schema["examples"]).next() {
+        return example.clone();
+    }
     let fields = entries(&schema["properties"]).map(|(name, field)| {
         let example = list(&field["examples"]).next().cloned();
         (name.clone(), example.unwrap_or_else(|| panic!("the field {name} has no example")))

@@ -120,7 +120,9 @@ async fn requires_exactly_the_required_fields() {
             without.as_object_mut().unwrap().remove(field);
             let request = authorized_request(&app, operation, &credentials);
             let answer = request.json(&without).send().await;
-            if required.iter().any(|name| name == field) {
+            // Exactly one of three fields, which a schema says in words.
+            let is_scope = operation.id == "waitForEmail" && field == "address";
+            if is_scope || required.iter().any(|name| name == field) {
                 assert_eq!(answer.error(400), "invalid_request", "{} {without}", operation.id);
                 assert_names_field(operation, &answer.json(), field);
             } else {

@@ -195,6 +195,7 @@ impl MatrixFixture {
             BodyTemplate::Token => Some(json!({ "name": "robot" })),
             BodyTemplate::Document => Some(json!({ "remote": true })),
             BodyTemplate::SignInCode => Some(json!({ "code": "0".repeat(64) })),
+            BodyTemplate::WaitOnOwned => Some(json!({ "all": true, "since": "0" })),
             BodyTemplate::Webhook => {
                 Some(json!({ "url": "https://hooks.example/", "events": ["email.received"] }))
             }

@@ -72,6 +72,8 @@ pub(super) enum BodyTemplate {
     Document,
     /// A code that signs nobody in.
     SignInCode,
+    /// A look at everything that is owned.
+    WaitOnOwned,
 }
 
 /// A route.
@@ -181,6 +183,8 @@ pub(super) const ROUTES: &[Route] = &[
     get("/v1/config", Open, Unnamed),
     get("/v1/inbox/{address}", Live, Address),
     delete("/v1/inbox/{address}", Live, Address),
+    post("/v1/wait", Live, Unnamed, BodyTemplate::WaitOnOwned, 200),
+    get("/v1/emails", Live, Unnamed),
     get("/v1/me", Live, Unnamed),
     get("/v1/domain/{domain}", Live, DomainName),
     get("/v1/sse/addr", Stream, Address),

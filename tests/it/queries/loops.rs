@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, ScanRange, Store};
+use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, ScanRange, ScanRequest, Store};
 use uuid::Uuid;
 
 use super::REPEATED;
@@ -51,7 +51,8 @@ pub async fn record_stream(fixture: &QueryFixture, session: &mut Session<'_>) {
             let range = if number % 2 == 0 { ScanRange::After(0) } else { ScanRange::Before(i64::MAX) };
             let store = &store;
             async move {
-                let scan = store.scan_tenant(app.tenant.id, None, range, 20, now).await.unwrap();
+                let scan =
+                    store.scan_tenant(app.tenant.id, None, ScanRequest::new(range, 20), now).await.unwrap();
                 assert_eq!(scan.unwrap().rows.len(), 20);
             }
         })

@@ -117,33 +117,9 @@ impl Collected {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use tempmail_model::message::OwnerKind;
-    use tempmail_model::retention::RetentionClass;
-
+mod tests {
     use super::*;
-
-    pub(crate) fn message(seq: i64) -> MessageRow {
-        MessageRow {
-            id: Uuid::from_u128(seq.unsigned_abs().into()),
-            seq,
-            class: RetentionClass::FREE,
-            mail: Uuid::nil(),
-            owner_kind: OwnerKind::Shared,
-            owner: Uuid::nil(),
-            inbox: Uuid::nil(),
-            tenant: None,
-            address: String::new(),
-            sender: String::new(),
-            from_text: String::new(),
-            from_email: String::new(),
-            subject: String::new(),
-            preview: String::new(),
-            size: 1,
-            single_recipient: true,
-            is_read: false,
-        }
-    }
+    use crate::realtime::filter::tests::message;
 
     fn answer(collected: Collected) -> (Vec<i64>, i64) {
         match collected.into_outcome() {

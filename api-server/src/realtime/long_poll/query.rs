@@ -1,18 +1,21 @@
 //! The query parameters of a long-poll.
 
+use std::time::Duration;
+
 use axum::http::Uri;
 use serde_json::json;
-use tempmail_model::limits::{LONG_POLL_LIMIT, LONG_POLL_MAX};
+use tempmail_model::limits::{LONG_POLL_LIMIT, LONG_POLL_MAX, LONG_POLL_SECONDS};
 
-use super::filter::Filter;
 use crate::http::error::ApiError;
 use crate::http::parameter::unique_query_parameters;
+use crate::http::prefer::PreferredWait;
 use crate::openapi::{Operation, query};
+use crate::realtime::filter::Filter;
 
-/// The query of a long-poll. Unknown parameters are ignored, `wait` among them: the hold is fixed.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The query of a long-poll. Unknown parameters are ignored, `wait` among them: only `Prefer` shortens the hold.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LongPollQuery {
-    /// The cursor, still sealed.
+    /// The cursor, still sealed, or `0`.
     pub(crate) since: Option<String>,
     /// New messages to wait for, 1 to 50.
     pub(crate) count: usize,
@@ -20,6 +23,8 @@ pub(crate) struct LongPollQuery {
     pub(crate) limit: usize,
     /// Which messages match.
     pub(crate) filter: Filter,
+    /// How long the request waits at most.
+    pub(crate) hold: Duration,
 }
 
 /// Adds the parameters of a long-poll to its description.
@@ -29,7 +34,7 @@ pub(super) fn described(operation: Operation) -> Operation {
     operation
         .parameter(query(
             "since",
-            "Cursor of an earlier answer: only newer mail counts.",
+            "Cursor of an earlier answer: only newer mail counts. `0`: all unexpired mail counts, the oldest first.",
             json!({"type": "string", "minLength": 1}),
         ))
         .parameter(query(
@@ -40,6 +45,11 @@ pub(super) fn described(operation: Operation) -> Operation {
         .parameter(query("limit", "Messages in one answer; above 50 counts as 50.", number(LONG_POLL_LIMIT)))
         .parameter(query("from", "Only mail whose From contains this, ignoring case.", text()))
         .parameter(query("subject", "Only mail whose Subject contains this, ignoring case.", text()))
+        .parameter(json!({"name": "Prefer", "in": "header", "required": false,
+                          "description": "`wait=N` (RFC 7240): wait N seconds at most, up to 25; `wait=0` \
+                                          never waits. The answer repeats it in `Preference-Applied`. \
+                                          Anything else is ignored.",
+                          "schema": {"type": "string"}}))
 }
 
 impl LongPollQuery {
@@ -48,7 +58,7 @@ impl LongPollQuery {
     /// # Errors
     /// [`ApiError::InvalidRequest`]: `count` or `limit` is not an integer from 1, or a parameter is
     /// repeated.
-    pub(crate) fn parse(uri: &Uri) -> Result<Self, ApiError> {
+    pub(crate) fn parse(uri: &Uri, preferred: PreferredWait) -> Result<Self, ApiError> {
         let [since, count, limit, from, subject] =
             unique_query_parameters(uri, ["since", "count", "limit", "from", "subject"])
                 .ok_or(ApiError::InvalidRequest("Each query parameter must be given once.".into()))?;
@@ -57,6 +67,7 @@ impl LongPollQuery {
             count: number(count.as_deref(), 1).ok_or_else(invalid_number)?,
             limit: number(limit.as_deref(), LONG_POLL_LIMIT).ok_or_else(invalid_number)?,
             filter: Filter::new(from.as_deref(), subject.as_deref()),
+            hold: preferred.hold().unwrap_or(Duration::from_secs(LONG_POLL_SECONDS)),
         })
     }
 }
@@ -82,7 +93,10 @@ mod tests {
     use super::*;
 
     fn parse(query: &str) -> Result<LongPollQuery, ApiError> {
-        LongPollQuery::parse(&format!("/v1/inbox/a@b.example{query}").parse().unwrap())
+        LongPollQuery::parse(
+            &format!("/v1/inbox/a@b.example{query}").parse().unwrap(),
+            PreferredWait::default(),
+        )
     }
 
     #[test]
@@ -91,6 +105,7 @@ mod tests {
             let parsed = parse(query).unwrap();
             assert_eq!((parsed.since, parsed.count, parsed.limit), (None, 1, 20), "{query}");
             assert!(parsed.filter.is_empty());
+            assert_eq!(parsed.hold, Duration::from_secs(25));
         }
     }
 

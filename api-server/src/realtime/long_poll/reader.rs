@@ -1,14 +1,14 @@
 //! Reads the messages of one long-poll.
 
 use tempmail_model::limits::LONG_POLL_SCAN_MAX;
-use tempmail_store::{MessageRow, ScanRange};
+use tempmail_store::{MessageRow, ScanRange, ScanRequest};
 
 use super::collected::Collected;
-use super::filter::Filter;
 use super::outcome::WaitOutcome;
 use super::query::LongPollQuery;
 use crate::arrivals::{GenerationNumber, Position};
 use crate::http::error::ApiError;
+use crate::realtime::filter::Filter;
 use crate::realtime::subscription::Subscription;
 use crate::state::AppState;
 
@@ -92,7 +92,7 @@ impl Reader {
                 ScanRange::After(self.collected.reached())
             };
             let limit = self.page_size();
-            let page = self.subscription.read(state, range, limit).await?;
+            let page = self.subscription.read(state, ScanRequest::new(range, limit)).await?;
             if page.owner_changed {
                 self.collected.clear();
             }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::arrivals::Position;
 use crate::http::error::ApiError;
 use crate::http::parameter::unique_query_parameters;
-use crate::realtime::cursor::open_cursor;
+use crate::realtime::cursor::{open_cursor, open_since};
 use crate::state::AppState;
 
 /// The cursor that EventSource sends when it reconnects.
@@ -17,7 +17,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) struct StreamQuery {
     /// As it was sent.
     pub(crate) address: Option<String>,
-    /// A cursor, still sealed.
+    /// A cursor, still sealed, or `0`.
     since: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl StreamQuery {
         tenant: Uuid,
         headers: &HeaderMap,
     ) -> Result<Option<Position>, ApiError> {
-        let since = self.since.as_deref().map(|cursor| open_cursor(state, tenant, cursor)).transpose()?;
+        let since = self.since.as_deref().map(|since| open_since(state, tenant, since)).transpose()?;
         // Invalid ids are ignored: EventSource would send a rejected one again on every reconnect.
         let last =
             headers.get(LAST_EVENT_ID).and_then(|id| open_cursor(state, tenant, id.to_str().ok()?).ok());

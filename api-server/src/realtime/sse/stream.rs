@@ -10,7 +10,7 @@ use axum::body::Bytes;
 use futures_util::FutureExt as _;
 use tempmail_bus::Permit;
 use tempmail_runtime::traces::{Stage, StageTimer};
-use tempmail_store::{MessageRow, ScanRange};
+use tempmail_store::{MessageRow, ScanRange, ScanRequest};
 use tokio::time::Instant;
 
 use super::event::EventBuffer;
@@ -80,7 +80,7 @@ impl EventStream {
         let (after, limit) = since.map_or((i64::MAX, 1), |since| (since.seq, PAGE_SIZE));
         let current = || state.arrivals.generations().current();
         let generation = since.map_or_else(current, |since| since.generation);
-        let page = subscription.read(&state, ScanRange::After(after), limit).await?;
+        let page = subscription.read(&state, ScanRequest::new(ScanRange::After(after), limit)).await?;
         let now = Instant::now();
         subscription.schedule(now + PING_INTERVAL);
         let mut stream = Self {
@@ -179,7 +179,8 @@ impl EventStream {
         if rechecks {
             self.subscription.recheck(&self.state).await?;
         }
-        let page = self.subscription.read(&self.state, ScanRange::After(self.position), PAGE_SIZE).await?;
+        let scan = ScanRequest::new(ScanRange::After(self.position), PAGE_SIZE);
+        let page = self.subscription.read(&self.state, scan).await?;
         if began.elapsed() > STALE_AFTER || (!rechecks && self.state.arrivals.is_stale()) {
             // The rights that were judged may have ended meanwhile.
             return Err(ApiError::Unavailable);

@@ -53,6 +53,39 @@ pub enum ScanRange {
     Before(i64),
 }
 
+/// What a scan reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanRequest {
+    /// Its messages, and their order.
+    pub range: ScanRange,
+    /// Only messages that were accepted in this millisecond or later.
+    pub accepted_since: Option<Timestamp>,
+    /// Messages at most.
+    pub limit: i64,
+}
+
+impl ScanRequest {
+    /// Up to `limit` messages of `range`.
+    pub fn new(range: ScanRange, limit: i64) -> Self {
+        Self { range, accepted_since: None, limit }
+    }
+
+    /// The parameter `$since` of [`expiry_time!`].
+    pub(super) fn accepted_since(&self) -> Option<jiff_sqlx::Timestamp> {
+        // Postgres has no times as early as jiff.
+        self.accepted_since.map(|at| at.max(Timestamp::UNIX_EPOCH).to_sqlx())
+    }
+}
+
+/// SQL for the time that messages of a class `c.class` must not be expired at: now (`$now`), or later where only those
+/// count that were accepted since `$since`. The partitions of older messages are not read.
+macro_rules! expiry_time {
+    ($now:literal, $since:literal) => {
+        concat!("greatest(", $now, ", ", $since, "::timestamptz + make_interval(hours => c.class))")
+    };
+}
+pub(super) use expiry_time;
+
 /// The result of a scan.
 #[derive(Debug, Clone)]
 pub struct InboxScan {
@@ -80,7 +113,8 @@ macro_rules! access {
 }
 pub(crate) use access;
 
-/// SQL for a scan of `access a`, class by class; $8 is the bound of the range and $9 the limit.
+/// SQL for a scan of `access a`, class by class; $8 is the bound of the range, $9 the limit, and $10 since when the
+/// messages were accepted.
 macro_rules! scan_inbox {
     ($newest_first:literal, $order:literal) => {
         concat!(
@@ -90,7 +124,8 @@ macro_rules! scan_inbox {
             FROM access a JOIN stream s ON s.singleton
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
-                CROSS JOIN LATERAL inbox_messages(c.class, $7, a.inbox, a.owner, a.address, ", $newest_first, ", $8, $9) m
+                CROSS JOIN LATERAL inbox_messages(
+                    c.class, ", expiry_time!("$7", "$10"), ", a.inbox, a.owner, a.address, ", $newest_first, ", $8, $9) m
                 ORDER BY m.seq ", $order, " LIMIT $9
             ) m ON true
             ORDER BY m.seq ", $order
@@ -151,23 +186,23 @@ const FILTER_VISIBLE_MESSAGES: &str = "/* filter_visible_messages */
     ) m";
 
 impl Store {
-    /// Scans up to `limit` unexpired messages of an address; `None` where the tenant may not read it, or where it
-    /// is not served.
+    /// Scans unexpired messages of an address; `None` where the tenant may not read it, or where it is not served.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn scan_inbox(
         &self,
         query: InboxQuery<'_>,
-        range: ScanRange,
-        limit: i64,
+        scan: ScanRequest,
         now: Timestamp,
     ) -> Result<Option<InboxScan>, StoreError> {
-        let (statement, bound) = match range {
+        let (statement, bound) = match scan.range {
             ScanRange::After(seq) => (SCAN_AFTER, seq),
             ScanRange::Before(seq) => (SCAN_BEFORE, seq),
         };
-        let rows = self.fetch_rows(with_access(statement, &query, now).bind(bound).bind(limit)).await?;
+        let statement = with_access(statement, &query, now);
+        let statement = statement.bind(bound).bind(scan.limit).bind(scan.accepted_since());
+        let rows = self.fetch_rows(statement).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let mut scan = InboxScan {
             access: InboxAccess::from_row(first)?,

@@ -7,13 +7,14 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
-use super::inbox::ScanRange;
+use super::inbox::{ScanRange, ScanRequest, expiry_time};
 use super::message::{MessageRow, message_columns};
 use crate::error::StoreError;
 use crate::pool::Store;
 
 /// SQL for a scan of a tenant's mail, class by class. Binds $1 tenant,
-/// $2 a domain that it must have, or null, $3 now, $4 the range's bound, $5 the limit.
+/// $2 a domain that it must have, or null, $3 now, $4 the range's bound, $5 the limit, $6 since when the messages were
+/// accepted.
 macro_rules! scan_tenant {
     ($newest_first:literal, $order:literal) => {
         concat!(
@@ -28,7 +29,9 @@ macro_rules! scan_tenant {
             FROM access a JOIN stream s ON s.singleton
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
-                CROSS JOIN LATERAL tenant_messages(c.class, $3, a.id, ",
+                CROSS JOIN LATERAL tenant_messages(c.class, ",
+            expiry_time!("$3", "$6"),
+            ", a.id, ",
             $newest_first,
             ", $4, $5) m
                 ORDER BY m.seq ",
@@ -90,7 +93,7 @@ pub struct MailboxScan {
 }
 
 impl Store {
-    /// Scans up to `limit` unexpired messages that a tenant owns: of its mailboxes, and of every
+    /// Scans unexpired messages that a tenant owns: of its mailboxes, and of every
     /// address under its custom domains while they serve. `None` where `domain` is given and is
     /// not a verified domain of the tenant's; it does not narrow the scan.
     ///
@@ -100,16 +103,20 @@ impl Store {
         &self,
         tenant: Uuid,
         domain: Option<&str>,
-        range: ScanRange,
-        limit: i64,
+        scan: ScanRequest,
         now: Timestamp,
     ) -> Result<Option<TenantScan>, StoreError> {
-        let (statement, bound) = match range {
+        let (statement, bound) = match scan.range {
             ScanRange::After(seq) => (SCAN_TENANT_AFTER, seq),
             ScanRange::Before(seq) => (SCAN_TENANT_BEFORE, seq),
         };
-        let statement =
-            sqlx::query(statement).bind(tenant).bind(domain).bind(now.to_sqlx()).bind(bound).bind(limit);
+        let statement = sqlx::query(statement)
+            .bind(tenant)
+            .bind(domain)
+            .bind(now.to_sqlx())
+            .bind(bound)
+            .bind(scan.limit)
+            .bind(scan.accepted_since());
         let rows = self.fetch_rows(statement).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         Ok(Some(TenantScan {

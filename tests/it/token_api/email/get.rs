@@ -26,12 +26,15 @@ async fn returns_an_email_in_full() {
             "from",
             "from_email",
             "headers",
+            "html",
             "html_body",
             "id",
             "preview_text",
             "sender",
+            "shown_text",
             "size",
             "subject",
+            "text",
             "text_body",
             "to"
         ]
@@ -50,6 +53,8 @@ async fn returns_an_email_in_full() {
     assert_eq!(email["preview_text"], "plain text of two lines");
     let lines: Vec<&str> = email["text_body"].as_str().unwrap().lines().collect();
     assert_eq!(lines, ["plain  text", "of two lines"]);
+    assert_eq!((&email["text"], &email["html"]), (&email["text_body"], &email["html_body"]));
+    assert_eq!(email["shown_text"], email["text_body"]);
     assert!(email["html_body"].as_str().unwrap().contains("<img src=\"cid:pic@x\">"), "as received");
     let headers = email["headers"].as_array().unwrap();
     let names: Vec<&str> = headers.iter().filter_map(|header| header["name"].as_str()).collect();

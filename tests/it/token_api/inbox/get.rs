@@ -186,6 +186,41 @@ async fn returns_after_25_s_with_the_mail_collected_so_far() {
     }
 }
 
+#[tokio::test]
+async fn waits_as_long_as_the_client_prefers() {
+    let app = App::start().await;
+    app.custom_domain(&app.tenant, "quiet.example").await;
+    let ask = |path: &str, prefer: &str| {
+        app.request(reqwest::Method::GET, path).live(&app.tenant.live).header("prefer", prefer)
+    };
+    for path in [PATH, "/v1/me", "/v1/domain/quiet.example"] {
+        let look = ask(path, "wait=0").send().await;
+        assert_eq!((look.status, look.header("preference-applied")), (204, "wait=0"), "{path}");
+        assert!(!look.header("x-next-since").is_empty());
+    }
+    let shorter = tokio::spawn(ask(PATH, "respond-async, Wait=5; x=y").send());
+    app.jump_until("the shorter wait ends", Duration::from_secs(6), || {
+        let is_finished = shorter.is_finished();
+        async move { is_finished.then_some(()) }
+    })
+    .await;
+    let shorter = shorter.await.unwrap();
+    assert_eq!((shorter.status, shorter.header("preference-applied")), (204, "wait=5"));
+
+    app.deliver(ADDRESS, "there", "").await;
+    let mail = ask(&format!("{PATH}?count=2"), "wait=0").send().await;
+    assert_eq!(mail.header("preference-applied"), "wait=0");
+    assert_eq!(
+        subjects(&mail.expect(200)["emails"]),
+        ["there"],
+        "what there is, though it is less than `count`"
+    );
+    for ignored in ["wait=26", "wait=-1", "wait", "wait=x", "return=minimal"] {
+        let answer = ask(PATH, ignored).send().await;
+        assert_eq!((answer.status, answer.header("preference-applied")), (200, ""), "{ignored}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn next_since_is_after_all_scanned_mail_of_a_filtered_request() {
     let app = App::start().await;

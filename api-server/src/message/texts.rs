@@ -1,0 +1,108 @@
+//! The texts of a message, decoded, and what a client may look for in them.
+
+use std::borrow::Cow;
+
+use tempmail_mime::{Excerpt, Role, Structure, html_to_text};
+use tempmail_model::limits::SHOWN_TEXT_MAX;
+
+/// The plain text and the HTML of a message.
+#[derive(Debug)]
+pub(super) struct MessageTexts {
+    /// "" where the message has none.
+    pub(super) text: String,
+    /// "" where the message has none.
+    pub(super) html: String,
+}
+
+impl MessageTexts {
+    pub(super) fn of(structure: &Structure, raw: &[u8]) -> Self {
+        Self { text: body(structure, raw, Role::Text), html: body(structure, raw, Role::Html) }
+    }
+
+    /// Bytes in memory, with the text that [`shown`](Self::shown) makes.
+    pub(super) fn len(&self) -> usize {
+        self.text.len() + self.html.len() + self.html.len().min(SHOWN_TEXT_MAX)
+    }
+
+    /// What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown.
+    pub(super) fn shown(&self) -> Cow<'_, str> {
+        if self.text.is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
+    }
+
+    /// Whether the plain text or the HTML as it is shown contains a text, which is [`folded`].
+    pub(super) fn contains(&self, part: &str) -> bool {
+        folded(prefix(&self.text)).contains(part) || folded(&self.shown_html()).contains(part)
+    }
+
+    fn shown_html(&self) -> String {
+        let mut shown = Excerpt::new(SHOWN_TEXT_MAX);
+        html_to_text(&self.html, &mut shown);
+        shown.into()
+    }
+}
+
+/// A text as it is compared: in lower case, each white space as one space, without control characters.
+pub(super) fn folded(text: &str) -> String {
+    let mut folded = Excerpt::new(text.len());
+    folded.push(text);
+    String::from(folded).to_lowercase()
+}
+
+/// The text of all parts with a role, separated by line breaks; "" where there are none.
+pub(super) fn body(structure: &Structure, raw: &[u8], role: Role) -> String {
+    let mut text = String::new();
+    for leaf in structure.leaves.iter().filter(|leaf| leaf.role == role) {
+        let part = leaf.text(raw);
+        if text.is_empty() {
+            text = part.into_owned();
+        } else {
+            if !text.ends_with('\n') {
+                text.push_str("\r\n");
+            }
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+/// The first 256 KiB of a text.
+fn prefix(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SHOWN_TEXT_MAX)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str, html: &str) -> MessageTexts {
+        MessageTexts { text: text.into(), html: html.into() }
+    }
+
+    #[test]
+    fn shows_the_plain_text_or_else_the_html_without_markup() {
+        assert_eq!(texts("plain", "<p>rich").shown(), "plain");
+        assert_eq!(texts("", "<style>p{}</style><p>Your <b>code</b>").shown(), "Your code");
+        assert_eq!(texts("", "").shown(), "");
+    }
+
+    #[test]
+    fn finds_text_in_either_form_whatever_its_case_and_white_space() {
+        let both = texts("Reset\r\n  your PASSWORD", "<p>Confirm &amp; <b>go</b><style>hidden</style>");
+        for (part, expected) in [
+            ("reset your password", true),
+            ("confirm & go", true),
+            ("hidden", false),
+            ("<b>", false),
+            ("", true),
+        ] {
+            assert_eq!(both.contains(&folded(part)), expected, "{part}");
+        }
+    }
+
+    #[test]
+    fn looks_at_the_first_256_kib() {
+        let long = format!("{}é late", "x".repeat(SHOWN_TEXT_MAX - 1));
+        assert_eq!(texts(&long, "").shown().len(), SHOWN_TEXT_MAX - 1);
+        assert!(!texts(&long, &long).contains("late"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Which messages match a wait, by what is stored of them beside their contents.
+
+use tempmail_store::MessageRow;
+
+/// Substrings that the From header, the recipient's address and the subject must contain, ignoring case.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    from: Option<String>,
+    to: Option<String>,
+    subject: Option<String>,
+}
+
+impl Filter {
+    /// A filter of the From header and the subject; an empty part matches every message.
+    pub(crate) fn new(from: Option<&str>, subject: Option<&str>) -> Self {
+        let part = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        Self { from: part(from), to: None, subject: part(subject) }
+    }
+
+    /// The same filter, which also requires a part of the recipient's address.
+    pub(crate) fn to(self, to: Option<&str>) -> Self {
+        let to = to.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        Self { to, ..self }
+    }
+
+    /// Whether every message matches.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.from.is_none() && self.to.is_none() && self.subject.is_none()
+    }
+
+    /// Whether a message matches.
+    pub(crate) fn matches(&self, message: &MessageRow) -> bool {
+        contains(&message.from_text, self.from.as_deref())
+            && contains(&message.address, self.to.as_deref())
+            && contains(&message.subject, self.subject.as_deref())
+    }
+}
+
+fn contains(text: &str, part: Option<&str>) -> bool {
+    part.is_none_or(|part| text.to_lowercase().contains(part))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tempmail_model::message::OwnerKind;
+    use tempmail_model::retention::RetentionClass;
+    use uuid::Uuid;
+
+    use super::*;
+
+    pub(crate) fn message(seq: i64) -> MessageRow {
+        MessageRow {
+            id: Uuid::from_u128(seq.unsigned_abs().into()),
+            seq,
+            class: RetentionClass::FREE,
+            mail: Uuid::nil(),
+            owner_kind: OwnerKind::Shared,
+            owner: Uuid::nil(),
+            inbox: Uuid::nil(),
+            tenant: None,
+            address: String::new(),
+            sender: String::new(),
+            from_text: String::new(),
+            from_email: String::new(),
+            subject: String::new(),
+            preview: String::new(),
+            size: 1,
+            single_recipient: true,
+            is_read: false,
+        }
+    }
+
+    #[test]
+    fn ignores_case_and_requires_every_part() {
+        let mut mail = message(1);
+        mail.from_text = "Ärzte <News@Shop.Example>".into();
+        mail.address = "ada+news@inbox.example".into();
+        mail.subject = "Your CODE is 123".into();
+        for (from, to, subject, expected) in [
+            (None, None, None, true),
+            (Some(""), Some(""), Some(""), true),
+            (Some("ärzte"), None, None, true),
+            (Some("news@shop"), None, Some("code IS"), true),
+            (Some("news@shop"), Some("ADA+News@"), Some("code IS"), true),
+            (Some("news@shop"), Some("bob"), Some("code IS"), false),
+            (Some("shop"), None, Some("other"), false),
+            (Some("other"), None, Some("code"), false),
+        ] {
+            assert_eq!(
+                Filter::new(from, subject).to(to).matches(&mail),
+                expected,
+                "{from:?} {to:?} {subject:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `/v1/emails`: lists the mail of everything that a tenant owns, or of one address.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::Uri;
+use serde::Serialize;
+use serde_json::json;
+use tempmail_model::limits::{EMAIL_LIST_LIMIT, EMAIL_LIST_MAX};
+use tempmail_store::{InboxQuery, MessageRow, ScanRange, ScanRequest};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::address::parse_address;
+use crate::auth::LiveCaller;
+use crate::http::error::{ApiError, V1Error, code};
+use crate::http::parameter::{PageLimit, unique_query_parameters};
+use crate::message::EmailSummary;
+use crate::openapi::{Credential, Operation, Routes, query};
+use crate::realtime::cursor::open_cursor;
+use crate::state::AppState;
+
+/// A page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+struct EmailList {
+    /// Newest first.
+    emails: Vec<EmailSummary>,
+    /// `before` of the next page; `null` after the last one.
+    next_before: Option<String>,
+}
+
+/// The route of `/v1/emails`.
+pub(super) fn routes() -> Routes<AppState> {
+    let limit = json!({"type": "integer", "minimum": 1, "default": EMAIL_LIST_LIMIT});
+    let operation = Operation::new("listEmails", Credential::Live, "List the mail of everything the tenant owns")
+        .description(
+            "Of its mailboxes, and of every address under its verified custom domains, as `/v1/me`. With `address`, \
+             the mail that `/v1/inbox/{address}` waits for.",
+        )
+        .parameter(query("limit", "Messages in one answer; above 50 counts as 50.", limit))
+        .parameter(query(
+            "before",
+            "`next_before` of an earlier answer: what follows it.",
+            json!({"type": "string", "minLength": 1}),
+        ))
+        .parameter(query(
+            "address",
+            "Only mail to this exact address; a space stands for `+`.",
+            json!({"type": "string", "pattern": "^.+@.+$"}),
+        ))
+        .json::<EmailList>(200, "A page, newest first.")
+        .fails(&[code::INVALID_REQUEST, code::NOT_FOUND]);
+    Routes::new().get("/v1/emails", operation, list_emails)
+}
+
+async fn list_emails(
+    State(state): State<AppState>,
+    caller: LiveCaller,
+    PageLimit(limit): PageLimit,
+    uri: Uri,
+) -> Result<Json<EmailList>, V1Error> {
+    let [before, address] = unique_query_parameters(&uri, ["before", "address"])
+        .ok_or(ApiError::InvalidRequest("Each query parameter must be given once.".into()))?;
+    let before = before.map(|cursor| open_cursor(&state, caller.tenant, &cursor)).transpose()?;
+    let limit = limit.unwrap_or(EMAIL_LIST_LIMIT).min(EMAIL_LIST_MAX);
+    // One more tells whether a page follows.
+    let range = ScanRange::Before(before.map_or(i64::MAX, |position| position.seq));
+    let scan = ScanRequest::new(range, limit + 1);
+    let rows = match address {
+        None => scan_owned(&state, caller.tenant, scan).await?,
+        Some(address) => scan_address(&state, caller.tenant, &address, scan).await?,
+    };
+    Ok(Json(page(&state, caller.tenant, &rows, usize::try_from(limit).unwrap_or(usize::MAX))))
+}
+
+async fn scan_owned(state: &AppState, tenant: Uuid, scan: ScanRequest) -> Result<Vec<MessageRow>, ApiError> {
+    let found = state.store.scan_tenant(tenant, None, scan, state.clock.now()).await?;
+    // The tenant was deleted since its token was found.
+    Ok(found.ok_or(ApiError::InvalidToken)?.rows)
+}
+
+async fn scan_address(
+    state: &AppState,
+    tenant: Uuid,
+    address: &str,
+    scan: ScanRequest,
+) -> Result<Vec<MessageRow>, ApiError> {
+    let address = &parse_address(&address.replace(' ', "+"))?;
+    let reserved = state.reserved.reservation_of(address.base_local_part());
+    let query = InboxQuery { tenant, address, reserved };
+    let found = state.store.scan_inbox(query, scan, state.clock.now()).await?;
+    Ok(found.ok_or(ApiError::NotFound)?.rows)
+}
+
+/// The first `limit` of these messages, and the cursor of what follows.
+fn page(state: &AppState, tenant: Uuid, rows: &[MessageRow], limit: usize) -> EmailList {
+    let shown = &rows[..rows.len().min(limit)];
+    let last = shown.last().filter(|_| rows.len() > limit);
+    let generations = state.arrivals.generations();
+    let next_before =
+        last.map(|row| state.cursors.seal(tenant, generations.id(generations.current()), row.seq));
+    EmailList { emails: shown.iter().map(EmailSummary::from).collect(), next_before }
+}
