@@ -2,9 +2,12 @@
 
 mod administration;
 mod check;
+mod client;
+mod completions;
 mod config_args;
 mod data_directory;
 mod kubectl;
+mod mail;
 mod migrate;
 mod print;
 mod role;
@@ -14,11 +17,12 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use tempmail_store::SchemaDefinition;
 
 use crate::process::open_files;
 use administration::{AdminArgs, audit, cluster, restored, system_domain, tenant, token};
+use client::ClientFailure;
 use config_args::ConfigArgs;
 use kubectl::Kubectl;
 use role::Role;
@@ -33,7 +37,8 @@ pub fn run(schema: &SchemaDefinition) -> ExitCode {
         Err(error) => {
             // If standard error is closed, there is nowhere left to report to.
             let _ = writeln!(std::io::stderr(), "tempmail: {error:#}");
-            ExitCode::FAILURE
+            let failure = error.downcast_ref::<ClientFailure>();
+            failure.map_or(ExitCode::FAILURE, |failure| failure.exit_code().into())
         }
     }
 }
@@ -62,6 +67,8 @@ enum Command {
     Migrate(ConfigArgs),
     /// Check that mail that is sent over SMTP is received over HTTP
     Check(check::CheckArgs),
+    /// Make addresses, and wait for mail, codes and links: a client of a server
+    Mail(mail::MailArgs),
     /// Manage tenants
     Tenant(AdminArgs<tenant::TenantCommand>),
     /// Manage the API tokens of a tenant
@@ -84,6 +91,11 @@ enum Command {
     ApiReference,
     /// Print the reasons of conditions and events of the custom resources
     Reasons,
+    /// Print a script by which a shell completes commands
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 impl Cli {
@@ -96,6 +108,7 @@ impl Cli {
             Command::Crds => print::crds(),
             Command::ApiReference => print::api_reference(),
             Command::Reasons => print::reasons(),
+            Command::Completions { shell } => completions::run(shell, Self::command()),
             Command::Up(args) => block_on(up::run(*args, schema)),
             Command::Migrate(args) => block_on(migrate::run(args.load()?, schema)),
             Command::Api(args) => block_on(role::run(Role::Api, args.load()?, schema)),
@@ -103,6 +116,7 @@ impl Cli {
             Command::Worker(args) => block_on(role::run(Role::Worker, args.load()?, schema)),
             Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?, schema)),
             Command::Check(args) => block_on(check::run(args)),
+            Command::Mail(args) => block_on(mail::run(args)),
             Command::Tenant(args) => block_on(tenant::run(args, schema)),
             Command::Token(args) => block_on(token::run(args, schema)),
             Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),

@@ -56,19 +56,6 @@ impl Kubectl {
     }
 }
 
-/// The text with its control characters made visible: a terminal would obey what is in an object.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,10 +64,5 @@ mod tests {
     fn the_arguments_are_consistent() {
         use clap::CommandFactory as _;
         Kubectl::command().debug_assert();
-    }
-
-    #[test]
-    fn shows_control_characters_as_text() {
-        assert_eq!(visible("bücher\u{1b}[31m\n"), "bücher\\u{1b}[31m\\n");
     }
 }

@@ -25,6 +25,7 @@ use crate::process::open_files::{self, Server};
 use crate::process::{bus, clock_sync};
 use crate::roles::{RoleContext, Roles};
 use installation::Installation;
+pub(super) use installation::{CREDENTIALS_FILE, Credentials};
 use settings::UpSettings;
 pub(crate) use up_args::UpArgs;
 

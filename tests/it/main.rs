@@ -9,6 +9,7 @@ mod administration;
 mod attacks;
 mod bus;
 mod clock;
+mod command;
 mod contract;
 mod descriptors;
 mod documents;

@@ -1,6 +1,7 @@
 //! The configuration: one YAML file, overridden by `TEMPMAIL_…` environment variables.
 //! `tempmail config` prints the reference of all keys.
 
+mod client;
 mod default;
 mod environment;
 mod error;
@@ -12,6 +13,7 @@ mod service_link;
 mod settings;
 mod validate;
 
+pub use client::ClientEnvironment;
 pub use error::ConfigError;
 pub use load::Sources;
 pub use reference::reference;

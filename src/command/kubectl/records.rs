@@ -6,10 +6,10 @@ use std::io::Write as _;
 use clap::{Args, ValueEnum};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
+use tempmail_client::shown_text::escaped_line;
 use tempmail_crds::{Condition, CustomDomain, DnsRecord, DnsRecordType, VerificationState};
 
 use super::connection::{Connection, explain};
-use super::visible;
 use crate::command::administration::output;
 
 /// Time to live of the records in a zone file, seconds: changes are seen at the next check.
@@ -92,10 +92,17 @@ fn row(domain: String, record: &DnsRecord) -> [String; 6] {
     };
     let mut result = format!("{:?}", record.result);
     if !record.observed.is_empty() {
-        let observed: Vec<String> = record.observed.iter().map(|value| visible(value)).collect();
+        let observed: Vec<String> = record.observed.iter().map(|value| escaped_line(value)).collect();
         let _ = write!(result, ", observed: {}", observed.join(", "));
     }
-    [domain, kind(record).to_owned(), visible(&record.name), priority, visible(&record.value), result]
+    [
+        domain,
+        kind(record).to_owned(),
+        escaped_line(&record.name),
+        priority,
+        escaped_line(&record.value),
+        result,
+    ]
 }
 
 /// The records as lines of a zone file; comments say which object they are for.
@@ -146,7 +153,7 @@ fn state(domain: &CustomDomain) -> String {
 fn reason(domain: &CustomDomain) -> String {
     let conditions = domain.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let is_ready = |condition: &&Condition| condition.type_ == "Ready";
-    let message = conditions.iter().find(is_ready).map(|condition| visible(&condition.message));
+    let message = conditions.iter().find(is_ready).map(|condition| escaped_line(&condition.message));
     message.unwrap_or_else(|| "the operator has not reconciled the object".to_owned())
 }
 
@@ -159,12 +166,12 @@ fn kind(record: &DnsRecord) -> &'static str {
 
 /// A host name as an absolute one: what a zone file has after it does not count.
 fn absolute(name: &str) -> String {
-    format!("{}.", visible(name).trim_end_matches('.'))
+    format!("{}.", escaped_line(name).trim_end_matches('.'))
 }
 
 /// A character string of a zone file (RFC 1035, section 5.1).
 fn quoted(value: &str) -> String {
-    format!("\"{}\"", visible(value).replace('\\', "\\\\").replace('"', "\\\""))
+    format!("\"{}\"", escaped_line(value).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]

@@ -39,9 +39,12 @@ pub(super) struct Installation {
     pub credentials: Credentials,
 }
 
+/// Name of the file with the credentials, in the data directory.
+pub(in crate::command) const CREDENTIALS_FILE: &str = "credentials.json";
+
 /// `credentials.json`
 #[derive(Serialize, Deserialize)]
-pub(super) struct Credentials {
+pub(in crate::command) struct Credentials {
     base_url: String,
     smtp: String,
     pro_token: String,
@@ -49,8 +52,13 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
+    /// Where HTTP is served.
+    pub(in crate::command) fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
     /// The token for `/v1`.
-    pub(super) fn live_token(&self) -> &str {
+    pub(in crate::command) fn live_token(&self) -> &str {
         &self.live_token
     }
 
@@ -118,7 +126,7 @@ async fn ensure_credentials(
     tenant: Uuid,
     now: Timestamp,
 ) -> anyhow::Result<Credentials> {
-    let path = directory.path().join("credentials.json");
+    let path = directory.path().join(CREDENTIALS_FILE);
     let text = data_directory::read(&path)?;
     let existing: Option<Credentials> = text.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let (pro, live) = existing.map(|it| (it.pro_token, it.live_token)).unzip();

@@ -37,6 +37,7 @@ const ONCE: &[&str] = &[
 /// Which of our crates each may use, beside the tests, which may use all of them.
 const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-model", &[]),
+    ("tempmail-client", &[]),
     ("tempmail-mime", &[]),
     ("tempmail-extract", &[]),
     ("tempmail-store", &["model"]),
@@ -53,6 +54,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         "tempmail",
         &[
             "model",
+            "client",
             "store",
             "bus",
             "runtime",

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::client::is_of_client;
 use super::error::ConfigError;
 use super::schema::{self, ConfigKey, ValueKind};
 use super::service_link::is_service_link;
@@ -12,13 +13,14 @@ const PREFIX: &str = "TEMPMAIL_";
 /// The settings among `variables`.
 ///
 /// # Errors
-/// A `TEMPMAIL_` variable names no key and is not one that Kubernetes sets, a file can't be read, or a value has the wrong kind.
+/// A `TEMPMAIL_` variable names no key and is not one of clients or one that Kubernetes sets, a file can't be read, or a
+/// value has the wrong kind.
 pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<Value, ConfigError> {
     let mut root = Value::Object(Map::new());
     for (variable, text) in variables {
         let Some(name) = variable.strip_prefix(PREFIX) else { continue };
         let Some((key, from_file)) = key_of(name) else {
-            if is_service_link(name, &text) {
+            if is_service_link(name, &text) || is_of_client(&variable) {
                 continue;
             }
             return Err(ConfigError::UnknownVariable(variable));

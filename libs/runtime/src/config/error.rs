@@ -31,6 +31,11 @@ pub enum ConfigError {
         "the environment variable {0} sets no key of the configuration; `tempmail config` lists them all"
     )]
     UnknownVariable(String),
+    /// The environment has an unknown variable of clients.
+    #[error(
+        "the environment variable {0} is unknown: clients read TEMPMAIL_CLIENT_URL and TEMPMAIL_CLIENT_TOKEN"
+    )]
+    UnknownClientVariable(String),
     /// A variable and its `…_FILE` are both set.
     #[error("`{0}` is set twice in the environment: by its variable and by a file")]
     SetTwice(&'static str),

@@ -140,6 +140,8 @@ mod tests {
                 ("TEMPMAIL_JWT__KEYS", "[{\"kid\": \"a\", \"secret\": \"s\"}]"),
                 ("TEMPMAIL_SMTP__TLS__CERT", ""),
                 ("TEMPMAIL_API_PORT", "tcp://10.96.0.7:8080"),
+                ("TEMPMAIL_CLIENT_URL", "https://mail.example"),
+                ("TEMPMAIL_CLIENT_TOKEN", "hush"),
                 ("PATH", "/bin"),
             ],
         )
@@ -188,6 +190,7 @@ mod tests {
             ("jwt: {keys: [{kid: a, secret: hush, more: b}]}", &[], "more` is not a key"),
             ("", &[("TEMPMAIL_SMTP__HOTS", "a")], "variable TEMPMAIL_SMTP__HOTS sets no key"),
             ("", &[("TEMPMAIL_API_PORT", "a")], "variable TEMPMAIL_API_PORT sets no key"),
+            ("", &[("TEMPMAIL_CLIENT_TOKN", "hush")], "variable TEMPMAIL_CLIENT_TOKN sets no key"),
             (
                 "",
                 &[("TEMPMAIL_SMTP__HOSTNAME_FILE", "a")],

@@ -1,0 +1,77 @@
+//! Text of strangers, without what a terminal or a reader would obey.
+
+/// A text in which every character that is not shown as itself is escaped: control characters, and those that hide
+/// text or change its order. Line breaks, too: for a line of its own.
+pub fn escaped_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// The same for text of several lines: line feeds and tabs stay, and carriage returns before a line feed go.
+pub fn escaped_text(text: &str) -> String {
+    escaped(&text.replace("\r\n", "\n"), |character| character == '\n' || character == '\t')
+}
+
+/// The text without characters that are not shown, and whether it had any. Line feeds and tabs stay.
+pub fn without_hidden(text: &str) -> (String, bool) {
+    let text = text.replace("\r\n", "\n");
+    let kept: String = text
+        .chars()
+        .filter(|&character| {
+            matches!(character, '\n' | '\t') || !is_control(character) && !is_invisible(character)
+        })
+        .collect();
+    let has_hidden = kept.len() != text.len();
+    (kept, has_hidden)
+}
+
+fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if !stays(character) && (is_control(character) || is_invisible(character)) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// C0, DEL and C1, which terminals obey.
+fn is_control(character: char) -> bool {
+    character.is_control()
+}
+
+/// Characters without a shape of their own that hide text or change its order: of zero width, of bidirectional text,
+/// line and paragraph separators, variation selectors beyond those of emoji, and tags.
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{fe00}'..='\u{fe0d}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_what_a_terminal_would_obey() {
+        assert_eq!(escaped_line("bücher\u{1b}[31m\n\u{202e}cod"), "bücher\\u{1b}[31m\\n\\u{202e}cod");
+        assert_eq!(escaped_text("a\tb\r\nc\rd\u{9b}2J"), "a\tb\nc\\rd\\u{9b}2J");
+        assert_eq!(escaped_line("日本語 العربية हिन्दी 👩‍👩‍👧"), "日本語 العربية हिन्दी 👩‍👩‍👧");
+    }
+
+    #[test]
+    fn leaves_out_what_nobody_sees_and_says_so() {
+        let tags: String =
+            "ignore".chars().map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap()).collect();
+        assert_eq!(without_hidden(&format!("hello{tags}\u{200b}")), ("hello".to_owned(), true));
+        assert_eq!(without_hidden("hello\r\nyou 👩‍👩‍👧"), ("hello\nyou 👩‍👩‍👧".to_owned(), false));
+    }
+}

@@ -1,0 +1,161 @@
+//! `tempmail mail`: a client of a tempmail server for shells. It makes addresses, waits for mail, and prints its code or
+//! link.
+
+mod output;
+mod read;
+mod request;
+mod wait;
+
+use clap::Subcommand;
+use tempmail_client::{Client, RequestedAddress, shown_text};
+use uuid::Uuid;
+
+use super::client::{ClientArgs, ClientFailure};
+use request::ScopeArgs;
+use wait::{LinkArgs, WaitArgs};
+
+/// Arguments of `tempmail mail`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MailArgs {
+    #[command(flatten)]
+    server: ClientArgs,
+    /// Print JSON, errors included
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: MailCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum MailCommand {
+    /// Make an address; print it and a cursor that is before its first mail
+    New(NewArgs),
+    /// Wait for a mail; print its summary, codes and links
+    Wait(FullWaitArgs),
+    /// Wait for a mail with a one-time code; print the code
+    Code(WaitArgs),
+    /// Wait for a mail with a link to confirm, reset, sign in, …; print the URL
+    Link(LinkArgs),
+    /// Print a mail as text
+    Read {
+        /// Id of the mail
+        id: Uuid,
+    },
+    /// List the newest mail
+    List(ListArgs),
+    /// Delete mail
+    Delete(DeleteArgs),
+}
+
+/// Arguments of `new`.
+#[derive(Debug, clap::Args)]
+struct NewArgs {
+    /// Domain of the address: a system domain, or a verified domain of the tenant [default: the default domain]
+    #[arg(long)]
+    domain: Option<String>,
+    /// Local part of the address [default: a random one]
+    #[arg(long, value_name = "NAME")]
+    local_part: Option<String>,
+}
+
+/// Arguments of `wait`.
+#[derive(Debug, clap::Args)]
+struct FullWaitArgs {
+    #[command(flatten)]
+    wait: WaitArgs,
+    /// Only mail that has this; may be repeated
+    #[arg(long, value_enum, value_name = "WHAT")]
+    has: Vec<request::FeatureArg>,
+    /// Print the whole mail with --json
+    #[arg(long, requires = "json")]
+    full: bool,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    scope: ScopeArgs,
+    /// How many, at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=50))]
+    limit: u8,
+}
+
+/// Arguments of `delete`.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct DeleteArgs {
+    /// Ids of mails
+    #[arg(value_name = "ID")]
+    ids: Vec<Uuid>,
+    /// Delete all mail of this address
+    #[arg(long, value_name = "ADDRESS")]
+    inbox: Option<String>,
+}
+
+/// Runs a command; what it does not find is a [`ClientFailure`].
+pub(crate) async fn run(args: MailArgs) -> anyhow::Result<()> {
+    let MailArgs { server, json, command } = args;
+    let ran = match server.client() {
+        Ok(client) => command.run(&client, json).await,
+        Err(failure) => Err(failure.into()),
+    };
+    if let Err(error) = &ran
+        && json
+        && let Some(failure) = error.downcast_ref::<ClientFailure>()
+    {
+        output::json(&failure.json())?;
+    }
+    ran
+}
+
+impl MailCommand {
+    async fn run(self, client: &Client, json: bool) -> anyhow::Result<()> {
+        match self {
+            Self::New(args) => new(client, args, json).await,
+            Self::Wait(FullWaitArgs { wait, has, full }) => {
+                wait::for_mail(client, wait, &has, full, json).await
+            }
+            Self::Code(args) => wait::for_code(client, args, json).await,
+            Self::Link(args) => wait::for_link(client, args, json).await,
+            Self::Read { id } => read::run(client, id, json).await,
+            Self::List(args) => list(client, args, json).await,
+            Self::Delete(args) => delete(client, args, json).await,
+        }
+    }
+}
+
+async fn new(client: &Client, args: NewArgs, json: bool) -> anyhow::Result<()> {
+    let requested = RequestedAddress { domain: args.domain, local_part: args.local_part };
+    let made = client.make_address(&requested).await.map_err(ClientFailure::from)?;
+    if json {
+        return output::json(&made);
+    }
+    output::line(&format!("{} {}", made.address, made.since))
+}
+
+async fn list(client: &Client, args: ListArgs, json: bool) -> anyhow::Result<()> {
+    let listed = client.list(&args.scope.scope(), args.limit).await.map_err(ClientFailure::from)?;
+    if json {
+        return output::json(&listed);
+    }
+    let rows: Vec<[String; 5]> = listed
+        .emails
+        .iter()
+        .map(|email| {
+            let fields = [&email.id, &email.created_at, &email.address, &email.from_email, &email.subject];
+            fields.map(|field| shown_text::escaped_line(field))
+        })
+        .collect();
+    output::table(["ID", "RECEIVED", "ADDRESS", "FROM", "SUBJECT"], &rows)
+}
+
+async fn delete(client: &Client, args: DeleteArgs, json: bool) -> anyhow::Result<()> {
+    if let Some(address) = &args.inbox {
+        client.clear_inbox(address).await.map_err(ClientFailure::from)?;
+    }
+    for id in &args.ids {
+        client.delete_email(*id).await.map_err(ClientFailure::from)?;
+    }
+    if json { output::json(&serde_json::json!({"deleted": true})) } else { Ok(()) }
+}
