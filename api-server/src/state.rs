@@ -107,7 +107,7 @@ impl AppState {
             verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
             domain_checks: KeyPermits::new(CHECKS_OF_A_TENANT),
-            reserved: ReservedLocalParts::new(&config.addresses.reserved),
+            reserved: config.reserved_local_parts(),
             arrivals: Arrivals::start(
                 // A connection of its own: new mail is seen however busy the pool is.
                 &store.with_own_pool(1),

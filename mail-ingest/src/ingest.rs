@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempmail_bus::SharedBus;
-use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
@@ -77,7 +76,7 @@ impl Ingest {
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, address, tls, config, store, bus, clock, readiness } = self;
         let store = store.within(STATEMENT_TIMEOUT);
-        let reserved = ReservedLocalParts::new(&config.addresses.reserved);
+        let reserved = config.reserved_local_parts();
         let capacity = CapacityGate::default();
         let capacity_task = tokio::spawn(capacity.clone().run(
             store.clone(),
@@ -138,10 +137,12 @@ fn session_settings(config: &Config, tls_offered: bool) -> SessionSettings {
     SessionSettings {
         hostname: smtp.hostname.clone(),
         tls_offered,
+        auth_offered: config.sink.is_some(),
         data: DataLimits {
             message_octets: smtp.max_message_bytes as u64,
             header_octets: smtp.max_header_bytes as u64,
             header_fields: u32::try_from(smtp.max_header_fields).unwrap_or(u32::MAX),
+            accepts_bare_lf: config.sink.is_some(),
         },
         max_recipients: smtp.max_recipients,
         max_errors: smtp.max_errors,

@@ -1,8 +1,9 @@
 //! SMTP without I/O: bytes in, in any split; replies and actions out. RFC 5321 with
 //! PIPELINING (2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030),
-//! ENHANCEDSTATUSCODES (2034), STARTTLS (3207) and LIMITS (9422).
+//! ENHANCEDSTATUSCODES (2034), STARTTLS (3207) and LIMITS (9422); in a sink AUTH (4954).
 
 mod action;
+mod auth;
 mod command;
 mod data;
 mod mail;

@@ -4,6 +4,7 @@ mod installation;
 mod keys;
 mod settings;
 mod sign_in;
+mod sink;
 mod up_args;
 mod welcome;
 
@@ -35,12 +36,18 @@ const READINESS_POLL: Duration = Duration::from_millis(10);
 /// Runs all roles until a signal stops the process: the roles drain first, Postgres stops last.
 pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Result<()> {
     let mut settings = UpSettings::read(&args)?;
+    if args.sink {
+        sink::check_listeners(&settings.config, args.force)?;
+    }
     telemetry::init(&settings.config.telemetry)?;
     traces::start(&settings.config.telemetry, "up")?;
     open_files::limit_connections(&mut settings.config, &[Server::Http, Server::Smtp]);
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(args.data_dir.as_deref())?;
     keys::load(&mut settings, &args, &directory)?;
+    if args.sink {
+        sink::make_certificate(&mut settings.config.smtp, &directory)?;
+    }
 
     let mut postgres = None;
     if settings.config.postgres.url.is_empty() {
@@ -90,21 +97,29 @@ async fn serve(
     directory: &DataDirectory,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    let config = Arc::new(settings.config);
+    let mut config = settings.config;
     let keys = Keys::from_config(&config).context("`jwt.keys` and `secrets.keys`")?;
     let prepare = async {
         let installation = installation::prepare(&config, schema, &settings.domains, directory).await?;
+        if settings.sink {
+            installation.store.make_sink(installation.tenant).await?;
+            config.sink = Some(installation.tenant);
+            tracing::warn!(
+                "this is a sink: it accepts mail for every domain and any password, for tests only"
+            );
+        }
+        let config = Arc::new(config);
         let admin =
             AdminServer::bind(&config.admin, installation.readiness.clone(), telemetry::metrics_handle()?)
                 .await?
                 .with_host_check(&config.http);
         let roles = bind_roles(&config, keys, &installation).await?;
         let (roles, sign_in_url) = sign_in::with_link(roles, &config, directory, &installation.credentials)?;
-        anyhow::Ok((installation, admin, roles, sign_in_url))
+        anyhow::Ok((config, installation, admin, roles, sign_in_url))
     };
     let Some(prepared) = shutdown.drain.run_until_cancelled(prepare).await else { return Ok(()) };
-    let (installation, admin, roles, sign_in_url) = prepared?;
-    let Installation { store, clock, readiness, domains, credentials } = installation;
+    let (config, installation, admin, roles, sign_in_url) = prepared?;
+    let Installation { store, clock, readiness, domains, credentials, .. } = installation;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
     let clock_sync = clock_sync::run(store, clock, readiness.clone(), shutdown.stop.clone());
     let clock_sync = tokio::spawn(clock_sync);

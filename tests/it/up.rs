@@ -4,3 +4,4 @@ mod backup;
 mod durability;
 mod lifecycle;
 mod postgres_isolation;
+mod sink;

@@ -53,7 +53,7 @@ pub(crate) async fn handle(
     next: Next,
 ) -> Response {
     let began = Instant::now();
-    let origin = cors::allowed_origin(&policy.config.http, request.headers());
+    let origin = cors::allowed_origin(&policy.config, request.uri().path(), request.headers());
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let peer =

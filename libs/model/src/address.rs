@@ -149,11 +149,24 @@ pub enum Reservation {
     Refused,
     /// `postmaster` and `abuse`: mail is stored for the tenant `platform`.
     Platform,
+    /// Nothing is reserved, and every domain is served: the process is the sink of this tenant, which owns what no
+    /// mailbox and no custom domain does.
+    Sink(Uuid),
+}
+
+impl Reservation {
+    /// Whether nobody may create a mailbox of this name.
+    pub fn is_reserved(self) -> bool {
+        matches!(self, Self::Refused | Self::Platform)
+    }
 }
 
 /// The reserved local parts of system domains.
 #[derive(Debug, Clone)]
-pub struct ReservedLocalParts(HashSet<String>);
+pub struct ReservedLocalParts {
+    names: HashSet<String>,
+    sink: Option<Uuid>,
+}
 
 impl ReservedLocalParts {
     /// The names of RFC 2142, those that certificate authorities write to, and usual senders.
@@ -196,21 +209,32 @@ impl ReservedLocalParts {
             names.into_iter().map(|name| name.as_ref().to_ascii_lowercase()).collect();
         set.insert("postmaster".into());
         set.insert("abuse".into());
-        Self(set)
+        Self { names: set, sink: None }
+    }
+
+    /// The same names for a process whose listener is the sink of this tenant, if it is one: then none is reserved.
+    #[must_use]
+    pub fn with_sink(mut self, tenant: Option<Uuid>) -> Self {
+        self.sink = tenant;
+        self
     }
 
     /// The reservation of a [base local part](RecipientAddress::base_local_part).
     pub fn reservation_of(&self, base_local_part: &str) -> Reservation {
+        if let Some(tenant) = self.sink {
+            return Reservation::Sink(tenant);
+        }
         match base_local_part {
             "postmaster" | "abuse" => Reservation::Platform,
-            other if self.0.contains(other) => Reservation::Refused,
+            other if self.names.contains(other) => Reservation::Refused,
             _ => Reservation::None,
         }
     }
 
     /// The names in order, as published in `/v1/config`.
     pub fn sorted(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        let reserved = self.names.iter().filter(|_| self.sink.is_none());
+        let mut names: Vec<&str> = reserved.map(String::as_str).collect();
         names.sort_unstable();
         names
     }
@@ -373,6 +397,15 @@ mod tests {
         assert_eq!(of("Postmaster+x@b.example"), Reservation::Platform);
         assert_eq!(of("ADMIN+x+y@b.example"), Reservation::Refused);
         assert_eq!(of("administration@b.example"), Reservation::None);
+    }
+
+    #[test]
+    fn reserves_nothing_in_a_sink() {
+        let sink = Uuid::from_u128(1);
+        let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT).with_sink(Some(sink));
+        assert_eq!(reserved.reservation_of("postmaster"), Reservation::Sink(sink));
+        assert_eq!(reserved.reservation_of("a"), Reservation::Sink(sink));
+        assert!(reserved.sorted().is_empty());
     }
 
     proptest! {

@@ -15,6 +15,8 @@ pub enum OwnerKind {
     Domain,
     /// The tenant `platform`, for `postmaster` and `abuse` of system domains.
     Platform,
+    /// The tenant whose sink received it, for an address that neither a mailbox nor a custom domain has.
+    Sink,
 }
 
 impl OwnerKind {
@@ -25,6 +27,7 @@ impl OwnerKind {
             Self::Mailbox => 1,
             Self::Domain => 2,
             Self::Platform => 3,
+            Self::Sink => 4,
         }
     }
 
@@ -35,6 +38,7 @@ impl OwnerKind {
             1 => Some(Self::Mailbox),
             2 => Some(Self::Domain),
             3 => Some(Self::Platform),
+            4 => Some(Self::Sink),
             _ => None,
         }
     }
@@ -51,7 +55,7 @@ pub struct Arrival {
     pub class: RetentionClass,
     /// The tenant that owns it; `None` for a free mailbox or a shared inbox.
     pub tenant: Option<Uuid>,
-    /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
+    /// Mailbox, custom domain, tenant (`platform`, or that of a sink), or nil for a shared inbox.
     pub owner: Uuid,
     /// Mailbox, or [the key of the exact address](crate::address::RecipientAddress::inbox_key).
     pub inbox: Uuid,

@@ -92,7 +92,7 @@ impl Delivery {
         let (in_flight, unanswered) = (InFlight::default(), Unanswered::default());
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
-            reserved: ReservedLocalParts::new(&config.addresses.reserved),
+            reserved: config.reserved_local_parts(),
             store: store.clone(),
             clock: Arc::clone(&clock),
             limits,

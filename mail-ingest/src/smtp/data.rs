@@ -22,6 +22,9 @@ pub(crate) struct DataLimits {
     pub(crate) header_octets: u64,
     /// Maximum fields of the header section.
     pub(crate) header_fields: u32,
+    /// Whether a bare LF ends a line, as CRLF does, and is stored as CRLF; else it is an error. Between servers it would
+    /// let one smuggle a second message.
+    pub(crate) accepts_bare_lf: bool,
 }
 
 /// The position of the scan in a line.
@@ -93,6 +96,7 @@ impl MessageData {
                     at += 1;
                 }
                 (LinePosition::DotCr, b'\n') => return (at + 1, true),
+                (LinePosition::Dot, b'\n') if self.limits.accepts_bare_lf => return (at + 1, true),
                 (LinePosition::DotCr, _) => {
                     self.errors.bare_line_end = true;
                     self.start_line(b'\r');
@@ -147,7 +151,8 @@ impl MessageData {
     /// appends them at once. Returns the octets consumed, at least one.
     fn scan(&mut self, input: &[u8], dotted: bool) -> usize {
         let mut at = 0;
-        let start = self.octets;
+        // What is appended already.
+        let mut appended = 0;
         while at < input.len() {
             match self.position {
                 LinePosition::Start if dotted && input[at] == b'.' => break,
@@ -160,16 +165,21 @@ impl MessageData {
                     };
                     self.count_line(end);
                     at += end;
-                    if input[at] == b'\r' {
+                    at += 1;
+                    if input[at - 1] == b'\r' {
                         self.position = LinePosition::Cr;
+                    } else if self.limits.accepts_bare_lf {
+                        self.append(&input[appended..at - 1]);
+                        self.append(b"\r\n");
+                        appended = at;
+                        self.end_line(self.octets);
                     } else {
                         self.errors.bare_line_end = true;
                     }
-                    at += 1;
                 }
                 LinePosition::Cr if input[at] == b'\n' => {
                     at += 1;
-                    self.end_line(start + at as u64);
+                    self.end_line(self.octets + (at - appended) as u64);
                 }
                 LinePosition::Cr => {
                     self.errors.bare_line_end = true;
@@ -177,12 +187,12 @@ impl MessageData {
                 }
             }
         }
-        self.append(&input[..at]);
+        self.append(&input[appended..at]);
         at
     }
 
     fn start_line(&mut self, first: u8) {
-        if self.in_header && !matches!(first, b' ' | b'\t' | b'\r') {
+        if self.in_header && !matches!(first, b' ' | b'\t' | b'\r' | b'\n') {
             self.header_fields += 1;
         }
         self.position = LinePosition::Within;

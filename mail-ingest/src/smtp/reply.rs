@@ -76,6 +76,14 @@ replies! {
     VRFY = "252 2.5.0 Send some mail to find out";
     /// HELP.
     HELP = "214 2.0.0 This server only receives mail: EHLO MAIL RCPT DATA BDAT RSET NOOP QUIT STARTTLS";
+    /// AUTH that has succeeded.
+    AUTHENTICATED = "235 2.7.0 Authentication successful";
+    /// AUTH PLAIN without an initial response.
+    AUTH_RESPONSE = "334 ";
+    /// AUTH LOGIN: `Username:` in base64.
+    AUTH_USER_NAME = "334 VXNlcm5hbWU6";
+    /// AUTH LOGIN: `Password:` in base64.
+    AUTH_PASSWORD = "334 UGFzc3dvcmQ6";
     /// DATA.
     START_DATA = "354 End data with <CR><LF>.<CR><LF>";
 
@@ -146,12 +154,22 @@ replies! {
     ARGUMENT_NEEDED = "501 5.5.4 This command needs an argument";
     /// BDAT without a valid size, so that data can't be distinguished from commands.
     BDAT_SYNTAX = "501 5.5.4 Syntax: BDAT size [LAST], closing";
+    /// AUTH without a mechanism, or with too many arguments.
+    AUTH_SYNTAX = "501 5.5.4 Syntax: AUTH mechanism [initial-response]";
+    /// A response of AUTH that is not base64, or not of its mechanism.
+    AUTH_INVALID = "501 5.5.2 Invalid response of this mechanism";
+    /// A response of AUTH that is `*`.
+    AUTH_CANCELLED = "501 5.7.0 Authentication cancelled";
     /// A parameter of MAIL with an invalid value, or given twice.
     BAD_PARAMETER = "501 5.5.4 A parameter has an invalid value or is given twice";
     /// EXPN, AUTH, STARTTLS without a certificate.
     NOT_IMPLEMENTED = "502 5.5.1 Command not implemented";
     /// MAIL before EHLO.
     HELLO_FIRST = "503 5.5.1 Send EHLO first";
+    /// AUTH in a mail transaction, or again.
+    AUTH_OUT_OF_PLACE = "503 5.5.1 AUTH is possible once, and not in a mail transaction";
+    /// A mechanism that is not offered.
+    AUTH_MECHANISM = "504 5.5.4 Use AUTH PLAIN or AUTH LOGIN";
     /// MAIL within a transaction.
     NESTED_MAIL = "503 5.5.1 A mail transaction is open, send RSET first";
     /// RCPT, DATA, BDAT without MAIL.

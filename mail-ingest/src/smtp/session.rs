@@ -1,6 +1,7 @@
 //! An SMTP session as a state machine: it consumes input, appends replies, and requests what has to
 //! be done outside. How the input is split makes no difference.
 
+mod authentication;
 mod command;
 mod message;
 #[cfg(test)]
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::action::{Action, AwaitedInput, Step};
+use super::auth::Awaited;
 use super::command::{self as command_line, Command};
 use super::data::MessageData;
 use super::mail::DeliveryOutcome;
@@ -32,6 +34,8 @@ enum SessionState {
     SkippingLine {
         previous_was_cr: bool,
     },
+    /// Waiting for the client's next line of an AUTH exchange.
+    Authenticating(Awaited),
     /// Waiting for [`Session::recipients_checked`].
     CheckingRecipients,
     Data(MessageData),
@@ -57,6 +61,8 @@ pub(crate) struct Session {
     client: Client,
     tls: bool,
     state: SessionState,
+    /// Whether AUTH has succeeded.
+    authenticated: bool,
     /// The client's name for the trace field, and whether it came with EHLO.
     hello: Option<(String, bool)>,
     transaction: Option<Transaction>,
@@ -81,6 +87,7 @@ impl Session {
             client,
             tls,
             state: SessionState::Command,
+            authenticated: false,
             hello: None,
             transaction: None,
             transactions: 0,
@@ -95,7 +102,10 @@ impl Session {
     /// Whether no mail transaction is open, so that the session can be closed without loss.
     pub(crate) fn is_idle(&self) -> bool {
         self.transaction.is_none()
-            && matches!(self.state, SessionState::Command | SessionState::SkippingLine { .. })
+            && matches!(
+                self.state,
+                SessionState::Command | SessionState::SkippingLine { .. } | SessionState::Authenticating(_)
+            )
     }
 
     /// The number of the open mail transaction, from 1; `None` if there is none.
@@ -148,7 +158,7 @@ impl Session {
             let (octets, action) = match &mut self.state {
                 SessionState::Closed => (0, Some(Action::Close)),
                 SessionState::CheckingRecipients | SessionState::Delivering => (0, Some(Action::Read)),
-                SessionState::Command => self.feed_command(rest, out),
+                SessionState::Command | SessionState::Authenticating(_) => self.feed_line(rest, out),
                 SessionState::SkippingLine { previous_was_cr } => {
                     let (octets, ended) = command_line::skip_line(rest, previous_was_cr);
                     if ended {
@@ -218,9 +228,9 @@ impl Session {
         self.reply(outcome.into(), out);
     }
 
-    /// Handles one command line. Returns the octets consumed, and an action unless the session can
-    /// continue by itself.
-    fn feed_command(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Option<Action>) {
+    /// Handles one line: a command, or a response of AUTH. Returns the octets consumed, and an action unless the session
+    /// can continue by itself.
+    fn feed_line(&mut self, input: &[u8], out: &mut Vec<u8>) -> (usize, Option<Action>) {
         let end = memchr(b'\n', &input[..input.len().min(command_line::LINE_MAX)]);
         let line = end.map(|end| &input[..end]);
         let has_pending = !self.pending_recipients.is_empty();
@@ -237,12 +247,17 @@ impl Session {
         };
         let consumed = line.len() + 1;
         self.completed += 1;
-        let action = match line.strip_suffix(b"\r") {
-            Some(line) => {
+        let action = match (self.without_line_end(line), &self.state) {
+            (Some(line), SessionState::Authenticating(awaited)) => {
+                let reply = self.continue_authentication(*awaited, line);
+                self.reply(reply, out);
+                None
+            }
+            (Some(line), _) => {
                 let is_last_input = consumed == input.len();
                 self.handle_command(line, is_last_input, out)
             }
-            None => {
+            (None, _) => {
                 self.reply(reply::BARE_LF_LINE, out);
                 None
             }
@@ -253,10 +268,15 @@ impl Session {
     /// Whether a line is a RCPT that can be checked together with those before it. One that is
     /// rejected without a check must be replied to after them.
     fn joins_pending(&self, line: &[u8]) -> bool {
-        line.strip_suffix(b"\r").is_some_and(|line| {
+        self.without_line_end(line).is_some_and(|line| {
             command_line::is_rcpt(line)
                 && matches!(command_line::parse(line), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
         })
+    }
+
+    /// A line, given without its LF, without its CR; `None` if a bare LF may not end it.
+    fn without_line_end<'l>(&self, line: &'l [u8]) -> Option<&'l [u8]> {
+        line.strip_suffix(b"\r").or(self.settings.data.accepts_bare_lf.then_some(line))
     }
 
     /// A buffer for the message of the open transaction.

@@ -10,6 +10,8 @@ pub(crate) struct SessionSettings {
     pub(crate) hostname: String,
     /// Whether STARTTLS is offered.
     pub(crate) tls_offered: bool,
+    /// Whether AUTH is offered, which then takes any password.
+    pub(crate) auth_offered: bool,
     /// Bounds of a message.
     pub(crate) data: DataLimits,
     /// Maximum recipients of a transaction.

@@ -6,7 +6,7 @@ mod plan;
 
 use kube::ResourceExt as _;
 use tempmail_crds::{AdoptionPolicy, DeletionPolicy, Mailbox, MailboxStatus, annotation};
-use tempmail_model::address::{MailboxAddress, Reservation, ReservedLocalParts};
+use tempmail_model::address::MailboxAddress;
 use tempmail_store::{DeclareOutcome, MailboxDeclaration, ManagedMailbox, Resource};
 use uuid::Uuid;
 
@@ -153,8 +153,8 @@ async fn observe_domain(
         None => AddressDomain::default(),
         Some(Some(owner)) => AddressDomain { is_served: grant == Grant::Granted(owner), is_reserved: false },
         Some(None) => {
-            let reserved = ReservedLocalParts::new(&context.config.addresses.reserved);
-            let is_reserved = reserved.reservation_of(address.local_part()) != Reservation::None;
+            let reserved = context.config.reserved_local_parts();
+            let is_reserved = reserved.reservation_of(address.local_part()).is_reserved();
             AddressDomain { is_served: true, is_reserved }
         }
     })

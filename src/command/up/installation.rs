@@ -37,6 +37,8 @@ pub(super) struct Installation {
     pub domains: Vec<String>,
     /// The contents of `credentials.json`.
     pub credentials: Credentials,
+    /// The tenant of the user of this machine.
+    pub tenant: Uuid,
 }
 
 /// Name of the file with the credentials, in the data directory.
@@ -93,7 +95,7 @@ pub(super) async fn prepare(
     let tenant =
         acting.ensure_tenant(TENANT, &TenantLimits::pro(config.retention.pro_hours), clock.now()).await?;
     let credentials = ensure_credentials(config, directory, &acting, tenant, clock.now()).await?;
-    Ok(Installation { store, clock, readiness, domains, credentials })
+    Ok(Installation { store, clock, readiness, domains, credentials, tenant })
 }
 
 /// Adds the requested system domains, and a default one if there would be none. Returns all that are

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::{Config, Sources};
 
+use super::sink;
 use super::up_args::UpArgs;
 
 /// The settings of `up`, from all sources.
@@ -17,6 +18,8 @@ pub(super) struct UpSettings {
     pub(super) domains: Vec<String>,
     /// Whether file or environment set the keys.
     pub(super) has_keys: bool,
+    /// Whether all mail is caught.
+    pub(super) sink: bool,
 }
 
 impl UpSettings {
@@ -36,9 +39,12 @@ impl UpSettings {
         let domains = args.domains.iter().map(|domain| {
             normalize_domain(domain).with_context(|| format!("--domain {domain:?} is not a host name"))
         });
-        let domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut domains = domains.collect::<anyhow::Result<Vec<_>>>()?;
+        if args.sink && domains.is_empty() {
+            domains.push(sink::DOMAIN.to_owned());
+        }
         let has_keys = sources.sets("jwt.keys") || sources.sets("secrets.keys");
-        Ok(Self { config, domains, has_keys })
+        Ok(Self { config, domains, has_keys, sink: args.sink })
     }
 }
 

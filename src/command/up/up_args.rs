@@ -26,12 +26,18 @@ pub(crate) struct UpArgs {
     /// Address of probes and metrics [default: 127.0.0.1:9090]
     #[arg(long, value_name = "ADDRESS")]
     pub(super) admin: Option<SocketAddr>,
-    /// System domain to create; may be repeated [default, if there is no system domain: inbox.localhost]
+    /// System domain to create; may be repeated [default, if there is no system domain: inbox.localhost; with --sink: sink.example.com]
     #[arg(long = "domain", value_name = "DOMAIN")]
     pub(super) domains: Vec<String>,
     /// Query this DNS server for custom domains instead of their own name servers; may be repeated
     #[arg(long = "dns-server", value_name = "ADDRESS", value_parser = dns_server)]
     pub(super) dns_servers: Vec<SocketAddr>,
+    /// Catch all mail, for tests: any recipient domain, any password, no reserved names
+    #[arg(long)]
+    pub(super) sink: bool,
+    /// Let the sink listen on addresses that other machines reach
+    #[arg(long, requires = "sink")]
+    pub(super) force: bool,
     /// File with the keys of the installation, created if missing; share it between several `up`
     /// over one Postgres [default: keys.json in the data directory]
     #[arg(long, value_name = "FILE")]

@@ -76,8 +76,16 @@ impl UpInstallation {
     /// # Panics
     /// It exits or hangs instead.
     pub fn up(&self, environment: &[(&str, &str)]) -> Binary {
+        self.up_with(&[], environment)
+    }
+
+    /// The same with further arguments.
+    ///
+    /// # Panics
+    /// It exits or hangs instead.
+    pub fn up_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Binary {
         let mut command = self.command();
-        command.envs(environment.iter().copied());
+        command.args(arguments).envs(environment.iter().copied());
         let mut binary = Binary::spawn(command);
         binary.wait_for_line("ready");
         binary

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tempmail_model::address::{MailboxAddress, RecipientAddress, Reservation};
+use tempmail_model::address::{MailboxAddress, RecipientAddress};
 use tempmail_model::id::new_id;
 use tempmail_store::{
     Actor, AddressHolder, LimitCheck, MailboxCreation, MailboxRecreation, NewMailbox, ServingDomain,
@@ -206,7 +206,7 @@ async fn usable_domain(
 ) -> Result<ServingDomain, ApiError> {
     let domain = state.store.find_serving_domain(address.domain()).await?.ok_or(DOMAIN_NOT_SERVED)?;
     match domain.tenant {
-        None if state.reserved.reservation_of(address.local_part()) != Reservation::None => {
+        None if state.reserved.reservation_of(address.local_part()).is_reserved() => {
             Err(ApiError::InvalidAddress("This name is reserved; choose another one for `address`."))
         }
         Some(owner) if Some(owner) != tenant => Err(DOMAIN_NOT_SERVED),

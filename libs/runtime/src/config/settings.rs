@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::limits::Limits;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::role_prefix::RolePrefix;
+use uuid::Uuid;
 
 use super::secret::Secret;
 
@@ -45,6 +47,17 @@ pub struct Config {
     pub limits: Limits,
     /// Logs and traces.
     pub telemetry: Telemetry,
+    /// The tenant whose sink this process is: it owns all mail that no mailbox and no custom domain does. Only
+    /// `tempmail up --sink` sets it; it is no setting.
+    #[serde(skip)]
+    pub sink: Option<Uuid>,
+}
+
+impl Config {
+    /// The reserved local parts of system domains (`addresses.reserved`); none in a sink.
+    pub fn reserved_local_parts(&self) -> ReservedLocalParts {
+        ReservedLocalParts::new(&self.addresses.reserved).with_sink(self.sink)
+    }
 }
 
 /// `postgres.*`

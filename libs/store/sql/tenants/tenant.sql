@@ -9,11 +9,12 @@
 CREATE OR REPLACE FUNCTION remove_tenant(p_id uuid, p_now timestamptz, p_hold_days integer) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_domain uuid;
+    v_domain  uuid;
+    v_is_sink CONSTANT boolean := (SELECT t.is_sink FROM tenant t WHERE t.id = p_id);
 BEGIN
     UPDATE tenant
        SET name = '@' || id, removed_at = p_now, suspended = true,
-           mailbox_limit = 0, domain_limit = 0, webhook_limit = 0, token_limit = 0
+           mailbox_limit = 0, domain_limit = 0, webhook_limit = 0, token_limit = 0, is_sink = false
      WHERE id = p_id AND removed_at IS NULL AND id <> '00000000-0000-7000-8000-000000000001';
     IF NOT FOUND THEN
         RETURN false;
@@ -24,6 +25,9 @@ BEGIN
         PERFORM remove_mailboxes_of_domain(v_domain, p_now);
         PERFORM purge_removed(v_domain, p_now);
     END LOOP;
+    IF v_is_sink THEN
+        PERFORM purge_removed(p_id, p_now);
+    END IF;
     PERFORM remove_held_mailboxes(
         ARRAY(SELECT b.id FROM mailbox b WHERE b.tenant = p_id AND b.removed_at IS NULL),
         true, p_now, p_hold_days);

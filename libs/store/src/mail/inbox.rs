@@ -105,7 +105,7 @@ macro_rules! access {
             SELECT o.domain, o.mailbox, o.owner_kind, o.owner, coalesce(o.mailbox, $5::uuid) AS inbox,
                    CASE WHEN o.owner_kind = 1 AND $6::text = $2 || '@' || $1 THEN '' ELSE $6 END AS address,
                    CASE o.owner_kind WHEN 0 THEN ARRAY(SELECT class FROM free_class) ELSE o.classes END AS classes
-            FROM address_owner($1, $2, $3, $7) o
+            FROM inbox_owner($1, $2, $3, $7) o
             WHERE NOT o.on_hold AND ($3 <> 3 OR NOT o.is_system)
               AND CASE o.owner_kind WHEN 0 THEN o.shared_inboxes AND $3 = 0 ELSE o.tenant = $4 END
         )"
@@ -156,12 +156,14 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
         "/* find_readable_message */
         SELECT {columns}, {RAW_COLUMNS} FROM (
             SELECT m.* FROM {message}
-            CROSS JOIN LATERAL address_owner(
+            LEFT JOIN LATERAL address_owner(
                 split_part(m.address, '@', 2), split_part(split_part(m.address, '@', 1), '+', 1), 0::smallint, $3) o
+                ON true
             WHERE m.id >= time_id($3 - make_interval(hours => m.class))
               AND CASE m.owner_kind
                       WHEN 0 THEN o.owner_kind = 0 AND o.shared_inboxes
                       WHEN 3 THEN o.is_system AND m.owner = $2
+                      WHEN 4 THEN m.owner = $2
                       ELSE o.owner = m.owner AND o.tenant = $2 AND NOT o.on_hold END
               AND ($7::uuid IS NULL OR address_key(m.address) = $7
                    OR m.owner_kind = 1 AND $7 = address_key(
@@ -225,8 +227,8 @@ impl Store {
     }
 
     /// An unexpired message that the tokens of the tenant may read, with up to `raw_len` bytes of its raw data: of
-    /// its mailboxes, of its custom domains while they serve, of `platform`, or of a shared inbox while its address
-    /// is one. `address`: only if a scan of the address with this key would find it.
+    /// its mailboxes, of its custom domains while they serve, of `platform`, of its sink, or of a shared inbox while
+    /// its address is one. `address`: only if a scan of the address with this key would find it.
     ///
     /// # Errors
     /// [`StoreError`].

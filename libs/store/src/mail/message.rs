@@ -24,7 +24,7 @@ pub struct MessageRow {
     pub mail: Uuid,
     /// The kind of its owner.
     pub owner_kind: OwnerKind,
-    /// Mailbox, custom domain, platform tenant, or nil for a shared inbox.
+    /// Mailbox, custom domain, tenant (`platform`, or that of a sink), or nil for a shared inbox.
     pub owner: Uuid,
     /// Mailbox, or the key of the exact address.
     pub inbox: Uuid,

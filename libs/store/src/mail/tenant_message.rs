@@ -42,9 +42,9 @@ static FIND_TENANT_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
         "/* find_tenant_mailbox_message */
         SELECT {columns}, {RAW_COLUMNS} FROM (
             SELECT m.* FROM {message}
-            JOIN mailbox b ON b.id = m.owner AND b.tenant = $2 AND b.removed_at IS NULL
-            JOIN domain d ON d.id = b.domain AND d.serves
-            WHERE m.owner_kind = 1 AND m.id >= time_id($3 - make_interval(hours => m.class))
+            LEFT JOIN mailbox b ON m.owner_kind = 1 AND b.id = m.owner AND b.tenant = $2 AND b.removed_at IS NULL
+            LEFT JOIN domain d ON d.id = b.domain AND d.serves
+            WHERE (d.id IS NOT NULL OR (m.owner_kind = 4 AND m.owner = $2)) AND m.id >= time_id($3 - make_interval(hours => m.class))
             OFFSET 0
         ) m LEFT JOIN LATERAL {raw} ON true"
     )
@@ -110,7 +110,7 @@ impl Store {
         self.fetch_optional(statement, MessageRow::from_row).await
     }
 
-    /// An unexpired message of a mailbox of a tenant, with up to `raw_len` bytes of its raw data.
+    /// An unexpired message of a mailbox of a tenant, or of its sink, with up to `raw_len` bytes of its raw data.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -66,6 +66,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (12, "ended_session", "0012_ended_session"),
         (13, "minted_token", "0013_minted_token"),
         (14, "mailbox", "0014_mailbox"),
+        (17, "sink", "0017_sink"),
     ],
     files: files![
         "id",

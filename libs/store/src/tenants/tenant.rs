@@ -241,6 +241,24 @@ impl Store {
         Ok(id)
     }
 
+    /// Makes a tenant the owner of what sinks over this database receive; at most one tenant is.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn make_sink(&self, id: Uuid) -> Result<(), StoreError> {
+        // One statement for both would meet the unique index between the two rows.
+        self.execute(
+            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = false WHERE is_sink AND id <> $1")
+                .bind(id),
+        )
+        .await?;
+        self.execute(
+            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = true WHERE NOT is_sink AND id = $1")
+                .bind(id),
+        )
+        .await
+    }
+
     /// Changes a tenant; `false` where it is removed. A new retention is added to those that reads look in.
     ///
     /// # Errors

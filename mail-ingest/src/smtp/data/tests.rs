@@ -1,7 +1,8 @@
 use super::*;
 use crate::memory::MemoryBudget;
 
-const LIMITS: DataLimits = DataLimits { message_octets: 200_000, header_octets: 1_000, header_fields: 10 };
+const LIMITS: DataLimits =
+    DataLimits { message_octets: 200_000, header_octets: 1_000, header_fields: 10, accepts_bare_lf: false };
 
 fn buffer(budget: &MemoryBudget) -> MessageBuffer {
     budget.open(None, Vec::new()).unwrap()
@@ -38,6 +39,30 @@ fn removes_stuffed_dots() {
         assert_eq!(end, Some(input.len() - 4));
     }
     assert_eq!(dotted(b".\r\n", 1), (Some(3), Ok(Vec::new())));
+}
+
+#[test]
+fn ends_lines_at_a_bare_lf_where_it_is_accepted() {
+    let limits = DataLimits { accepts_bare_lf: true, ..LIMITS };
+    for (input, expected) in [
+        (&b"a: b\n\nc\n.\n"[..], &b"a: b\r\n\r\nc\r\n"[..]),
+        (b"a: b\r\n\nc\n..d\n.\r\n", b"a: b\r\n\r\nc\r\n.d\r\n"),
+        (b"\n.\n", b"\r\n"),
+        (b".\n", b""),
+    ] {
+        for step in 1..=input.len() {
+            let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
+            let ended = input.chunks(step).map(|block| data.receive_dotted(block)).last();
+            assert!(ended.unwrap().1, "{}", input.escape_ascii());
+            assert_eq!(data.finish().unwrap().0, expected, "{} {step}", input.escape_ascii());
+        }
+    }
+    let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
+    data.receive_chunk(b"a: b\n\n.\nc");
+    assert_eq!(data.finish().unwrap().0, b"a: b\r\n\r\n.\r\nc");
+    let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
+    data.receive_chunk(b"a\rb\n");
+    assert!(data.finish().is_err(), "a bare CR is an error still");
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl Session {
                 reply::BYE
             }
             Command::StartTls => return self.start_tls(is_last_input, out),
+            Command::Auth(arguments) => self.start_authentication(arguments),
         };
         self.reply(reply, out);
         None
@@ -77,13 +78,15 @@ impl Session {
     }
 
     fn write_extensions(&self, out: &mut Vec<u8>) {
-        let SessionSettings { hostname, data, max_recipients, tls_offered, .. } = &*self.settings;
+        let SessionSettings { hostname, data, max_recipients, tls_offered, auth_offered, .. } =
+            &*self.settings;
         let starttls = if *tls_offered && !self.tls { "250-STARTTLS\r\n" } else { "" };
+        let auth = if *auth_offered { "250-AUTH PLAIN LOGIN\r\n" } else { "" };
         let size = data.message_octets;
         out.extend_from_slice(
             format!(
                 "250-{hostname}\r\n250-PIPELINING\r\n250-SIZE {size}\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
-                 250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n{starttls}250 LIMITS RCPTMAX={max_recipients}\r\n"
+                 250-CHUNKING\r\n250-ENHANCEDSTATUSCODES\r\n{starttls}{auth}250 LIMITS RCPTMAX={max_recipients}\r\n"
             )
             .as_bytes(),
         );
@@ -96,6 +99,9 @@ impl Session {
         }
         if self.transaction.is_some() {
             return reply::NESTED_MAIL;
+        }
+        if mail.auth && !self.settings.auth_offered {
+            return reply::UNKNOWN_PARAMETER;
         }
         if mail.size.is_some_and(|size| size > self.settings.data.message_octets) {
             return reply::TOO_BIG;

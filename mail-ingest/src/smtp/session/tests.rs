@@ -23,7 +23,13 @@ fn settings() -> SessionSettings {
     SessionSettings {
         hostname: "mx.example".into(),
         tls_offered: true,
-        data: DataLimits { message_octets: 10_000, header_octets: 1_000, header_fields: 10 },
+        auth_offered: false,
+        data: DataLimits {
+            message_octets: 10_000,
+            header_octets: 1_000,
+            header_fields: 10,
+            accepts_bare_lf: false,
+        },
         max_recipients: 5,
         max_errors: 8,
         memory: MemoryBudget::of(100_000),
@@ -249,6 +255,38 @@ fn closes_the_session_if_data_follows_starttls() {
     codes("STARTTLS now\r\n", &["501 5.5.4"]);
     let mut plain = session(SessionSettings { tls_offered: false, ..settings() });
     assert_eq!(run(&mut plain, [&b"STARTTLS\r\n"[..]]).codes(), ["502 5.5.1"]);
+}
+
+#[test]
+fn takes_any_password_where_auth_is_offered() {
+    let sink = |input: &str| {
+        let mut session = session(SessionSettings { auth_offered: true, ..settings() });
+        run(&mut session, [input.as_bytes()])
+    };
+    let hello = sink(HELLO);
+    assert!(String::from_utf8_lossy(&hello.out).contains("250-AUTH PLAIN LOGIN\r\n"));
+    for (input, expected) in [
+        ("AUTH PLAIN\r\n", vec!["503 5.5.1"]),
+        ("EHLO a\r\nAUTH PLAIN AGEAYg==\r\nAUTH LOGIN\r\n", vec!["250", "235 2.7.0", "503 5.5.1"]),
+        ("EHLO a\r\nAUTH PLAIN\r\nAGEAYg==\r\nNOOP\r\n", vec!["250", "334", "235 2.7.0", "250 2.0.0"]),
+        ("EHLO a\r\nAUTH LOGIN\r\nYQ==\r\nYg==\r\n", vec!["250", "334", "334", "235 2.7.0"]),
+        ("EHLO a\r\nAUTH LOGIN\r\n*\r\nNOOP\r\n", vec!["250", "334", "501 5.7.0", "250 2.0.0"]),
+        ("EHLO a\r\nMAIL FROM:<a@b> AUTH=<>\r\nAUTH PLAIN\r\n", vec!["250", "250 2.1.0", "503 5.5.1"]),
+    ] {
+        assert_eq!(sink(input).codes(), expected, "{input}");
+    }
+    codes("AUTH PLAIN AGEAYg==\r\n", &["502 5.5.1"]);
+    codes("MAIL FROM:<a@b> AUTH=<>\r\n", &["555 5.5.4"]);
+}
+
+#[test]
+fn stores_bare_lf_as_crlf_where_it_is_accepted() {
+    let mut settings = settings();
+    settings.data.accepts_bare_lf = true;
+    let mail = "HELO a\nMAIL FROM:<>\nRCPT TO:<a@b>\nDATA\nSubject: x\n\n..a\r\nb\n.\nQUIT\n";
+    let transcript = run(&mut session(settings), [mail.as_bytes()]);
+    assert_eq!(transcript.mails[0].data, b"Subject: x\r\n\r\n.a\r\nb\r\n");
+    assert!(transcript.closed);
 }
 
 #[test]

@@ -73,6 +73,7 @@ pub(in super::super) const API: Rights = Rights {
             "expired_usage",
             "id_time",
             "inbox_bytes",
+            "inbox_owner",
             "inbox_messages",
             "lock_inbox",
             "mailbox_used",

@@ -1,0 +1,71 @@
+//! `up --sink`: all mail is caught, whoever it is for.
+
+use std::net::IpAddr;
+
+use anyhow::Context as _;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tempmail_runtime::config::{Config, Smtp};
+
+use crate::command::data_directory::{self, DataDirectory};
+
+/// The system domain of addresses that are made in a sink: one that validators take, which refuse names under
+/// `localhost` and `test` (RFC 6761), and that nobody owns.
+pub(super) const DOMAIN: &str = "sink.example.com";
+
+/// Checks that no other machine reaches the listeners, unless that is forced.
+///
+/// # Errors
+/// The listener that others reach.
+pub(super) fn check_listeners(config: &Config, force: bool) -> anyhow::Result<()> {
+    for (setting, address) in [("http.listen", config.http.listen), ("smtp.listen", config.smtp.listen)] {
+        anyhow::ensure!(
+            force || is_loopback(address.ip()),
+            "{setting} is {address}: a sink takes mail from everyone who reaches it, so it listens on loopback; \
+             add --force to open it"
+        );
+    }
+    Ok(())
+}
+
+/// Makes a certificate for STARTTLS, unless the settings have one: another at each start, signed by itself.
+///
+/// # Errors
+/// The files can't be written.
+pub(super) fn make_certificate(smtp: &mut Smtp, directory: &DataDirectory) -> anyhow::Result<()> {
+    if smtp.tls.cert.is_some() || smtp.tls.key.is_some() {
+        return Ok(());
+    }
+    let names = ["localhost", "127.0.0.1", "::1", smtp.hostname.as_str(), DOMAIN];
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(names.map(str::to_owned)).context("the certificate of STARTTLS")?;
+    for (file, text, setting) in [
+        ("smtp-cert.pem", cert.pem(), &mut smtp.tls.cert),
+        ("smtp-key.pem", signing_key.serialize_pem(), &mut smtp.tls.key),
+    ] {
+        let path = directory.path().join(file);
+        data_directory::write_private(&path, &text)?;
+        *setting = Some(path);
+    }
+    Ok(())
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listens_on_loopback_unless_forced() {
+        let mut config = Config::default();
+        config.http.listen = "127.0.0.1:8080".parse().unwrap();
+        config.smtp.listen = "[::1]:2525".parse().unwrap();
+        assert!(check_listeners(&config, false).is_ok());
+        config.smtp.listen = "0.0.0.0:2525".parse().unwrap();
+        let refused = check_listeners(&config, false).unwrap_err().to_string();
+        assert!(refused.starts_with("smtp.listen is 0.0.0.0:2525"), "{refused}");
+        assert!(check_listeners(&config, true).is_ok());
+    }
+}

@@ -1,0 +1,190 @@
+//! `up --sink`: all mail is caught, and belongs to the tenant of `up`.
+
+use std::net::Ipv4Addr;
+
+use nix::sys::signal::Signal;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempmail_tests::binary::UpInstallation;
+use tempmail_tests::http::{self, Request};
+use tempmail_tests::{Binary, CommandOutput, Response, SmtpClient, send_mail, smtp};
+
+const SENDER: &str = "app@client.example";
+/// On a domain that nobody serves.
+const FOREIGN: &str = "Ada@customer.example.org";
+
+struct Sink {
+    installation: UpInstallation,
+    server: Binary,
+}
+
+impl Sink {
+    fn start() -> Self {
+        let installation = UpInstallation::new();
+        let server = installation.up_with(&["--sink"], &[]);
+        Self { installation, server }
+    }
+
+    fn token(&self, name: &str) -> String {
+        self.installation.credentials()[name].as_str().unwrap().to_owned()
+    }
+
+    fn request(&self, method: Method, path: &str) -> Request {
+        let url = format!("http://{}{path}", self.installation.http);
+        Request::new(http::client_without_pool(), method, &url)
+    }
+
+    async fn live(&self, method: Method, path: &str) -> Response {
+        self.request(method, path).live(&self.token("live_token")).send().await
+    }
+
+    async fn subjects(&self, path: &str) -> Vec<String> {
+        subjects(&self.live(Method::GET, path).await.expect(200))
+    }
+
+    /// The live token of a tenant that the test creates.
+    async fn other_tenant(&self) -> String {
+        let directory = self.installation.data_dir();
+        let mut printed = String::new();
+        for arguments in ["tenant create acme", "token create acme --kind live"] {
+            let mut words: Vec<&str> = arguments.split(' ').collect();
+            words.extend(["--data-dir", directory.to_str().unwrap()]);
+            printed = CommandOutput::run(&words, &[]).await.success().to_owned();
+        }
+        printed
+    }
+
+    async fn send(&self, recipient: &str, subject: &str) {
+        let message = smtp::message(SENDER, subject, "");
+        let reply = send_mail(self.installation.smtp, SENDER, recipient, &message).await;
+        assert_eq!(reply.code, 250, "{recipient}: {reply:?}");
+    }
+}
+
+fn subjects(body: &Value) -> Vec<String> {
+    let emails = body["emails"].as_array().expect("a list of emails").iter();
+    emails.map(|email| email["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn catches_mail_for_every_domain_and_every_name() {
+    let sink = Sink::start();
+    for (recipient, subject) in [
+        (FOREIGN, "foreign"),
+        ("postmaster@sink.example.com", "reserved"),
+        ("admin@inbox.example.net", "reserved elsewhere"),
+        ("user+tag@sink.example.com", "tagged"),
+    ] {
+        sink.send(recipient, subject).await;
+    }
+    let inbox = sink.subjects(&format!("/v1/inbox/{FOREIGN}")).await;
+    assert_eq!(inbox, ["foreign"]);
+    assert_eq!(sink.subjects("/v1/inbox/postmaster@sink.example.com").await, ["reserved"]);
+    assert_eq!(
+        sink.subjects("/v1/me?count=4").await,
+        ["tagged", "reserved elsewhere", "reserved", "foreign"],
+        "all of it without an address"
+    );
+
+    let found = sink.live(Method::GET, &format!("/v1/inbox/{FOREIGN}")).await.expect(200);
+    let id = found["emails"][0]["id"].as_str().unwrap().to_owned();
+    let email = sink.live(Method::GET, &format!("/v1/email/{id}")).await.expect(200);
+    assert_eq!(email["address"], "ada@customer.example.org");
+    let pro = sink.request(Method::GET, &format!("/pro/api/messages/{id}")).bearer(&sink.token("pro_token"));
+    assert_eq!(pro.send().await.expect(200)["subject"], "foreign", "the page shows it");
+    assert_eq!(sink.live(Method::DELETE, &format!("/v1/inbox/{FOREIGN}")).await.status, 204);
+    sink.live(Method::GET, &format!("/v1/email/{id}")).await.assert_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_mailboxes_their_owners_and_lets_reserved_names_be_created() {
+    let sink = Sink::start();
+    let created = sink
+        .request(Method::POST, "/api/accounts")
+        .json(&json!({"address": "admin@sink.example.com", "password": "pass123"}))
+        .send()
+        .await
+        .expect(201);
+    sink.send("admin@sink.example.com", "for the mailbox").await;
+    let read = sink.request(Method::GET, "/api/messages").bearer(created["token"].as_str().unwrap());
+    assert_eq!(read.send().await.expect(200)["messages"][0]["subject"], "for the mailbox");
+    sink.live(Method::GET, "/v1/inbox/admin@sink.example.com").await.assert_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hides_what_it_caught_from_other_tenants() {
+    let sink = Sink::start();
+    sink.send(FOREIGN, "private").await;
+    let found = sink.live(Method::GET, &format!("/v1/inbox/{FOREIGN}")).await.expect(200);
+    let id = found["emails"][0]["id"].as_str().unwrap();
+    let other = sink.other_tenant().await;
+    for path in [format!("/v1/inbox/{FOREIGN}"), format!("/v1/email/{id}"), format!("/v1/email/{id}/raw")] {
+        sink.request(Method::GET, &path).live(&other).send().await.assert_v1_error(404, "not_found");
+    }
+    let deletion = sink.request(Method::DELETE, &format!("/v1/email/{id}")).live(&other);
+    deletion.send().await.assert_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn takes_any_password_and_normalises_line_ends() {
+    let sink = Sink::start();
+    let mut client = SmtpClient::connect(sink.installation.smtp).await;
+    let hello = client.command("EHLO client.example").await;
+    for extension in ["AUTH PLAIN LOGIN", "STARTTLS"] {
+        assert!(hello.lines.iter().any(|line| line.contains(extension)), "{hello:?}");
+    }
+    assert_eq!(client.command("AUTH PLAIN AHRlc3RlcgBjYW5hcnktcGFzc3dvcmQ=").await.code, 235);
+    client.expect_positive(&format!("MAIL FROM:<{SENDER}>")).await;
+    client.expect_positive(&format!("RCPT TO:<{FOREIGN}>")).await;
+    assert_eq!(client.command("DATA").await.code, 354);
+    client.send("Subject: bare\n\nline\n.\n").await;
+    assert_eq!(client.reply().await.code, 250);
+    let found = sink.live(Method::GET, &format!("/v1/inbox/{FOREIGN}")).await.expect(200);
+    let raw = format!("/v1/email/{}/raw", found["emails"][0]["id"].as_str().unwrap());
+    assert!(sink.live(Method::GET, &raw).await.body.ends_with(b"Subject: bare\r\n\r\nline\r\n"));
+    assert!(!sink.server.output().contains("canary-password"), "{}", sink.server.output());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refuses_all_that_without_the_flag_and_keeps_what_was_caught_until_it_expires() {
+    let mut sink = Sink::start();
+    sink.send(FOREIGN, "caught").await;
+    sink.server.signal(Signal::SIGTERM);
+    assert!(sink.server.wait().success(), "{}", sink.server.output());
+    sink.server = sink.installation.up(&[]);
+    let mut client = SmtpClient::connect(sink.installation.smtp).await;
+    let hello = client.command("EHLO client.example").await;
+    assert!(!hello.lines.iter().any(|line| line.contains("AUTH")), "{hello:?}");
+    assert_eq!(client.command("AUTH PLAIN AGEAYg==").await.code, 502);
+    client.expect_positive(&format!("MAIL FROM:<{SENDER}>")).await;
+    assert_eq!(client.command(&format!("RCPT TO:<{FOREIGN}>")).await.status(), "550 5.7.1");
+    assert_eq!(client.command("RCPT TO:<admin@sink.example.com>").await.status(), "550 5.1.1");
+    assert_eq!(sink.subjects("/v1/me").await, ["caught"]);
+    sink.live(Method::GET, &format!("/v1/inbox/{FOREIGN}")).await.assert_v1_error(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lets_pages_of_this_machine_read_answers() {
+    let sink = Sink::start();
+    let allowed = async |path: &str, origin: &str| {
+        let answer = sink.request(Method::GET, path).header("origin", origin).send().await;
+        answer.headers.get("access-control-allow-origin").is_some_and(|value| value == origin)
+    };
+    assert!(allowed("/v1/config", "http://localhost:5173").await);
+    assert!(!allowed("/v1/config", "http://evil.example").await);
+    assert!(!allowed("/v1/config", "null").await);
+    assert!(!allowed("/pro/api/accounts", "http://localhost:5173").await);
+}
+
+#[test]
+fn listens_on_other_addresses_only_if_forced() {
+    let mut installation = UpInstallation::new();
+    installation.smtp.set_ip(Ipv4Addr::UNSPECIFIED.into());
+    let mut command = installation.command();
+    command.arg("--sink");
+    let mut refused = Binary::spawn(command);
+    assert!(!refused.wait().success());
+    assert!(refused.output().contains("add --force to open it"), "{}", refused.output());
+    let forced = installation.up_with(&["--sink", "--force"], &[]);
+    assert!(forced.output().contains("this is a sink"), "it is loud in the log: {}", forced.output());
+}
