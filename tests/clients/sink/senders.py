@@ -1,0 +1,161 @@
+"""Sends a mail with each program to a domain that is not served: a sink delivers it, and without one it is refused with a
+clear reply."""
+
+import json
+import os
+import smtplib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RECIPIENT = "ada@customer.example.org"
+REFUSAL = "5.7.1 This domain is not served here"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Up:
+    """A running `tempmail up`."""
+
+    def __init__(self, *flags):
+        self.flags = flags
+
+    def __enter__(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="tempmail-sink-", ignore_cleanup_errors=True)
+        os.chmod(self.directory.name, 0o755)
+        self.http, self.smtp, admin = free_port(), free_port(), free_port()
+        data = Path(self.directory.name, "data")
+        arguments = [f"--{name}=127.0.0.1:{port}" for name, port in
+                     (("http", self.http), ("smtp", self.smtp), ("admin", admin))]
+        self.process = subprocess.Popen(
+            [os.environ["TEMPMAIL"], "up", "--data-dir", str(data), *arguments, *self.flags],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                break
+        else:
+            raise RuntimeError("`tempmail up` did not start")
+        self.token = json.loads(data.joinpath("credentials.json").read_text())["live_token"]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.directory.cleanup()
+
+    def subjects(self):
+        """The subjects of the mail to RECIPIENT, as one wait finds them."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/v1/inbox/{RECIPIENT}?limit=50",
+                                         headers={"x-api-token": self.token})
+        with urllib.request.urlopen(request) as answer:
+            return [email["subject"] for email in json.load(answer)["emails"]]
+
+
+def run(*command, **options):
+    """The output of a command that has to succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        raise RuntimeError(done.stdout + done.stderr)
+
+
+def send_with_smtplib(up, subject):
+    """Signs in over STARTTLS, and sends lines that end in LF."""
+    with smtplib.SMTP("127.0.0.1", up.smtp) as client:
+        client.ehlo()
+        if client.has_extn("auth"):
+            client.starttls()
+            client.login("any", "any password")
+        client.docmd("MAIL", "FROM:<app@client.example>")
+        code, text = client.docmd("RCPT", f"TO:<{RECIPIENT}>")
+        if code != 250:
+            raise RuntimeError(f"{code} {text.decode()}")
+        client.docmd("DATA")
+        client.send(f"From: app@client.example\nSubject: {subject}\n\nHello.\n.\n")
+        code, text = client.getreply()
+        if code != 250:
+            raise RuntimeError(f"{code} {text.decode()}")
+
+
+def send_with_django(up, subject):
+    login = ("any", "any password") if up.flags else (None, None)
+    program = """
+import sys
+from django.conf import settings
+from django.core.mail import send_mail
+port, user, password, recipient, subject = sys.argv[1:]
+settings.configure(EMAIL_HOST="127.0.0.1", EMAIL_PORT=int(port), EMAIL_HOST_USER=user, EMAIL_HOST_PASSWORD=password)
+send_mail(subject, "Hello.", "app@client.example", [recipient])
+"""
+    run(sys.executable, "-c", program, str(up.smtp), *(part or "" for part in login), RECIPIENT, subject)
+
+
+def send_with_nodemailer(up, subject):
+    login = ["login"] if up.flags else []
+    run("node", str(HERE / "nodemailer.cjs"), "127.0.0.1", str(up.smtp), RECIPIENT, subject, *login)
+
+
+def send_with_git(up, subject):
+    with tempfile.TemporaryDirectory() as directory:
+        patch = Path(directory, "0001.patch")
+        patch.write_text(f"From: app@client.example\nDate: Tue, 24 Nov 2026 10:00:00 +0000\nSubject: {subject}\n\n"
+                         "A change.\n---\n file | 1 +\n")
+        environment = {**os.environ, "HOME": directory, "GIT_CONFIG_NOSYSTEM": "1"}
+        run("git", "init", "--quiet", directory, env=environment)
+        run("git", "-c", "user.name=App", "-c", "user.email=app@client.example", "send-email", "--confirm=never",
+            "--suppress-cc=all", "--from=app@client.example", f"--to={RECIPIENT}", "--smtp-server=127.0.0.1",
+            f"--smtp-server-port={up.smtp}", str(patch), cwd=directory, env=environment)
+
+
+SENDERS = {
+    "smtplib with login and LF": send_with_smtplib,
+    "Django": send_with_django,
+    "nodemailer": send_with_nodemailer,
+    "git send-email": send_with_git,
+}
+
+
+def is_delivered(up, name, send):
+    send(up, f"from {name}")
+    found = up.subjects()
+    assert f"from {name}" in found, found
+
+
+def is_refused(up, name, send):
+    try:
+        send(up, f"from {name}")
+    except RuntimeError as error:
+        assert REFUSAL in str(error), error
+    else:
+        raise AssertionError("it was accepted")
+
+
+def main():
+    passed, failed = 0, 0
+    for flags, check, word in ((["--sink"], is_delivered, "delivers"), ([], is_refused, "refuses")):
+        with Up(*flags) as up:
+            for name, send in SENDERS.items():
+                title = f"up {' '.join(flags)} {word} mail of {name}".replace("  ", " ")
+                began = time.monotonic()
+                try:
+                    check(up, name, send)
+                    passed += 1
+                    print(f"ok   {title} ({time.monotonic() - began:.1f} s)", flush=True)
+                except Exception:
+                    failed += 1
+                    print(f"FAIL {title}", flush=True)
+                    traceback.print_exc(file=sys.stdout)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+sys.exit(main())
