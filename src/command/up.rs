@@ -100,7 +100,8 @@ async fn serve(
     let mut config = settings.config;
     let keys = Keys::from_config(&config).context("`jwt.keys` and `secrets.keys`")?;
     let prepare = async {
-        let installation = installation::prepare(&config, schema, &settings.domains, directory).await?;
+        let installation =
+            installation::prepare_once_available(&config, schema, &settings.domains, directory).await?;
         if settings.sink {
             installation.store.make_sink(installation.tenant).await?;
             config.sink = Some(installation.tenant);

@@ -1,6 +1,7 @@
 //! What `up` creates in the database: schema, tenant, domains, tokens.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
@@ -10,11 +11,13 @@ use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_store::{
-    Actor, NewToken, SchemaDefinition, SchemaError, Store, SystemDomainAddition, TenantLimits,
+    Actor, NewToken, SchemaDefinition, SchemaError, Store, StoreError, SystemDomainAddition, TenantLimits,
 };
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::settings::reachable;
+use super::welcome;
 use crate::command::administration::system_domain::overlap_error;
 use crate::command::data_directory::{self, DataDirectory};
 use crate::command::migrate;
@@ -24,6 +27,10 @@ use crate::process::clock_sync;
 const TENANT: &str = "local";
 /// The system domain of a new installation.
 const DOMAIN: &str = "inbox.localhost";
+
+/// How long Postgres may be unavailable at the start, as on a machine that is busy, and the time between two attempts.
+const WAIT: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_secs(1);
 
 /// A database that is ready for the roles.
 pub(super) struct Installation {
@@ -70,8 +77,36 @@ impl Credentials {
     }
 }
 
+/// As [`prepare`], as soon as Postgres is available. What an attempt that failed has created, the next one finds.
+pub(super) async fn prepare_once_available(
+    config: &Config,
+    schema: &SchemaDefinition,
+    domains: &[String],
+    directory: &DataDirectory,
+) -> anyhow::Result<Installation> {
+    let give_up = Instant::now() + WAIT;
+    loop {
+        match prepare(config, schema, domains, directory).await {
+            Err(error) if is_unavailable(&error) && Instant::now() < give_up => {
+                welcome::print_progress(&format!("waiting for Postgres ({error})"));
+                sleep(RETRY).await;
+            }
+            prepared => return prepared,
+        }
+    }
+}
+
+/// Whether an attempt failed because Postgres is not available.
+fn is_unavailable(error: &anyhow::Error) -> bool {
+    let error = match error.downcast_ref() {
+        Some(SchemaError::Store(error)) => Some(error),
+        _ => error.downcast_ref(),
+    };
+    error.is_some_and(StoreError::is_unavailable)
+}
+
 /// Migrates the database and creates the tenant, its tokens and the domains where they are missing.
-pub(super) async fn prepare(
+async fn prepare(
     config: &Config,
     schema: &SchemaDefinition,
     domains: &[String],

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use nix::sys::signal::Signal;
 use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::Request;
+use tempmail_tests::postgres::{Database, PostgresProxy};
+use tempmail_tests::wait::eventually;
 use tempmail_tests::{Binary, Response, SmtpClient, send_mail, smtp};
 
 async fn get(url: String, token: &str) -> Response {
@@ -53,6 +55,23 @@ async fn keeps_mail_and_credentials_over_a_restart() {
     let url = format!("http://{}/v1/inbox/kept@inbox.localhost", installation.http);
     let answer = get(url, credentials["live_token"].as_str().unwrap()).await.expect(200);
     assert_eq!(answer["emails"][0]["subject"], "kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_for_a_postgres_that_takes_connections_late_and_says_so() {
+    let (proxy, database) = (PostgresProxy::start().await, Database::empty().await);
+    proxy.cut();
+    let installation = UpInstallation::new();
+    let mut command = installation.command();
+    command.arg("--postgres-url").arg(database.url_through(proxy.port()));
+    let mut server = Binary::spawn(command);
+    eventually("it says what it waits for", || async {
+        server.stderr().contains("tempmail: waiting for Postgres (").then_some(())
+    })
+    .await;
+    assert!(server.exit_status().is_none(), "{}", server.output());
+    proxy.restore();
+    tokio::task::block_in_place(|| server.wait_for_line("ready"));
 }
 
 #[test]
