@@ -90,6 +90,21 @@ impl Objects {
         .await;
     }
 
+    /// Waits for an event with this reason about an object (`tenant/acme`), and returns its text.
+    ///
+    /// # Panics
+    /// There never is.
+    pub async fn wait_for_event_about(&self, object: &str, reason: &str) -> String {
+        let uid = self.get(object).await["metadata"]["uid"].clone();
+        eventually(&format!("an event {reason} about {object}"), || async {
+            let events = self.list_events_of(object).await;
+            let found =
+                events.iter().find(|event| event["reason"] == reason && event["regarding"]["uid"] == uid)?;
+            found["note"].as_str().map(str::to_owned)
+        })
+        .await
+    }
+
     /// Waits until an object is gone; another one of its name may be there.
     ///
     /// # Panics

@@ -120,6 +120,14 @@ impl Objects {
         list["items"].as_array_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// The events where those about an object are: in its namespace, or in `default` where it is in none.
+    pub(super) async fn list_events_of(&self, object: &str) -> Vec<Value> {
+        let (kind, _name) = object.split_once('/').expect("an object is named `kind/name`");
+        let (_group, _plural, is_namespaced) = resource(kind);
+        let namespace = if is_namespaced { self.namespace.clone() } else { "default".to_owned() };
+        Self { client: self.client.clone(), namespace }.list("event").await
+    }
+
     /// Applies an object of tempmail (`CustomDomain`) with this metadata beside its name, and this spec:
     /// both are fields of a YAML mapping in one line, such as `domain: example.com, deletionPolicy: Retain`.
     ///

@@ -179,7 +179,18 @@ async fn a_rebuilt_cluster_takes_over_domains_mailboxes_and_mail_once_the_former
     // Its row did not change.
     after.trigger_reconcile(&system_domain(&after)).await;
     let now_has = Held::once_ready(&after).await;
-    after.wait_for_event("Adopted").await;
+    for (object, adopted) in [
+        (after.tenant_object(), &now_has.tenant),
+        ("customdomain/mail".to_owned(), &now_has.domain),
+        ("mailbox/signup".to_owned(), &now_has.mailbox),
+        ("webhook/hook".to_owned(), &now_has.webhook),
+    ] {
+        let event = after.wait_for_event_about(&object, "Adopted").await;
+        let id = adopted.as_str().expect("an id");
+        assert!(event.contains(id) && event.contains(&transfer.gone), "{object}: {event}");
+    }
+    let event = after.wait_for_event_about(&system_domain(&after), "Adopted").await;
+    assert!(event.contains(&after.domain("sys")), "{event}");
     let Held { token, password, webhook_secret, .. } = now_has.clone();
     assert_eq!(Held { token, password, webhook_secret, ..transfer.had.clone() }, now_has);
     for (former, latter) in [

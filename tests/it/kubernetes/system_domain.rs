@@ -74,6 +74,20 @@ async fn the_command_line_does_not_change_declared_objects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn adopts_a_domain_of_the_command_line_and_says_so() {
+    let installation = Installation::shared().await;
+    let team = Team::new(installation.cluster).await;
+    let (domain, object) = (team.domain("sys"), format!("systemdomain/{}", team.tenant));
+    installation.tempmail(&format!("system-domain add {domain}")).await;
+    declare(&team, &team.tenant, &domain, "").await;
+    team.wait_for_condition(&object, "Ready").await;
+    let event = team.wait_for_event_about(&object, "Adopted").await;
+    assert!(event.starts_with(&format!("Adopted the system domain {domain}, ")), "{event}");
+    let refused = installation.app.tempmail(&format!("system-domain remove {domain}")).await;
+    assert!(refused.failure().contains("is managed by Kubernetes"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refuses_a_second_object_for_a_domain() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;

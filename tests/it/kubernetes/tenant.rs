@@ -119,6 +119,8 @@ async fn adopts_only_an_existing_tenant_without_an_object() {
     adopt(&team, &name, &unmanaged.id.to_string(), "limits: {customDomains: 3}").await;
     let shown = team.wait_for_condition(&format!("tenant/{name}"), "Ready").await;
     assert_eq!(shown["status"]["tenantId"], unmanaged.id.to_string());
+    let event = team.wait_for_event_about(&format!("tenant/{name}"), "Adopted").await;
+    assert!(event.starts_with(&format!("Adopted the tenant {}, ", unmanaged.id)), "{event}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,7 +52,8 @@ async fn adopts_a_mailbox_of_the_tenant_only_if_the_spec_says_so() {
     fixture.messages(jwt).await.expect(200);
     let shown = fixture.declare_ready("box", "adoptionPolicy: IfUnowned").await;
     assert_eq!(shown["status"]["mailboxId"], made["id"]);
-    fixture.team.wait_for_event("Adopted").await;
+    let event = fixture.team.wait_for_event_about("mailbox/box", "Adopted").await;
+    assert!(event.starts_with("Adopted the mailbox at spec.address, "), "{event}");
     fixture.assert_rejected("correct horse", jwt).await;
     fixture.assert_only_mail(&fixture.sign_in("box").await, "before").await;
     // A second object does not adopt it.
