@@ -8,7 +8,8 @@ use tempmail_tests::{Browser, send_mail, smtp};
 use crate::dashboard::open_section;
 use crate::{row, shown_address, wait_until_live};
 
-async fn deliver(installation: &UpInstallation, address: &str, subject: &str) {
+/// Delivers a mail to an address of an `up`.
+pub(crate) async fn deliver(installation: &UpInstallation, address: &str, subject: &str) {
     let message = smtp::message("Ada <ada@client.example>", subject, "");
     let reply = send_mail(installation.smtp, "ada@client.example", address, &message).await;
     assert_eq!(reply.code, 250, "{reply:?}");

@@ -108,8 +108,10 @@ fn that_documents_show_exist() {
     }
 }
 
-/// Takes the screenshots of a view.
+/// Takes the screenshots of a view, with the pointer over nothing.
 async fn take(browser: &Browser, view: &str) {
+    let corner = json!({ "type": "mouseMoved", "x": 0, "y": 0 });
+    browser.cdp("Input.dispatchMouseEvent", corner).await;
     for theme in THEMES {
         for (width, height) in SIZES {
             browser.show_as(width, height, theme).await;

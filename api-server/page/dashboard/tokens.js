@@ -48,7 +48,7 @@ function row(token, reload) {
   return element("li", { class: "row" },
     element("div", { class: "row-main" },
       element("h2", { class: "row-title" }, visibleName(token.name)),
-      element("p", { class: "muted" }, element("code", {}, `tm_${token.kind}_…${token.hint}`), " ",
+      element("p", { class: "muted" }, element("code", {}, `tm_${token.kind}_…${token.hint}`), " · ",
         token.last_used_at ? t("tokens.used", { time: fullTime(token.last_used_at) }) : t("tokens.unused"))),
     element("div", { class: "row-state" }, pill("plain", t(token.kind === "live" ? "tokens.kind_live" : "tokens.kind_pro")), stateOf(token)),
     element("div", { class: "actions" }, isActive && revoke));

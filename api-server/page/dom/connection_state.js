@@ -41,15 +41,16 @@ export function connectionState(connection) {
     }
     updateBanner(current);
     const { state, code } = current;
-    const kind = state === "waiting" && code === "too_many_connections" ? "shared"
+    // Between two attempts and during the next one the same is shown.
+    const isRetrying = state === "waiting" || (state === "connecting" && current.failures > 0);
+    const kind = isRetrying ? (code === "too_many_connections" ? "shared" : "waiting")
       : state === "refused" && code === "account_disabled" ? "suspended"
       : state;
-    const isWaiting = state === "waiting" && kind !== "shared";
     const left = current.retryAt - Date.now();
-    const label = isWaiting && left > 1500 ? t("state.waiting_for", { time: duration(left) }) : t(`state.${kind}`);
+    const label = kind === "waiting" && left > 1500 ? t("state.waiting_for", { time: duration(left) }) : t(`state.${kind}`);
     if (text.textContent !== label) text.textContent = label;
     node.dataset.state = kind;
-    again.hidden = !(isWaiting || state === "offline");
+    again.hidden = !(kind === "waiting" || state === "offline");
     if (shown === kind) return;
     shown = kind;
     // Said when it lasts: a short interruption is not worth a sentence.

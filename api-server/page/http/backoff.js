@@ -1,8 +1,10 @@
 // How long to wait before the next attempt: twice as long each time, with jitter, so that the clients of a server that
 // restarts do not return all at once.
 
+import { isLocal } from "./service_host.js";
+
 const FIRST = 500;
-const LONGEST = 8_000;
+const LONGEST = isLocal ? FIRST : 8_000;
 
 export class Backoff {
   #failures = 0;

@@ -3,9 +3,7 @@
 // States: `connecting`, `live`, `waiting` (`retryAt` says until when), `offline`, `refused` (`code` says why), `closed`.
 
 import { Backoff } from "./backoff.js";
-
-// A service on this machine is reached without a network.
-const isLocal = /^(localhost|127\.|\[::1\])/.test(location.hostname);
+import { isLocal } from "./service_host.js";
 
 export class Connection extends EventTarget {
   state = "connecting";

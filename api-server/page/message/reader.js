@@ -55,7 +55,7 @@ export class MessageReader {
   #fail(api, id, error) {
     const isGone = error.code === "not_found" || error.code === "email_expired";
     const heading = element("div", { tabindex: "-1", class: "reader-problem" }, isGone
-      ? emptyState({ name: "clock", title: t(`errors.${error.code}.title`), text: t("message.gone") })
+      ? emptyState({ name: "clock", title: t(`errors.${error.code}.title`), text: t("message.gone"), level: "h2" })
       : problem(error, () => {
         this.#id = null;
         return this.open(api, id);
