@@ -1,5 +1,7 @@
 //! axe-core on each page and in each of its states, in both themes, on a wide screen and on a phone.
 
+mod states;
+
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::browser::{Theme, button, containing, css, dialog, heading, tab, textbox};
