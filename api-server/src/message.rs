@@ -3,6 +3,7 @@
 mod budget;
 mod disposition;
 mod document;
+mod extraction;
 mod found;
 mod full;
 mod page;
@@ -14,6 +15,7 @@ mod texts;
 mod turns;
 
 pub(crate) use document::DocumentLink;
+pub(crate) use extraction::Extraction;
 pub(crate) use found::{FoundEmail, WantedEmail};
 pub(crate) use full::{Email, FullMessage};
 pub(crate) use page::list_messages;

@@ -2,6 +2,7 @@
 //! rejected.
 
 mod long_poll;
+mod mail_wait;
 mod sse;
 mod web_socket;
 
@@ -11,13 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use self::long_poll::LongPollClient;
+use self::mail_wait::MailWaitClient;
 use self::sse::SseClient;
 use self::web_socket::WebSocketClient;
 use crate::http::{self, Request, Response, percent};
@@ -35,6 +37,10 @@ pub enum Feed {
     Domain(String),
     /// Long-polls of `/v1/me`.
     Me,
+    /// `/v1/wait` on an address.
+    Wait(String),
+    /// `/v1/wait` on everything owned, for mail whose recipient's address contains this.
+    WaitOwned(String),
     /// `/v1/sse/addr` of an address, as EventSource.
     SseAddress(String),
     /// `/v1/sse/user`, as EventSource.
@@ -78,12 +84,16 @@ impl Follower {
         let for_task = Arc::clone(&state);
         let long_poll =
             |api, path| tokio::spawn(follow(LongPollClient::new(api, path, since.clone()), for_task.clone()));
+        let mail_wait =
+            |api, body| tokio::spawn(follow(MailWaitClient::new(api, body, since.clone()), for_task.clone()));
         let sse =
             |api, path| tokio::spawn(follow(SseClient::new(api, path, since.clone()), for_task.clone()));
         let task = match feed {
             Feed::Inbox(address) => long_poll(api, format!("/v1/inbox/{}", percent(&address))),
             Feed::Domain(domain) => long_poll(api, format!("/v1/domain/{}", percent(&domain))),
             Feed::Me => long_poll(api, "/v1/me".to_owned()),
+            Feed::Wait(address) => mail_wait(api, json!({ "address": address })),
+            Feed::WaitOwned(to) => mail_wait(api, json!({ "all": true, "match": { "to": to } })),
             Feed::SseAddress(address) => sse(api, format!("/v1/sse/addr?address={}&", percent(&address))),
             Feed::SseUser => sse(api, "/v1/sse/user?".to_owned()),
             Feed::WebSocket => tokio::spawn(follow(WebSocketClient::new(api), for_task.clone())),
@@ -118,7 +128,7 @@ impl Follower {
         self.state.progress().duplicates
     }
 
-    /// Number of connections opened so far, or of long-poll requests.
+    /// Number of connections opened so far, or of requests that wait.
     pub fn attempts(&self) -> usize {
         self.state.progress().attempts
     }

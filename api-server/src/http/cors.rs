@@ -50,7 +50,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 pub(super) fn preflight() -> Response {
     let fields = [
         (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-token, last-event-id"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-token, last-event-id, prefer"),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, fields).into_response()
@@ -62,8 +62,8 @@ pub(super) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
-            "content-disposition, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-next-since, \
-             x-request-id",
+            "content-disposition, preference-applied, ratelimit, ratelimit-policy, retry-after, www-authenticate, \
+             x-next-since, x-request-id",
         ),
     );
 }

@@ -11,7 +11,7 @@ use crate::auth::MailboxCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, code};
 use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
-use crate::message::{self, FullMessage, INITIAL_CHUNK, MessageList};
+use crate::message::{self, Extraction, FullMessage, INITIAL_CHUNK, MessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::state::AppState;
 
@@ -48,6 +48,12 @@ pub(super) fn routes() -> Routes<AppState> {
             of_message("markMessageRead", "Mark a message as read")
                 .empty(204, "The message is marked as read."),
             mark_read,
+        )
+        .get(
+            "/api/messages/{id}/codes",
+            of_message("getMessageCodes", "Show the one-time codes and action links of a message")
+                .json::<Extraction>(200, "What was found; often nothing."),
+            get_codes,
         )
         .get(
             "/api/messages/{id}/raw",
@@ -111,6 +117,16 @@ async fn mark_read(
     } else {
         Err(MissingMessage::of(id, now).into())
     }
+}
+
+async fn get_codes(
+    State(state): State<AppState>,
+    Extension(client): Extension<Client>,
+    caller: MailboxCaller,
+    PathId(id): PathId,
+) -> Result<Json<Extraction>, ApiError> {
+    let message = find(&state, &caller, id, INITIAL_CHUNK).await?;
+    state.messages.extraction(message, client).await
 }
 
 async fn get_raw(

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AnyOfBuilder, Schema};
 
+use super::extraction::Extraction;
 use super::full::{Email, EmailContent};
 use super::pieces::PieceWriter;
 use super::summary::EmailSummary;
@@ -19,6 +20,10 @@ use super::texts::{MessageTexts, folded};
 pub(crate) struct WantedEmail {
     /// A text that it shows, as [`folded`]; "": any.
     text: String,
+    /// Whether it has a one-time code.
+    pub(crate) has_code: bool,
+    /// Whether it has an action link.
+    pub(crate) has_link: bool,
     /// Whether it has an attachment.
     pub(crate) has_attachment: bool,
     /// Whether the answer has the full message in place of its summary.
@@ -33,20 +38,27 @@ impl WantedEmail {
 
     /// Whether every message has what is wanted.
     pub(crate) fn requires_nothing(&self) -> bool {
-        self.text.is_empty() && !self.has_attachment
+        self.text.is_empty() && !self.has_code && !self.has_link && !self.has_attachment
     }
 
+    /// Whether a message has what is wanted but for codes and links.
     fn matches(&self, structure: &Structure, texts: &MessageTexts) -> bool {
         let has_attachment = || structure.leaves.iter().any(|leaf| leaf.role == Role::Attachment);
         (!self.has_attachment || has_attachment()) && (self.text.is_empty() || texts.contains(&self.text))
     }
+
+    fn matches_found(&self, found: &Extraction) -> bool {
+        (!self.has_code || !found.codes.is_empty()) && (!self.has_link || !found.links.is_empty())
+    }
 }
 
-/// The message that was waited for.
+/// The message that was waited for, with its codes and links.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FoundEmail<'a> {
     #[schema(schema_with = email_schema)]
     email: FoundContent<'a>,
+    #[serde(flatten)]
+    found: &'a Extraction,
     /// The cursor after this message.
     next_since: &'a str,
 }
@@ -81,19 +93,23 @@ pub(super) fn write_found_email(
 ) -> io::Result<bool> {
     let structure = Structure::parse(raw);
     let texts = MessageTexts::of(&structure, raw);
-    json.set_aside(texts.len())?;
+    json.set_aside(texts.memory())?;
     if !wanted.matches(&structure, &texts) {
+        return Ok(false);
+    }
+    let found = Extraction::of(row, &texts);
+    if !wanted.matches_found(&found) {
         return Ok(false);
     }
     let section = &raw[structure.header.clone()];
     let attachments = if wanted.full { structure.attachments(raw) } else { Vec::new() };
     let email = if wanted.full {
-        let content = EmailContent::new(row, section, &attachments, &texts);
+        let content = EmailContent::new(row, section, &attachments, &texts, &found);
         FoundContent::Full(Box::new(Email::new(content, &texts)))
     } else {
         FoundContent::Summary(EmailSummary::from(row))
     };
     // Strings and numbers can be written as JSON: an error is the writer's.
-    serde_json::to_writer(json, &FoundEmail { email, next_since })?;
+    serde_json::to_writer(json, &FoundEmail { email, found: &found, next_since })?;
     Ok(true)
 }

@@ -10,6 +10,7 @@ use tempmail_store::MessageRow;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::extraction::{CodeElement, Extraction, LinkElement};
 use super::pieces::PieceWriter;
 use super::texts::MessageTexts;
 use crate::http::error::Surface;
@@ -35,6 +36,10 @@ pub(super) struct EmailContent<'a> {
     size: i32,
     created_at: String,
     expires_at: String,
+    /// The one-time codes that were found, best first.
+    codes: &'a [CodeElement],
+    /// The action links that were found, best first.
+    links: &'a [LinkElement],
 }
 
 /// The full message, as `/v1` shows it.
@@ -88,10 +93,11 @@ pub(super) fn write_full_message(
 ) -> io::Result<()> {
     let structure = Structure::parse(raw);
     let texts = MessageTexts::of(&structure, raw);
-    json.set_aside(texts.len())?;
+    json.set_aside(texts.memory())?;
+    let found = Extraction::of(row, &texts);
     let section = &raw[structure.header.clone()];
     let attachments = structure.attachments(raw);
-    let content = EmailContent::new(row, section, &attachments, &texts);
+    let content = EmailContent::new(row, section, &attachments, &texts, &found);
     // Strings and numbers can be written as JSON: an error is the writer's.
     match surface {
         Surface::Api => serde_json::to_writer(json, &FullMessage { content, is_read: row.is_read })?,
@@ -108,12 +114,13 @@ impl<'a> Email<'a> {
 }
 
 impl<'a> EmailContent<'a> {
-    /// The content of a message, of which `section` is the header section.
+    /// The content of a message, of which `section` is the header section, and in which this was found.
     pub(super) fn new(
         row: &'a MessageRow,
         section: &'a [u8],
         attachments: &'a [Attachment],
         texts: &'a MessageTexts,
+        found: &'a Extraction,
     ) -> Self {
         let to = header_fields(section).filter(|field| field.name.eq_ignore_ascii_case("to"));
         let to = to.flat_map(|field| parse_addresses(field.value)).map(|address| address.to_string());
@@ -136,6 +143,8 @@ impl<'a> EmailContent<'a> {
             size: row.size,
             created_at: timestamp(row.created_at()),
             expires_at: timestamp(row.expires_at()),
+            codes: &found.codes,
+            links: &found.links,
         }
     }
 }
@@ -218,6 +227,7 @@ mod tests {
         assert_eq!(message["created_at"], "2026-11-21T10:00:00.123Z");
         assert_eq!(message["expires_at"], "2026-11-21T11:00:00.123Z");
         assert_eq!(message["is_read"], false);
+        assert_eq!((&message["codes"], &message["links"]), (&json!([]), &json!([])));
     }
 
     #[tokio::test]

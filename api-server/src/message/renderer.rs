@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
@@ -24,9 +25,11 @@ use uuid::Uuid;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
 use super::document::{Document, HTML_MAX};
+use super::extraction::Extraction;
 use super::found::{self, WantedEmail};
 use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
+use super::texts::MessageTexts;
 use super::turns::{TenantTurn, Turns};
 use super::{disposition, full};
 use crate::http::client::Client;
@@ -137,6 +140,27 @@ impl MessageRenderer {
             })
         });
         Ok(rendered.await?.map_err(out_of_memory)?.map(json_response))
+    }
+
+    /// The one-time codes and action links of the message.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message).
+    pub(crate) async fn extraction(
+        &self,
+        message: StoredMessage,
+        client: Client,
+    ) -> Result<Json<Extraction>, ApiError> {
+        let message = self.begin(message, client)?;
+        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
+        let raw = self.read_all(&message).await?;
+        let found = spawn_blocking(move || {
+            let texts = MessageTexts::of(&Structure::parse(&raw), &raw);
+            let found = Extraction::of(&message.row, &texts);
+            drop((texts, raw, memory));
+            found
+        });
+        Ok(Json(found.await?))
     }
 
     /// The message as its recipient received it, as `message/rfc822`: exactly `row.size` bytes.

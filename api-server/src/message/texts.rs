@@ -2,8 +2,14 @@
 
 use std::borrow::Cow;
 
-use tempmail_mime::{Excerpt, Role, Structure, html_to_text};
+use tempmail_extract::shown_text;
+use tempmail_mime::{Excerpt, Role, Structure};
 use tempmail_model::limits::SHOWN_TEXT_MAX;
+
+/// Bytes of HTML in which codes and links are looked for.
+const HTML_EXAMINED: usize = 1 << 20;
+/// Copies of it in memory meanwhile.
+const EXTRACTION_COPIES: usize = 2;
 
 /// The plain text and the HTML of a message.
 #[derive(Debug)]
@@ -19,14 +25,14 @@ impl MessageTexts {
         Self { text: body(structure, raw, Role::Text), html: body(structure, raw, Role::Html) }
     }
 
-    /// Bytes in memory, with the text that [`shown`](Self::shown) makes.
-    pub(super) fn len(&self) -> usize {
-        self.text.len() + self.html.len() + self.html.len().min(SHOWN_TEXT_MAX)
+    /// Bytes in memory, with those that are needed to look for codes and links.
+    pub(super) fn memory(&self) -> usize {
+        self.text.len() + self.html.len() + EXTRACTION_COPIES * self.html.len().min(HTML_EXAMINED)
     }
 
     /// What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown.
     pub(super) fn shown(&self) -> Cow<'_, str> {
-        if self.text.is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
+        if self.text.trim().is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
     }
 
     /// Whether the plain text or the HTML as it is shown contains a text, which is [`folded`].
@@ -35,9 +41,7 @@ impl MessageTexts {
     }
 
     fn shown_html(&self) -> String {
-        let mut shown = Excerpt::new(SHOWN_TEXT_MAX);
-        html_to_text(&self.html, &mut shown);
-        shown.into()
+        shown_text(&self.html, SHOWN_TEXT_MAX).text
     }
 }
 

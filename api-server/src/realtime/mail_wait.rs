@@ -4,47 +4,20 @@
 //! newest match that there is, or else the first that comes. As for a long-poll, the caller acquires the permits, the
 //! subscription begins, the store is read, and only then the request waits.
 
+mod query;
 mod search;
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use axum::response::Response;
-use jiff::Timestamp;
 use tempmail_runtime::traces::{Stage, StageTimer};
 use tokio::time::Instant;
 
 use super::answer::{AnswerMetrics, Surface};
-use super::filter::Filter;
 use super::subscription::Subscription;
-use crate::arrivals::Position;
 use crate::http::client::Client;
 use crate::http::error::ApiError;
-use crate::message::WantedEmail;
 use crate::state::AppState;
+pub(crate) use query::MailWaitQuery;
 use search::{FoundMessage, Progress, Search};
-
-/// What is waited for, and how long.
-#[derive(Debug)]
-pub(crate) struct MailWaitQuery {
-    /// Only mail after this position.
-    pub(crate) since: Option<Position>,
-    /// Only mail that was accepted after this time.
-    pub(crate) after: Option<Timestamp>,
-    /// What is compared first, since it costs little.
-    pub(crate) filter: Filter,
-    /// What the contents must have.
-    pub(crate) wanted: Arc<WantedEmail>,
-    /// How long the request waits at most; zero: it does not.
-    pub(crate) timeout: Duration,
-}
-
-impl MailWaitQuery {
-    /// Whether the newest match is wanted, not the oldest one after a start.
-    fn has_no_start(&self) -> bool {
-        self.since.is_none() && self.after.is_none()
-    }
-}
 
 /// How a mail wait ends without an error.
 #[derive(Debug)]

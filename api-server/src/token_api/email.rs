@@ -1,9 +1,9 @@
 //! `/v1/email/{id}`: one message, its raw data and attachments.
 
-use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::{Extension, Json};
 use tempmail_store::StoredMessage;
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::auth::MailCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, V1Error, code};
 use crate::http::parameter::{AttachmentPath, PathId};
-use crate::message::{Email, INITIAL_CHUNK};
+use crate::message::{Email, Extraction, INITIAL_CHUNK};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::state::AppState;
 
@@ -34,6 +34,12 @@ pub(super) fn routes() -> Routes<AppState> {
             "/v1/email/{id}",
             of_email("deleteEmail", "Delete a message").empty(204, "The message is deleted."),
             delete_email,
+        )
+        .get(
+            "/v1/email/{id}/codes",
+            of_email("getEmailCodes", "Show the one-time codes and action links of a message")
+                .json::<Extraction>(200, "What was found; often nothing."),
+            get_codes,
         )
         .get(
             "/v1/email/{id}/raw",
@@ -63,6 +69,16 @@ async fn get_email(
 ) -> Result<Response, V1Error> {
     let message = find(&state, caller, id, INITIAL_CHUNK).await?;
     Ok(state.messages.full_message(message, client, Surface::V1).await?)
+}
+
+async fn get_codes(
+    State(state): State<AppState>,
+    Extension(client): Extension<Client>,
+    caller: MailCaller,
+    PathId(id): PathId,
+) -> Result<Json<Extraction>, V1Error> {
+    let message = find(&state, caller, id, INITIAL_CHUNK).await?;
+    Ok(state.messages.extraction(message, client).await?)
 }
 
 async fn get_raw(

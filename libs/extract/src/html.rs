@@ -61,9 +61,8 @@ pub(crate) fn read(html: &str, limit: usize, characters: Characters) -> Shown {
 /// Whether there may be a `style` element.
 fn has_style_sheet(html: &str) -> bool {
     let bytes = html.as_bytes();
-    html.match_indices('<').any(|(at, _)| {
-        bytes.get(at + 1..at + 6).is_some_and(|name| name.eq_ignore_ascii_case(b"style"))
-    })
+    html.match_indices('<')
+        .any(|(at, _)| bytes.get(at + 1..at + 6).is_some_and(|name| name.eq_ignore_ascii_case(b"style")))
 }
 
 /// Passes the tokens of a document to `read`.

@@ -1,8 +1,8 @@
 //! Action links: which links complete what a mail is about.
 
 mod address;
-mod kind;
 mod judge;
+mod kind;
 
 use crate::bounds::ACTION_LINKS_MAX;
 use crate::text::Part;

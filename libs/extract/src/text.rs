@@ -113,7 +113,8 @@ impl Part {
 /// Reads the parts of a message: subject, text, HTML.
 pub(crate) fn parts(message: &Message<'_>) -> Vec<Part> {
     let subject: String = message.subject.chars().take(bounds::SUBJECT_CHARS).collect();
-    let subject = Shown { text: chars::normalized(&subject.replace(['\r', '\n', '\t'], " ")), ..Shown::default() };
+    let subject =
+        Shown { text: chars::normalized(&subject.replace(['\r', '\n', '\t'], " ")), ..Shown::default() };
     let mut parts = vec![Part::new(Source::Subject, subject)];
     if let Some(text) = message.text {
         parts.push(Part::new(Source::Text, plain::read(bounds::prefix(text, bounds::TEXT_MAX))));

@@ -75,7 +75,10 @@ mod tests {
     use super::*;
 
     fn classes(text: &str) -> Vec<(String, Class)> {
-        find_words(text).into_iter().map(|hit| (text[hit.start..hit.end].trim().to_owned(), hit.class)).collect()
+        find_words(text)
+            .into_iter()
+            .map(|hit| (text[hit.start..hit.end].trim().to_owned(), hit.class))
+            .collect()
     }
 
     #[test]
@@ -87,7 +90,15 @@ mod tests {
 
     #[test]
     fn finds_words_in_other_scripts() {
-        for text in ["您的验证码是", "認証コード", "인증번호는", "رمز التحقق", "קוד האימות", "รหัสยืนยัน", "код подтверждения"] {
+        for text in [
+            "您的验证码是",
+            "認証コード",
+            "인증번호는",
+            "رمز التحقق",
+            "קוד האימות",
+            "รหัสยืนยัน",
+            "код подтверждения",
+        ] {
             assert!(classes(text).iter().any(|(_, class)| class.names_code()), "{text}");
         }
     }

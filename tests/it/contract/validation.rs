@@ -65,6 +65,7 @@ fn reports_undocumented_fields_of_nested_objects() {
         "attachments": [{"index": 0, "filename": null, "content_type": "text/plain", "size": 1,
                          "content_id": null, "inline": false}],
         "created_at": "2026-11-21T10:00:00.123Z", "expires_at": "2026-11-21T10:00:00.123Z",
+        "codes": [], "links": [],
     });
     let path = "/api/messages/x";
     assert_valid(&Method::GET, path, &answer(200, &LIMIT, &message));

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::{MintedToken, SmtpClient, smtp};
 use uuid::Uuid;
@@ -42,9 +42,52 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
             }
         })
         .await;
+    // The mail is read, and the caller's rights are judged once more before it is answered.
+    let statements = &[
+        "find_live_token",
+        "scan_inbox",
+        "find_readable_message",
+        "find_token_by_id",
+        "find_readable_message",
+    ];
+    let wait = |body: Value| async move {
+        app.wait_for_email(&app.tenant.live, &body).await.expect(200);
+    };
+    session.record("POST /v1/wait", statements, |number| wait(json!({ "address": address(number) }))).await;
+    session
+        .record("POST /v1/wait with since", statements, |number| {
+            wait(json!({ "address": address(number), "since": fixture.since }))
+        })
+        .await;
+    session
+        .record("POST /v1/wait with after", statements, |number| {
+            wait(json!({ "address": address(number), "after": "2000-01-01T00:00:00Z" }))
+        })
+        .await;
+    let statements = &[
+        "find_live_token",
+        "scan_tenant",
+        "find_readable_message",
+        "find_token_by_id",
+        "find_readable_message",
+    ];
+    session.record("POST /v1/wait for all", statements, |_| wait(json!({ "all": true, "since": "0" }))).await;
+    session
+        .record("GET /v1/emails", &["find_live_token", "scan_tenant"], |_| get("/v1/emails".to_owned()))
+        .await;
+    session
+        .record("GET /v1/emails?address=", &["find_live_token", "scan_inbox"], |number| {
+            get(format!("/v1/emails?address={}", address(number)))
+        })
+        .await;
 
     let readable = fixture.ids().await;
     let id = |number: usize| readable[number % readable.len()][number];
+    session
+        .record("GET /v1/email/{id}/codes", &["find_live_token", "find_readable_message"], |number| {
+            get(format!("/v1/email/{}/codes", id(number)))
+        })
+        .await;
     session
         .record("GET /v1/email/{id}", &["find_live_token", "find_readable_message"], |number| {
             get(format!("/v1/email/{}", id(number)))

@@ -238,6 +238,7 @@ pub const COLD: &[&str] = &[
     "ensure_message_partition",
     "ensure_tenant",
     "ensure_verify_token_key",
+    "erase_released_passwords",
     "expire_usage",
     "fail_custom_domain",
     "filter_visible_messages",

@@ -2,6 +2,7 @@
 //!
 //! Ignored by default: `tests/run chaos` runs them.
 
+mod mail_wait;
 mod seeded;
 
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use reqwest::Method;
+use serde_json::json;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::load::senders::Senders;
 use tempmail_tests::wait::eventually;
@@ -20,6 +21,7 @@ const MAILS: usize = 50;
 
 /// Clients of one API process that wait for mail.
 struct IdleClients {
+    /// Mail waits, too.
     long_polls: Vec<JoinHandle<Response>>,
     streams: Vec<EventStream>,
     sockets: Vec<WebSocket>,
@@ -56,8 +58,11 @@ impl IdleClients {
             let tenant = fleet.another_tenant(&format!("pier-{nth}")).await;
             for _ in 0..10 {
                 let token = fleet.token(&tenant, TokenKind::Live).await;
-                let request = fleet.request(api, Method::GET, &format!("/v1/inbox/{QUIET}")).live(&token);
-                long_polls.push(tokio::spawn(request.send()));
+                let request = match nth % 2 {
+                    0 => fleet.request(api, Method::GET, &format!("/v1/inbox/{QUIET}")),
+                    _ => fleet.request(api, Method::POST, "/v1/wait").json(&json!({ "address": QUIET })),
+                };
+                long_polls.push(tokio::spawn(request.live(&token).send()));
             }
         }
         eventually("all clients wait", || async {
@@ -71,7 +76,9 @@ impl IdleClients {
     /// Asserts that each is disconnected cleanly, in the way of its protocol.
     async fn assert_disconnected(self) {
         let long_polls = join_all(self.long_polls.into_iter().map(|long_poll| async {
-            assert_eq!(long_poll.await.unwrap().status, 204);
+            let answer = long_poll.await.unwrap();
+            assert_eq!(answer.status, 204);
+            assert!(!answer.header("x-next-since").is_empty());
         }));
         let streams = join_all(self.streams.into_iter().map(|stream| async {
             assert!(stream.ended().await.is_complete, "a stream broke");

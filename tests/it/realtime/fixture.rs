@@ -136,7 +136,7 @@ impl RealtimeFixture {
         let within =
             accepted.iter().map(|accepted| &accepted.acceptance).filter(|taken| span.contains(&taken.at));
         let accepted_at: HashMap<&str, Instant> = within.map(|taken| (&*taken.subject, taken.at)).collect();
-        for feed in ["Inbox", "Domain", "Me", "SseAddress", "SseUser", "WebSocket"] {
+        for feed in ["Inbox", "Domain", "Me", "Wait", "WaitOwned", "SseAddress", "SseUser", "WebSocket"] {
             let of_feed = self.subscribers.iter().filter(|subscriber| subscriber.feed_name() == feed);
             let receipts = of_feed.flat_map(|subscriber| subscriber.follower.receipts());
             let mut delays: Vec<Duration> = receipts
@@ -159,6 +159,8 @@ impl CheckedSubscriber {
             Feed::Inbox(_) => "Inbox",
             Feed::Domain(_) => "Domain",
             Feed::Me => "Me",
+            Feed::Wait(_) => "Wait",
+            Feed::WaitOwned(_) => "WaitOwned",
             Feed::SseAddress(_) => "SseAddress",
             Feed::SseUser => "SseUser",
             Feed::WebSocket => "WebSocket",
@@ -230,6 +232,9 @@ async fn subscribers(fleet: &Fleet) -> Vec<CheckedSubscriber> {
             (&stranger, Feed::Inbox(SHARED.to_owned()), vec![SHARED]),
             (&fleet.tenant, Feed::Domain(DOMAIN.to_owned()), vec![]),
             (&fleet.tenant, Feed::Me, owned.clone()),
+            (&fleet.tenant, Feed::Wait(DOMAIN_ADDRESS.to_owned()), vec![DOMAIN_ADDRESS]),
+            (&stranger, Feed::Wait(SHARED.to_owned()), vec![SHARED]),
+            (&fleet.tenant, Feed::WaitOwned("+tag@".to_owned()), vec![TAG]),
             (&fleet.tenant, Feed::SseAddress(MAILBOX.to_owned()), vec![MAILBOX, TAG]),
             (&fleet.tenant, Feed::SseAddress(DOMAIN_ADDRESS.to_owned()), vec![DOMAIN_ADDRESS]),
             (&stranger, Feed::SseAddress(SHARED.to_owned()), vec![SHARED]),

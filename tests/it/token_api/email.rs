@@ -3,6 +3,9 @@
 mod attachments {
     mod get;
 }
+mod codes {
+    mod get;
+}
 mod delete;
 mod get;
 mod raw {

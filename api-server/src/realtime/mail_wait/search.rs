@@ -9,7 +9,7 @@ use tempmail_store::{MessageRow, ScanRange, ScanRequest};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::MailWaitQuery;
+use super::query::MailWaitQuery;
 use crate::arrivals::{Position, STALE_AFTER};
 use crate::http::client::Client;
 use crate::http::error::ApiError;
@@ -215,7 +215,8 @@ impl Search {
         self.bytes_left = self.bytes_left.saturating_sub(u64::try_from(row.size).unwrap_or(0));
         let (tenant, now) = (self.subscription.tenant(), state.clock.now());
         let store = &state.stream_store;
-        let found = store.find_readable_message(tenant, row.id, &state.reserved, now, INITIAL_CHUNK).await?;
+        let found =
+            store.find_readable_message(tenant, None, row.id, &state.reserved, now, INITIAL_CHUNK).await?;
         let Some(message) = found else { return Ok(Examined::Other) };
         let (wanted, next_since) = (Arc::clone(&self.query.wanted), self.cursor_of(state, row.seq));
         let answer = state.messages.found_email(&turn, message, self.client, wanted, next_since).await;
@@ -241,7 +242,7 @@ impl Search {
         self.subscription.recheck(state).await?;
         let (tenant, now) = (self.subscription.tenant(), state.clock.now());
         let found =
-            state.stream_store.find_readable_message(tenant, message, &state.reserved, now, 0).await?;
+            state.stream_store.find_readable_message(tenant, None, message, &state.reserved, now, 0).await?;
         if began.elapsed() > STALE_AFTER {
             // The rights that were judged first may have ended meanwhile.
             return Err(ApiError::Unavailable);

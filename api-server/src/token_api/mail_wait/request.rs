@@ -28,6 +28,8 @@ pub(super) struct MailWaitRequest {
 /// What a message must have, as `match.has` says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Feature {
+    Code,
+    Link,
     Attachment,
 }
 
@@ -60,7 +62,7 @@ pub(super) fn schema() -> Value {
                     "text": text("Part of the first 256 KiB of its text, or of its HTML as it is shown; white space \
                                   counts as one space"),
                     "has": {
-                        "description": "What it has, all of it. An attachment is an element of `attachments`.",
+                        "description": "What it has, all of it: a one-time code, an action link, an element of `attachments`.",
                         "anyOf": [features, {"type": "array", "items": features}, {"type": "null"}],
                     },
                 },
@@ -101,6 +103,8 @@ impl MailWaitRequest {
         }
         for feature in parse_features(wanted.optional("has"))? {
             match feature {
+                Feature::Code => email.has_code = true,
+                Feature::Link => email.has_link = true,
                 Feature::Attachment => email.has_attachment = true,
             }
         }
@@ -112,10 +116,12 @@ impl MailWaitRequest {
 }
 
 impl Feature {
-    const ALL: [Self; 1] = [Self::Attachment];
+    const ALL: [Self; 3] = [Self::Code, Self::Link, Self::Attachment];
 
     fn as_str(self) -> &'static str {
         match self {
+            Self::Code => "code",
+            Self::Link => "link",
             Self::Attachment => "attachment",
         }
     }
@@ -180,7 +186,7 @@ fn parse_features(value: Option<Value>) -> Result<Vec<Feature>, BodyError> {
         .map(|word| {
             feature(word).ok_or(BodyError::Invalid {
                 field: "match.has",
-                expected: "`attachment`, or a list of such words",
+                expected: "`code`, `link` or `attachment`, or a list of these",
             })
         })
         .collect()
@@ -244,6 +250,8 @@ mod tests {
         for value in [json!("attachment"), json!(["attachment", "attachment"])] {
             assert!(parse_features(Some(value)).unwrap().iter().all(|f| *f == Feature::Attachment));
         }
+        let both = parse_features(Some(json!(["link", "code"])));
+        assert_eq!(both, Ok(vec![Feature::Link, Feature::Code]));
         assert_eq!(parse_features(Some(json!([]))), Ok(vec![]));
         for wrong in
             [json!("picture"), json!(["attachment", 7]), json!({}), json!(true), json!([["attachment"]])]

@@ -49,7 +49,8 @@ fn origin_bound(text: &str, line: &Range<usize>) -> Option<Candidate> {
     let mut words = rest.split_ascii_whitespace();
     let host = words.next()?;
     let code = words.next()?.strip_prefix('#')?;
-    let is_code = LENGTHS.contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_code = LENGTHS.contains(&code.len())
+        && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if !is_code || !host.contains('.') || words.next().is_some_and(|word| !word.starts_with('@')) {
         return None;
     }
@@ -89,14 +90,16 @@ fn spread_over_lines(shown: &Shown, lines: &Lines) -> Vec<Candidate> {
 fn spread((range, code): (Range<usize>, String)) -> Option<Candidate> {
     let is_digits = code.bytes().all(|byte| byte.is_ascii_digit());
     let counts_up = code.as_bytes().windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
-    (LENGTHS.contains(&code.len()) && !(counts_up && code.starts_with('1') && code.len() < 6)).then_some(Candidate {
-        code,
-        range,
-        shape: if is_digits { Shape::Digits } else { Shape::Capitals },
-        is_alone: true,
-        is_marked: false,
-        is_origin_bound: false,
-    })
+    (LENGTHS.contains(&code.len()) && !(counts_up && code.starts_with('1') && code.len() < 6)).then_some(
+        Candidate {
+            code,
+            range,
+            shape: if is_digits { Shape::Digits } else { Shape::Capitals },
+            is_alone: true,
+            is_marked: false,
+            is_origin_bound: false,
+        },
+    )
 }
 
 fn in_line(shown: &Shown, line: &Range<usize>, found: &mut Vec<Candidate>) {
@@ -112,14 +115,17 @@ fn in_line(shown: &Shown, line: &Range<usize>, found: &mut Vec<Candidate>) {
         let run = group_run(text, &tokens[at..]).max(1);
         let group = &tokens[at..at + run];
         at += run;
-        let is_excluded = excluded.iter().any(|range| range.start < group[run - 1].range.end && group[0].range.start < range.end);
+        let is_excluded = excluded
+            .iter()
+            .any(|range| range.start < group[run - 1].range.end && group[0].range.start < range.end);
         if is_excluded {
             continue;
         }
         let neighbour = at.checked_sub(run + 1).map(|before| &tokens[before]);
         if run > 1 {
             let follows_letters = neighbour.is_some_and(|before| {
-                !before.is_digits && text[before.range.clone()].bytes().any(|byte| byte.is_ascii_digit())
+                !before.is_digits
+                    && text[before.range.clone()].bytes().any(|byte| byte.is_ascii_digit())
                     && text[before.range.end..group[0].range.start] == *" "
             });
             if !follows_letters {
@@ -137,7 +143,11 @@ fn excluded_words(text: &str, line: &Range<usize>) -> Vec<Range<usize>> {
     let mut at = line.start;
     for word in text[line.clone()].split_inclusive(char::is_whitespace) {
         let bare = word.trim_start_matches(['@', '(', '<']);
-        if word.contains("://") || bare.contains('@') || word.contains("www.") || word.matches('/').count() >= 2 {
+        if word.contains("://")
+            || bare.contains('@')
+            || word.contains("www.")
+            || word.matches('/').count() >= 2
+        {
             excluded.push(at..at + word.trim_end().len());
         }
         at += word.len();
@@ -201,7 +211,9 @@ fn add_token(text: &str, line: &Range<usize>, token: &Token, found: &mut Vec<Can
         push(text, line, token.range.clone(), digits.to_owned(), Shape::Digits, found);
         return;
     }
-    if LENGTHS.contains(&written.len()) && let Some(shape) = Shape::of_token(written) {
+    if LENGTHS.contains(&written.len())
+        && let Some(shape) = Shape::of_token(written)
+    {
         push(text, line, token.range.clone(), written.to_owned(), shape, found);
     }
 }
@@ -214,17 +226,34 @@ fn after_prefix(token: &str) -> Option<&str> {
     (is_prefix && digits.len() <= 8 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
-fn push(text: &str, line: &Range<usize>, range: Range<usize>, code: String, shape: Shape, found: &mut Vec<Candidate>) {
+fn push(
+    text: &str,
+    line: &Range<usize>,
+    range: Range<usize>,
+    code: String,
+    shape: Shape,
+    found: &mut Vec<Candidate>,
+) {
     if touches_something_else(text, line, &range) {
         return;
     }
     let (before, after) = (text[..range.start].chars().next_back(), text[range.end..].chars().next());
     let is_marked = matches!(
         (before, after),
-        (Some('*'), Some('*')) | (Some('['), Some(']')) | (Some('"'), Some('"')) | (Some('\''), Some('\''))
-            | (Some('`'), Some('`')) | (Some('“' | '„' | '”'), Some('”' | '“')) | (Some('«' | '»'), Some('»' | '«'))
-            | (Some('「'), Some('」')) | (Some('『'), Some('』')) | (Some('【'), Some('】')) | (Some('_'), Some('_'))
-            | (Some('('), Some(')')) | (Some('<'), Some('>')) | (Some('‘'), Some('’'))
+        (Some('*'), Some('*'))
+            | (Some('['), Some(']'))
+            | (Some('"'), Some('"'))
+            | (Some('\''), Some('\''))
+            | (Some('`'), Some('`'))
+            | (Some('“' | '„' | '”'), Some('”' | '“'))
+            | (Some('«' | '»'), Some('»' | '«'))
+            | (Some('「'), Some('」'))
+            | (Some('『'), Some('』'))
+            | (Some('【'), Some('】'))
+            | (Some('_'), Some('_'))
+            | (Some('('), Some(')'))
+            | (Some('<'), Some('>'))
+            | (Some('‘'), Some('’'))
     );
     let is_alone = is_alone(text, line, &range);
     found.push(Candidate { code, range, shape, is_alone, is_marked, is_origin_bound: false });
@@ -245,7 +274,9 @@ fn touches_something_else(text: &str, line: &Range<usize>, range: &Range<usize>)
         matches!(sign, Some('.' | ',' | ':' | '\'')) && beyond.is_some_and(|c| c.is_ascii_digit())
     };
     let touches_before = match last {
-        Some('#' | '+' | '@' | '/' | '\\' | '&' | '=' | '%' | '~' | '№' | '§' | '^' | '$' | '•' | '…') => true,
+        Some('#' | '+' | '@' | '/' | '\\' | '&' | '=' | '%' | '~' | '№' | '§' | '^' | '$' | '•' | '…') => {
+            true
+        }
         Some('_') => first != Some('_'),
         Some('*') => second_last == Some('*') && first != Some('*'),
         Some('-') => second_last.is_some_and(char::is_alphanumeric) && !is_proclitic(second_last),
@@ -263,8 +294,15 @@ fn touches_something_else(text: &str, line: &Range<usize>, range: &Range<usize>)
     let spaced_before = last == Some(' ')
         && second_last.is_some_and(|c| is_currency(c) || matches!(c, '№' | '•' | '#' | '+'));
     let spaced_after = first == Some(' ') && second.is_some_and(is_currency);
-    let area = last == Some(' ') && second_last == Some(')') && before.next().is_some_and(|c| c.is_ascii_digit());
-    touches_before || touches_after || joins(last, second_last) || joins(first, second) || spaced_before || spaced_after || area
+    let area =
+        last == Some(' ') && second_last == Some(')') && before.next().is_some_and(|c| c.is_ascii_digit());
+    touches_before
+        || touches_after
+        || joins(last, second_last)
+        || joins(first, second)
+        || spaced_before
+        || spaced_after
+        || area
 }
 
 fn is_currency(c: char) -> bool {

@@ -33,7 +33,8 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn of(parts: &[Part], from_domain: Option<&str>) -> Self {
         let mut context = Self::default();
-        let domain = from_domain.unwrap_or_default().chars().take(255).collect::<String>().to_ascii_uppercase();
+        let domain =
+            from_domain.unwrap_or_default().chars().take(255).collect::<String>().to_ascii_uppercase();
         context.names = domain.split(['.', '-']).filter(|name| name.len() > 3).map(str::to_owned).collect();
         for part in parts {
             let is_subject = part.source == Source::Subject;
@@ -53,7 +54,10 @@ impl Context {
                 }
                 context.subject_names_code |= is_subject && hit.class.names_code();
                 context.subject_is_about_code |= is_subject
-                    && matches!(hit.class, Class::Otp | Class::Code | Class::ConfirmCode | Class::Auth | Class::Confirm);
+                    && matches!(
+                        hit.class,
+                        Class::Otp | Class::Code | Class::ConfirmCode | Class::Auth | Class::Confirm
+                    );
             }
         }
         context

@@ -73,7 +73,12 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn of(candidate: &'a Candidate, part: &'a Part, lines: &'a Lines, context: &'a Context) -> Self {
+    pub(super) fn of(
+        candidate: &'a Candidate,
+        part: &'a Part,
+        lines: &'a Lines,
+        context: &'a Context,
+    ) -> Self {
         let first_line = lines.index_at(candidate.range.start);
         let last_line = lines.index_at(candidate.range.end.saturating_sub(1));
         let start = lines.get(first_line).map_or(candidate.range.start, |line| line.start);
@@ -95,7 +100,9 @@ impl<'a> Place<'a> {
                 return Some(Evidence { is_from_both_sides: true, ..before });
             }
             (Verdict::Other, _) => return None,
-            (Verdict::Code(evidence), _) if evidence.relation != Relation::LineBefore => return Some(evidence),
+            (Verdict::Code(evidence), _) if evidence.relation != Relation::LineBefore => {
+                return Some(evidence);
+            }
             (_, Verdict::Code(evidence)) => return Some(evidence),
             _ => {}
         }
@@ -107,7 +114,9 @@ impl<'a> Place<'a> {
                 (Verdict::Code(above), Verdict::Code(_)) => {
                     return Some(Evidence { is_from_both_sides: true, ..above });
                 }
-                (Verdict::Code(evidence), _) | (Verdict::Silent, Verdict::Code(evidence)) => return Some(evidence),
+                (Verdict::Code(evidence), _) | (Verdict::Silent, Verdict::Code(evidence)) => {
+                    return Some(evidence);
+                }
                 _ => {}
             }
         }
@@ -121,7 +130,9 @@ impl<'a> Place<'a> {
     pub(super) fn has_unit(&self) -> bool {
         let text = &self.part.shown.text;
         let Range { start, end } = self.candidate.range;
-        let near = |from: usize, to: usize| to >= from && text[from..to].chars().all(|c| matches!(c, ' ' | '-' | '.'));
+        let near = |from: usize, to: usize| {
+            to >= from && text[from..to].chars().all(|c| matches!(c, ' ' | '-' | '.'))
+        };
         self.hits_in(start.saturating_sub(24)..end + 24).any(|hit| {
             hit.class == Class::Unit
                 && ((hit.start >= end && hit.start <= end + 2 && near(end, hit.start))
@@ -156,16 +167,21 @@ impl<'a> Place<'a> {
     }
 
     fn is_about_auth(&self, range: Range<usize>) -> bool {
-        self.hits_in(range).any(|hit| matches!(hit.class, Class::Auth | Class::Confirm | Class::LinkConfirm | Class::LinkSignIn | Class::LinkReset))
+        self.hits_in(range).any(|hit| {
+            matches!(
+                hit.class,
+                Class::Auth | Class::Confirm | Class::LinkConfirm | Class::LinkSignIn | Class::LinkReset
+            )
+        })
     }
 
     /// Whether there is a number between two places, which the word before it is about.
     fn has_number(&self, from: usize, to: usize) -> bool {
         let Some(between) = self.part.shown.text.get(from..to) else { return false };
         between.len() > NEAR
-            || between.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
-                word.bytes().filter(u8::is_ascii_digit).count() >= 3
-            })
+            || between
+                .split(|c: char| !c.is_ascii_alphanumeric())
+                .any(|word| word.bytes().filter(u8::is_ascii_digit).count() >= 3)
     }
 
     fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> Verdict {
@@ -204,7 +220,11 @@ impl<'a> Place<'a> {
             let is_in_sentence = hit.start >= self.sentence.start;
             if self.is_positive(hit) {
                 if !is_in_sentence {
-                    return if other { Verdict::Other } else { self.evidence_of(Relation::LineBefore, hit, from..start) };
+                    return if other {
+                        Verdict::Other
+                    } else {
+                        self.evidence_of(Relation::LineBefore, hit, from..start)
+                    };
                 }
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
             }
@@ -234,7 +254,8 @@ impl<'a> Place<'a> {
     /// Whether a candidate is set apart, so that lines above or below may be about it.
     fn stands_out(&self) -> bool {
         let Range { start, end } = self.candidate.range;
-        let before = self.part.shown.text[self.line.start..start].chars().filter(|c| c.is_alphanumeric()).count();
+        let before =
+            self.part.shown.text[self.line.start..start].chars().filter(|c| c.is_alphanumeric()).count();
         let after = self.part.shown.text[end..self.line.end].chars().filter(|c| c.is_alphanumeric()).count();
         self.candidate.is_alone
             || (before == 0 && after <= 30)
@@ -265,7 +286,11 @@ impl<'a> Place<'a> {
                 }
                 Some(_) => Verdict::Other,
                 None if !free(&last) => {
-                    if self.is_positive(last) { Verdict::Silent } else { continue }
+                    if self.is_positive(last) {
+                        Verdict::Silent
+                    } else {
+                        continue;
+                    }
                 }
                 None => Verdict::Other,
             };
@@ -286,7 +311,9 @@ impl<'a> Place<'a> {
                 }
                 continue;
             };
-            if !self.is_positive(first) || self.has_number(line.start, line.end.min(line.start + 120)) || text[line.clone()].trim_end().ends_with([':', '：'])
+            if !self.is_positive(first)
+                || self.has_number(line.start, line.end.min(line.start + 120))
+                || text[line.clone()].trim_end().ends_with([':', '：'])
             {
                 break;
             }
@@ -298,7 +325,8 @@ impl<'a> Place<'a> {
 
     /// Whether subject and body together speak for it.
     fn elsewhere(&self) -> Option<Evidence> {
-        let names = self.context.has_otp || (self.context.has_code && (self.context.has_auth || self.context.has_hint));
+        let names = self.context.has_otp
+            || (self.context.has_code && (self.context.has_auth || self.context.has_hint));
         let relation = if self.part.source == Source::Subject {
             Relation::Body
         } else if self.candidate.is_alone && self.context.subject_names_code {
@@ -306,12 +334,19 @@ impl<'a> Place<'a> {
         } else {
             return None;
         };
-        names.then_some(Evidence { relation, is_otp: self.context.has_otp, is_about_auth: false, is_from_both_sides: false })
+        names.then_some(Evidence {
+            relation,
+            is_otp: self.context.has_otp,
+            is_about_auth: false,
+            is_from_both_sides: false,
+        })
     }
 }
 
 /// Whether a line is a number and nothing else.
 fn is_only_number(line: &str) -> bool {
     let digits = line.chars().filter(char::is_ascii_digit).count();
-    digits >= 4 && line.chars().all(|c| !c.is_alphabetic()) && !ends_sentence(line.chars().next_back().unwrap_or(' '), "")
+    digits >= 4
+        && line.chars().all(|c| !c.is_alphabetic())
+        && !ends_sentence(line.chars().next_back().unwrap_or(' '), "")
 }

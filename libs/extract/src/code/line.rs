@@ -42,7 +42,8 @@ pub(super) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>)
     let from = text.ceil_char_boundary(line.start.max(place.start.saturating_sub(SENTENCE_MAX)));
     let to = text.floor_char_boundary(line.end.min(place.end + SENTENCE_MAX));
     let before = &text[from..place.start];
-    let start = before.char_indices().rev().find(|(at, c)| ends_sentence(*c, &text[from + at + c.len_utf8()..]));
+    let start =
+        before.char_indices().rev().find(|(at, c)| ends_sentence(*c, &text[from + at + c.len_utf8()..]));
     let after = &text[place.end..to];
     let end = after.char_indices().find(|(at, c)| ends_sentence(*c, &after[at + c.len_utf8()..]));
     start.map_or(from, |(at, c)| from + at + c.len_utf8())..end.map_or(to, |(at, _)| place.end + at)
@@ -52,9 +53,10 @@ pub(super) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>)
 pub(super) fn ends_sentence(c: char, after: &str) -> bool {
     match c {
         '。' | '！' | '？' | '।' | '؟' | '۔' | '\n' => true,
-        '.' | '!' | '?' | ';' => after.chars().next().is_none_or(|next| {
-            next.is_whitespace() || matches!(next, '"' | '\'' | ')' | '»' | '”')
-        }),
+        '.' | '!' | '?' | ';' => after
+            .chars()
+            .next()
+            .is_none_or(|next| next.is_whitespace() || matches!(next, '"' | '\'' | ')' | '»' | '”')),
         _ => false,
     }
 }

@@ -68,7 +68,11 @@ pub(super) fn group_run(text: &str, tokens: &[Token]) -> usize {
             let singles = before.len() == 1 && token.len() == 1;
             let joins = match gap {
                 " " | " - " | "·" | " · " => true,
-                gap => singles && gap.len() <= 6 && gap.chars().all(|c| c.is_whitespace() || matches!(c, '|' | '.' | ',')),
+                gap => {
+                    singles
+                        && gap.len() <= 6
+                        && gap.chars().all(|c| c.is_whitespace() || matches!(c, '|' | '.' | ','))
+                }
             };
             if !joins {
                 break;
@@ -103,7 +107,9 @@ mod tests {
     fn even_groups_are_one() {
         assert_eq!(joined_groups(&["123", "456"]).as_deref(), Some("123456"));
         assert_eq!(joined_groups(&["1", "2", "3", "4"]).as_deref(), Some("1234"));
-        for groups in [&["555", "1234"][..], &["2024", "2025"], &["1", "234", "567"], &["4111", "1111", "1111", "1111"]] {
+        for groups in
+            [&["555", "1234"][..], &["2024", "2025"], &["1", "234", "567"], &["4111", "1111", "1111", "1111"]]
+        {
             assert_eq!(joined_groups(groups), None);
         }
     }

@@ -17,7 +17,12 @@ pub(super) struct Judgement {
 }
 
 /// Judges a candidate; nothing if something excludes it, or nothing speaks for it.
-pub(super) fn judge(candidate: &Candidate, part: &Part, lines: &Lines, context: &Context) -> Option<Judgement> {
+pub(super) fn judge(
+    candidate: &Candidate,
+    part: &Part,
+    lines: &Lines,
+    context: &Context,
+) -> Option<Judgement> {
     if candidate.is_origin_bound {
         return Some(Judgement { score: 0.97, reason: "It is bound to an origin.", is_labelled: false });
     }

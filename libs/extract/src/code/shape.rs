@@ -58,11 +58,16 @@ fn is_word_and_number(token: &str) -> bool {
         && digits < bare.len()
         && bare[digits..].bytes().all(|byte| byte.is_ascii_lowercase())
         && bare.len() - digits <= 7;
-    (ends_in_digits && looks_like_word) || is_measure || (digits >= 1 && bare.len() - digits <= 2 && is_unit(&bare[digits..]))
+    (ends_in_digits && looks_like_word)
+        || is_measure
+        || (digits >= 1 && bare.len() - digits <= 2 && is_unit(&bare[digits..]))
 }
 
 fn is_unit(letters: &str) -> bool {
-    matches!(letters, "MB" | "GB" | "KB" | "TB" | "AM" | "PM" | "K" | "M" | "P" | "W" | "V" | "HZ" | "KM" | "KG")
+    matches!(
+        letters,
+        "MB" | "GB" | "KB" | "TB" | "AM" | "PM" | "K" | "M" | "P" | "W" | "V" | "HZ" | "KM" | "KG"
+    )
 }
 
 /// Whether digits are a year of our times.
@@ -76,7 +81,8 @@ pub(super) fn is_date(digits: &str) -> bool {
     let is_of_year = |month: u32, day: u32| (1..=12).contains(&month) && (1..=31).contains(&day);
     digits.len() == 8
         && ((is_year(&digits[..4]) && is_of_year(number(4..6), number(6..8)))
-            || (is_year(&digits[4..]) && (is_of_year(number(2..4), number(0..2)) || is_of_year(number(0..2), number(2..4)))))
+            || (is_year(&digits[4..])
+                && (is_of_year(number(2..4), number(0..2)) || is_of_year(number(0..2), number(2..4)))))
 }
 
 #[cfg(test)]

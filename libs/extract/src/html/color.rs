@@ -79,10 +79,20 @@ fn hex(digits: &str) -> Color {
     let digits: Option<Vec<u8>> = digits.bytes().take(9).map(value).collect();
     match digits.as_deref() {
         Some([r, g, b]) => Color::Solid([r * 17, g * 17, b * 17]),
-        Some([r, g, b, a]) => if *a == 0 { Color::Transparent } else { Color::Solid([r * 17, g * 17, b * 17]) },
+        Some([r, g, b, a]) => {
+            if *a == 0 {
+                Color::Transparent
+            } else {
+                Color::Solid([r * 17, g * 17, b * 17])
+            }
+        }
         Some([r, s, g, t, b, u]) => Color::Solid([r * 16 + s, g * 16 + t, b * 16 + u]),
         Some([r, s, g, t, b, u, a, _]) => {
-            if *a == 0 { Color::Transparent } else { Color::Solid([r * 16 + s, g * 16 + t, b * 16 + u]) }
+            if *a == 0 {
+                Color::Transparent
+            } else {
+                Color::Solid([r * 16 + s, g * 16 + t, b * 16 + u])
+            }
         }
         _ => Color::Unknown,
     }
@@ -113,7 +123,9 @@ mod tests {
 
     #[test]
     fn notations_of_a_colour_are_one() {
-        for white in ["#fff", "#FFFFFF", "white", "rgb(255,255,255)", "rgb(100% 100% 100%)", "rgba(255,255,255,.9)"] {
+        for white in
+            ["#fff", "#FFFFFF", "white", "rgb(255,255,255)", "rgb(100% 100% 100%)", "rgba(255,255,255,.9)"]
+        {
             assert_eq!(Color::parse(white), Color::Solid([255; 3]), "{white}");
         }
         assert_eq!(Color::parse("rgba(0,0,0,0)"), Color::Transparent);

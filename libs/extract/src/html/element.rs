@@ -16,8 +16,23 @@ pub(super) enum Flow {
 pub(super) fn is_hidden(name: &str) -> bool {
     matches!(
         name,
-        "head" | "title" | "style" | "script" | "template" | "noframes" | "datalist" | "object" | "audio" | "video"
-            | "canvas" | "svg" | "math" | "iframe" | "select" | "textarea" | "map"
+        "head"
+            | "title"
+            | "style"
+            | "script"
+            | "template"
+            | "noframes"
+            | "datalist"
+            | "object"
+            | "audio"
+            | "video"
+            | "canvas"
+            | "svg"
+            | "math"
+            | "iframe"
+            | "select"
+            | "textarea"
+            | "map"
     )
 }
 
@@ -25,8 +40,24 @@ pub(super) fn is_hidden(name: &str) -> bool {
 pub(super) fn is_void(name: &str) -> bool {
     matches!(
         name,
-        "area" | "base" | "basefont" | "bgsound" | "br" | "col" | "embed" | "frame" | "hr" | "img" | "input"
-            | "keygen" | "link" | "meta" | "param" | "source" | "track" | "wbr"
+        "area"
+            | "base"
+            | "basefont"
+            | "bgsound"
+            | "br"
+            | "col"
+            | "embed"
+            | "frame"
+            | "hr"
+            | "img"
+            | "input"
+            | "keygen"
+            | "link"
+            | "meta"
+            | "param"
+            | "source"
+            | "track"
+            | "wbr"
     )
 }
 
@@ -42,9 +73,10 @@ pub(super) fn flow(name: &str) -> Flow {
         }
         "td" | "th" => Flow::Cell,
         "li" => Flow::Item,
-        "html" | "body" | "div" | "table" | "tbody" | "thead" | "tfoot" | "tr" | "caption" | "center" | "section"
-        | "article" | "header" | "footer" | "main" | "nav" | "aside" | "address" | "form" | "fieldset" | "legend"
-        | "figure" | "figcaption" | "dt" | "dd" | "details" | "summary" | "option" | "dialog" | "menu" => Flow::Line,
+        "html" | "body" | "div" | "table" | "tbody" | "thead" | "tfoot" | "tr" | "caption" | "center"
+        | "section" | "article" | "header" | "footer" | "main" | "nav" | "aside" | "address" | "form"
+        | "fieldset" | "legend" | "figure" | "figcaption" | "dt" | "dd" | "details" | "summary"
+        | "option" | "dialog" | "menu" => Flow::Line,
         _ => Flow::Inline,
     }
 }
@@ -57,7 +89,9 @@ pub(super) fn implied_ends(name: &str) -> (&'static [&'static str], &'static [&'
         "tbody" | "thead" | "tfoot" => (&["tbody", "thead", "tfoot", "tr", "td", "th"], &["table"]),
         "li" => (&["li"], &["ul", "ol", "menu", "td", "th", "table"]),
         "dt" | "dd" => (&["dt", "dd"], &["dl", "td", "th", "table"]),
-        _ if flow(name) != Flow::Inline => (&["p"], &["div", "td", "th", "table", "li", "blockquote", "center"]),
+        _ if flow(name) != Flow::Inline => {
+            (&["p"], &["div", "td", "th", "table", "li", "blockquote", "center"])
+        }
         _ => (&[], &[]),
     }
 }

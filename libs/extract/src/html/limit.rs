@@ -54,13 +54,21 @@ fn scan_tag(bytes: &[u8], start: usize) -> (Option<usize>, usize) {
         let is_gap = byte.is_ascii_whitespace() || *byte == b'/';
         state = match (state, byte) {
             (State::Quoted(quote), byte) => {
-                if *byte == quote { State::Between } else { state }
+                if *byte == quote {
+                    State::Between
+                } else {
+                    state
+                }
             }
             (_, b'>') => return (excess, at),
             (State::Value, b'"' | b'\'') => State::Quoted(*byte),
             (State::Value, byte) if byte.is_ascii_whitespace() => State::Value,
             (State::Value | State::Unquoted, byte) => {
-                if byte.is_ascii_whitespace() { State::Between } else { State::Unquoted }
+                if byte.is_ascii_whitespace() {
+                    State::Between
+                } else {
+                    State::Unquoted
+                }
             }
             (State::Between | State::Name, b'=') if attributes > 0 => State::Value,
             (State::Between | State::Name, _) if is_gap => State::Between,

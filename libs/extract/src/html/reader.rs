@@ -124,7 +124,8 @@ impl Reader {
             return;
         }
         let emphasis = look.emphasis();
-        if let (Some(at), Some(link)) = (self.writer.write(text, look.keeps_lines, emphasis), &mut self.link) {
+        if let (Some(at), Some(link)) = (self.writer.write(text, look.keeps_lines, emphasis), &mut self.link)
+        {
             let start = link.range.as_ref().map_or(at, |range| range.start);
             link.range = Some(start..self.writer.end());
         }
@@ -297,7 +298,8 @@ impl Reader {
             }
         }
         let sheet = self.sheet.style_of(&tag.name, class, id);
-        let style = presented.then(sheet.normal).then(inline.normal).then(sheet.important).then(inline.important);
+        let style =
+            presented.then(sheet.normal).then(inline.normal).then(sheet.important).then(inline.important);
         let mut look = self.look();
         look.hidden |= hidden || style.hides();
         look.apply(&tag.name, &style);
@@ -389,8 +391,13 @@ fn is_quotation(tag: &Tag) -> bool {
         || ["gmail_quote", "yahoo_quoted", "moz-cite-prefix", "protonmail_quote", "zmail_extra"]
             .iter()
             .any(|quote| class.split_ascii_whitespace().any(|class| class == *quote))
-        || ["divRplyFwdMsg", "appendonsend", "OLK_SRC_BODY_SECTION", "mail-editor-reference-message-container"]
-            .contains(&id.as_str())
+        || [
+            "divRplyFwdMsg",
+            "appendonsend",
+            "OLK_SRC_BODY_SECTION",
+            "mail-editor-reference-message-container",
+        ]
+        .contains(&id.as_str())
 }
 
 fn is_legible(c: char) -> bool {

@@ -38,7 +38,8 @@ impl Sheet {
         let classes: Vec<&str> = class.split_ascii_whitespace().take(CLASSES_MAX).collect();
         let keys = [element.to_owned(), format!("#{id}"), "*".to_owned()];
         let keys = keys.into_iter().chain(classes.iter().map(|class| format!(".{class}")));
-        let mut matching: Vec<usize> = keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
+        let mut matching: Vec<usize> =
+            keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
         matching.retain(|rule| self.rules[*rule].matches(element, &classes, id));
         matching.sort_unstable_by_key(|rule| (self.rules[*rule].specificity(), *rule));
         matching.dedup();

@@ -73,7 +73,8 @@ impl Style {
 
     /// Whether the element and all in it is not seen. Visibility, size and colour are inherited, and apart.
     pub(super) fn hides(&self) -> bool {
-        let clipped = self.clips == Some(true) && (self.zero_height == Some(true) || self.zero_width == Some(true));
+        let clipped =
+            self.clips == Some(true) && (self.zero_height == Some(true) || self.zero_width == Some(true));
         let away = self.positioned == Some(true) && self.far_away == Some(true);
         self.displayed == Some(false)
             || self.opaque == Some(false)
@@ -90,7 +91,9 @@ impl Style {
             }
             "visibility" => self.visible = Some(value == "visible"),
             "opacity" => self.opaque = number(value).map(|opacity| opacity > 0.05),
-            "filter" if value.contains("opacity(0") && !value.contains("opacity(0.") => self.opaque = Some(false),
+            "filter" if value.contains("opacity(0") && !value.contains("opacity(0.") => {
+                self.opaque = Some(false)
+            }
             "font-size" => self.size = size(value).or(self.size),
             "font" => self.declare_font(value),
             "color" => self.color = Some(Color::parse(value)),
@@ -100,7 +103,9 @@ impl Style {
             "max-height" | "height" => {
                 self.zero_height = pixels(value).map(|height| height <= 1.0).or(self.zero_height);
             }
-            "max-width" | "width" => self.zero_width = pixels(value).map(|width| width <= 1.0).or(self.zero_width),
+            "max-width" | "width" => {
+                self.zero_width = pixels(value).map(|width| width <= 1.0).or(self.zero_width)
+            }
             "overflow" => self.clips = Some(value == "hidden" || value == "clip"),
             "position" => self.positioned = Some(value == "absolute" || value == "fixed"),
             "left" | "top" | "right" | "bottom" | "margin-left" | "margin-top" => {
@@ -125,10 +130,12 @@ impl Style {
                 let weight: Option<f32> = value.parse().ok();
                 self.bold = Some(weight.map_or(value.starts_with("bold"), |weight| weight >= 600.0));
             }
-            "letter-spacing" => self.spaced = Some(size(value).is_some_and(|gap| match gap {
-                Size::Px(gap) => gap >= 2.0,
-                Size::Times(gap) => gap >= 0.1,
-            })),
+            "letter-spacing" => {
+                self.spaced = Some(size(value).is_some_and(|gap| match gap {
+                    Size::Px(gap) => gap >= 2.0,
+                    Size::Times(gap) => gap >= 0.1,
+                }))
+            }
             "white-space" => self.keeps_lines = Some(value.starts_with("pre")),
             _ => {}
         }
@@ -170,7 +177,8 @@ fn number(value: &str) -> Option<f32> {
 }
 
 fn size(value: &str) -> Option<Size> {
-    let end = value.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
+    let end =
+        value.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(value.len());
     let Ok(number) = value[..end].parse::<f32>() else {
         return match value {
             "xx-small" | "x-small" | "small" => Some(Size::Px(12.0)),
@@ -196,14 +204,22 @@ fn size(value: &str) -> Option<Size> {
 fn pixels(value: &str) -> Option<f32> {
     match size(value)? {
         Size::Px(pixels) => Some(pixels),
-        Size::Times(times) if value.ends_with('%') => if times == 0.0 { Some(0.0) } else { None },
+        Size::Times(times) if value.ends_with('%') => {
+            if times == 0.0 {
+                Some(0.0)
+            } else {
+                None
+            }
+        }
         Size::Times(times) => Some(times * 16.0),
     }
 }
 
 /// Whether a `clip` leaves nothing or a pixel.
 fn is_nothing(value: &str) -> bool {
-    let Some(sides) = value.strip_prefix("rect(").and_then(|rest| rest.strip_suffix(')')) else { return false };
+    let Some(sides) = value.strip_prefix("rect(").and_then(|rest| rest.strip_suffix(')')) else {
+        return false;
+    };
     let sides = sides.split([',', ' ']).filter(|side| !side.is_empty());
     sides.into_iter().all(|side| pixels(side).is_some_and(|side| side <= 1.0))
 }
@@ -236,7 +252,9 @@ mod tests {
 
     #[test]
     fn shows_what_a_reader_sees() {
-        for shown in ["display:block", "opacity:0.9", "max-height:0", "height:1px", "position:absolute;left:-9px"] {
+        for shown in
+            ["display:block", "opacity:0.9", "max-height:0", "height:1px", "position:absolute;left:-9px"]
+        {
             assert!(!hides(shown), "{shown}");
         }
     }

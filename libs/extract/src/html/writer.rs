@@ -83,7 +83,11 @@ impl Writer {
         let mut first = None;
         for c in text.chars() {
             if c.is_ascii_whitespace() {
-                if keeps_lines && c == '\n' { self.break_line() } else { self.separate(Gap::Space) }
+                if keeps_lines && c == '\n' {
+                    self.break_line()
+                } else {
+                    self.separate(Gap::Space)
+                }
                 continue;
             }
             let c = match self.characters {

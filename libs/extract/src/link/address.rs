@@ -14,7 +14,10 @@ pub(super) struct Address {
 }
 
 /// Words of addresses that stand for nothing but the place where a link stands.
-const IDLE_KEYS: &[&str] = &["lang", "locale", "hl", "ref", "source", "src", "from", "campaign", "medium", "theme", "region", "country"];
+const IDLE_KEYS: &[&str] = &[
+    "lang", "locale", "hl", "ref", "source", "src", "from", "campaign", "medium", "theme", "region",
+    "country",
+];
 
 impl Address {
     /// Reads the address of a link: absolute http or https, resolved against `base` if it is relative.
@@ -41,7 +44,8 @@ impl Address {
             }
         };
         let is_web = matches!(url.scheme(), "http" | "https");
-        let has_user = !url.username().is_empty() || url.password().is_some() || authority(&text).contains('@');
+        let has_user =
+            !url.username().is_empty() || url.password().is_some() || authority(&text).contains('@');
         if !is_web || has_user || text.len() > URL_MAX || !text.is_ascii() {
             return None;
         }
@@ -67,9 +71,12 @@ impl Address {
     /// Whether it has something of its own: a token, an id; not just the address of a page.
     pub(super) fn has_token(&self) -> bool {
         let query = self.url.query_pairs().take(50).any(|(key, value)| {
-            !key.starts_with("utm_") && !IDLE_KEYS.contains(&&*key) && (value.len() >= 3 || (value.is_empty() && key.len() >= 12))
+            !key.starts_with("utm_")
+                && !IDLE_KEYS.contains(&&*key)
+                && (value.len() >= 3 || (value.is_empty() && key.len() >= 12))
         });
-        let fragment = self.url.fragment().is_some_and(|fragment| fragment.contains('=') || looks_random(fragment));
+        let fragment =
+            self.url.fragment().is_some_and(|fragment| fragment.contains('=') || looks_random(fragment));
         let mut segments = self.url.path_segments().into_iter().flatten().take(50);
         query || fragment || segments.any(looks_random)
     }
@@ -110,14 +117,29 @@ mod tests {
 
     #[test]
     fn addresses_are_returned_as_sent() {
-        assert_eq!(text(" https://A.example/x?a=1&b=%20 ", None).as_deref(), Some("https://A.example/x?a=1&b=%20"));
+        assert_eq!(
+            text(" https://A.example/x?a=1&b=%20 ", None).as_deref(),
+            Some("https://A.example/x?a=1&b=%20")
+        );
         assert_eq!(text("https://a.example/x\n?t=1", None).as_deref(), Some("https://a.example/x?t=1"));
-        assert_eq!(text("../v?t=1", Some("https://a.example/m/n/")).as_deref(), Some("https://a.example/m/v?t=1"));
+        assert_eq!(
+            text("../v?t=1", Some("https://a.example/m/n/")).as_deref(),
+            Some("https://a.example/m/v?t=1")
+        );
     }
 
     #[test]
     fn others_are_not_returned() {
-        for written in ["mailto:a@b.example", "javascript:alert(1)", "/v?t=1", "#top", "https://u@a.example/", "https://u:p@a.example/", "https://@a.example/", "data:text/html,x"] {
+        for written in [
+            "mailto:a@b.example",
+            "javascript:alert(1)",
+            "/v?t=1",
+            "#top",
+            "https://u@a.example/",
+            "https://u:p@a.example/",
+            "https://@a.example/",
+            "data:text/html,x",
+        ] {
             assert_eq!(text(written, None), None, "{written}");
         }
         assert_eq!(text(&format!("https://a.example/{}", "x".repeat(2_048)), None), None);
@@ -126,10 +148,20 @@ mod tests {
     #[test]
     fn tells_tokens_from_pages() {
         let has_token = |text: &str| Address::parse(text, None).unwrap().has_token();
-        for token in ["https://a.example/v?token=abc123", "https://a.example/v/8f3a2b1c9d", "https://a.example/#/reset/Ab3dE5gHiJ", "https://t.example/CL0/https:%2F%2Fx/1/0100018f"] {
+        for token in [
+            "https://a.example/v?token=abc123",
+            "https://a.example/v/8f3a2b1c9d",
+            "https://a.example/#/reset/Ab3dE5gHiJ",
+            "https://t.example/CL0/https:%2F%2Fx/1/0100018f",
+        ] {
             assert!(has_token(token), "{token}");
         }
-        for page in ["https://a.example/", "https://a.example/login", "https://a.example/help/how-to-reset-your-password", "https://a.example/login?utm_source=mail&lang=de"] {
+        for page in [
+            "https://a.example/",
+            "https://a.example/login",
+            "https://a.example/help/how-to-reset-your-password",
+            "https://a.example/login?utm_source=mail&lang=de",
+        ] {
             assert!(!has_token(page), "{page}");
         }
     }

@@ -45,7 +45,12 @@ impl Purpose {
 }
 
 /// Judges a link; nothing if it cannot be returned or completes nothing.
-pub(super) fn judge(link: &ShownLink, part: &Part, purpose: &Purpose, from_domain: Option<&str>) -> Option<ActionLink> {
+pub(super) fn judge(
+    link: &ShownLink,
+    part: &Part,
+    purpose: &Purpose,
+    from_domain: Option<&str>,
+) -> Option<ActionLink> {
     if part.shown.is_quoted(link.range.start) {
         return None;
     }
@@ -74,7 +79,9 @@ pub(super) fn judge(link: &ShownLink, part: &Part, purpose: &Purpose, from_domai
     if kind != LinkKind::SecureAccount && !address.has_token() {
         return None;
     }
-    let confidence = score + if purpose.names(kind) { 0.1 } else { 0.0 } + if address.matches(from_domain) { 0.05 } else { 0.0 };
+    let confidence = score
+        + if purpose.names(kind) { 0.1 } else { 0.0 }
+        + if address.matches(from_domain) { 0.05 } else { 0.0 };
     let text = if shown.trim().is_empty() { link.alt.trim() } else { shown };
     Some(ActionLink {
         kind,
@@ -89,7 +96,11 @@ pub(super) fn judge(link: &ShownLink, part: &Part, purpose: &Purpose, from_domai
 }
 
 /// What the sentence before a link says, else the subject.
-fn of_surroundings(link: &ShownLink, part: &Part, purpose: &Purpose) -> Option<(LinkKind, f32, &'static str)> {
+fn of_surroundings(
+    link: &ShownLink,
+    part: &Part,
+    purpose: &Purpose,
+) -> Option<(LinkKind, f32, &'static str)> {
     let start = link.range.start;
     let from = part.shown.text.ceil_char_boundary(start.saturating_sub(BEFORE));
     let before: Range<usize> = from..start;

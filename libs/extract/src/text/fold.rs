@@ -11,7 +11,8 @@ pub(crate) struct Folded {
 
 /// Folds text. Lines, hyphens and underscores are spaces, since words are broken and joined by them.
 pub(crate) fn fold(text: &str) -> Folded {
-    let mut folded = Folded { text: String::with_capacity(text.len()), origin: Vec::with_capacity(text.len() + 1) };
+    let mut folded =
+        Folded { text: String::with_capacity(text.len()), origin: Vec::with_capacity(text.len() + 1) };
     for (at, c) in text.char_indices() {
         match c {
             'a'..='z' | '0'..='9' => folded.push(c, at),
@@ -20,7 +21,9 @@ pub(crate) fn fold(text: &str) -> Folded {
             '\u{2019}' | '\u{2018}' | '\u{2BC}' | '`' | '\u{B4}' => folded.push('\'', at),
             c if c.is_whitespace() => folded.push_space(at),
             c if c.is_ascii() => folded.push(c, at),
-            c => c.to_lowercase().for_each(|lower| decompose_compatible(lower, |part| folded.push_part(part, at))),
+            c => c
+                .to_lowercase()
+                .for_each(|lower| decompose_compatible(lower, |part| folded.push_part(part, at))),
         }
     }
     folded.origin.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
@@ -44,8 +47,14 @@ impl Folded {
     fn push_part(&mut self, part: char, at: usize) {
         match part {
             // Accents, Hebrew points, Arabic vowels and the tatweel, joiners.
-            '\u{300}'..='\u{36F}' | '\u{591}'..='\u{5C7}' | '\u{610}'..='\u{61A}' | '\u{640}'
-            | '\u{64B}'..='\u{65F}' | '\u{670}' | '\u{200C}' | '\u{200D}' => {}
+            '\u{300}'..='\u{36F}'
+            | '\u{591}'..='\u{5C7}'
+            | '\u{610}'..='\u{61A}'
+            | '\u{640}'
+            | '\u{64B}'..='\u{65F}'
+            | '\u{670}'
+            | '\u{200C}'
+            | '\u{200D}' => {}
             'ı' => self.push('i', at),
             'ł' => self.push('l', at),
             'đ' | 'ð' => self.push('d', at),

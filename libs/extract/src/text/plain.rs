@@ -54,19 +54,25 @@ fn goes_on(text: &str, line: &str) -> bool {
         && !line.contains("://")
         && (line.contains(['=', '&', '%', '/', '_', '?']) || line.chars().any(|c| c.is_ascii_digit()))
         && !line.starts_with(['(', '[', '*', '-', '#']);
-    is_piece && (before.len() >= BROKEN_FROM || in_brackets || before.ends_with(['=', '&', '?', '%', '/']))
+    is_piece
+        && (before.len() >= BROKEN_FROM || in_brackets || before.ends_with(['=', '&', '?', '%', '/']))
         && !looks_like_code(line)
 }
 
 /// A short line of digits or capitals is more likely a code than a piece of an address.
 fn looks_like_code(line: &str) -> bool {
-    line.len() <= 9 && line.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'-')
+    line.len() <= 9
+        && line.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'-')
 }
 
 /// Whether the text still has the transfer encoding `quoted-printable`.
 fn has_quoted_printable(text: &str) -> bool {
-    let soft_breaks = text.lines().filter(|line| (40..=76).contains(&line.len()) && line.ends_with('=')).count();
-    text.contains("=3D") || text.contains("=3d") || soft_breaks >= 2 || (soft_breaks == 1 && text.contains("=20"))
+    let soft_breaks =
+        text.lines().filter(|line| (40..=76).contains(&line.len()) && line.ends_with('=')).count();
+    text.contains("=3D")
+        || text.contains("=3d")
+        || soft_breaks >= 2
+        || (soft_breaks == 1 && text.contains("=20"))
         || text.lines().any(|line| (70..=76).contains(&line.len()) && line.ends_with('='))
 }
 

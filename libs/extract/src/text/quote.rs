@@ -16,7 +16,8 @@ pub(super) fn quoted_from(text: &str, hits: &[Hit]) -> Option<usize> {
         while let Some(hit) = hits.next_if(|hit| hit.start < end) {
             is_wrote |= hit.class == Class::QuoteWrote;
             is_heading |= hit.class == Class::QuoteHeading;
-            is_from |= hit.class == Class::QuoteFrom && line[..hit.start - at].trim_matches(['*', ' ', '\t']).is_empty();
+            is_from |= hit.class == Class::QuoteFrom
+                && line[..hit.start - at].trim_matches(['*', ' ', '\t']).is_empty();
         }
         let begins = is_attribution(line, is_wrote)
             || (is_heading && is_heading_line(line))

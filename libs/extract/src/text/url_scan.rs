@@ -47,10 +47,12 @@ fn trimmed_len(url: &str, before: Option<char>) -> usize {
             b'.' | b',' | b';' | b':' | b'!' | b'?' | b'\'' => true,
             b'*' => before == Some('*'),
             b'_' => before == Some('_'),
-            _ => unopened.iter_mut().find(|(close, left)| close == last && *left > 0).is_some_and(|(_, left)| {
-                *left -= 1;
-                true
-            }),
+            _ => unopened.iter_mut().find(|(close, left)| close == last && *left > 0).is_some_and(
+                |(_, left)| {
+                    *left -= 1;
+                    true
+                },
+            ),
         };
         if !is_punctuation {
             break;
@@ -70,11 +72,14 @@ mod tests {
 
     #[test]
     fn punctuation_and_brackets_around_are_no_part() {
-        assert_eq!(urls("see (https://a.example/x_(y)), <http://b.example/?a=1>."), [
-            "https://a.example/x_(y)",
-            "http://b.example/?a=1"
-        ]);
-        assert_eq!(urls("[ok](HTTPS://a.example/b). *https://c.example*"), ["HTTPS://a.example/b", "https://c.example"]);
+        assert_eq!(
+            urls("see (https://a.example/x_(y)), <http://b.example/?a=1>."),
+            ["https://a.example/x_(y)", "http://b.example/?a=1"]
+        );
+        assert_eq!(
+            urls("[ok](HTTPS://a.example/b). *https://c.example*"),
+            ["HTTPS://a.example/b", "https://c.example"]
+        );
         assert_eq!(urls("请点击https://a.example/b?t=1。谢谢"), ["https://a.example/b?t=1"]);
         assert!(urls("ftp://a.example x:// https://").is_empty());
     }

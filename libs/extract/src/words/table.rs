@@ -136,13 +136,17 @@ impl Phrase {
         let last = text[..end].chars().next_back().unwrap_or(' ');
         let starts = self.open_start || !has_spaces(first) || {
             let before = &text[..start];
-            let glued = before.chars().rev().take_while(|c| c.is_alphanumeric() && has_spaces(*c)).take(4).count();
+            let glued =
+                before.chars().rev().take_while(|c| c.is_alphanumeric() && has_spaces(*c)).take(4).count();
             glued == 0 || (glued < 4 && before.chars().rev().take(glued).all(|c| PROCLITICS.contains(c)))
         };
         let ends = self.open_end
             || !has_spaces(last)
             || is_suffixed(last)
-            || !text[end..].chars().next().is_some_and(|c| c.is_alphanumeric() && has_spaces(c) && !c.is_ascii_digit());
+            || !text[end..]
+                .chars()
+                .next()
+                .is_some_and(|c| c.is_alphanumeric() && has_spaces(c) && !c.is_ascii_digit());
         starts && ends
     }
 }

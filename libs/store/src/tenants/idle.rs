@@ -36,6 +36,20 @@ impl Store {
         Ok(removed.unsigned_abs())
     }
 
+    /// Erases the passwords of removed mailboxes whose address is no longer held: they can't be created again. Returns how
+    /// many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn erase_released_passwords(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let statement = sqlx::query(
+            "/* erase_released_passwords */
+            UPDATE mailbox SET password_hash = '!', restorable = false
+            WHERE removed_at IS NOT NULL AND held_until <= $1 AND restorable",
+        );
+        self.affected_rows(statement.bind(now.to_sqlx())).await
+    }
+
     /// Deletes the rows of up to [`CLEANUP_BATCH`] removed mailboxes whose address is no longer held and whose mail
     /// is deleted (which needs the row until then). Returns how many.
     ///

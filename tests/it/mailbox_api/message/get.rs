@@ -35,6 +35,8 @@ async fn returns_a_message_in_full() {
             "created_at": summary["created_at"],
             "expires_at": format!("{:.3}", created + SignedDuration::from_hours(1)),
             "is_read": false,
+            "codes": [],
+            "links": [],
         })
     );
     let names: Vec<&str> =

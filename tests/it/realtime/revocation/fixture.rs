@@ -43,8 +43,8 @@ pub struct TenantFixture {
     /// The tenant.
     pub tenant: Tenant,
     session: String,
-    /// A live token per scope, since a token waits once, and for each address one that it minted.
-    tokens: Vec<(Scope, String)>,
+    /// Two live tokens per scope, since a token waits once, and for each address two that one of them minted.
+    tokens: Vec<(Scope, [String; 2])>,
     /// Id of the custom domain.
     pub custom_domain: Uuid,
     /// Of [`Scope::Mailbox`].
@@ -71,11 +71,13 @@ impl TenantFixture {
         let session = session["token"].as_str().unwrap().to_owned();
         let mut tokens = Vec::new();
         for scope in WITH_TOKEN {
-            let token = fleet.token(&tenant, TokenKind::Live).await;
+            let token = || fleet.token(&tenant, TokenKind::Live);
+            let pair = [token().await, token().await];
             if !matches!(scope, Scope::Domain | Scope::Owned) {
-                tokens.push((scope, fleet.mint(&token, &address(name, scope)).await.token));
+                let mint = async || fleet.mint(&pair[0], &address(name, scope)).await.token;
+                tokens.push((scope, [mint().await, mint().await]));
             }
-            tokens.push((scope, token));
+            tokens.push((scope, pair));
         }
         Self { name, tenant, session, tokens, custom_domain, mailbox, domain_mailbox, free }
     }
@@ -98,7 +100,13 @@ impl TenantFixture {
     /// Subscribes to each scope over each transport.
     pub fn subscribe(&self, server: SocketAddr) -> Vec<(Scope, Subscriber)> {
         let mut transports = vec![(Scope::Account, Transport::ProSession { token: self.session.clone() })];
-        for (scope, token) in self.tokens.clone() {
+        for (scope, [token, second]) in self.tokens.clone() {
+            let body = match scope {
+                Scope::Owned => json!({ "all": true }),
+                Scope::Domain => json!({ "domain": self.custom_domain_name() }),
+                _ => json!({ "address": self.address(scope) }),
+            };
+            transports.push((scope, Transport::MailWait { body, token: second }));
             let (path, stream_of) = match scope {
                 Scope::Owned => ("/v1/me".to_owned(), Some(None)),
                 Scope::Domain => (format!("/v1/domain/{}", self.custom_domain_name()), None),

@@ -1,7 +1,7 @@
 //! Which subscribers each cause disconnects, and with which error.
 //!
-//! A row is a cause, applied to a tenant of its own. A column is a scope, read over every transport: long-polls, event
-//! streams, WebSockets, requests of a Pro session. A cell is the rejection, or `ON`: the subscriber stays connected
+//! A row is a cause, applied to a tenant of its own. A column is a scope, read over every transport: long-polls, mail
+//! waits, event streams, WebSockets, requests of a Pro session. A cell is the rejection, or `ON`: the subscriber stays connected
 //! and receives later mail.
 //!
 //! Subscribers are at the second of two processes; causes are applied at the first one or by a command. All rows run at
@@ -83,7 +83,9 @@ impl Row {
         match transport {
             Transport::ProSession { .. } => self.session,
             Transport::WebSocket { .. } => self.sockets[index_in(&OF_SOCKETS)],
-            Transport::LongPoll { .. } | Transport::Sse { .. } => self.tokens[index_in(&OF_TOKENS)],
+            Transport::LongPoll { .. } | Transport::MailWait { .. } | Transport::Sse { .. } => {
+                self.tokens[index_in(&OF_TOKENS)]
+            }
         }
     }
 

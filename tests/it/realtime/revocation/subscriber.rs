@@ -20,6 +20,8 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(200);
 pub enum Transport {
     /// Long-polls of a path, with a live token.
     LongPoll { path: String, token: String },
+    /// `POST /v1/wait` with this body and a cursor, with a live token.
+    MailWait { body: Value, token: String },
     /// An event stream of an address, or of everything that the tenant owns.
     Sse { address: Option<String>, token: String },
     /// A WebSocket, with a mailbox JWT.
@@ -126,6 +128,7 @@ impl SubscriberClient {
     async fn read(&self, received: &Mutex<Received>) -> Option<Rejection> {
         match &self.transport {
             Transport::LongPoll { path, token } => Some(self.poll(path, token, received).await),
+            Transport::MailWait { body, token } => Some(self.wait(body, token, received).await),
             Transport::Sse { address, token } => {
                 let opened = self.open_stream(address.as_deref(), token, cursor_of(received)).await;
                 read_stream(opened.expect("the stream is opened"), received).await;
@@ -158,6 +161,9 @@ impl SubscriberClient {
             Transport::LongPoll { path, token } => {
                 let request = self.get(&with_cursor(path, cursor.as_deref())).live(token);
                 rejection(&request.send_until_available().await)
+            }
+            Transport::MailWait { body, token } => {
+                rejection(&self.mail_wait(body, token, cursor).send_until_available().await)
             }
             Transport::Sse { address, token } => {
                 let opened = self.open_stream(address.as_deref(), token, cursor).await;
@@ -224,6 +230,33 @@ impl SubscriberClient {
                 _ => return rejection(&response),
             }
         }
+    }
+
+    async fn wait(&self, body: &Value, token: &str, received: &Mutex<Received>) -> Rejection {
+        loop {
+            // As for a long-poll.
+            lock(received).is_ready = true;
+            let request = self.mail_wait(body, token, cursor_of(received));
+            let response = request.send_until_available().await;
+            let mut received = lock(received);
+            match response.status {
+                200 => {
+                    let found = response.json();
+                    received.record(&found["email"]);
+                    received.cursor = found["next_since"].as_str().map(str::to_owned);
+                }
+                204 => received.cursor = Some(response.header("x-next-since").to_owned()),
+                _ => return rejection(&response),
+            }
+        }
+    }
+
+    fn mail_wait(&self, body: &Value, token: &str, cursor: Option<String>) -> Request {
+        let mut body = body.clone();
+        // Without a cursor all mail is new.
+        body["since"] = json!(cursor.as_deref().unwrap_or("0"));
+        let url = format!("http://{}/v1/wait", self.server);
+        Request::new(&self.http, Method::POST, &url).live(token).json(&body)
     }
 
     fn stream(&self, address: Option<&str>, token: &str, cursor: Option<String>) -> Request {

@@ -21,6 +21,7 @@ async fn returns_an_email_in_full() {
         [
             "address",
             "attachments",
+            "codes",
             "created_at",
             "expires_at",
             "from",
@@ -29,6 +30,7 @@ async fn returns_an_email_in_full() {
             "html",
             "html_body",
             "id",
+            "links",
             "preview_text",
             "sender",
             "shown_text",

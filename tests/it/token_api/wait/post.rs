@@ -23,6 +23,7 @@ async fn returns_the_summary_of_a_mail_that_arrives() {
     let answer = within_deadline("the mail", wait).await.unwrap().expect(200);
     let listed = app.emails(ADDRESS).await;
     assert_eq!(answer["email"], listed[0], "the summary of the long-polls");
+    assert_eq!(answer["codes"][0]["code"], "4711");
     let since = answer["next_since"].as_str().unwrap();
     app.deliver(ADDRESS, "next", "").await;
     assert_eq!(subject(&look(&app, &json!({ "since": since })).await.expect(200)), "next");

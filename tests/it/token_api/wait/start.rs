@@ -60,7 +60,7 @@ async fn returns_the_oldest_match_after_a_time() {
     };
     let earlier = created(3).parse::<Timestamp>().unwrap() - SignedDuration::from_millis(1);
     assert_eq!(subject(&found(&earlier.to_string()).await), "code 0");
-    assert_eq!(subject(&found("-009999-01-02T00:00:00Z").await), "code 0");
+    assert_eq!(subject(&found("-009999-01-03T00:00:00Z").await), "code 0");
     let later = (created(2).parse::<Timestamp>().unwrap() + SignedDuration::from_secs(1)).to_string();
     assert_eq!(subject(&found(&later).await), "code 2");
     let newest = look(&app, &json!({ "after": created(0) })).await;

@@ -22,8 +22,17 @@ pub(in super::super) const WORKER: Rights = Rights {
         on("domain").select().update(&[verification::DOMAIN]).delete(),
         on("verify_token_key").select().update(&[&["kid", "sealed"]]),
         on("mailbox")
-            .select_only(&["id", "domain", "tenant", "password_epoch", "seen_at", "removed_at", "held_until"])
-            .update(&[verification::MAILBOX, &["tenant", "restorable"]])
+            .select_only(&[
+                "id",
+                "domain",
+                "tenant",
+                "password_epoch",
+                "seen_at",
+                "removed_at",
+                "held_until",
+                "restorable",
+            ])
+            .update(&[verification::MAILBOX, &["tenant", "password_hash", "restorable"]])
             .delete(),
         on("webhook").select().update(&[&[
             // To seal it again with another key, which `reseals` says.
