@@ -85,11 +85,11 @@ impl ApiServer {
         self.listener.local_addr().expect("a socket that listens has an address")
     }
 
-    /// Serves until `shutdown` drains; then stops listening, completes the requests in flight, and
-    /// returns once that is done or `shutdown` stops.
+    /// Serves, once Postgres is available, until `shutdown` drains; then stops listening, completes the requests in
+    /// flight, and returns once that is done or `shutdown` stops.
     ///
     /// # Errors
-    /// Postgres does not answer at the start, or `secrets.keys` can't open what the store keeps.
+    /// Postgres refuses a statement of the start, or `secrets.keys` can't open what the store keeps.
     pub fn run(self, shutdown: Shutdown) -> RoleFuture {
         Box::pin(self.serve(shutdown))
     }
@@ -97,8 +97,9 @@ impl ApiServer {
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let Self { listener, config, store, bus, clock, keys, sign_in_link, readiness } = self;
         let state =
-            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone())
-                .await?;
+            AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
+        let Some(state) = shutdown.drain.run_until_cancelled(state).await else { return Ok(()) };
+        let state = state?;
         if let Some(link) = sign_in_link {
             state.sign_in_link.put(link);
         }

@@ -9,13 +9,14 @@ use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::clock::Clock;
 use tempmail_model::cursor::CursorSealer;
 use tempmail_model::document::DocumentSealer;
+use tempmail_model::key::MasterKey;
 use tempmail_model::verify_token::VerifyTokenKey;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::config::{Config, Http};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_store::Store;
+use tempmail_store::{Generation, Store};
 use tempmail_verification::{TokenKeyError, Verifier, verify_token_key};
 use uuid::Uuid;
 
@@ -31,6 +32,9 @@ use crate::resources::document::UsedDocuments;
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time between two attempts to reach Postgres at the start.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The state of one API server. Cheap to clone; clones share it.
 #[derive(Clone)]
@@ -80,8 +84,8 @@ pub(crate) struct App {
 }
 
 impl AppState {
-    /// Builds the state and starts its background tasks, which end when the state is dropped or
-    /// `shutdown` stops. Needs a tokio runtime.
+    /// Builds the state once Postgres is available, and starts its background tasks, which end when the state is dropped
+    /// or `shutdown` stops. Needs a tokio runtime.
     ///
     /// # Errors
     /// [`TokenKeyError`].
@@ -95,9 +99,7 @@ impl AppState {
         shutdown: Shutdown,
     ) -> Result<Self, TokenKeyError> {
         let store = store.within(STATEMENT_TIMEOUT);
-        let verify_tokens = verify_token_key(&store, &keys.secrets).await?;
-        store.ensure_generation().await?;
-        let generations = store.list_generations().await?;
+        let (verify_tokens, generations) = read_once_available(&store, &keys.secrets).await?;
         let limits = Arc::new(RequestLimits::new(Arc::clone(&bus), &config.limits));
         Ok(Self(Arc::new(App {
             cursors: CursorSealer::new(&keys.secrets),
@@ -131,6 +133,27 @@ impl AppState {
             clock,
             shutdown,
         })))
+    }
+}
+
+/// What is read once, as soon as Postgres is available: on a machine that is busy it gives the first connection late.
+async fn read_once_available(
+    store: &Store,
+    secrets: &[MasterKey],
+) -> Result<(VerifyTokenKey, Vec<Generation>), TokenKeyError> {
+    let read = async || {
+        let verify_tokens = verify_token_key(store, secrets).await?;
+        store.ensure_generation().await?;
+        Ok((verify_tokens, store.list_generations().await?))
+    };
+    loop {
+        match read().await {
+            Err(TokenKeyError::Store(error)) if error.is_unavailable() => {
+                tracing::warn!(%error, "waiting for Postgres");
+                tokio::time::sleep(RETRY).await;
+            }
+            ended => return ended,
+        }
     }
 }
 

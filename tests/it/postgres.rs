@@ -4,4 +4,5 @@ mod chaos;
 mod full_disk;
 mod pgbouncer;
 mod recovery;
+mod start;
 mod tls;

@@ -1,6 +1,8 @@
 //! A TCP proxy before a Postgres server, to make Postgres unavailable, or silent, for the roles of a test.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixStream};
@@ -16,6 +18,8 @@ const BUFFER: usize = 64 << 10;
 pub struct PostgresProxy {
     port: u16,
     faults: watch::Sender<InjectedFaults>,
+    /// New connections that were closed at once.
+    refused: Arc<AtomicUsize>,
 }
 
 /// The faults that a test has set.
@@ -43,10 +47,13 @@ impl PostgresProxy {
         let port = listener.local_addr().expect("a listener has an address").port();
         let faults = watch::Sender::new(InjectedFaults::default());
         let of_all = faults.clone();
+        let refused = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&refused);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (mut faults, socket) = (of_all.subscribe(), socket.clone());
                 if faults.borrow_and_update().disconnected {
+                    count.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
                 tokio::spawn(async move {
@@ -64,12 +71,17 @@ impl PostgresProxy {
                 });
             }
         });
-        Self { port, faults }
+        Self { port, faults, refused }
     }
 
     /// Its port on loopback.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// New connections that it closed at once.
+    pub fn refused_count(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
     }
 
     /// Closes all connections, including new ones.
