@@ -1,0 +1,176 @@
+"""The client whose calls block."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from types import TracebackType
+from typing import TypeVar
+
+import httpx
+
+from ._exchange import Answer, Attempt, Interrupted, Pause, Steps
+from ._inbox import InboxState, MintedToken, Team
+from ._settings import ClientState
+from ._wait import Match, MatchOptions, Self, Unpack
+from .models import Mail, Summary
+
+T = TypeVar("T")
+
+
+class Tempmail(ClientState):
+    """A client of tempmail. Threads may share it.
+
+    ``url`` and ``token`` (a live token of the team) come from TEMPMAIL_CLIENT_URL and TEMPMAIL_CLIENT_TOKEN unless given;
+    without either the URL is that of ``tempmail up`` on this machine. ``domain`` is that of new addresses, else the
+    default system domain of the server. ``timeout`` is that of a wait that names none, in seconds. ``retry_for`` says for
+    how long a request is repeated that failed for a moment (no connection, 429, 503), in seconds; a wait repeats them
+    until its timeout if that is longer, and a server that never answered is tried for 3 s only.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        domain: str | None = None,
+        timeout: float = 60.0,
+        retry_for: float = 30.0,
+    ) -> None:
+        super().__init__(url, token, domain=domain, timeout=timeout, retry_for=retry_for)
+        self._client = httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
+
+    def inbox(self, address: str | None = None, *, name: str = "test", domain: str | None = None) -> Inbox:
+        """Make an inbox: a fresh address, and a token that can wait and read there only. It sees new mail only.
+
+        ``name`` is the begin of its local part. With ``address`` it is an address of your own.
+        """
+        created = self._run(self._mint(address, name, domain))
+        return Inbox(self, self._team, created)
+
+    def wait(
+        self,
+        *,
+        address: str | None = None,
+        domain: str | None = None,
+        since: str | None = None,
+        after: datetime | None = None,
+        timeout: float | None = None,
+        **match: Unpack[MatchOptions],
+    ) -> Mail:
+        """Wait with the token of the team, which can have one wait open.
+
+        For an address, a verified domain of the tenant, or without either all that it owns; the last two need a cursor
+        ``since`` or a time ``after``. Parallel tests wait on an ``inbox()`` each instead.
+        """
+        return self._run(self._wait(Match(**match), address, domain, since, after, timeout))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, steps: Steps[T]) -> T:
+        """Do what the steps ask for."""
+        with closing(steps):
+            try:
+                step = next(steps)
+                while True:
+                    if isinstance(step, Pause):
+                        time.sleep(step.seconds)
+                        step = steps.send(None)
+                        continue
+                    try:
+                        answer = self._send(step)
+                    except httpx.RequestError as error:
+                        step = steps.throw(interrupted_by(error))
+                    else:
+                        step = steps.send(answer)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+
+    def _send(self, attempt: Attempt) -> Answer:
+        response = self._client.request(
+            attempt.method,
+            self.url + attempt.path,
+            headers=attempt.headers,
+            content=attempt.content,
+            timeout=attempt.timeout,
+        )
+        return answer_of(response)
+
+
+class Inbox(InboxState):
+    """An address, from the moment at which the inbox was made: earlier mail is never seen.
+
+    Waits of one inbox may run in parallel. Each mail is handed out once.
+    """
+
+    def __init__(self, client: Tempmail, team: Team, created: MintedToken) -> None:
+        super().__init__(team, created)
+        self._client = client
+
+    def wait(self, *, timeout: float | None = None, **match: Unpack[MatchOptions]) -> Mail:
+        """Wait for a mail that matches, the oldest first; raises WaitTimeoutError where none comes in time.
+
+        ``timeout`` is in seconds, of any length; 0 looks once.
+        """
+        return self._client._run(self._wait(Match(**match), timeout))
+
+    def code(self, *, timeout: float | None = None, **match: Unpack[MatchOptions]) -> str:
+        """Wait for a mail with a code, and return the code."""
+        return self._client._run(self._wait(Match(**match).also_has("code"), timeout)).code
+
+    def link(self, *, timeout: float | None = None, **match: Unpack[MatchOptions]) -> str:
+        """Wait for a mail with an action link, and return its URL."""
+        return self._client._run(self._wait(Match(**match).also_has("link"), timeout)).link
+
+    def list(self) -> Sequence[Summary]:
+        """All mail since the inbox was made, oldest first, at most 1,000."""
+        return self._client._run(self._list())
+
+    def raw(self, mail: Mail | Summary) -> bytes:
+        """The mail as it was received (``message/rfc822``)."""
+        return self._client._run(self._fetch(mail, "raw"))
+
+    def attachment(self, mail: Mail | Summary, index: int) -> bytes:
+        """The data of an attachment, by its ``index``."""
+        return self._client._run(self._fetch(mail, f"attachments/{index}"))
+
+    def delete(self, mail: Mail | Summary) -> None:
+        """Delete a mail."""
+        self._client._run(self._delete(mail))
+
+    def close(self) -> None:
+        """Revoke the tokens of the inbox, which end by themselves otherwise: a tenant has 200 at a time. Mail stays."""
+        self._client._run(self._close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def answer_of(response: httpx.Response) -> Answer:
+    """The answer of the server, as the steps take it."""
+    return Answer(response.status_code, response.headers, response.content)
+
+
+def interrupted_by(error: httpx.RequestError) -> Interrupted:
+    """The failure of an attempt, as the steps take it."""
+    interrupted = Interrupted(str(error) or type(error).__name__)
+    interrupted.__cause__ = error
+    return interrupted
