@@ -35,9 +35,10 @@ fn list_files(folder: &Path, endings: &[&str], files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("the folder can be read").path();
         let name = path.to_str().expect("our paths are ASCII");
-        let is_source = path
-            .file_name()
-            .is_some_and(|last| last != "target" && !last.as_encoded_bytes().starts_with(b"."));
+        let is_source = path.file_name().is_some_and(|last| {
+            !["target", "node_modules"].iter().any(|built| last == *built)
+                && !last.as_encoded_bytes().starts_with(b".")
+        });
         if path.is_dir() && is_source {
             list_files(&path, endings, files);
         } else if path.is_file() && endings.iter().any(|ending| name.ends_with(ending)) {
