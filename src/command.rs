@@ -8,6 +8,7 @@ mod config_args;
 mod data_directory;
 mod kubectl;
 mod mail;
+mod mcp;
 mod migrate;
 mod print;
 mod role;
@@ -69,6 +70,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Make addresses, and wait for mail, codes and links: a client of a server
     Mail(mail::MailArgs),
+    /// Serve the tools of `mail` to a language model, over the Model Context Protocol by standard input and output
+    Mcp(mcp::McpArgs),
     /// Manage tenants
     Tenant(AdminArgs<tenant::TenantCommand>),
     /// Manage the API tokens of a tenant
@@ -117,6 +120,7 @@ impl Cli {
             Command::Operator(args) => block_on(role::run(Role::Operator, args.load()?, schema)),
             Command::Check(args) => block_on(check::run(args)),
             Command::Mail(args) => block_on(mail::run(args)),
+            Command::Mcp(args) => block_on(mcp::run(args)),
             Command::Tenant(args) => block_on(tenant::run(args, schema)),
             Command::Token(args) => block_on(token::run(args, schema)),
             Command::SystemDomain(args) => block_on(system_domain::run(args, schema)),

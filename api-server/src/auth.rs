@@ -31,7 +31,7 @@ mod tenant_caller;
 pub(crate) use authenticator::Authenticator;
 pub(crate) use bearer::bearer;
 pub(crate) use hash_queue::HashParty;
-pub(crate) use live_caller::{LiveCaller, MailCaller, StreamCaller};
+pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;
 pub(crate) use mailbox_token::VerifiedMailboxToken;
 pub(crate) use password::PasswordPool;

@@ -11,7 +11,7 @@ use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Routes, document};
 use crate::realtime::websocket;
 use crate::state::AppState;
-use crate::{mailbox_api, openapi, page, pro_api, token_api};
+use crate::{mailbox_api, mcp, openapi, page, pro_api, token_api};
 
 /// The OpenAPI 3.1 document of every route.
 pub fn openapi_document() -> serde_json::Value {
@@ -20,11 +20,19 @@ pub fn openapi_document() -> serde_json::Value {
 
 /// The router of every route, behind the middleware.
 pub(crate) fn router(state: AppState) -> Router {
-    let policy = RequestPolicy::new(state.config.clone(), state.limits.clone());
     let page = if state.config.http.page { page::router() } else { Router::new() };
-    routes()
-        .into_router()
-        .merge(page)
+    let mut router = routes().into_router().merge(page);
+    if state.config.mcp.enabled {
+        // Tools are requests like any other: behind the same middleware, with their caller's token.
+        let tools = behind_middleware(token_api::routes().into_router(), state.clone());
+        router = router.merge(mcp::router(tools));
+    }
+    behind_middleware(router, state)
+}
+
+fn behind_middleware(router: Router<AppState>, state: AppState) -> Router {
+    let policy = RequestPolicy::new(state.config.clone(), state.limits.clone());
+    router
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(from_fn_with_state(policy, middleware::handle))

@@ -28,6 +28,14 @@ pub fn hostile_names() -> Vec<String> {
     names_in("fixtures/hostile").iter().map(|name| format!("hostile/{name}")).collect()
 }
 
+/// The names of all mails in `tests/fixtures/orders`, which try to make a language model do something.
+///
+/// # Panics
+/// The folder does not exist.
+pub fn order_names() -> Vec<String> {
+    names_in("fixtures/orders").iter().map(|name| format!("orders/{name}")).collect()
+}
+
 fn names_in(folder: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut names: Vec<String> = std::fs::read_dir(folder)

@@ -18,6 +18,7 @@ mod http;
 mod kubernetes;
 mod mailbox_api;
 mod matrix;
+mod mcp;
 mod message;
 mod metrics;
 mod owner;

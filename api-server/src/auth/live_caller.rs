@@ -4,10 +4,12 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 use jiff::Timestamp;
+use tempmail_client::LiveToken;
 use tempmail_model::address::RecipientAddress;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
+use super::bearer::bearer;
 use crate::http::error::{ApiError, V1Error};
 use crate::http::rate_limit::RateLimitHeaders;
 
@@ -101,6 +103,22 @@ impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for StreamCaller
     }
 }
 
+/// The live token of a request of the Model Context Protocol, in `x-api-token` or `Authorization: Bearer`. Extracting it
+/// counts the request against the token's rate. What it may do, the requests decide that are made with it.
+#[derive(Debug)]
+pub(crate) struct McpCaller(pub(crate) LiveToken);
+
+impl<S: AsRef<Authenticator> + Send + Sync> FromRequestParts<S> for McpCaller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let bearer = bearer(&parts.headers)?.map(str::to_owned);
+        let presented = one_of(header_token(&parts.headers)?, bearer)?;
+        authenticate(&presented, parts, state.as_ref()).await?;
+        LiveToken::parse(&presented).map(Self).map_err(|_malformed| ApiError::InvalidToken)
+    }
+}
+
 async fn authenticate(presented: &str, parts: &Parts, auth: &Authenticator) -> Result<MailCaller, ApiError> {
     let live = auth.find_live_token(client_of(parts)?, presented).await?;
     let (tenant, minted) = (live.token.tenant, live.minted);
@@ -142,11 +160,11 @@ fn query_token(uri: &Uri) -> Result<Option<String>, ApiError> {
     Ok(value.filter(|text| !text.is_empty()))
 }
 
-/// The token of the header or the query; both may carry the same one.
-fn one_of(header: Option<&str>, query: Option<String>) -> Result<String, ApiError> {
-    match (header, query) {
-        (Some(header), Some(query)) if header != query => Err(ApiError::InvalidToken),
-        (_, Some(query)) => Ok(query),
+/// The token of the header or of another place; both may carry the same one.
+fn one_of(header: Option<&str>, other: Option<String>) -> Result<String, ApiError> {
+    match (header, other) {
+        (Some(header), Some(other)) if header != other => Err(ApiError::InvalidToken),
+        (_, Some(other)) => Ok(other),
         (Some(header), None) => Ok(header.to_owned()),
         (None, None) => Err(ApiError::AuthenticationRequired),
     }

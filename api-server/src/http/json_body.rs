@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 use tempmail_runtime::config::Http;
@@ -106,16 +107,24 @@ impl JsonObject {
     }
 
     async fn receive(request: Request, http: &Http) -> Result<Self, BodyError> {
-        if !is_json(request.headers()) {
-            return Err(BodyError::UnsupportedMediaType);
-        }
-        let limit = Duration::from_secs(http.body_seconds);
-        let body = Limited::new(request.into_body(), BODY_MAX).collect();
-        match tokio::time::timeout(limit, body).await.map_err(|_elapsed| BodyError::Timeout)? {
-            Ok(body) => Self::parse(&body.to_bytes()),
-            Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
-            Err(_) => Err(BodyError::Incomplete),
-        }
+        Self::parse(&receive_json(request, http).await?)
+    }
+}
+
+/// The body of a request, which is declared as JSON.
+///
+/// # Errors
+/// It is not, is larger than [`BODY_MAX`], or does not arrive in time or in full.
+pub(crate) async fn receive_json(request: Request, http: &Http) -> Result<Bytes, BodyError> {
+    if !is_json(request.headers()) {
+        return Err(BodyError::UnsupportedMediaType);
+    }
+    let limit = Duration::from_secs(http.body_seconds);
+    let body = Limited::new(request.into_body(), BODY_MAX).collect();
+    match tokio::time::timeout(limit, body).await.map_err(|_elapsed| BodyError::Timeout)? {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Err(_) => Err(BodyError::Incomplete),
     }
 }
 

@@ -25,6 +25,9 @@ use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
 use super::{cors, request_id};
 
+/// Where the Model Context Protocol is served.
+pub(crate) const MCP_PATH: &str = "/mcp";
+
 /// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
 /// little then.
 const CLIENT_LIMIT_DELAY: Duration = Duration::from_millis(200);
@@ -124,7 +127,12 @@ fn refusal(response: &Response) -> Option<Refusal> {
 
 /// Checks what does not depend on the route: the host, and the size and encoding of the body.
 fn check(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
-    if !known_host::is_known(http, uri, headers) {
+    if uri.path() == MCP_PATH {
+        // Clients of the protocol run beside browsers, and expect 403.
+        if !known_host::is_own(http, uri, headers) {
+            return Err(ApiError::HostNotAllowed);
+        }
+    } else if !known_host::is_known(http, uri, headers) {
         return Err(ApiError::MisdirectedRequest);
     }
     if headers.contains_key(CONTENT_ENCODING) {

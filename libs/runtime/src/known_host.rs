@@ -9,12 +9,14 @@ use axum::http::{HeaderMap, Uri};
 
 use crate::config::Http;
 
+/// Whether a request names a known host, where requests must.
+pub fn is_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
+    !http.check_host || is_own(http, uri, headers)
+}
+
 /// Whether a request names a known host: that of `http.base_url`, loopback, or one of `http.hosts`. The port is of no
 /// interest.
-pub fn is_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
-    if !http.check_host {
-        return true;
-    }
+pub fn is_own(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
     let mut named = headers.get_all(HOST).iter();
     let (Some(host), None) = (named.next(), named.next()) else { return false };
     let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());

@@ -10,7 +10,13 @@ use super::licence::is_allowed;
 
 /// A second crypto or TLS library, and crates nobody maintains any more.
 const BANNED: &[&str] =
-    &["ring", "openssl", "openssl-sys", "native-tls", "schannel", "chrono", "serde_yaml", "rustls-pemfile"];
+    &["ring", "openssl", "openssl-sys", "native-tls", "schannel", "serde_yaml", "rustls-pemfile"];
+
+/// Crates that may only come along with some others.
+const ONLY_WITH: &[(&str, &[&str])] = &[
+    // Times are jiff's. The SDK of the Model Context Protocol has chrono's, and a feature of schemars for them.
+    ("chrono", &["rmcp", "schemars"]),
+];
 
 /// Stacks that there must be one version of.
 const ONCE: &[&str] = &[
@@ -38,6 +44,7 @@ const ONCE: &[&str] = &[
 const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-model", &[]),
     ("tempmail-client", &[]),
+    ("tempmail-mcp", &["client", "extract"]),
     ("tempmail-mime", &[]),
     ("tempmail-extract", &[]),
     ("tempmail-store", &["model"]),
@@ -46,7 +53,10 @@ const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-verification", &["model", "store", "bus", "runtime"]),
     ("tempmail-embedded-postgres", &[]),
     ("tempmail-mail-ingest", &["model", "mime", "store", "bus", "runtime"]),
-    ("tempmail-api-server", &["model", "mime", "store", "bus", "runtime", "verification"]),
+    (
+        "tempmail-api-server",
+        &["model", "mime", "extract", "store", "bus", "runtime", "verification", "client", "mcp"],
+    ),
     ("tempmail-worker", &["model", "store", "bus", "runtime", "verification"]),
     ("tempmail-crds", &[]),
     ("tempmail-operator", &["crds", "model", "store", "bus", "runtime", "verification"]),
@@ -55,6 +65,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
         &[
             "model",
             "client",
+            "mcp",
             "store",
             "bus",
             "runtime",
@@ -100,6 +111,13 @@ fn there_is_one_crypto_library_and_one_of_each_stack() {
     let all: BTreeSet<_> = dependencies(ALL).into_iter().map(|(name, ..)| name).collect();
     for name in BANNED {
         assert!(!all.contains(*name), "{name} is banned: `cargo tree --invert {name}` says who wants it");
+    }
+    for (name, dependents) in ONLY_WITH {
+        let tree =
+            cargo(&["tree", "--locked", "--workspace", "--invert", name, "--depth", "1", "--prefix", "none"]);
+        let direct = tree.lines().skip(1).filter_map(|line| line.split(' ').next());
+        let others: Vec<_> = direct.filter(|dependent| !dependents.contains(dependent)).collect();
+        assert!(others.is_empty(), "{name} comes with {others:?}");
     }
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, version, _) in dependencies(PROGRAM) {

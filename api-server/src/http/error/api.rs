@@ -64,6 +64,11 @@ pub(crate) enum ApiError {
     /// 403 `origin_not_allowed`: the request comes from a page of another site.
     #[error("Pages of this origin may not connect; connect from the site's own origin.")]
     OriginNotAllowed,
+    /// 403 `host_not_allowed`: the request names a host that is not this service's.
+    #[error(
+        "The service has another name; send the request to its own address, or add the name to `http.hosts`."
+    )]
+    HostNotAllowed,
     /// 403 `account_limit_reached`.
     #[error("The account has reached its limit of mailboxes; delete one first.")]
     AccountLimitReached,
@@ -158,6 +163,7 @@ impl ApiError {
             Self::InvalidToken => code::INVALID_TOKEN,
             Self::InvalidCredentials => code::INVALID_CREDENTIALS,
             Self::OriginNotAllowed => code::ORIGIN_NOT_ALLOWED,
+            Self::HostNotAllowed => code::HOST_NOT_ALLOWED,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
             Self::AccountLimitReached | Self::FreeMailboxLimitReached => code::ACCOUNT_LIMIT_REACHED,
             Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,

@@ -16,6 +16,7 @@ pub(crate) const AUTHENTICATION_REQUIRED: Code = (StatusCode::UNAUTHORIZED, "aut
 pub(crate) const INVALID_TOKEN: Code = (StatusCode::UNAUTHORIZED, "invalid_token");
 pub(crate) const INVALID_CREDENTIALS: Code = (StatusCode::UNAUTHORIZED, "invalid_credentials");
 pub(crate) const ORIGIN_NOT_ALLOWED: Code = (StatusCode::FORBIDDEN, "origin_not_allowed");
+pub(crate) const HOST_NOT_ALLOWED: Code = (StatusCode::FORBIDDEN, "host_not_allowed");
 pub(crate) const ACCOUNT_DISABLED: Code = (StatusCode::FORBIDDEN, "account_disabled");
 pub(crate) const ACCOUNT_LIMIT_REACHED: Code = (StatusCode::FORBIDDEN, "account_limit_reached");
 pub(crate) const DOMAIN_LIMIT_REACHED: Code = (StatusCode::FORBIDDEN, "domain_limit_reached");

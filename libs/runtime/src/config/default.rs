@@ -8,8 +8,8 @@ use tempmail_model::role_prefix::RolePrefix;
 
 use super::secret::Secret;
 use super::settings::{
-    Addresses, Admin, Dns, DnsMode, Http, Operator, Postgres, Retention, Smtp, SmtpTls, Telemetry, Webhooks,
-    Worker,
+    Addresses, Admin, Dns, DnsMode, Http, Mcp, Operator, Postgres, Retention, Smtp, SmtpTls, Telemetry,
+    Webhooks, Worker,
 };
 
 fn any_address(port: u16) -> SocketAddr {
@@ -41,6 +41,12 @@ impl Default for Http {
             body_seconds: 30,
             min_drain_rate: 4_096,
         }
+    }
+}
+
+impl Default for Mcp {
+    fn default() -> Self {
+        Self { enabled: true, allow_delete: false }
     }
 }
 

@@ -146,6 +146,18 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "http.min_drain_rate",
         "Minimum average bytes per second that a client reads of an answer, over each 30 s in which it waits to be read; beyond it the connection is closed.",
     ),
+    key(
+        "mcp.enabled",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether `api` serves the [Model Context Protocol](mcp.md) at `/mcp`.",
+    ),
+    key(
+        "mcp.allow_delete",
+        ValueKind::Switch,
+        SWITCH,
+        "Whether tools of `/mcp` may delete mail: a language model may call them, whatever it was told to do.",
+    ),
     key("smtp.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the SMTP server."),
     key(
         "smtp.hostname",

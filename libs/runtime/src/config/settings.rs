@@ -23,6 +23,8 @@ pub struct Config {
     pub redis: Redis,
     /// The HTTP interface.
     pub http: Http,
+    /// The Model Context Protocol over HTTP.
+    pub mcp: Mcp,
     /// Inbound SMTP.
     pub smtp: Smtp,
     /// Probes and metrics.
@@ -114,6 +116,16 @@ pub struct Http {
     pub body_seconds: u64,
     /// Minimum average bytes per second that a client reads of an answer that waits for it.
     pub min_drain_rate: u64,
+}
+
+/// `mcp.*`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Mcp {
+    /// Whether `/mcp` is served.
+    pub enabled: bool,
+    /// Whether its tools may delete mail.
+    pub allow_delete: bool,
 }
 
 /// `smtp.*`
