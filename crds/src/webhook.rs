@@ -31,8 +31,8 @@ use crate::reference::{SecretTarget, TenantRef};
 pub struct WebhookSpec {
     /// The tenant whose mail causes the events.
     pub tenant_ref: TenantRef,
-    /// Where events are sent: an https URL with a host name (not an IP address), without user info and
-    /// without a fragment.
+    /// Where events are sent: an https URL with a public host name (not an IP address) and port 443 or 8443,
+    /// without user info and without a fragment. With `webhooks.allowed_networks`, any host name and port.
     #[schemars(length(min = 1, max = 2048))]
     #[x_kube(validation = Rule::new("isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != 'localhost'")
         .message("url is an https URL with a public host name, such as https://hooks.example.com/mail"))]

@@ -102,6 +102,8 @@ struct ReceiverState {
 struct Reactions {
     /// To the next requests, in turn.
     queued: VecDeque<Reaction>,
+    /// To requests whose body has this text, before all others.
+    by_text: Option<(String, Reaction)>,
     /// To all others.
     default: Reaction,
 }
@@ -117,7 +119,7 @@ impl Receiver {
     /// # Panics
     /// The address is in use.
     pub async fn start_at(address: SocketAddr, identity: &Identity) -> Self {
-        let reactions = Reactions { queued: VecDeque::new(), default: Reaction::Status(204) };
+        let reactions = Reactions { queued: VecDeque::new(), by_text: None, default: Reaction::Status(204) };
         let state = Arc::new(ReceiverState {
             reactions: Mutex::new(reactions),
             requests: Mutex::default(),
@@ -159,6 +161,11 @@ impl Receiver {
     /// Sets how it reacts to requests for which no reaction is queued.
     pub fn react_with(&self, reaction: Reaction) {
         lock(&self.state.reactions).default = reaction;
+    }
+
+    /// Sets how it reacts to requests whose body has this text.
+    pub fn react_to_text_with(&self, text: &str, reaction: Reaction) {
+        lock(&self.state.reactions).by_text = Some((text.to_owned(), reaction));
     }
 
     /// Queues how it reacts to the next requests, in turn.
@@ -258,7 +265,11 @@ async fn respond(
     let mut released = shared.released.subscribe();
     let reaction = {
         let mut reactions = lock(&shared.reactions);
-        reactions.queued.pop_front().unwrap_or_else(|| reactions.default.clone())
+        let has = |text: &str| body.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+        match &reactions.by_text {
+            Some((text, reaction)) if has(text) => reaction.clone(),
+            _ => reactions.queued.pop_front().unwrap_or_else(|| reactions.default.clone()),
+        }
     };
     let request = ReceivedRequest { at: Instant::now(), uri, headers, body, reaction: reaction.clone() };
     lock(&shared.requests).push(request);

@@ -10,6 +10,7 @@ mod pending;
 mod processes;
 mod receivers;
 mod recipients;
+mod refused;
 mod request;
 mod retries;
 mod rotation;

@@ -4,8 +4,10 @@
 //! works on each by itself, so that a receiver that hangs delays its own events only. Whatever happens to the
 //! process, its leases expire, and what was not recorded is sent again.
 
+mod attempt;
 mod destination;
 mod dispatcher;
+mod failure;
 mod file_descriptors;
 mod lane;
 mod payload;
@@ -13,5 +15,6 @@ mod resolver;
 mod retry;
 mod sender;
 mod signature;
+mod trust;
 
 pub(crate) use dispatcher::Dispatcher;

@@ -53,7 +53,7 @@ pub(super) fn routes() -> Routes<AppState> {
                     "properties": {
                         "url": {"type": "string", "maxLength": URL_MAX,
                                 "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^\\s\\\\#]+$",
-                                "description": "https with a host name, not an IP address; any port, no user info, no fragment.",
+                                "description": "https with a public host name, not an IP address, and port 443 or 8443; no user info, no fragment. An installation may allow private networks: then any name and port.",
                                 "examples": ["https://hooks.example/tempmail"]},
                         "events": {"type": "array", "minItems": 1,
                                    "items": {"type": "string", "enum": [EMAIL_RECEIVED]},
@@ -141,6 +141,10 @@ struct Delivery {
     status_code: i32,
     /// Why the attempt failed.
     error: Option<String>,
+    /// Why TLS failed: `expired`, `unknown_issuer`, `name_mismatch` or `handshake`.
+    detail: Option<String>,
+    /// Whether the event is not sent any more, although it was not delivered: its tenth attempt failed.
+    given_up: bool,
     /// Number of the attempt for its event, from 1.
     attempt: i32,
     duration_ms: i32,
@@ -176,6 +180,8 @@ impl From<WebhookDelivery> for Delivery {
             event_id: delivery.event_id,
             status_code: delivery.status_code,
             error: delivery.error,
+            detail: delivery.detail,
+            given_up: delivery.given_up,
             attempt: delivery.attempt,
             duration_ms: delivery.duration_ms,
         }
@@ -198,7 +204,8 @@ async fn create_webhook(
 ) -> Result<(StatusCode, Json<CreatedWebhook>), ApiError> {
     let url = body.text("url")?;
     let events = body.take("events").ok_or(BodyError::Missing { field: "events" })?;
-    let url = WebhookUrl::parse(&url).map_err(ApiError::InvalidUrl)?;
+    let url =
+        WebhookUrl::parse(&url, &state.config.webhooks.allowed_networks).map_err(ApiError::InvalidUrl)?;
     let events = parse_events(&events)?;
     let secret = new_secret()?;
     let now = state.clock.now();

@@ -4,7 +4,7 @@ mod secret;
 mod url;
 
 pub use secret::{UnsealError, WebhookSecret, WebhookSecretSealer};
-pub use url::{URL_MAX, WebhookUrl, WebhookUrlError};
+pub use url::{AddressScope, URL_MAX, WebhookUrl, WebhookUrlError};
 
 /// The event that a webhook subscribes to; there is one kind.
 pub const EMAIL_RECEIVED: &str = "email.received";

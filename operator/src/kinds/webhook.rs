@@ -64,7 +64,7 @@ impl Reconcile for Webhook {
         };
         Ok(ObservedWebhook {
             grant,
-            url: WebhookUrl::parse(&self.spec.url),
+            url: WebhookUrl::parse(&self.spec.url, &context.config.webhooks.allowed_networks),
             webhook,
             predecessor,
             secret_is_current: opened.is_some_and(|opened| secret.value(KEY) == Some(&opened)),

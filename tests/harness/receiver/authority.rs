@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -51,10 +53,7 @@ impl Identity {
     /// # Panics
     /// As [`issued_for`](Self::issued_for).
     pub fn expired(names: &[&str]) -> Self {
-        Self::issue(names, |params| {
-            params.not_before = date_time_ymd(2001, 1, 1);
-            params.not_after = date_time_ymd(2002, 1, 1);
-        })
+        Self::issue(names, expire)
     }
 
     /// A certificate that no authority has issued.
@@ -65,6 +64,29 @@ impl Identity {
         let identity =
             rcgen::generate_simple_self_signed(owned(names)).expect("a certificate can be created");
         Self { certificate: identity.cert.der().clone(), key: key_of(&identity.signing_key) }
+    }
+
+    /// A certificate that no authority has issued, and that is marked as one of an authority, as `openssl req -x509` makes
+    /// them.
+    ///
+    /// # Panics
+    /// As [`issued_for`](Self::issued_for).
+    pub fn self_signed_authority(names: &[&str]) -> Self {
+        Self::sign_itself(names, |_| {})
+    }
+
+    /// The same, but expired long ago.
+    ///
+    /// # Panics
+    /// As [`issued_for`](Self::issued_for).
+    pub fn expired_authority(names: &[&str]) -> Self {
+        Self::sign_itself(names, expire)
+    }
+
+    /// Its certificate as PEM.
+    pub fn pem(&self) -> String {
+        let body = STANDARD.encode(&self.certificate);
+        format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")
     }
 
     /// Settings of a TLS server with this certificate.
@@ -78,6 +100,15 @@ impl Identity {
         config.with_single_cert(chain, self.key.clone_key()).expect("the key belongs to the certificate")
     }
 
+    fn sign_itself(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
+        let mut params = CertificateParams::new(owned(names)).expect("the names are valid");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        change(&mut params);
+        let key = KeyPair::generate().expect("a key can be created");
+        let certificate = params.self_signed(&key).expect("a certificate can be created");
+        Self { certificate: certificate.der().clone(), key: key_of(&key) }
+    }
+
     fn issue(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::new(owned(names)).expect("the names are valid");
         change(&mut params);
@@ -85,6 +116,11 @@ impl Identity {
         let certificate = params.signed_by(&key, &AUTHORITY.issuer).expect("a certificate can be created");
         Self { certificate: certificate.der().clone(), key: key_of(&key) }
     }
+}
+
+fn expire(params: &mut CertificateParams) {
+    params.not_before = date_time_ymd(2001, 1, 1);
+    params.not_after = date_time_ymd(2002, 1, 1);
 }
 
 fn owned(names: &[&str]) -> Vec<String> {

@@ -7,8 +7,10 @@ use super::recording::Statement;
 /// Statements of periodic jobs (of which some run every 5 minutes, or when a time range of partitions starts or ends), and
 /// writes that do not belong to a request.
 pub const BACKGROUND: &[&str] = &[
+    "apply_rotation",
     "claim_due_domains",
     "claim_webhooks",
+    "claim_webhooks_of",
     "clock_offset",
     "count_domains_to_check",
     "count_partitions",
@@ -29,6 +31,7 @@ pub const BACKGROUND: &[&str] = &[
     "ensure_delivery_partition",
     "ensure_generation",
     "ensure_message_partition",
+    "find_probe",
     "find_verify_token_key",
     "list_active_classes",
     "list_arrivals",

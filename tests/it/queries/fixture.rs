@@ -135,10 +135,11 @@ async fn fill_webhooks(app: &App, mailbox: Uuid) -> Uuid {
     let now = app.clock.now().to_sqlx();
     let lanes = i32::try_from(LANES).unwrap();
     execute(&app.pool, sqlx::query(WEBHOOK).bind(now).bind(2 * lanes)).await;
-    let webhook = sqlx::query_scalar(OWN_WEBHOOK).bind(now).bind(app.tenant.id).bind(HOLDER);
+    let webhook = sqlx::query_scalar(OWN_WEBHOOK).bind(now).bind(app.tenant.id).bind(HOLDER).bind(mailbox);
     let webhook = webhook.fetch_one(&app.pool).await.unwrap();
     execute(&app.pool, sqlx::query(EVENT).bind(lanes)).await;
     execute(&app.pool, sqlx::query(OWN_EVENT).bind(webhook).bind(mailbox)).await;
+    execute(&app.pool, sqlx::query(OWN_TRIED_EVENT).bind(webhook).bind(mailbox).bind(now)).await;
     webhook
 }
 
@@ -268,9 +269,9 @@ const WEBHOOK: &str = concat!(
 );
 
 const OWN_WEBHOOK: &str =
-    "INSERT INTO webhook (id, tenant, url, events, secret, lease_holder, lease_expires_at, created_at)
+    "INSERT INTO webhook (id, tenant, url, events, secret, lease_holder, lease_expires_at, created_at, failing_mailboxes)
      VALUES (gen_random_uuid(), $2, 'https://hooks.example/', '{email.received}', 'x', $3,
-             $1::timestamptz + interval '1 day', $1)
+             $1::timestamptz + interval '1 day', $1, ARRAY[$4])
      RETURNING id";
 
 /// Fifty a webhook.
@@ -283,5 +284,11 @@ const EVENT: &str = concat!(
           (SELECT seq, id, class FROM message WHERE class = 72 ORDER BY id DESC LIMIT 50) m"
 );
 
-const OWN_EVENT: &str = "INSERT INTO webhook_event (webhook, seq, id, message, class)
-    SELECT $1, seq, gen_random_uuid(), id, class FROM message WHERE inbox = $2";
+const OWN_EVENT: &str = "INSERT INTO webhook_event (webhook, seq, id, message, class, mailbox)
+    SELECT $1, seq, gen_random_uuid(), id, class, inbox FROM message WHERE inbox = $2";
+
+/// As many as a busy webhook whose receiver refuses much has: they are older than the others, and due later.
+const OWN_TRIED_EVENT: &str =
+    "INSERT INTO webhook_event (webhook, seq, id, message, class, mailbox, attempts, due_at)
+     SELECT $1, -i, gen_random_uuid(), gen_random_uuid(), 72, $2, 3, $3::timestamptz + i * interval '1 second'
+     FROM generate_series(3600, 43600) AS i";

@@ -4,7 +4,10 @@ use jiff::SignedDuration;
 use tempmail_model::clock::Clock as _;
 use tempmail_model::id::new_id;
 use tempmail_model::token::TokenKind;
-use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, ScanRange, ScanRequest, Store};
+use tempmail_store::{
+    ClaimLimits, ClaimScope, DeliveryAttempt, EventCursor, EventLimits, PendingEvent, RecordOutcome,
+    ScanRange, ScanRequest, Store,
+};
 use uuid::Uuid;
 
 use super::REPEATED;
@@ -86,21 +89,40 @@ pub async fn record_webhooks(fixture: &QueryFixture, session: &mut Session<'_>) 
     let then = now + SignedDuration::from_hours(2);
     session
         .record("a claim of due webhooks", &["claim_webhooks"], |_| async {
-            let claimed = store.claim_webhooks(HOLDER, &[], 5, 1, then).await.unwrap();
+            let limits = ClaimLimits { healthy: 5, failing: 1 };
+            let claimed = store.claim_webhooks(HOLDER, &ClaimScope::All, limits, &[], then).await.unwrap();
             assert_eq!(claimed.len(), 6);
         })
         .await;
+    let tenants = vec![app.tenant.id];
+    let scope = ClaimScope::Of { tenants, webhooks: vec![fixture.webhook, Uuid::nil()] };
+    session
+        .record("a claim after mail to a tenant", &["claim_webhooks_of"], |_| async {
+            let limits = ClaimLimits { healthy: 5, failing: 1 };
+            let claimed = store.claim_webhooks(HOLDER, &scope, limits, &[], now).await.unwrap();
+            assert_eq!(claimed.len(), 1);
+        })
+        .await;
     let (webhook, store) = (fixture.webhook, &store);
-    let pending = store.list_pending_events(webhook, HOLDER, 0, 1_000, now).await.unwrap().unwrap();
+    let all = EventLimits { untried: 1_000, retried: 1_000 };
+    let start = EventCursor::default();
+    let pending = store.list_pending_events(webhook, HOLDER, start, all, now).await.unwrap().unwrap();
     let events: Vec<_> = pending.events.chunks(3).collect();
     assert!(events.len() >= usize::from(REPEATED), "{} events wait", pending.events.len());
     session
         .record("a webhook's next events", &["list_pending_events"], |number| {
-            let after = events[number % 20][0].seq;
+            let after = EventCursor::before(events[number % 20][0].seq);
+            let limits = EventLimits { untried: 16, retried: 4 };
             async move {
-                let pending = store.list_pending_events(webhook, HOLDER, after, 16, now).await.unwrap();
+                let pending = store.list_pending_events(webhook, HOLDER, after, limits, now).await.unwrap();
                 assert!(!pending.unwrap().events.is_empty());
             }
+        })
+        .await;
+    session
+        .record("the event that a failing webhook is tried with", &["find_probe"], |_| async {
+            let probe = store.find_probe(webhook, HOLDER, &[], now).await.unwrap().unwrap();
+            assert_eq!(probe.events.len(), 1);
         })
         .await;
     session
@@ -110,10 +132,12 @@ pub async fn record_webhooks(fixture: &QueryFixture, session: &mut Session<'_>) 
                 id: new_id(now),
                 event: event.id,
                 seq: event.seq,
+                mailbox: event.message.owner,
                 number: 1,
                 started_at: now,
                 status_code: 204,
                 error: failed(index),
+                detail: None,
                 duration_ms: 12,
                 retry_after: None,
             };
@@ -121,7 +145,7 @@ pub async fn record_webhooks(fixture: &QueryFixture, session: &mut Session<'_>) 
             async move {
                 let gaps = [SignedDuration::from_secs(5); 9];
                 let recorded = store.record_deliveries(webhook, HOLDER, &attempts, &gaps, now).await;
-                assert_eq!(recorded.unwrap(), RecordOutcome::Active);
+                assert!(matches!(recorded.unwrap(), RecordOutcome::Active { .. }));
             }
         })
         .await;

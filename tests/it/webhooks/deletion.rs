@@ -170,7 +170,7 @@ async fn records_an_attempt_in_flight_when_its_mailbox_is_deleted() {
             (attempts.len() == 2).then(|| attempts.swap_remove(0))
         })
         .await;
-        assert_eq!((&recorded["status_code"], &recorded["attempt"]), (&status.into(), &2.into()));
+        assert_eq!((&recorded["status_code"], &recorded["attempt"]), (&status.into(), &1.into()));
         fixture.app.clock.advance(SIXTH_DELAY_MAX);
         fixture.assert_no_further_requests(2, true).await;
         fixture.assert_content_is_gone().await;

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 use tempmail_tests::receiver::Reaction;
-use tempmail_tests::rows::set_webhook_failures;
+use tempmail_tests::rows::{make_webhooks_due, set_webhook_failures};
 use tempmail_tests::wait::{DEADLINE, eventually};
 use tempmail_tests::{Fleet, Receiver};
 
@@ -41,9 +41,21 @@ async fn counts_attempts_claimed_and_pending_webhooks() {
     wait_for_metric(&fleet, "tempmail_webhook_requests_in_flight", |count| count == 0.0).await;
     wait_for_metric(&fleet, "tempmail_webhooks_claimed", |count| count == 0.0).await;
 
+    // An event whose tenth attempt fails.
+    receiver.react_to_text_with("refused", Reaction::Status(500));
+    fleet.deliver(0, BOX, "refused").await;
+    let nine = "UPDATE webhook_event SET attempts = 9, due_at = '-infinity' WHERE attempts BETWEEN 1 AND 8";
+    eventually("the event was tried nine times", || async {
+        let tried = sqlx::query(nine).execute(&fleet.pool).await.expect("events can be changed");
+        (tried.rows_affected() > 0).then_some(())
+    })
+    .await;
+    wait_for_metric(&fleet, "tempmail_webhook_events_given_up_total", |count| count == 1.0).await;
+
     // The tenth failure in a row is in flight until the test releases it. The backlog is measured every 15 s:
     // the response has to wait for that.
     set_webhook_failures(&fleet.pool, 9).await;
+    make_webhooks_due(&fleet.pool).await;
     receiver.react_with(Reaction::HeldStatus(500));
     fleet.deliver(0, BOX, "held").await;
     wait_for_metric(&fleet, "tempmail_webhook_requests_in_flight", |count| count == 1.0).await;
@@ -51,7 +63,7 @@ async fn counts_attempts_claimed_and_pending_webhooks() {
     wait_for_metric(&fleet, "tempmail_webhooks_pending", |count| count == 1.0).await;
     wait_for_metric(&fleet, "tempmail_webhook_oldest_pending_seconds", |age| age > 0.0).await;
     receiver.release_held();
-    wait_for_metric(&fleet, "tempmail_webhook_attempts_total{result=\"http_status\"}", |count| count == 1.0)
+    wait_for_metric(&fleet, "tempmail_webhook_attempts_total{result=\"http_status\"}", |count| count >= 3.0)
         .await;
     wait_for_metric(&fleet, "tempmail_webhooks_disabled_total", |count| count == 1.0).await;
     for name in [

@@ -1,24 +1,10 @@
-//! Which destinations webhooks may have: public ones, and private ones that the installation allows.
+//! Which addresses webhooks may be sent to: public ones, and private ones that the installation allows.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use tempmail_model::network::{embedded_ipv4, is_public};
-use url::{Host, Url};
-
-/// Ports of HTTPS; other services listen on other ports.
-const PORTS: [u16; 2] = [443, 8443];
-/// Top-level names of private networks.
-const PRIVATE_SUFFIXES: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "svc"];
-
-/// Which addresses the host of a URL may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AddressScope {
-    /// Public ones, and those of allowed networks.
-    Public,
-    /// Those of allowed networks only.
-    AllowedNetworks,
-}
+use tempmail_model::webhook::AddressScope;
 
 /// The networks that the installation allows and denies.
 #[derive(Debug, Clone)]
@@ -32,22 +18,6 @@ impl DestinationPolicy {
         Self { allowed: allowed.to_vec(), denied: denied.to_vec() }
     }
 
-    /// The addresses that the host of `url` may have; `None` if the URL is refused, whatever DNS says.
-    pub(super) fn scope_of(&self, url: &Url) -> Option<AddressScope> {
-        let name = match url.host() {
-            Some(Host::Domain(name)) if url.scheme() == "https" => name.trim_end_matches('.'),
-            _ => return None,
-        };
-        let port = url.port_or_known_default().unwrap_or_default();
-        if !is_private_name(name) && PORTS.contains(&port) {
-            Some(AddressScope::Public)
-        } else if self.allowed.is_empty() {
-            None
-        } else {
-            Some(AddressScope::AllowedNetworks)
-        }
-    }
-
     /// Whether `address` may be connected to.
     pub(super) fn allows(&self, scope: AddressScope, address: IpAddr) -> bool {
         let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
@@ -59,17 +29,6 @@ impl DestinationPolicy {
     }
 }
 
-/// Whether a name is without a dot, or under a top-level name of private networks.
-fn is_private_name(name: &str) -> bool {
-    let is_under = |suffix: &str| {
-        let rest = name.len().checked_sub(suffix.len()).map(|at| name.split_at(at));
-        rest.is_some_and(|(rest, end)| {
-            end.eq_ignore_ascii_case(suffix) && (rest.is_empty() || rest.ends_with('.'))
-        })
-    };
-    !name.contains('.') || PRIVATE_SUFFIXES.iter().any(|suffix| is_under(suffix))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,37 +37,6 @@ mod tests {
         let networks =
             |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<IpNet>>();
         DestinationPolicy::new(&networks(allowed), &networks(denied))
-    }
-
-    fn scope_of(policy: &DestinationPolicy, url: &str) -> Option<AddressScope> {
-        policy.scope_of(&Url::parse(url).unwrap())
-    }
-
-    #[test]
-    fn refuses_private_names_and_other_ports() {
-        let public = policy(&[], &[]);
-        for url in ["https://hooks.example/", "https://hooks.example:8443/", "https://notlocal.example./"] {
-            assert_eq!(scope_of(&public, url), Some(AddressScope::Public), "{url}");
-        }
-        let internal = policy(&["10.0.0.0/8"], &[]);
-        for url in [
-            "https://receiver/",
-            "https://localhost/",
-            "https://a.LOCALHOST./",
-            "https://printer.local/",
-            "https://vault.internal/",
-            "https://router.home.arpa/",
-            "https://api.ns.svc/",
-            "https://api.ns.svc.cluster.local/",
-            "https://hooks.example:6379/",
-            "https://hooks.example:22/",
-        ] {
-            assert_eq!(scope_of(&public, url), None, "{url}");
-            assert_eq!(scope_of(&internal, url), Some(AddressScope::AllowedNetworks), "{url}");
-        }
-        for url in ["https://127.0.0.1/", "https://[::1]/", "https://0x7f.1/", "http://hooks.example/"] {
-            assert_eq!(scope_of(&internal, url), None, "{url}");
-        }
     }
 
     #[test]

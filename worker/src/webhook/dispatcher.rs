@@ -1,5 +1,7 @@
 //! Claims lanes and runs them, in such numbers that dead receivers do not take the capacity of healthy ones.
 
+use std::collections::HashSet;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use tempmail_runtime::config::Config;
 use tempmail_runtime::last_success::LastSuccess;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
-use tempmail_store::{ClaimedWebhook, Store, StoreError};
+use tempmail_store::{ClaimLimits, ClaimScope, ClaimedWebhook, Store, StoreError};
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
@@ -19,14 +21,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::JoinMap;
 use uuid::Uuid;
 
-use super::lane::{self, LaneContext};
+use super::attempt::LaneContext;
+use super::lane;
 use super::sender::Sender;
 
-/// Time between two polls for lanes that are due, if nothing wakes the dispatcher earlier.
+/// Time between two polls for all lanes that are due. In between, those of tenants that got mail are claimed, and those that
+/// have ended: a poll for all costs time for each webhook that waits.
 const POLL_PERIOD: Duration = Duration::from_secs(1);
-/// Shortest time between two polls; at least as long as the previous poll took, since many lanes make it
-/// expensive.
+/// Shortest time between two polls; at least as long as the previous poll took.
 const POLL_PAUSE_MIN: Duration = Duration::from_millis(10);
+/// Tenants and webhooks that a poll is for; with more it is for all.
+const NAMED_MAX: usize = 1_000;
 /// Time between two renewals of the leases.
 const RENEW_PERIOD: Duration = Duration::from_secs(5);
 /// A process whose leases were not renewed for this long gives its lanes up: soon another may have them.
@@ -43,9 +48,9 @@ const COMPONENT: &str = "webhooks";
 const MEASURE_PERIOD: Duration = Duration::from_secs(15);
 /// Requests in flight besides the first one of each lane.
 const EXTRA_REQUESTS_MAX: usize = 1_000;
-/// Claimed lanes whose last attempt succeeded, or that had none.
+/// Claimed lanes that are not failing.
 const HEALTHY_LANES_MAX: usize = 768;
-/// Claimed lanes whose last attempt failed: each sends one request, which may take its full timeout.
+/// Claimed lanes that are failing: each sends one request, which may take its full timeout.
 const FAILING_LANES_MAX: usize = 224;
 
 /// Delivers pending events to webhooks; one for each process.
@@ -60,6 +65,20 @@ pub(crate) struct Dispatcher {
     last_renewal: LastSuccess,
     /// Cancelled where that was long ago; what is claimed afterwards has another one.
     leases_held: Arc<Mutex<CancellationToken>>,
+}
+
+/// Which lanes the next poll is for.
+#[derive(Debug)]
+struct NextPoll {
+    at: Instant,
+    /// No poll before.
+    earliest: Instant,
+    /// When all lanes are polled for.
+    all_at: Instant,
+    /// Tenants that got mail since the last poll.
+    tenants: HashSet<Uuid>,
+    /// Webhooks whose lane has ended since: an event that arrived meanwhile may be pending.
+    webhooks: HashSet<Uuid>,
 }
 
 /// The tasks of claimed lanes, by webhook.
@@ -133,14 +152,14 @@ impl Dispatcher {
             checks.tick().await;
             let age = self.last_claim.age();
             age_gauge.set(age.as_secs_f64());
-            let was_stale = std::mem::replace(&mut stale, age > STALE_AFTER);
+            let was_stale = mem::replace(&mut stale, age > STALE_AFTER);
             if stale && !was_stale {
                 self.readiness.set_not_ready(COMPONENT, "webhooks are not claimed: Postgres does not answer");
             } else if was_stale && !stale {
                 self.readiness.set_ready(COMPONENT);
             }
             if self.last_renewal.age() > GIVE_UP_AFTER {
-                std::mem::take(&mut *self.leases_held()).cancel();
+                mem::take(&mut *self.leases_held()).cancel();
                 // What is claimed from now on has leases of its own.
                 self.last_renewal.set(Instant::now());
             }
@@ -154,27 +173,27 @@ impl Dispatcher {
     async fn dispatch(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) {
         let mut arrivals = self.bus.subscribe();
         let (mut renewals, mut measurements) = (ticker(RENEW_PERIOD), ticker(MEASURE_PERIOD));
-        let (mut next_poll, mut earliest_poll) = (Instant::now(), Instant::now());
+        let mut next_poll = NextPoll::now();
         let pulse = self.readiness.liveness().watch(COMPONENT);
         loop {
             tokio::select! {
-                () = sleep_until(next_poll) => {
+                () = sleep_until(next_poll.at) => {
                     let _work = pulse.begin();
                     let started = Instant::now();
-                    if let Err(error) = self.claim(lanes, drain).await {
+                    let scope = next_poll.take_scope(started);
+                    let claimed = self.claim(lanes, &scope, drain).await.inspect_err(|error| {
                         tracing::warn!(%error, "webhooks were not claimed");
-                    }
-                    earliest_poll = Instant::now() + POLL_PAUSE_MIN.max(started.elapsed());
-                    next_poll = earliest_poll.max(started + POLL_PERIOD);
+                    });
+                    // Those that were left out are found by a poll for all.
+                    next_poll.follow(started, matches!(claimed, Ok(Coverage::Complete)));
                 }
                 batch = arrivals.recv() => match batch {
-                    Ok(batch) if batch.iter().all(|arrival| arrival.tenant.is_none()) => {}
-                    Ok(_) | Err(RecvError::Lagged(_)) => next_poll = next_poll.min(earliest_poll),
+                    Ok(batch) => next_poll.after_mail_to(batch.iter().filter_map(|arrival| arrival.tenant)),
+                    Err(RecvError::Lagged(_)) => next_poll.for_all(),
                     Err(RecvError::Closed) => return,
                 },
-                // An event that arrived as the lane ended may be pending.
-                Some(_) = lanes.healthy.join_next() => next_poll = next_poll.min(earliest_poll),
-                Some(_) = lanes.failing.join_next() => next_poll = next_poll.min(earliest_poll),
+                Some((webhook, _)) = lanes.healthy.join_next() => next_poll.after_lane(webhook),
+                Some((webhook, _)) = lanes.failing.join_next() => next_poll.after_lane(webhook),
                 _ = renewals.tick() => {
                     let _work = pulse.begin();
                     self.renew(lanes).await;
@@ -211,19 +230,26 @@ impl Dispatcher {
     }
 
     /// Claims lanes that are due, up to the maximum of each kind, and runs them.
-    async fn claim(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) -> Result<(), StoreError> {
+    async fn claim(
+        &self,
+        lanes: &mut ClaimedLanes,
+        scope: &ClaimScope,
+        drain: &CancellationToken,
+    ) -> Result<Coverage, StoreError> {
         let capacity = |claimed: usize, max: usize| i64::try_from(max.saturating_sub(claimed)).unwrap_or(0);
-        let healthy = capacity(lanes.healthy.len(), HEALTHY_LANES_MAX);
-        let failing = capacity(lanes.failing.len(), FAILING_LANES_MAX);
+        let limits = ClaimLimits {
+            healthy: capacity(lanes.healthy.len(), HEALTHY_LANES_MAX),
+            failing: capacity(lanes.failing.len(), FAILING_LANES_MAX),
+        };
         let LaneContext { store, lease_holder, clock, .. } = &*self.context;
         // Includes lanes that end meanwhile; the poll that follows their end claims them.
         let running = lanes.webhooks();
         let began = Instant::now();
-        let claimed = store.claim_webhooks(*lease_holder, &running, healthy, failing, clock.now()).await?;
+        let claimed = store.claim_webhooks(*lease_holder, scope, limits, &running, clock.now()).await?;
         self.last_claim.set(began);
-        for ClaimedWebhook { id, failing } in claimed {
+        for ClaimedWebhook { id, failures, failing } in claimed {
             let lanes = if failing { &mut lanes.failing } else { &mut lanes.healthy };
-            let lane = lane::run(Arc::clone(&self.context), id, drain.clone());
+            let lane = lane::run(Arc::clone(&self.context), id, failures, drain.clone());
             let leases_held = self.leases_held().clone();
             lanes.spawn(id, async move {
                 if leases_held.run_until_cancelled(lane).await.is_none() {
@@ -232,7 +258,8 @@ impl Dispatcher {
             });
         }
         metrics::gauge!("tempmail_webhooks_claimed").set(gauge(lanes.len()));
-        Ok(())
+        let is_full = lanes.healthy.len() >= HEALTHY_LANES_MAX;
+        Ok(if is_full { Coverage::Partial } else { Coverage::Complete })
     }
 
     /// Sets the gauges of the backlog, which is that of all processes.
@@ -243,6 +270,61 @@ impl Dispatcher {
         metrics::gauge!("tempmail_webhooks_pending").set(gauge(backlog.webhooks.unsigned_abs()));
         metrics::gauge!("tempmail_webhook_oldest_pending_seconds").set(age.max(0.0));
         Ok(())
+    }
+}
+
+/// Whether a poll claimed all healthy lanes that were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coverage {
+    Complete,
+    Partial,
+}
+
+impl NextPoll {
+    fn now() -> Self {
+        let now = Instant::now();
+        Self { at: now, earliest: now, all_at: now, tenants: HashSet::new(), webhooks: HashSet::new() }
+    }
+
+    /// What a poll that starts is for.
+    fn take_scope(&mut self, started: Instant) -> ClaimScope {
+        let (tenants, webhooks) = (mem::take(&mut self.tenants), mem::take(&mut self.webhooks));
+        if started >= self.all_at || tenants.len() + webhooks.len() > NAMED_MAX {
+            self.all_at = started + POLL_PERIOD;
+            ClaimScope::All
+        } else {
+            ClaimScope::Of {
+                tenants: tenants.into_iter().collect(),
+                webhooks: webhooks.into_iter().collect(),
+            }
+        }
+    }
+
+    /// After a poll. If it may have left out lanes, the next one is for all, as soon as there is a reason.
+    fn follow(&mut self, started: Instant, is_complete: bool) {
+        self.earliest = Instant::now() + POLL_PAUSE_MIN.max(started.elapsed());
+        self.at = self.earliest.max(if is_complete { self.all_at } else { started + POLL_PERIOD });
+        if !is_complete {
+            self.all_at = self.earliest;
+        }
+    }
+
+    fn after_mail_to(&mut self, tenants: impl Iterator<Item = Uuid>) {
+        let before = self.tenants.len();
+        self.tenants.extend(tenants);
+        if self.tenants.len() > before {
+            self.at = self.at.min(self.earliest);
+        }
+    }
+
+    fn after_lane(&mut self, webhook: Uuid) {
+        self.webhooks.insert(webhook);
+        self.at = self.at.min(self.earliest);
+    }
+
+    fn for_all(&mut self) {
+        self.all_at = self.earliest;
+        self.at = self.at.min(self.earliest);
     }
 }
 

@@ -12,9 +12,10 @@ use hickory_resolver::lookup_ip::LookupIp;
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tempmail_model::webhook::AddressScope;
 use tokio::time::timeout;
 
-use super::destination::{AddressScope, DestinationPolicy};
+use super::destination::DestinationPolicy;
 use super::file_descriptors;
 
 /// Longest that an address is cached.

@@ -1,9 +1,11 @@
-//! When a webhook is retried after a failure.
+//! When a webhook, or an event, is retried after a failure.
 
 use jiff::SignedDuration;
 use rand::RngExt as _;
+use tempmail_store::DeliveryAttempt;
 
-/// Delays after the first, second, … failure in a row. The failure after the last delay disables the webhook.
+/// Delays after the first, second, … failure: of a webhook those in a row, of an event its own. The failure after the last
+/// delay disables the webhook, or the event is given up.
 const DELAYS: [SignedDuration; 9] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_secs(30),
@@ -24,6 +26,11 @@ const JITTER: f64 = 0.2;
 pub(super) fn delays() -> [SignedDuration; DELAYS.len()] {
     let mut random = rand::rng();
     DELAYS.map(|delay| delay.mul_f64(random.random_range(1.0 - JITTER..=1.0 + JITTER)))
+}
+
+/// Whether an attempt was the last one of its event, which was not delivered.
+pub(super) fn is_given_up(attempt: &DeliveryAttempt) -> bool {
+    attempt.error.is_some() && usize::try_from(attempt.number).is_ok_and(|number| number > DELAYS.len())
 }
 
 #[cfg(test)]

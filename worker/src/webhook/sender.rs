@@ -1,24 +1,24 @@
 //! One request to a receiver, and its outcome.
 
-use std::error::Error;
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use hickory_resolver::TokioResolver;
 use jiff::SignedDuration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, Response, StatusCode, Url};
+use reqwest::{Client, Response, StatusCode};
+use tempmail_model::webhook::{AddressScope, WebhookUrl};
 use tempmail_runtime::config::{Config, Webhooks};
 use tempmail_runtime::file_watch::FileWatch;
 use tokio::sync::Mutex;
 
-use super::destination::{AddressScope, DestinationPolicy};
-use super::file_descriptors::{NoFileDescriptor, is_exhausted};
-use super::resolver::{GuardedResolver, ResolveError, resolver};
+use super::destination::DestinationPolicy;
+use super::failure::RequestFailure;
+use super::file_descriptors::NoFileDescriptor;
+use super::resolver::{GuardedResolver, resolver};
+use super::trust;
 
 /// Longest that connecting may take, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,8 +40,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct RequestOutcome {
     /// 0 without a whole response.
     pub(super) status_code: i32,
-    /// One of the interface's error words; `None` for a success.
-    pub(super) error: Option<&'static str>,
+    /// Why it failed; `None` for a success.
+    pub(super) failure: Option<RequestFailure>,
     /// How long the request took.
     pub(super) duration: Duration,
     /// `Retry-After` of a 429 or 503.
@@ -114,14 +114,13 @@ impl Sender {
     ) -> Result<RequestOutcome, NoFileDescriptor> {
         let _in_flight = InFlightGauge::increment();
         let started = Instant::now();
-        let url = Url::parse(url).ok();
-        let scope = url.as_ref().and_then(|url| self.0.policy.scope_of(url));
-        let (Some(url), Some(scope)) = (url, scope) else {
-            return Ok(failed("blocked_address", Duration::ZERO));
+        // Also one that was created when other rules held.
+        let Ok(url) = WebhookUrl::parse(url, &self.0.webhooks.allowed_networks) else {
+            return Ok(failed(RequestFailure::BLOCKED, Duration::ZERO));
         };
-        let client = self.client(scope);
+        let client = self.client(url.scope());
         let exchange = async {
-            let response = client.post(url).headers(headers).body(body).send().await?;
+            let response = client.post(url.url().clone()).headers(headers).body(body).send().await?;
             let (status, retry_after) = (response.status(), retry_after(&response));
             read_body(response).await?;
             Ok::<_, reqwest::Error>((status, retry_after))
@@ -130,17 +129,17 @@ impl Sender {
             Ok((status, retry_after)) => {
                 return Ok(RequestOutcome {
                     status_code: i32::from(status.as_u16()),
-                    error: (!status.is_success()).then_some("http_status"),
+                    failure: (!status.is_success()).then_some(RequestFailure::HTTP_STATUS),
                     duration: started.elapsed(),
                     retry_after,
                 });
             }
             Err(error) => error,
         };
-        match error_word(&error)? {
+        match RequestFailure::of(&error)? {
             // The duration would tell whether the name exists.
-            "blocked_address" => Ok(failed("blocked_address", Duration::ZERO)),
-            word => Ok(failed(word, started.elapsed())),
+            RequestFailure::BLOCKED => Ok(failed(RequestFailure::BLOCKED, Duration::ZERO)),
+            failure => Ok(failed(failure, started.elapsed())),
         }
     }
 
@@ -159,7 +158,7 @@ impl Clients {
         resolver: &TokioResolver,
         policy: &Arc<DestinationPolicy>,
     ) -> anyhow::Result<Self> {
-        let authorities = trusted_authorities(webhooks.ca_file.as_deref())?;
+        let tls = trust::client_config(webhooks.ca_file.as_deref())?;
         let timeout = Duration::from_secs(webhooks.timeout_seconds);
         let client = |scope| {
             let resolver = GuardedResolver {
@@ -180,7 +179,7 @@ impl Clients {
                 .http2_initial_connection_window_size(CONNECTION_WINDOW)
                 .pool_max_idle_per_host(IDLE_MAX)
                 .pool_idle_timeout(IDLE_TIMEOUT)
-                .tls_certs_only(authorities.iter().cloned())
+                .tls_backend_preconfigured(tls.clone())
                 .build()
         };
         Ok(Self {
@@ -188,24 +187,6 @@ impl Clients {
             allowed_networks: client(AddressScope::AllowedNetworks)?,
         })
     }
-}
-
-/// The authorities that may issue receivers' certificates: the system's, or Mozilla's if it has none, and
-/// those of `ca_file`.
-fn trusted_authorities(ca_file: Option<&Path>) -> anyhow::Result<Vec<Certificate>> {
-    let mut system = rustls_native_certs::load_native_certs().certs;
-    if system.is_empty() {
-        system.extend_from_slice(webpki_root_certs::TLS_SERVER_ROOT_CERTS);
-    }
-    let mut trusted = system.iter().map(|der| Certificate::from_der(der)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(file) = ca_file {
-        let named = || format!("`webhooks.ca_file` {}", file.display());
-        let pem = std::fs::read(file).with_context(named)?;
-        let bundle = Certificate::from_pem_bundle(&pem).with_context(named)?;
-        ensure!(!bundle.is_empty(), "{} has no certificate", named());
-        trusted.extend(bundle);
-    }
-    Ok(trusted)
 }
 
 /// Counts a request while it is in flight.
@@ -224,8 +205,8 @@ impl Drop for InFlightGauge {
     }
 }
 
-fn failed(error: &'static str, duration: Duration) -> RequestOutcome {
-    RequestOutcome { status_code: 0, error: Some(error), duration, retry_after: None }
+fn failed(failure: RequestFailure, duration: Duration) -> RequestOutcome {
+    RequestOutcome { status_code: 0, failure: Some(failure), duration, retry_after: None }
 }
 
 /// Reads the body of a response, so that the connection can be kept; of a long one only the beginning.
@@ -248,39 +229,4 @@ fn retry_after(response: &Response) -> Option<SignedDuration> {
     // Larger numbers are too long in any case.
     let seconds = is_number.then(|| value.parse().unwrap_or(u32::MAX))?;
     Some(SignedDuration::from_secs(i64::from(seconds)))
-}
-
-/// The interface's word for an error.
-fn error_word(error: &reqwest::Error) -> Result<&'static str, NoFileDescriptor> {
-    if error.is_timeout() {
-        return Ok("timeout");
-    }
-    let mut source: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(cause) = source {
-        if let Some(error) = cause.downcast_ref::<ResolveError>() {
-            return match error {
-                ResolveError::Blocked => Ok("blocked_address"),
-                ResolveError::NoAddress => Ok("dns_failure"),
-                ResolveError::NoFileDescriptor => Err(NoFileDescriptor),
-            };
-        }
-        if cause.is::<rustls::Error>() {
-            return Ok("tls_failure");
-        }
-        if let Some(io) = cause.downcast_ref::<io::Error>() {
-            if is_exhausted(io) {
-                return Err(NoFileDescriptor);
-            }
-            if io.kind() == io::ErrorKind::ConnectionRefused {
-                return Ok("connection_refused");
-            }
-            // `source` of an I/O error skips the error that it wraps.
-            if let Some(inner) = io.get_ref() {
-                source = Some(inner);
-                continue;
-            }
-        }
-        source = cause.source();
-    }
-    Ok("connection_failed")
 }

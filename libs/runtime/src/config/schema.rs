@@ -325,7 +325,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "webhooks.allowed_networks",
         ValueKind::List,
         NETWORKS,
-        "Networks that webhook deliveries may reach although they are not public.",
+        "Networks that webhook deliveries may reach although they are not public. With any, a webhook's URL may have every host name and port.",
     ),
     key(
         "webhooks.denied_networks",
@@ -337,7 +337,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "webhooks.ca_file",
         ValueKind::Text,
         "the path of a PEM file",
-        "Certificate authorities that are trusted for webhook deliveries, in addition to the system's (PEM); read again within a minute when they are renewed.",
+        "Certificate authorities that are trusted for webhook deliveries, in addition to the system's, and self-signed certificates of receivers (PEM); read again within a minute when they are renewed.",
     ),
     seconds("webhooks.timeout_seconds", "Maximum seconds of a webhook delivery."),
     key(

@@ -35,6 +35,10 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("tempmail_stream_generations_total", "Generations of the stream that began, as after a restore."),
     ("tempmail_webhook_attempts_postponed_total", "Webhook attempts postponed because no file was free."),
     ("tempmail_webhook_attempts_total", "Webhook attempts by result."),
+    (
+        "tempmail_webhook_events_given_up_total",
+        "Events of webhooks that were given up after their tenth attempt failed.",
+    ),
     ("tempmail_webhook_lanes_given_up_total", "Webhooks whose lease was not renewed in time."),
     ("tempmail_webhooks_disabled_total", "Webhooks that were disabled after ten failures in a row."),
     ("tempmail_websockets_ended_total", "WebSockets that ended, by reason."),

@@ -58,6 +58,7 @@ CREATE OR REPLACE FUNCTION adopt_released_webhook(
 DECLARE
     v_id uuid := adopt_released(p_epoch, p_uid, p_former);
 BEGIN
-    UPDATE webhook SET secret = p_secret, active = false, failure_count = 0, failed_at = p_now, due_at = '-infinity'
+    UPDATE webhook SET secret = p_secret, active = false, failure_count = 0, failed_at = p_now, due_at = '-infinity',
+                       rotated = true
      WHERE id = v_id;
 END $$;

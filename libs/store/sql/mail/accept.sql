@@ -156,9 +156,10 @@ BEGIN
 
         -- Events for webhooks wait from the same commit on. They have no content: that is the message's, and
         -- goes with it. OFFSET 0: those of one tenant at a time, by their index.
-        INSERT INTO webhook_event (webhook, seq, id, message, class)
-        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class
-          FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_tenant) AS s (id, class, seq, owner_kind, tenant)
+        INSERT INTO webhook_event (webhook, seq, id, message, class, mailbox)
+        SELECT w.id, s.seq, gen_random_uuid(), s.id, s.class, s.owner
+          FROM unnest(p_rcpt_id, o_class, o_seq, v_kind, o_owner, o_tenant)
+                   AS s (id, class, seq, owner_kind, owner, tenant)
          CROSS JOIN LATERAL (
                   SELECT w.id FROM webhook w
                    WHERE w.tenant = s.tenant AND w.status = 'active' AND 'email.received' = ANY (w.events)

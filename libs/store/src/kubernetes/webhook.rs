@@ -141,7 +141,8 @@ impl Store {
                     UPDATE resource SET rotate_handled = $4 WHERE (SELECT locked FROM epoch) AND uid = $2
                   )
                   UPDATE webhook w
-                  SET secret = $3, active = false, failure_count = 0, failed_at = $5, due_at = '-infinity'
+                  SET secret = $3, active = false, failure_count = 0, failed_at = $5, due_at = '-infinity',
+                      rotated = true
                   FROM resource r WHERE (SELECT locked FROM epoch) AND r.uid = $2 AND w.id = r.row_id"
             ),
             uid,

@@ -66,6 +66,8 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (12, "ended_session", "0012_ended_session"),
         (13, "minted_token", "0013_minted_token"),
         (14, "mailbox", "0014_mailbox"),
+        (15, "webhook_event", "0015_webhook_event"),
+        (16, "webhook_failures", "0016_webhook_failures"),
         (17, "sink", "0017_sink"),
     ],
     files: files![
@@ -95,6 +97,8 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "tenants/session",
         "webhooks/webhook",
         "webhooks/delivery",
+        "webhooks/delivery_before",
+        "webhooks/probe",
         "kubernetes/epoch",
         "kubernetes/grant",
         "kubernetes/resource",

@@ -9,6 +9,14 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::pool::Store;
+use crate::row::optional_time;
+
+const RECORD_DELIVERIES: &str = "/* record_deliveries */
+    SELECT o_outcome, o_failure_count, nullif(o_due_at, '-infinity') AS due_at
+    FROM record_deliveries($1, $2, $3,
+        ARRAY(SELECT make_interval(secs => g) FROM unnest($4::float8[]) WITH ORDINALITY AS u (g, ord) ORDER BY ord),
+        $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+        ARRAY(SELECT make_interval(secs => r) FROM unnest($15::float8[]) WITH ORDINALITY AS u (r, ord) ORDER BY ord))";
 
 /// How long an attempt is listed.
 pub const DELIVERY_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -26,6 +34,10 @@ pub struct WebhookDelivery {
     pub status_code: i32,
     /// Why it failed; `None` where it did not.
     pub error: Option<String>,
+    /// Why TLS failed.
+    pub detail: Option<String>,
+    /// Whether the event is not sent any more, although it was not delivered.
+    pub given_up: bool,
     /// Number of the attempt for its event, from 1.
     pub attempt: i32,
     /// Its duration, milliseconds.
@@ -46,6 +58,8 @@ impl WebhookDelivery {
             event_id: row.try_get("event_id")?,
             status_code: row.try_get("status_code")?,
             error: row.try_get("error")?,
+            detail: row.try_get("detail")?,
+            given_up: row.try_get("given_up")?,
             attempt: row.try_get("attempt")?,
             duration_ms: row.try_get("duration_ms")?,
         }))
@@ -61,6 +75,8 @@ pub struct DeliveryAttempt {
     pub event: Uuid,
     /// Position of the event among those of the webhook.
     pub seq: i64,
+    /// The mailbox of its message.
+    pub mailbox: Uuid,
     /// Number of the attempt for its event, from 1.
     pub number: i32,
     /// When it started.
@@ -69,6 +85,8 @@ pub struct DeliveryAttempt {
     pub status_code: i32,
     /// Why it failed; `None` where it did not.
     pub error: Option<&'static str>,
+    /// Why TLS failed.
+    pub detail: Option<&'static str>,
     /// Its duration, milliseconds.
     pub duration_ms: i32,
     /// Time to the next attempt that the receiver requested.
@@ -79,16 +97,36 @@ pub struct DeliveryAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordOutcome {
     /// Recorded; the webhook stays active.
-    Active,
+    Active {
+        /// Failed attempts in a row.
+        failures: i32,
+        /// No attempt before; `None`: at once.
+        due_at: Option<Timestamp>,
+    },
     /// Recorded; the webhook failed too often in a row and is disabled.
     Disabled,
     /// Not recorded: the process does not hold the lease of the webhook.
     Fenced,
 }
 
+impl RecordOutcome {
+    fn from_row(row: &PgRow) -> Result<Self, StoreError> {
+        match row.try_get("o_outcome")? {
+            "active" => Ok(Self::Active {
+                failures: row.try_get("o_failure_count")?,
+                due_at: optional_time(row, "due_at")?,
+            }),
+            "disabled" => Ok(Self::Disabled),
+            "fenced" => Ok(Self::Fenced),
+            word => Err(StoreError::unknown_word("record_deliveries", word)),
+        }
+    }
+}
+
 impl Store {
-    /// Records attempts in the order in which they ended. `gaps`: time to the next attempt after the
-    /// first, second, … failure in a row; one failure more disables the webhook.
+    /// Records attempts in the order in which they ended. `gaps`: time to the next attempt after the first, second, …
+    /// failure, in a row of the webhook, or of the event; with one failure more the webhook is disabled, or the event
+    /// given up.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing is recorded.
@@ -101,32 +139,23 @@ impl Store {
         now: Timestamp,
     ) -> Result<RecordOutcome, StoreError> {
         let seconds = |duration: SignedDuration| duration.as_secs_f64();
-        let word: String = self.fetch_value(sqlx::query(
-            "/* record_deliveries */
-            SELECT record_deliveries($1, $2, $3,
-                ARRAY(SELECT make_interval(secs => g) FROM unnest($4::float8[]) WITH ORDINALITY AS u (g, ord) ORDER BY ord),
-                $5, $6, $7, $8, $9, $10, $11, $12,
-                ARRAY(SELECT make_interval(secs => r) FROM unnest($13::float8[]) WITH ORDINALITY AS u (r, ord) ORDER BY ord))",
-        )
-        .bind(webhook)
-        .bind(holder)
-        .bind(now.to_sqlx())
-        .bind(gaps.iter().copied().map(seconds).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.seq).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.event).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.started_at.to_sqlx()).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.id).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.status_code).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.error).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.duration_ms).collect::<Vec<_>>())
-        .bind(attempts.iter().map(|attempt| attempt.retry_after.map(seconds)).collect::<Vec<_>>())).await?;
-        match word.as_str() {
-            "active" => Ok(RecordOutcome::Active),
-            "disabled" => Ok(RecordOutcome::Disabled),
-            "fenced" => Ok(RecordOutcome::Fenced),
-            _ => Err(StoreError::unknown_word("record_deliveries", &word)),
-        }
+        let statement = sqlx::query(RECORD_DELIVERIES)
+            .bind(webhook)
+            .bind(holder)
+            .bind(now.to_sqlx())
+            .bind(gaps.iter().copied().map(seconds).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.seq).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.event).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.mailbox).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.number).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.started_at.to_sqlx()).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.id).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.status_code).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.error).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.detail).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.duration_ms).collect::<Vec<_>>())
+            .bind(attempts.iter().map(|attempt| attempt.retry_after.map(seconds)).collect::<Vec<_>>());
+        self.fetch_one(statement, RecordOutcome::from_row).await
     }
 
     /// The last `limit` attempts of a tenant's webhook within [`DELIVERY_RETENTION`], newest first;
@@ -144,7 +173,8 @@ impl Store {
         // A webhook without attempts is one row of nulls.
         let statement = sqlx::query(
             "/* list_webhook_deliveries */
-            SELECT a.id, a.event_type, a.event_id, a.status_code, a.error, a.attempt, a.duration_ms FROM webhook w
+            SELECT a.id, a.event_type, a.event_id, a.status_code, a.error, a.detail, a.given_up, a.attempt,
+                   a.duration_ms FROM webhook w
             LEFT JOIN LATERAL (
                 SELECT * FROM webhook_delivery d WHERE d.webhook = w.id AND d.id >= $3
                 ORDER BY d.id DESC LIMIT $4

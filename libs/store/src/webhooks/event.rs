@@ -26,25 +26,51 @@ macro_rules! message_of_event {
     };
 }
 
-/// The events of a mailbox wait while its domain does not serve; all of a webhook wait while its tenant is
-/// suspended, or while its secret is not delivered to its owner.
-const LIST_PENDING_EVENTS: &str = concat!(
-    "/* list_pending_events */
-    SELECT w.url, w.secret, e.seq AS event_seq, e.id AS event_id, e.attempts, m.serves, ",
-    message_columns!(),
-    "
+/// SQL for the events `$events` of the webhook `$1` that `$2` holds, with their messages at `$3`. The events of a mailbox
+/// wait while its domain does not serve; all of a webhook wait while its tenant is suspended, or while its secret is not
+/// delivered to its owner.
+macro_rules! pending_events {
+    ($name:literal, $events:literal) => {
+        concat!(
+            $name,
+            "
+    SELECT w.url, w.secret, w.rotated, e.seq AS event_seq, e.id AS event_id, e.attempts, nullif(e.due_at, '-infinity') AS due_at,
+           m.serves, ",
+            message_columns!(),
+            "
     FROM webhook w JOIN tenant t ON t.id = w.tenant AND NOT t.suspended
-    LEFT JOIN LATERAL (
-        SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq > $3 ORDER BY e.seq LIMIT $4
-    ) e ON true
+    LEFT JOIN LATERAL (",
+            $events,
+            ") e ON true
     LEFT JOIN LATERAL (
         SELECT m.*, d.serves ",
-    message_of_event!("$5"),
-    "
+            message_of_event!("$3"),
+            "
         LIMIT 1
     ) m ON true
     WHERE w.id = $1 AND w.lease_holder = $2 AND w.status = 'active' AND w.active
-    ORDER BY e.seq"
+    ORDER BY e.due_at, e.seq"
+        )
+    };
+}
+
+/// Events that were never tried have the lowest time, and so does the cursor before the first of the others, with the
+/// highest `seq`. The bounds are those of the index: no other one has this order.
+const LIST_PENDING_EVENTS: &str = pending_events!(
+    "/* list_pending_events */",
+    "
+        (SELECT * FROM webhook_event e
+          WHERE e.webhook = w.id AND e.due_at <= '-infinity' AND (e.due_at, e.seq) > ('-infinity', $4)
+          ORDER BY e.due_at, e.seq LIMIT $5)
+        UNION ALL
+        (SELECT * FROM webhook_event e
+          WHERE e.webhook = w.id AND e.due_at <= $3 AND (e.due_at, e.seq) > (coalesce($6::timestamptz, '-infinity'), $7)
+          ORDER BY e.due_at, e.seq LIMIT $8)"
+);
+
+const FIND_PROBE: &str = pending_events!(
+    "/* find_probe */",
+    "SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq = next_probe(w.id, $4, $3)"
 );
 
 /// The message is looked up again: a partition that is attached, and gets its first mail, between the plan of the
@@ -56,6 +82,15 @@ const DELETE_EVENTS_WITHOUT_MESSAGE: &str = concat!(
     message_of_event!("$3"),
     " OFFSET 0)"
 );
+
+/// The first ones, so that it takes a bounded time; the others are due by their own time.
+const APPLY_ROTATION: &str = "/* apply_rotation */
+    WITH rotated AS (
+        UPDATE webhook SET rotated = false WHERE id = $1 AND lease_holder = $2 AND rotated RETURNING id
+    ), waiting AS MATERIALIZED (
+        SELECT e.seq FROM webhook_event e WHERE e.webhook = $1 AND e.due_at > $3 ORDER BY e.due_at, e.seq LIMIT 1000
+    )
+    UPDATE webhook_event e SET due_at = $3 FROM rotated r, waiting n WHERE e.webhook = r.id AND e.seq = n.seq";
 
 /// Events of webhooks that are deleted or disabled, and of messages that have expired.
 const DELETE_STALE_EVENTS: &str = "/* delete_stale_events */
@@ -82,14 +117,17 @@ pub struct PendingEvents {
     pub url: String,
     /// The key that signs them, sealed for the webhook.
     pub secret: Vec<u8>,
-    /// Events that can be sent, oldest first.
+    /// Whether its secret was rotated, and events that were tried are not yet due because of it.
+    pub rotated: bool,
+    /// Events that can be sent: those that were never tried, oldest first, and then those that are due again, by their
+    /// time.
     pub events: Vec<PendingEvent>,
     /// `seq` of the events whose message no longer exists.
     pub without_message: Vec<i64>,
-    /// Whether an event waits for a domain that does not serve.
-    pub blocked: bool,
-    /// `seq` of the last event that was read; `None` where there was none.
-    pub last: Option<i64>,
+    /// `seq` of the events that wait for a domain that does not serve.
+    pub blocked: Vec<i64>,
+    /// The position after all events that were read.
+    pub read: EventCursor,
 }
 
 /// An event that is not delivered yet.
@@ -101,8 +139,28 @@ pub struct PendingEvent {
     pub id: Uuid,
     /// Number of failed attempts.
     pub attempts: i32,
+    /// When it was due again; `None` where it was never tried.
+    pub due_at: Option<Timestamp>,
     /// The message that it reports, of a mailbox.
     pub message: MessageRow,
+}
+
+/// A position among the pending events of a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventCursor {
+    /// `seq` of the last one that was never tried.
+    untried: i64,
+    /// Time and `seq` of the last one that was due again.
+    retried: Option<(Timestamp, i64)>,
+}
+
+/// How many events to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventLimits {
+    /// Events that were never tried.
+    pub untried: i64,
+    /// Events that are due again.
+    pub retried: i64,
 }
 
 /// The pending events of all webhooks.
@@ -114,28 +172,46 @@ pub struct WebhookBacklog {
     pub oldest: Option<Timestamp>,
 }
 
+impl EventCursor {
+    /// The position just before the event `seq`, if it was never tried.
+    pub fn before(seq: i64) -> Self {
+        Self { untried: seq - 1, retried: None }
+    }
+
+    /// Moves it after an event that was due again then, or never tried.
+    pub fn pass(&mut self, due_at: Option<Timestamp>, seq: i64) {
+        match due_at {
+            Some(due_at) => self.retried = Some((due_at, seq)),
+            None => self.untried = seq,
+        }
+    }
+}
+
 impl PendingEvents {
     /// Rows of a left join: a webhook without pending events is one row whose event is null.
-    fn from_rows(rows: &[PgRow]) -> Result<Option<Self>, StoreError> {
+    fn from_rows(rows: &[PgRow], cursor: EventCursor) -> Result<Option<Self>, StoreError> {
         let Some(first) = rows.first() else { return Ok(None) };
         let mut pending = Self {
             url: first.try_get("url")?,
             secret: first.try_get("secret")?,
+            rotated: first.try_get("rotated")?,
             events: Vec::new(),
             without_message: Vec::new(),
-            blocked: false,
-            last: None,
+            blocked: Vec::new(),
+            read: cursor,
         };
         for row in rows {
             let Some(seq) = row.try_get("event_seq")? else { break };
-            pending.last = Some(seq);
+            let due_at = optional_time(row, "due_at")?;
+            pending.read.pass(due_at, seq);
             match row.try_get::<Option<bool>, _>("serves")? {
                 None => pending.without_message.push(seq),
-                Some(false) => pending.blocked = true,
+                Some(false) => pending.blocked.push(seq),
                 Some(true) => pending.events.push(PendingEvent {
                     seq,
                     id: row.try_get("event_id")?,
                     attempts: row.try_get("attempts")?,
+                    due_at,
                     message: MessageRow::from_row(row)?,
                 }),
             }
@@ -151,8 +227,9 @@ impl WebhookBacklog {
 }
 
 impl Store {
-    /// Up to `limit` pending events of a webhook after the event `after`; `None` where `holder` does not hold
-    /// its lease, it is disabled or not yet active, or its tenant is suspended.
+    /// Pending events of a webhook after a position that can be sent while it does not fail: those that were never
+    /// tried, and those that are due again. `None` where `holder` does not hold its lease, it is disabled or not yet
+    /// active, or its tenant is suspended.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -160,17 +237,50 @@ impl Store {
         &self,
         webhook: Uuid,
         holder: Uuid,
-        after: i64,
-        limit: i64,
+        after: EventCursor,
+        limits: EventLimits,
         now: Timestamp,
     ) -> Result<Option<PendingEvents>, StoreError> {
         let statement = sqlx::query(LIST_PENDING_EVENTS)
             .bind(webhook)
             .bind(holder)
-            .bind(after)
-            .bind(limit)
-            .bind(now.to_sqlx());
-        PendingEvents::from_rows(&self.fetch_rows(statement).await?)
+            .bind(now.to_sqlx())
+            .bind(after.untried)
+            .bind(limits.untried)
+            .bind(after.retried.map(|(due_at, _)| due_at.to_sqlx()))
+            .bind(after.retried.map_or(i64::MAX, |(_, seq)| seq))
+            .bind(limits.retried);
+        PendingEvents::from_rows(&self.fetch_rows(statement).await?, after)
+    }
+
+    /// The one event that a failing webhook is tried with: the oldest that was never tried, of the mailbox with the
+    /// fewest failures since the last success, else the one that is due again first; none of `except`, by `seq`. `None`
+    /// as [`list_pending_events`](Self::list_pending_events).
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_probe(
+        &self,
+        webhook: Uuid,
+        holder: Uuid,
+        except: &[i64],
+        now: Timestamp,
+    ) -> Result<Option<PendingEvents>, StoreError> {
+        let statement = sqlx::query(FIND_PROBE).bind(webhook).bind(holder).bind(now.to_sqlx()).bind(except);
+        PendingEvents::from_rows(&self.fetch_rows(statement).await?, EventCursor::default())
+    }
+
+    /// Makes up to 1,000 events of a webhook that were tried due now, after its secret was rotated.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn apply_rotation(
+        &self,
+        webhook: Uuid,
+        holder: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.execute(sqlx::query(APPLY_ROTATION).bind(webhook).bind(holder).bind(now.to_sqlx())).await
     }
 
     /// Deletes those of these events of a webhook, by `seq`, whose message no longer exists.

@@ -147,7 +147,7 @@ impl Store {
             WITH found AS (
                 SELECT id, managed_by FROM webhook WHERE id = $1 AND tenant = $2 FOR NO KEY UPDATE
             ), rotated AS (
-                UPDATE webhook w SET secret = $3, failure_count = 0, failed_at = $4, due_at = '-infinity'
+                UPDATE webhook w SET secret = $3, failure_count = 0, failed_at = $4, due_at = '-infinity', rotated = true
                 FROM found f WHERE w.id = f.id AND f.managed_by = 'api'
             )
             SELECT managed_by FROM found",

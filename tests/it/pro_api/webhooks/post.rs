@@ -59,7 +59,7 @@ async fn stores_the_secret_encrypted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accepts_only_https_urls_with_a_host_name() {
+async fn accepts_only_https_urls_with_a_public_host_name() {
     let app = App::start().await;
     let long = format!("https://hooks.example/{}", "x".repeat(2048 - 21));
     for url in [
@@ -94,6 +94,16 @@ async fn accepts_only_https_urls_with_a_host_name() {
         "https://hooks.example/\u{0}",
         "https://hooks.example:70000/",
         "https://hooks.example/#fragment",
+        // Nothing is ever sent to these, since no network is allowed.
+        "https://receiver/",
+        "https://localhost/",
+        "https://a.localhost:8443/",
+        "https://printer.local/",
+        "https://vault.internal/",
+        "https://router.home.arpa/",
+        "https://api.ns.svc.cluster.local/",
+        "https://hooks.example:80/",
+        "https://hooks.example:9443/",
         &long,
     ] {
         let answer = create(&app, json!({ "url": url, "events": ["email.received"] })).await;
@@ -101,11 +111,40 @@ async fn accepts_only_https_urls_with_a_host_name() {
         answer.assert_api_error(400, "invalid_url");
     }
     rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 10).await;
-    for url in ["https://localhost:9443/x", "HTTPS://Hooks.Example?a=b", "https://receiver:1", &long[..2048]]
+    for url in ["https://hooks.example:8443/x", "HTTPS://Hooks.Example?a=b", &long[..2048]] {
+        let created = create(&app, json!({ "url": url, "events": ["email.received"] })).await.expect(201);
+        assert_eq!(created["url"], url, "unchanged");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_what_to_change_in_a_url_that_is_never_sent_to() {
+    let app = App::start().await;
+    for (url, advice) in [
+        ("https://receiver/", "public host name"),
+        ("https://localhost/", "public host name"),
+        ("https://hooks.example:9443/", "port 443 or 8443"),
+        ("https://10.0.0.1/", "not an IP address"),
+    ] {
+        let answer = create(&app, json!({ "url": url, "events": ["email.received"] })).await;
+        answer.assert_api_error(400, "invalid_url");
+        assert!(answer.json()["message"].as_str().unwrap().contains(advice), "{url}: {}", answer.text());
+    }
+}
+
+/// Whether the address is in one of them is judged at each delivery.
+#[tokio::test(flavor = "multi_thread")]
+async fn accepts_any_name_and_port_where_networks_are_allowed() {
+    let app = App::builder().receivers().start().await;
+    rows::set_limit(&app.pool, app.tenant.id, TenantLimit::Webhooks, 10).await;
+    for url in
+        ["https://localhost:9443/x", "https://receiver:1", "https://api.ns.svc/", "https://hooks.example:80/"]
     {
         let created = create(&app, json!({ "url": url, "events": ["email.received"] })).await.expect(201);
         assert_eq!(created["url"], url, "unchanged");
     }
+    let address = create(&app, json!({ "url": "https://127.0.0.1/", "events": ["email.received"] })).await;
+    address.assert_api_error(400, "invalid_url");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,13 +1,15 @@
 //! The authorities of `webhooks.ca_file`, which are read again when the file is renewed.
 
+use std::net::Ipv4Addr;
+
 use reqwest::Method;
 use tempmail_runtime::file_watch;
-use tempmail_tests::receiver::ca_file;
+use tempmail_tests::receiver::{Identity, ca_file};
 use tempmail_tests::tls::TestCertificate;
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Receiver};
 
-use crate::webhooks::{create_webhook, list_attempts, outcome};
+use crate::webhooks::{create_webhook, first_attempts, list_attempts, outcome};
 
 #[tokio::test]
 async fn trusts_the_authorities_of_a_renewed_file() {
@@ -32,4 +34,32 @@ async fn trusts_the_authorities_of_a_renewed_file() {
         (first_outcome().await == 204).then_some(())
     })
     .await;
+}
+
+/// As `openssl req -x509` makes them, certificates that sign themselves are marked as those of an authority.
+#[tokio::test(flavor = "multi_thread")]
+async fn trusts_a_self_signed_certificate_of_the_file_for_its_names_until_it_expires() {
+    let listed = [
+        (Identity::self_signed_authority(&["localhost"]), None),
+        (Identity::self_signed(&["localhost"]), None),
+        (Identity::self_signed_authority(&["other.example"]), Some("name_mismatch")),
+        (Identity::expired_authority(&["localhost"]), Some("expired")),
+    ];
+    let unlisted = Identity::self_signed_authority(&["localhost"]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("receivers.pem");
+    let pem: String = listed.iter().map(|(identity, _)| identity.pem()).collect();
+    std::fs::write(&file, pem).unwrap();
+    let app = App::builder().receivers().config(|config| config.webhooks.ca_file = Some(file));
+    let app = app.start().await;
+    let (mut receivers, mut details) = (Vec::new(), Vec::new());
+    for (identity, detail) in listed.into_iter().chain([(unlisted, Some("unknown_issuer"))]) {
+        receivers.push(Receiver::start_at((Ipv4Addr::LOCALHOST, 0).into(), &identity).await);
+        details.push(detail);
+    }
+    let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
+    for (detail, attempt) in details.into_iter().zip(first_attempts(&app, &urls).await) {
+        let expected = if detail.is_none() { (204, None) } else { (0, Some("tls_failure")) };
+        assert_eq!((outcome(&attempt), attempt["detail"].as_str()), (expected, detail), "{attempt}");
+    }
 }

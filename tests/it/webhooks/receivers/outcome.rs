@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use tempmail_tests::dns::RebindingServer;
 use tempmail_tests::receiver::{Identity, Reaction};
-use tempmail_tests::{App, Receiver};
+use tempmail_tests::{App, Receiver, log};
 use tokio::net::TcpListener;
 
 use super::{app, app_with_short_timeout, receiver_with};
@@ -139,22 +139,30 @@ async fn records_a_reset_as_connection_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_invalid_certificates_as_tls_failure() {
+async fn records_invalid_certificates_as_tls_failure_and_says_why() {
     let loopback = (Ipv4Addr::LOCALHOST, 0).into();
     let identities = [
-        Identity::expired(&["localhost"]),
-        Identity::issued_for(&["other.example"]),
-        Identity::issued_for(&["127.0.0.1"]),
-        Identity::self_signed(&["localhost"]),
+        (Identity::expired(&["localhost"]), "expired"),
+        (Identity::expired_authority(&["localhost"]), "expired"),
+        (Identity::issued_for(&["other.example"]), "name_mismatch"),
+        (Identity::issued_for(&["127.0.0.1"]), "name_mismatch"),
+        (Identity::self_signed(&["localhost"]), "unknown_issuer"),
+        (Identity::self_signed_authority(&["localhost"]), "unknown_issuer"),
     ];
     let mut receivers = vec![receiver_with(Reaction::PlainHttp).await];
-    for identity in &identities {
+    let mut details = vec!["handshake"];
+    for (identity, detail) in &identities {
         receivers.push(Receiver::start_at(loopback, identity).await);
+        details.push(detail);
     }
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     let app = app().await;
-    for (index, attempt) in first_attempts(&app, &urls).await.iter().enumerate() {
-        assert_eq!(outcome(attempt), (0, Some("tls_failure")), "{index}: {attempt}");
+    for (detail, attempt) in details.iter().zip(first_attempts(&app, &urls).await) {
+        assert_eq!(outcome(&attempt), (0, Some("tls_failure")), "{detail}: {attempt}");
+        assert_eq!(attempt["detail"], *detail, "{attempt}");
+        let log = log::captured();
+        let logged = |line: &&str| line.contains("TLS with the receiver") && line.contains(detail);
+        assert!(log.lines().any(|line| logged(&line)), "{detail} is logged");
     }
     assert!(receivers.iter().all(|receiver| receiver.request_count() == 0));
 }

@@ -43,7 +43,7 @@ pub(in super::super) const API: Rights = Rights {
                 "last_triggered_at",
             ])
             .insert()
-            .update(&[&["secret", "failure_count", "failed_at", "due_at"]])
+            .update(&[&["secret", "failure_count", "failed_at", "due_at", "rotated"]])
             .delete(),
         on("webhook_delivery").select(),
         on("message").select().update(&[&["is_read"]]).delete(),

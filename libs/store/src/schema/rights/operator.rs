@@ -71,6 +71,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
                 "failure_count",
                 "failed_at",
                 "due_at",
+                "rotated",
                 "origin",
             ]])
             .delete(),

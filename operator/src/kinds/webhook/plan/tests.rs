@@ -46,7 +46,7 @@ fn any_observed() -> impl Strategy<Value = ObservedWebhook> {
     (grant, option::of(any_webhook()), predecessor, secret, url, any::<[bool; 3]>()).prop_map(
         |(grant, webhook, predecessor, secret, url, [rotate, reenable, is_current])| ObservedWebhook {
             grant,
-            url: WebhookUrl::parse(url),
+            url: WebhookUrl::parse(url, &[]),
             secret_is_current: is_current && webhook.is_some() && matches!(secret, FoundSecret::Owned(_)),
             webhook,
             predecessor,

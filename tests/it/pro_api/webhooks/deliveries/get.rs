@@ -71,6 +71,8 @@ async fn lists_attempts_newest_first_with_the_documented_fields() {
                 "event_id": "evt_1",
                 "status_code": status,
                 "error": error,
+                "detail": null,
+                "given_up": false,
                 "attempt": number,
                 "duration_ms": 12,
                 "created_at": format!("{at:.3}"),

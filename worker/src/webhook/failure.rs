@@ -1,0 +1,83 @@
+//! Why a request failed, in the words of the interface.
+
+use std::error::Error;
+use std::io;
+
+use rustls::CertificateError;
+
+use super::file_descriptors::{NoFileDescriptor, is_exhausted};
+use super::resolver::ResolveError;
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RequestFailure {
+    /// One of the interface's words.
+    pub(super) error: &'static str,
+    /// Why TLS failed.
+    pub(super) detail: Option<&'static str>,
+}
+
+impl RequestFailure {
+    /// The destination is not allowed.
+    pub(super) const BLOCKED: Self = Self::new("blocked_address");
+    /// Another status than 2xx.
+    pub(super) const HTTP_STATUS: Self = Self::new("http_status");
+
+    const fn new(error: &'static str) -> Self {
+        Self { error, detail: None }
+    }
+
+    /// Why there is no response.
+    ///
+    /// # Errors
+    /// [`NoFileDescriptor`]: no request was sent.
+    pub(super) fn of(error: &reqwest::Error) -> Result<Self, NoFileDescriptor> {
+        if error.is_timeout() {
+            return Ok(Self::new("timeout"));
+        }
+        let mut source: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(cause) = source {
+            if let Some(error) = cause.downcast_ref::<ResolveError>() {
+                return match error {
+                    ResolveError::Blocked => Ok(Self::BLOCKED),
+                    ResolveError::NoAddress => Ok(Self::new("dns_failure")),
+                    ResolveError::NoFileDescriptor => Err(NoFileDescriptor),
+                };
+            }
+            if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+                return Ok(Self { error: "tls_failure", detail: Some(tls_detail(error)) });
+            }
+            if let Some(io) = cause.downcast_ref::<io::Error>() {
+                if is_exhausted(io) {
+                    return Err(NoFileDescriptor);
+                }
+                if io.kind() == io::ErrorKind::ConnectionRefused {
+                    return Ok(Self::new("connection_refused"));
+                }
+                // `source` of an I/O error skips the error that it wraps.
+                if let Some(inner) = io.get_ref() {
+                    source = Some(inner);
+                    continue;
+                }
+            }
+            source = cause.source();
+        }
+        Ok(Self::new("connection_failed"))
+    }
+}
+
+/// What the certificate lacks, or `handshake` where TLS failed for another reason.
+fn tls_detail(error: &rustls::Error) -> &'static str {
+    let rustls::Error::InvalidCertificate(error) = error else { return "handshake" };
+    match error {
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => "expired",
+        CertificateError::UnknownIssuer => "unknown_issuer",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "name_mismatch"
+        }
+        _ => "handshake",
+    }
+}
