@@ -351,6 +351,8 @@ export interface components {
             name: string;
             /** Format: date-time */
             revoked_at: string | null;
+            /** @description The drop-in surfaces that it is for, and for nothing else; empty for other tokens. */
+            surfaces: string[];
         };
         /** @description A new live token, or a minted one. */
         CreatedLiveToken: components["schemas"]["TokenRecord"] & {
@@ -1091,6 +1093,7 @@ export interface operations {
                 };
             };
             403: components["responses"]["v1_account_disabled"];
+            404: components["responses"]["v1_not_found"];
             413: components["responses"]["v1_payload_too_large"];
             415: components["responses"]["v1_unsupported_media_type"];
             421: components["responses"]["v1_misdirected_request"];
@@ -1120,7 +1123,7 @@ export interface operations {
     listLiveTokens: {
         parameters: {
             query?: {
-                /** @description Page of 30, from 1 to 100; a page with fewer than 30 is the last one. */
+                /** @description Page of 1000, from 1 to 100; a page with fewer than 1000 is the last one. */
                 page?: number;
             };
             header?: never;
@@ -1194,6 +1197,13 @@ export interface operations {
                      * @example continuous integration
                      */
                     name: string;
+                    /**
+                     * @description Drop-in surfaces: a live token that works on these and nowhere else.
+                     * @example [
+                     *       "mailpit"
+                     *     ]
+                     */
+                    surfaces?: ("mailpit" | "mailhog" | "mailosaur" | "mailtm")[] | null;
                 } | {
                     /**
                      * @description The exact address, which the tenant may read now.

@@ -3,17 +3,15 @@
 mod candidate;
 mod context;
 mod evidence;
-mod line;
 mod run;
 mod score;
 mod shape;
 
 use crate::bounds::CODES_MAX;
-use crate::text::Part;
+use crate::text::{Lines, Part};
 use crate::{Code, Source};
 use candidate::candidates;
 use context::Context;
-use line::Lines;
 use score::{Judgement, judge};
 
 /// From this score on a candidate is a code.

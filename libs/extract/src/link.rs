@@ -3,11 +3,12 @@
 mod address;
 mod judge;
 mod kind;
+mod purpose;
 
 use crate::bounds::ACTION_LINKS_MAX;
 use crate::text::Part;
 use crate::{ActionLink, Source};
-use judge::Purpose;
+use purpose::Purpose;
 
 /// From this score on a link is an action link.
 const SCORE_MIN: f32 = 0.6;
@@ -17,8 +18,8 @@ pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<ActionLink>
     let purpose = Purpose::of(parts);
     let mut found: Vec<ActionLink> = Vec::new();
     for part in parts.iter().filter(|part| part.source != Source::Subject) {
-        for link in &part.shown.links {
-            let Some(link) = judge::judge(link, part, &purpose, from_domain) else { continue };
+        for index in 0..part.shown.links.len() {
+            let Some(link) = judge::judge(part, index, &purpose, from_domain) else { continue };
             if link.confidence < SCORE_MIN {
                 continue;
             }

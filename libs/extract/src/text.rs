@@ -2,6 +2,7 @@
 
 pub(crate) mod chars;
 pub(crate) mod fold;
+mod line;
 mod plain;
 mod quote;
 mod url_scan;
@@ -11,6 +12,7 @@ use std::ops::Range;
 use crate::words::{Hit, find_words};
 use crate::{Message, Source, bounds, html};
 
+pub(crate) use line::{Lines, ends_sentence, line_at, sentence_at};
 use quote::quoted_from;
 use url_scan::urls_in;
 

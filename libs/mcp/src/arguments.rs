@@ -261,7 +261,12 @@ fn id(text: &str) -> Result<Uuid, ToolError> {
     text.parse().map_err(|_other| ToolError::Arguments("id is not the id of a mail.".into()))
 }
 
-fn bounded<T: PartialOrd + std::fmt::Display>(name: &str, value: T, min: T, max: T) -> Result<T, ToolError> {
+fn bounded<T: PartialOrd + Copy + std::fmt::Display>(
+    name: &str,
+    value: T,
+    min: T,
+    max: T,
+) -> Result<T, ToolError> {
     if value < min || value > max {
         return Err(ToolError::Arguments(format!("{name} must be from {min} to {max}.")));
     }

@@ -1,3 +1,4 @@
--- The tenant that owns what the sink of `tempmail up --sink` receives; at most one.
-ALTER TABLE tenant ADD COLUMN is_sink boolean NOT NULL DEFAULT false;
-CREATE UNIQUE INDEX tenant_is_sink ON tenant (is_sink) WHERE is_sink;
+-- The tenant that owns what the sink of `tempmail up --sink` receives; at most one. Null for all others, so that its
+-- index has one entry.
+ALTER TABLE tenant ADD COLUMN is_sink boolean CHECK (is_sink);
+CREATE UNIQUE INDEX tenant_is_sink ON tenant (is_sink);

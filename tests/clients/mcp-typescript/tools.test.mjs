@@ -119,7 +119,7 @@ for (const [name, transport] of Object.entries(TRANSPORTS)) {
     });
 
     test('reports errors as results', async () => {
-      const late = await failure('get_code', { address: 'nobody@inbox.localhost', timeout_seconds: 0 });
+      const late = await failure('get_code', { address: 'later@inbox.localhost', timeout_seconds: 0 });
       assert.match(late, /No such mail came in time/);
       assert.match(await failure('get_link', { address: 'a@inbox.localhost', link_hosts: 'x' }), /unknown field/);
       await assert.rejects(client.callTool({ name: 'send_mail', arguments: {} }), /There is no such tool/);

@@ -20,7 +20,7 @@ const CHANGE: &str = "CREATE OR REPLACE FUNCTION partition_width(class smallint)
     LANGUAGE sql IMMUTABLE AS $$ SELECT interval '1 second' $$";
 
 /// Functions that are created twice: with the arguments of this version, and with those of the version before.
-const OF_TWO_VERSIONS: [&str; 3] = ["accept_mail", "create_mailbox", "create_token"];
+const OF_TWO_VERSIONS: [&str; 4] = ["accept_mail", "create_mailbox", "create_token", "record_deliveries"];
 
 const FORMER: &str = "this database was created by a tempmail before its first release, whose tables are different: \
                       create an empty database and run `tempmail migrate`";

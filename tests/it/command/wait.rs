@@ -104,7 +104,7 @@ async fn several_waits_share_one_token() {
         for (address, _) in &addresses {
             // After the waits began, so that they are open at the same time.
             tempmail_tests::wait::eventually("all wait", || async {
-                let waiting = app.count("SELECT count(*) FROM api_token WHERE address IS NOT NULL").await;
+                let waiting = app.count("SELECT count(*) FROM minted_token").await;
                 (waiting >= 3).then_some(())
             })
             .await;

@@ -57,7 +57,7 @@ async fn rejects_an_invalid_cursor() {
     for (operation, parameter) in
         parameters(ParameterLocation::Query).filter(|(_, parameter)| parameter.name == "since")
     {
-        for cursor in ["", "0", "x", "%FF%00", &"A".repeat(5000)] {
+        for cursor in ["", "00", "x", "%FF%00", &"A".repeat(5000)] {
             let path = with_query(&unknown_path(operation), &format!("{}={cursor}", parameter.name));
             let answer = full_request(&app, operation, &credentials, &path).send().await;
             assert_eq!(answer.error(400), "invalid_request", "{} {cursor}", operation.id);

@@ -42,11 +42,12 @@ impl Fixture {
         connection.into_stream()
     }
 
-    /// Waits until what is held is an answer alone, without what rendering it takes; how many bytes that are.
+    /// Waits until what is held is an answer alone, which has the text twice, without what rendering it takes; how many
+    /// bytes that are.
     async fn wait_until_rendered(&self) -> f64 {
         eventually("the answer waits to be read", || async {
             let held = self.fleet.api(0).metric(MEMORY).await;
-            (held > 0.0 && held < 30.0 * MIB).then_some(held)
+            (held > 0.0 && held < 60.0 * MIB).then_some(held)
         })
         .await
     }

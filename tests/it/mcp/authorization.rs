@@ -127,14 +127,15 @@ async fn reads_what_the_token_may_read_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_towards_the_rate_of_the_token() {
-    let app = App::start().await;
+    let app = App::builder().config(|config| config.limits.v1_per_second = 1).start().await;
     let live = &app.tenant.live;
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
     let request = || post(&app, "/mcp").bearer_auth(live).json(&initialize);
     let answers = futures_util::future::join_all((0..40).map(|_| send(request()))).await;
     assert!(answers.iter().any(|(status, _)| *status == 200), "{answers:?}");
-    let refused = answers.iter().find(|(status, _)| *status == 429).expect("40 at once are too many");
+    let refused =
+        answers.iter().find(|(status, _)| *status == 429).expect("40 at once are too many for one a second");
     assert!(refused.1.contains("rate_limit_exceeded"), "{refused:?}");
 }
 

@@ -46,7 +46,9 @@ impl MailboxWebhook {
     /// The listed attempts, newest first: number, status and error of each.
     async fn attempts(&self, fleet: &Fleet) -> Vec<(i64, i64, Option<String>)> {
         let path = format!("/pro/api/webhooks/{}/deliveries", self.webhook.id);
-        let listed = fleet.request(0, Method::GET, &path).bearer(&self.pro).send().await.expect(200);
+        let listed = fleet.request(0, Method::GET, &path).bearer(&self.pro);
+        // The API server may still have connections to a Postgres that was restarted.
+        let listed = listed.send_until_available().await.expect(200);
         let attempt = |attempt: &Value| {
             let number = |key: &str| attempt[key].as_i64().expect("a number");
             (number("attempt"), number("status_code"), attempt["error"].as_str().map(str::to_owned))

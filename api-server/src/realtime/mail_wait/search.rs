@@ -22,7 +22,7 @@ const FILTER_PAGE: i64 = 500;
 /// Rows of a page where each may have to be read: they are in memory meanwhile.
 const CONTENT_PAGE: i64 = 50;
 /// How long a search may go on beyond the time that the client waits.
-const SEARCH_TIME: Duration = Duration::from_secs(10);
+const SEARCH_TIME: Duration = Duration::from_secs(30);
 
 /// The state of a wait after a read.
 pub(super) enum Progress {

@@ -41,6 +41,7 @@ class TokenRecord(TypedDict):
     last_used_at: str | None
     name: str
     revoked_at: str | None
+    surfaces: list[str]
 
 
 class AttachmentElement(TypedDict):

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::line::Lines;
 use super::run::{Token, group_run, joined_groups, tokens};
 use super::shape::{LENGTHS, Shape};
 use crate::bounds::CANDIDATES_MAX;
-use crate::text::Shown;
+use crate::text::{Lines, Shown};
 
 /// Something that may be a code.
 #[derive(Debug, Clone)]
@@ -168,7 +167,7 @@ fn spaced_letters(text: &str, line: &Range<usize>, tokens: &[Token]) -> Option<C
     let has_digit = shown.bytes().any(|byte| byte.is_ascii_digit());
     let code: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
     let is_plain = code.bytes().all(is_code);
-    (fits && is_plain && has_letter && has_digit && is_alone(text, line, &range)).then(|| Candidate {
+    (fits && is_plain && has_letter && has_digit && is_alone(text, line, &range)).then_some(Candidate {
         code,
         range,
         shape: Shape::Capitals,

@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use super::candidate::Candidate;
 use super::context::Context;
-use super::line::{Lines, ends_sentence, sentence_at};
 use crate::Source;
-use crate::text::{Emphasis, Part};
+use crate::text::{Emphasis, Lines, Part, ends_sentence, sentence_at};
 use crate::words::{Class, Hit};
 
 /// Where the word is that names the candidate.
@@ -134,9 +133,13 @@ impl<'a> Place<'a> {
             to >= from && text[from..to].chars().all(|c| matches!(c, ' ' | '-' | '.'))
         };
         self.hits_in(start.saturating_sub(24)..end + 24).any(|hit| {
-            hit.class == Class::Unit
-                && ((hit.start >= end && hit.start <= end + 2 && near(end, hit.start))
-                    || (hit.end <= start && hit.end + 2 >= start && near(hit.end, start)))
+            let follows = hit.start >= end && hit.start <= end + 2 && near(end, hit.start);
+            let precedes = hit.end <= start && hit.end + 2 >= start && near(hit.end, start);
+            match hit.class {
+                Class::Unit => follows,
+                Class::Currency => follows || precedes,
+                _ => false,
+            }
         })
     }
 
@@ -228,7 +231,8 @@ impl<'a> Place<'a> {
                 }
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
             }
-            if distance <= LABEL_GAP {
+            let between = &self.part.shown.text[hit.end..start];
+            if distance <= LABEL_GAP && !between.chars().any(char::is_alphabetic) {
                 return Verdict::Other;
             }
             other |= is_in_sentence;

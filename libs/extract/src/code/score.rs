@@ -3,9 +3,8 @@
 use super::candidate::Candidate;
 use super::context::Context;
 use super::evidence::{Evidence, Place, Relation};
-use super::line::Lines;
 use super::shape::{Shape, is_date, is_year};
-use crate::text::{Emphasis, Part};
+use crate::text::{Emphasis, Lines, Part};
 
 /// The outcome for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -92,7 +92,7 @@ impl Style {
             "visibility" => self.visible = Some(value == "visible"),
             "opacity" => self.opaque = number(value).map(|opacity| opacity > 0.05),
             "filter" if value.contains("opacity(0") && !value.contains("opacity(0.") => {
-                self.opaque = Some(false)
+                self.opaque = Some(false);
             }
             "font-size" => self.size = size(value).or(self.size),
             "font" => self.declare_font(value),
@@ -104,7 +104,7 @@ impl Style {
                 self.zero_height = pixels(value).map(|height| height <= 1.0).or(self.zero_height);
             }
             "max-width" | "width" => {
-                self.zero_width = pixels(value).map(|width| width <= 1.0).or(self.zero_width)
+                self.zero_width = pixels(value).map(|width| width <= 1.0).or(self.zero_width);
             }
             "overflow" => self.clips = Some(value == "hidden" || value == "clip"),
             "position" => self.positioned = Some(value == "absolute" || value == "fixed"),
@@ -134,7 +134,7 @@ impl Style {
                 self.spaced = Some(size(value).is_some_and(|gap| match gap {
                     Size::Px(gap) => gap >= 2.0,
                     Size::Times(gap) => gap >= 0.1,
-                }))
+                }));
             }
             "white-space" => self.keeps_lines = Some(value.starts_with("pre")),
             _ => {}

@@ -84,9 +84,9 @@ impl Writer {
         for c in text.chars() {
             if c.is_ascii_whitespace() {
                 if keeps_lines && c == '\n' {
-                    self.break_line()
+                    self.break_line();
                 } else {
-                    self.separate(Gap::Space)
+                    self.separate(Gap::Space);
                 }
                 continue;
             }

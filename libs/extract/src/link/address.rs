@@ -81,9 +81,57 @@ impl Address {
         query || fragment || segments.any(looks_random)
     }
 
-    /// Path and host as words.
-    pub(super) fn words(&self) -> String {
-        format!("{} {}", self.host, self.url.path()).to_ascii_lowercase()
+    /// Whether it has a long random piece, as what is used once has.
+    pub(super) fn has_random_token(&self) -> bool {
+        let is_random = |piece: &str| piece.len() >= 8 && looks_random(piece);
+        let query = self.url.query_pairs().take(50).any(|(_, value)| is_random(&value));
+        query
+            || self.url.path_segments().into_iter().flatten().take(50).any(is_random)
+            || self.url.fragment().is_some_and(is_random)
+    }
+
+    /// Whether its path declines something.
+    pub(super) fn declines(&self) -> bool {
+        self.has_word(&["decline", "reject", "deny", "disavow", "cancel"])
+    }
+
+    /// Whether its path is that of a page that all mails of a site link to.
+    pub(super) fn is_of_site(&self) -> bool {
+        self.has_word(&[
+            "unsubscribe",
+            "preferences",
+            "privacy",
+            "terms",
+            "help",
+            "support",
+            "contact",
+            "survey",
+            "feedback",
+            "track",
+            "tracking",
+            "orders",
+            "order",
+            "invoice",
+            "legal",
+            "imprint",
+            "impressum",
+            "abuse",
+            "blog",
+            "faq",
+            "view-in-browser",
+            "webversion",
+            "settings",
+            "optout",
+            "opt-out",
+            "about",
+            "careers",
+            "download",
+        ])
+    }
+
+    fn has_word(&self, words: &[&str]) -> bool {
+        let segments = self.url.path_segments().into_iter().flatten().take(50);
+        segments.into_iter().any(|segment| words.iter().any(|word| segment.eq_ignore_ascii_case(word)))
     }
 }
 

@@ -3,115 +3,207 @@
 use std::ops::Range;
 
 use super::address::Address;
-use super::kind::{Say, hits_in, kind_of, say, say_of};
+use super::kind::{Meaning, hits_in, kind_of, meaning};
+use super::purpose::Purpose;
 use crate::bounds::LINK_TEXT_CHARS;
 use crate::text::chars::normalized;
-use crate::text::{Part, ShownLink};
+use crate::text::{Part, ShownLink, line_at, sentence_at};
 use crate::words::{Class, Hit, find_words};
-use crate::{ActionLink, LinkKind, Source};
-
-/// What a mail is about, as far as links are concerned.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Purpose {
-    /// Kinds that the subject names.
-    subject: Vec<LinkKind>,
-    /// Whether the mail reports something that its reader may not have done.
-    is_alert: bool,
-    /// Whether the mail asks to confirm that a subscription ends.
-    confirms_end: bool,
-}
+use crate::{ActionLink, LinkKind};
 
 /// Text before a link that may say what it does, in octets.
-const BEFORE: usize = 240;
-/// Text after a link in its sentence.
-const AFTER: usize = 100;
+const BEFORE: usize = 260;
+/// Text after a link that may, within its sentence.
+const AFTER: usize = 60;
 
-impl Purpose {
-    pub(super) fn of(parts: &[Part]) -> Self {
-        let mut purpose = Self::default();
-        let subject = parts.iter().find(|part| part.source == Source::Subject);
-        if let Some(subject) = subject {
-            purpose.subject = subject.hits.iter().filter_map(|hit| kind_of(hit.class)).collect();
-            purpose.is_alert = subject.hits.iter().any(|hit| hit.class == Class::Alert);
-            let names_end = subject.hits.iter().any(|hit| hit.class == Class::LinkUnsubscribe);
-            purpose.confirms_end = names_end;
-        }
-        purpose
-    }
-
-    fn names(&self, kind: LinkKind) -> bool {
-        self.subject.contains(&kind)
-    }
+/// A link and what stands around it.
+struct Place<'a> {
+    link: &'a ShownLink,
+    part: &'a Part,
+    purpose: &'a Purpose,
+    address: &'a Address,
+    /// Where the link before it ends; words before that are about that one.
+    previous_end: usize,
 }
 
-/// Judges a link; nothing if it cannot be returned or completes nothing.
+/// What a link is, how sure that is, and why.
+type Finding = (LinkKind, f32, &'static str);
+
+/// Judges the link at `index` of a part; nothing if it cannot be returned or completes nothing.
 pub(super) fn judge(
-    link: &ShownLink,
     part: &Part,
+    index: usize,
     purpose: &Purpose,
     from_domain: Option<&str>,
 ) -> Option<ActionLink> {
+    let link = part.shown.links.get(index)?;
     if part.shown.is_quoted(link.range.start) {
         return None;
     }
     let address = Address::parse(&link.address, part.shown.base.as_deref())?;
-    let shown = part.shown.text.get(link.range.clone()).unwrap_or_default();
-    let is_bare = shown.contains("://") || shown.trim().is_empty();
-    let own: Vec<Hit> = if shown.trim().is_empty() {
-        find_words(&normalized(&link.alt))
-    } else if is_bare {
-        Vec::new()
-    } else {
-        hits_in(part, link.range.clone()).to_vec()
-    };
-    let _ = (say_of, AFTER, is_bare);
-    let (mut kind, score, reason) = match say(&own) {
-        Some(Say::Other) => return None,
-        Some(Say::Kind(kind)) => (kind, 0.8, "The text of the link says so."),
-        None => of_surroundings(link, part, purpose)?,
-    };
-    if kind == LinkKind::ResetPassword && purpose.is_alert {
-        kind = LinkKind::SecureAccount;
-    }
-    if kind == LinkKind::ConfirmUnsubscribe && !purpose.confirms_end {
-        return None;
-    }
-    if kind != LinkKind::SecureAccount && !address.has_token() {
-        return None;
-    }
-    let confidence = score
-        + if purpose.names(kind) { 0.1 } else { 0.0 }
-        + if address.matches(from_domain) { 0.05 } else { 0.0 };
-    let text = if shown.trim().is_empty() { link.alt.trim() } else { shown };
+    let previous_end = index.checked_sub(1).map_or(0, |before| part.shown.links[before].range.end);
+    let place = Place { link, part, purpose, address: &address, previous_end };
+    let (kind, score, reason) = place.finding()?;
+    let matches = address.matches(from_domain);
+    let named = if purpose.subject_names(kind) { 0.1 } else { 0.0 };
+    let own = if matches { 0.05 } else { 0.0 };
+    let token = if address.has_random_token() { 0.04 } else { 0.0 };
     Some(ActionLink {
         kind,
-        text: text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LINK_TEXT_CHARS).collect(),
-        host_matches_from: address.matches(from_domain),
-        host: address.host,
-        url: address.text,
-        confidence,
+        text: place.text(),
+        host_matches_from: matches,
+        confidence: score + named + own + token,
         source: part.source,
         reason,
+        host: address.host,
+        url: address.text,
     })
 }
 
-/// What the sentence before a link says, else the subject.
-fn of_surroundings(
-    link: &ShownLink,
-    part: &Part,
-    purpose: &Purpose,
-) -> Option<(LinkKind, f32, &'static str)> {
-    let start = link.range.start;
-    let from = part.shown.text.ceil_char_boundary(start.saturating_sub(BEFORE));
-    let before: Range<usize> = from..start;
-    let hits = hits_in(part, before);
-    let nearest = hits.iter().rev().find_map(|hit| match hit.class {
-        Class::LinkOther | Class::LinkDecline => Some(Say::Other),
-        class => kind_of(class).map(Say::Kind),
-    });
-    match nearest {
-        Some(Say::Kind(kind)) => Some((kind, 0.7, "The words before it say so.")),
-        Some(Say::Other) => None,
-        None => purpose.subject.first().map(|kind| (*kind, 0.55, "The subject says so.")),
+impl Place<'_> {
+    fn shown(&self) -> &str {
+        self.part.shown.text.get(self.link.range.clone()).unwrap_or_default()
+    }
+
+    /// The text of the link, or what stands for its image.
+    fn text(&self) -> String {
+        let shown = self.shown();
+        let text = if shown.trim().is_empty() { &self.link.alt } else { shown };
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LINK_TEXT_CHARS).collect()
+    }
+
+    fn finding(&self) -> Option<Finding> {
+        if self.address.declines() {
+            return None;
+        }
+        let shown = self.shown();
+        let is_address = shown.contains("://");
+        let hits: Vec<Hit> = if shown.trim().is_empty() {
+            find_words(&normalized(&self.link.alt))
+        } else if is_address {
+            Vec::new()
+        } else {
+            hits_in(self.part, self.link.range.clone()).to_vec()
+        };
+        let (kind, score, reason) = match meaning(&hits, &self.purpose.subject) {
+            Meaning::Other => return None,
+            Meaning::Kind(kind) => {
+                let is_trade = hits.iter().any(|hit| hit.class == Class::Trade);
+                if is_trade && !self.purpose.subject_names(kind) {
+                    return None;
+                }
+                (kind, 0.8, "The text of the link says so.")
+            }
+            Meaning::Generic => self.of_surroundings(true)?,
+            Meaning::Unknown if is_address => self.of_surroundings(true)?,
+            Meaning::Unknown => {
+                let finding = self.of_sentence()?;
+                self.purpose.subject_names(finding.0).then_some(finding)?
+            }
+        };
+        let kind = self.refined(kind)?;
+        let is_direct = kind == LinkKind::SecureAccount || self.address.has_token();
+        is_direct.then_some((kind, score, reason))
+    }
+
+    /// The kind in the light of what the mail is about; nothing if that makes it no action.
+    fn refined(&self, kind: LinkKind) -> Option<LinkKind> {
+        let purpose = self.purpose;
+        let is_for_alert = purpose.subject_is_alert || (purpose.is_alert && !purpose.subject_names(kind));
+        let kind = match kind {
+            LinkKind::ResetPassword if is_for_alert => LinkKind::SecureAccount,
+            LinkKind::Confirm if purpose.ends_subscription => LinkKind::ConfirmUnsubscribe,
+            kind => kind,
+        };
+        let holds = match kind {
+            LinkKind::ConfirmUnsubscribe => purpose.ends_subscription || self.asks_to_confirm_end(),
+            LinkKind::SecureAccount => purpose.is_alert || purpose.subject_names(kind),
+            LinkKind::AcceptInvitation => purpose.subject_names(kind) || purpose.invitations >= 2,
+            LinkKind::SignIn => {
+                !purpose.is_alert
+                    && (purpose.subject_names(kind) || (purpose.has_hint && purpose.sign_ins >= 1))
+            }
+            LinkKind::Confirm | LinkKind::ResetPassword | LinkKind::Unlock => true,
+        };
+        holds.then_some(kind)
+    }
+
+    /// Whether the words before the link ask to confirm that a subscription ends.
+    fn asks_to_confirm_end(&self) -> bool {
+        let start = self.link.range.start;
+        let before = hits_in(self.part, start.saturating_sub(BEFORE)..start);
+        let has = |class: Class| before.iter().any(|hit| hit.class == class);
+        has(Class::LinkUnsubscribe) && has(Class::LinkConfirm)
+    }
+
+    /// What its sentence says, else what stands before it, else the subject.
+    fn of_surroundings(&self, by_subject: bool) -> Option<Finding> {
+        if self.address.is_of_site() {
+            return None;
+        }
+        match self.after().or_else(|| self.before()) {
+            Some(Meaning::Kind(kind)) => return Some((kind, 0.72, "The words around it say so.")),
+            Some(_) => return None,
+            None => {}
+        }
+        let kind = self.purpose.of_subject().filter(|_| by_subject && self.address.has_random_token())?;
+        Some((kind, 0.65, "The subject says so."))
+    }
+
+    fn of_sentence(&self) -> Option<Finding> {
+        if self.address.is_of_site() || self.shown().trim().is_empty() {
+            return None;
+        }
+        let text = &self.part.shown.text;
+        let sentence = sentence_at(text, &line_at(text, self.link.range.start), &self.link.range);
+        let before = self.nearest_before(sentence.start.max(self.previous_end)..self.link.range.start);
+        match self.after().or(before) {
+            Some(Meaning::Kind(kind)) => Some((kind, 0.66, "The sentence says so.")),
+            _ => None,
+        }
+    }
+
+    /// The first word after the link, in its sentence.
+    fn after(&self) -> Option<Meaning> {
+        let text = &self.part.shown.text;
+        let end = self.link.range.end;
+        let sentence = sentence_at(text, &line_at(text, self.link.range.start), &self.link.range);
+        let to = sentence.end.min(end + AFTER).min(self.next_start());
+        hits_in(self.part, end..to).iter().find_map(of_hit)
+    }
+
+    fn next_start(&self) -> usize {
+        let links = &self.part.shown.links;
+        let next = links.partition_point(|link| link.range.start <= self.link.range.start);
+        links.get(next).map_or(usize::MAX, |link| link.range.start)
+    }
+
+    fn before(&self) -> Option<Meaning> {
+        let start = self.link.range.start;
+        self.nearest_before(start.saturating_sub(BEFORE).max(self.previous_end)..start)
+    }
+
+    /// The nearest word before; of its sentence the strongest kind.
+    fn nearest_before(&self, range: Range<usize>) -> Option<Meaning> {
+        let hits = hits_in(self.part, range);
+        let nearest = hits.iter().rev().find(|hit| of_hit(hit).is_some())?;
+        if of_hit(nearest) == Some(Meaning::Other) {
+            return Some(Meaning::Other);
+        }
+        let text = &self.part.shown.text;
+        let sentence = sentence_at(text, &line_at(text, nearest.start), &(nearest.start..nearest.end));
+        let of_sentence: Vec<Hit> = hits
+            .iter()
+            .filter(|hit| hit.start >= sentence.start && kind_of(hit.class).is_some())
+            .copied()
+            .collect();
+        Some(meaning(&of_sentence, &self.purpose.subject))
+    }
+}
+
+fn of_hit(hit: &Hit) -> Option<Meaning> {
+    match hit.class {
+        Class::LinkOther | Class::LinkDecline => Some(Meaning::Other),
+        class => kind_of(class).map(Meaning::Kind),
     }
 }

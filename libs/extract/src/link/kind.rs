@@ -4,14 +4,18 @@ use std::ops::Range;
 
 use crate::LinkKind;
 use crate::text::Part;
-use crate::words::{Class, Hit, find_words};
+use crate::words::{Class, Hit};
 
 /// What words say of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Say {
+pub(super) enum Meaning {
     Kind(LinkKind),
+    /// Nothing by itself: `click here`.
+    Generic,
     /// It completes nothing.
     Other,
+    /// The words have no meaning here.
+    Unknown,
 }
 
 /// The kind that a class of words stands for.
@@ -28,7 +32,7 @@ pub(super) fn kind_of(class: Class) -> Option<LinkKind> {
     })
 }
 
-/// The order in which kinds win where words of several are in one text.
+/// The order in which kinds win where words of several are in one text and the subject names none of them.
 const ORDER: &[LinkKind] = &[
     LinkKind::ConfirmUnsubscribe,
     LinkKind::SecureAccount,
@@ -39,13 +43,23 @@ const ORDER: &[LinkKind] = &[
     LinkKind::SignIn,
 ];
 
-/// What the words of a text say, by the strongest kind.
-pub(super) fn say(hits: &[Hit]) -> Option<Say> {
-    if hits.iter().any(|hit| matches!(hit.class, Class::LinkOther | Class::LinkDecline)) {
-        return Some(Say::Other);
+/// What the text of a link means: the first of its words decides whether it is an action, the strongest kind which.
+pub(super) fn meaning(hits: &[Hit], subject: &[LinkKind]) -> Meaning {
+    let first = hits.iter().find(|hit| {
+        kind_of(hit.class).is_some() || matches!(hit.class, Class::LinkOther | Class::LinkDecline)
+    });
+    match first.map(|hit| kind_of(hit.class)) {
+        None if hits.iter().any(|hit| hit.class == Class::LinkGeneric) => Meaning::Generic,
+        None => Meaning::Unknown,
+        Some(None) => Meaning::Other,
+        Some(Some(_)) => {
+            let has = |kind: &LinkKind| hits.iter().any(|hit| kind_of(hit.class) == Some(*kind));
+            let mut kinds = ORDER.iter().copied().filter(has);
+            let first = kinds.next();
+            let named = first.into_iter().chain(kinds).find(|kind| subject.contains(kind));
+            named.or(first).map_or(Meaning::Unknown, Meaning::Kind)
+        }
     }
-    let has = |kind: LinkKind| hits.iter().any(|hit| kind_of(hit.class) == Some(kind));
-    ORDER.iter().find(|kind| has(**kind)).map(|kind| Say::Kind(*kind))
 }
 
 /// The words of a range.
@@ -53,9 +67,4 @@ pub(super) fn hits_in(part: &Part, range: Range<usize>) -> &[Hit] {
     let from = part.hits.partition_point(|hit| hit.start < range.start);
     let to = from + part.hits[from..].partition_point(|hit| hit.start < range.end);
     &part.hits[from..to]
-}
-
-/// What a text says that is not part of the shown text, such as that of an image.
-pub(super) fn say_of(text: &str) -> Option<Say> {
-    say(&find_words(text))
 }

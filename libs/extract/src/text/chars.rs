@@ -38,6 +38,8 @@ pub(crate) fn normal(c: char) -> Option<char> {
         | '\u{2800}'
         | '\u{3164}' => Some(' '),
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{FE58}' | '\u{FE63}' | '\u{FF0D}' => Some('-'),
+        // A comma between clauses, which must not look as if it were in a number.
+        '\u{FF0C}' => Some(c),
         '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - 0xFEE0),
         '\u{1D400}'..='\u{1D7FF}' => {
             let mut first = None;

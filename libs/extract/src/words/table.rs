@@ -1,5 +1,7 @@
 //! The table of words, read once from `words/*.txt`.
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::text::fold::fold;
 
 /// What a phrase says.
@@ -27,6 +29,8 @@ pub(crate) enum Class {
     Backup,
     /// A unit that follows a number.
     Unit,
+    /// A currency, before or after a number.
+    Currency,
     /// What is said of one-time codes: `expires in`, `do not share`.
     Hint,
     QuoteWrote,
@@ -44,28 +48,52 @@ pub(crate) enum Class {
     Alert,
     /// What completes nothing: `view order`, `privacy`.
     LinkOther,
+    /// Says nothing by itself: `click here`.
+    LinkGeneric,
     /// Declines what another link accepts.
     LinkDecline,
 }
 
 /// The languages, by the file of each.
 const FILES: &[&str] = &[
+    include_str!("../../words/ar.txt"),
+    include_str!("../../words/bg.txt"),
+    include_str!("../../words/bn.txt"),
+    include_str!("../../words/ca.txt"),
     include_str!("../../words/cs.txt"),
     include_str!("../../words/da.txt"),
     include_str!("../../words/de.txt"),
+    include_str!("../../words/el.txt"),
     include_str!("../../words/en.txt"),
     include_str!("../../words/es.txt"),
+    include_str!("../../words/fa.txt"),
     include_str!("../../words/fi.txt"),
     include_str!("../../words/fr.txt"),
+    include_str!("../../words/he.txt"),
+    include_str!("../../words/hi.txt"),
+    include_str!("../../words/hr.txt"),
     include_str!("../../words/hu.txt"),
+    include_str!("../../words/id.txt"),
     include_str!("../../words/it.txt"),
+    include_str!("../../words/ja.txt"),
+    include_str!("../../words/ko.txt"),
+    include_str!("../../words/lt.txt"),
+    include_str!("../../words/more.txt"),
+    include_str!("../../words/ms.txt"),
     include_str!("../../words/nb.txt"),
     include_str!("../../words/nl.txt"),
     include_str!("../../words/pl.txt"),
     include_str!("../../words/pt.txt"),
     include_str!("../../words/ro.txt"),
+    include_str!("../../words/ru.txt"),
     include_str!("../../words/sk.txt"),
+    include_str!("../../words/sr.txt"),
     include_str!("../../words/sv.txt"),
+    include_str!("../../words/th.txt"),
+    include_str!("../../words/tr.txt"),
+    include_str!("../../words/uk.txt"),
+    include_str!("../../words/vi.txt"),
+    include_str!("../../words/zh.txt"),
 ];
 
 /// The names of classes in the files.
@@ -81,6 +109,7 @@ const NAMES: &[(&str, Class)] = &[
     ("void", Class::Void),
     ("backup", Class::Backup),
     ("unit", Class::Unit),
+    ("currency", Class::Currency),
     ("hint", Class::Hint),
     ("quote-wrote", Class::QuoteWrote),
     ("quote-heading", Class::QuoteHeading),
@@ -96,9 +125,41 @@ const NAMES: &[(&str, Class)] = &[
     ("alert", Class::Alert),
     ("link-other", Class::LinkOther),
     ("link-decline", Class::LinkDecline),
+    ("link-generic", Class::LinkGeneric),
 ];
 
+/// Groups of classes.
+pub(super) const GROUPS: usize = 4;
+
 impl Class {
+    /// The group of a class: names of numbers, what a mail is about, quotations, links.
+    pub(super) fn group(self) -> usize {
+        match self {
+            Self::Otp
+            | Self::Code
+            | Self::ConfirmCode
+            | Self::OtherCode
+            | Self::Number
+            | Self::Void
+            | Self::Backup
+            | Self::Unit
+            | Self::Currency => 0,
+            Self::Auth | Self::Confirm | Self::Trade | Self::Hint => 1,
+            Self::QuoteWrote | Self::QuoteHeading | Self::QuoteFrom | Self::QuoteSubject => 2,
+            Self::LinkConfirm
+            | Self::LinkReset
+            | Self::LinkSignIn
+            | Self::LinkAccept
+            | Self::LinkUnlock
+            | Self::LinkUnsubscribe
+            | Self::LinkSecure
+            | Self::Alert
+            | Self::LinkOther
+            | Self::LinkGeneric
+            | Self::LinkDecline => 3,
+        }
+    }
+
     /// Whether it names a code that may be a one-time code.
     pub(crate) fn names_code(self) -> bool {
         matches!(self, Self::Otp | Self::Code | Self::ConfirmCode)
@@ -118,6 +179,8 @@ pub(super) struct Phrase {
     /// Whether a word may begin before it, or go on after it.
     open_start: bool,
     open_end: bool,
+    /// The word with its accents, where they tell it from words of other languages.
+    exact: Option<String>,
 }
 
 /// Words that Hebrew and Arabic write together with the one that follows.
@@ -126,8 +189,14 @@ const PROCLITICS: &str = "והבלכמשفبكلاولس";
 impl Phrase {
     fn parse(text: &str, class: Class) -> Self {
         let (open_start, open_end) = (text.starts_with('*'), text.ends_with('*'));
-        let text = fold(text.trim_matches('*')).text.trim().to_owned();
-        Self { text, class, open_start, open_end }
+        let exact = text.strip_prefix('=').map(composed);
+        let text = fold(text.trim_matches(['*', '='])).text.trim().to_owned();
+        Self { text, class, open_start, open_end, exact }
+    }
+
+    /// Whether what was written is the phrase also by its accents, where they count.
+    pub(super) fn is_written(&self, written: &str) -> bool {
+        self.exact.as_ref().is_none_or(|exact| *exact == composed(written))
     }
 
     /// Whether the phrase that was found there is one of whole words.
@@ -149,6 +218,10 @@ impl Phrase {
                 .is_some_and(|c| c.is_alphanumeric() && has_spaces(c) && !c.is_ascii_digit());
         starts && ends
     }
+}
+
+fn composed(text: &str) -> String {
+    text.to_lowercase().nfc().collect()
 }
 
 /// Whether a script puts spaces between words.

@@ -14,7 +14,7 @@ DECLARE
 BEGIN
     UPDATE tenant
        SET name = '@' || id, removed_at = p_now, suspended = true,
-           mailbox_limit = 0, domain_limit = 0, webhook_limit = 0, token_limit = 0, is_sink = false
+           mailbox_limit = 0, domain_limit = 0, webhook_limit = 0, token_limit = 0
      WHERE id = p_id AND removed_at IS NULL AND id <> '00000000-0000-7000-8000-000000000001';
     IF NOT FOUND THEN
         RETURN false;

@@ -248,12 +248,12 @@ impl Store {
     pub async fn make_sink(&self, id: Uuid) -> Result<(), StoreError> {
         // One statement for both would meet the unique index between the two rows.
         self.execute(
-            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = false WHERE is_sink AND id <> $1")
+            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = NULL WHERE is_sink AND id <> $1")
                 .bind(id),
         )
         .await?;
         self.execute(
-            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = true WHERE NOT is_sink AND id = $1")
+            sqlx::query("/* make_sink */ UPDATE tenant SET is_sink = true WHERE is_sink IS NULL AND id = $1")
                 .bind(id),
         )
         .await

@@ -163,7 +163,7 @@ impl SubscriberClient {
                 rejection(&request.send_until_available().await)
             }
             Transport::MailWait { body, token } => {
-                rejection(&self.mail_wait(body, token, cursor).send_until_available().await)
+                rejection(&self.mail_wait(body, token, cursor.as_deref()).send_until_available().await)
             }
             Transport::Sse { address, token } => {
                 let opened = self.open_stream(address.as_deref(), token, cursor).await;
@@ -236,7 +236,7 @@ impl SubscriberClient {
         loop {
             // As for a long-poll.
             lock(received).is_ready = true;
-            let request = self.mail_wait(body, token, cursor_of(received));
+            let request = self.mail_wait(body, token, cursor_of(received).as_deref());
             let response = request.send_until_available().await;
             let mut received = lock(received);
             match response.status {
@@ -251,10 +251,10 @@ impl SubscriberClient {
         }
     }
 
-    fn mail_wait(&self, body: &Value, token: &str, cursor: Option<String>) -> Request {
+    fn mail_wait(&self, body: &Value, token: &str, cursor: Option<&str>) -> Request {
         let mut body = body.clone();
         // Without a cursor all mail is new.
-        body["since"] = json!(cursor.as_deref().unwrap_or("0"));
+        body["since"] = json!(cursor.unwrap_or("0"));
         let url = format!("http://{}/v1/wait", self.server);
         Request::new(&self.http, Method::POST, &url).live(token).json(&body)
     }

@@ -8,8 +8,7 @@ use tempmail_tests::App;
 async fn returns_the_codes_and_links_of_the_full_message() {
     let app = App::start().await;
     let mailbox = app.mailbox(None, "name@inbox.localhost").await;
-    let text =
-        "Your verification code is 482913.\r\n\r\nReset your password:\r\nhttps://client.example/reset?t=a1";
+    let text = "Your verification code is 482913.\r\n\r\nReset your password:\r\nhttps://client.example/reset?t=9f8a7b6c5d4e";
     app.deliver("name@inbox.localhost", "Sign in", text).await;
     let id = app.messages(&mailbox).await[0]["id"].as_str().unwrap().to_owned();
     let found = app.get_mailbox(&mailbox, &format!("/api/messages/{id}/codes")).await.expect(200);

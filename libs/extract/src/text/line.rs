@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 /// The lines of a text that have something on them.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     ranges: Vec<Range<usize>>,
 }
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut ranges = Vec::new();
         let mut at = 0;
         for line in text.split_inclusive('\n') {
@@ -21,24 +21,31 @@ impl Lines {
     }
 
     /// The number of the line at a place.
-    pub(super) fn index_at(&self, at: usize) -> usize {
+    pub(crate) fn index_at(&self, at: usize) -> usize {
         self.ranges.partition_point(|range| range.start <= at).saturating_sub(1)
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<Range<usize>> {
+    pub(crate) fn get(&self, index: usize) -> Option<Range<usize>> {
         self.ranges.get(index).cloned()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.ranges.iter().cloned()
     }
+}
+
+/// The line that a place is in.
+pub(crate) fn line_at(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
+    start..text[at..].find('\n').map_or(text.len(), |len| at + len)
 }
 
 /// How far a sentence is looked for, in octets.
 const SENTENCE_MAX: usize = 600;
 
-/// The sentence of a line that a place is in.
-pub(super) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>) -> Range<usize> {
+/// The sentence of a line that a place is in; of a place that goes on beyond the line, that of its part in the line.
+pub(crate) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>) -> Range<usize> {
+    let place = place.start.clamp(line.start, line.end)..place.end.clamp(line.start, line.end);
     let from = text.ceil_char_boundary(line.start.max(place.start.saturating_sub(SENTENCE_MAX)));
     let to = text.floor_char_boundary(line.end.min(place.end + SENTENCE_MAX));
     let before = &text[from..place.start];
@@ -50,7 +57,7 @@ pub(super) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>)
 }
 
 /// Whether a character ends a sentence, before what follows.
-pub(super) fn ends_sentence(c: char, after: &str) -> bool {
+pub(crate) fn ends_sentence(c: char, after: &str) -> bool {
     match c {
         '。' | '！' | '？' | '।' | '؟' | '۔' | '\n' => true,
         '.' | '!' | '?' | ';' => after

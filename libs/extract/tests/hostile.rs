@@ -1,0 +1,255 @@
+//! Whatever a message is, extraction ends soon, within its bounds and without panic.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use tempmail_extract::{Message, extract, shown_text};
+
+/// Does all that callers do, and checks what is promised of any answer.
+fn look(subject: &str, text: &str, html: &str) {
+    let message =
+        Message { subject, text: Some(text), html: Some(html), from_domain: Some("mail.example.co.uk") };
+    let extraction = extract(&message);
+    assert_eq!(extraction, extract(&message), "the same message gives the same answer");
+    assert!(extraction.codes.len() <= 4 && extraction.links.len() <= 8);
+    for code in &extraction.codes {
+        assert!((4..=12).contains(&code.code.len()), "{}", code.code);
+        assert!(code.code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'));
+        assert!((0.5..=0.99).contains(&code.confidence));
+    }
+    for link in &extraction.links {
+        assert!(link.url.is_ascii() && link.url.len() <= 2_048);
+        assert!(link.url.to_ascii_lowercase().starts_with("http"), "{}", link.url);
+        assert!(link.text.chars().count() <= 200 && !link.host.is_empty());
+        assert!((0.5..=0.99).contains(&link.confidence));
+    }
+    for limit in [0, 1, 100, 300_000] {
+        assert!(shown_text(html, limit).text.len() <= limit);
+    }
+}
+
+/// Pieces of mails, so that generated ones have structure.
+fn piece() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "<a href=\"https://a.example/v?token=abc123\">",
+        "</a>",
+        "<div style=\"display:none\">",
+        "</div>",
+        "<table>",
+        "<td>",
+        "</td>",
+        "</table>",
+        "<style>.x{display:none}</style>",
+        "<p class=x>",
+        "<!--",
+        "-->",
+        "<script>",
+        "</script>",
+        "<title>",
+        "<br>",
+        "<base href=//b.example/>",
+        "<li>",
+        "<pre>",
+        "<b>",
+        "</b>",
+        "<span hidden>",
+        "&#x34;",
+        "&amp",
+        "&",
+        "<",
+        ">",
+        "\"",
+        "'",
+        "=",
+        "=\n",
+        "=3D",
+        "\n",
+        "\r",
+        "\t",
+        " ",
+        "\u{200B}",
+        "\u{202E}",
+        "\u{FEFF}",
+        "123456",
+        "123 456",
+        "1 2 3 4 5 6",
+        "12-34",
+        "G-123456",
+        "X7K-9QD",
+        "ABCD-EFGH",
+        "٤٨٢٩١٣",
+        "４８２９１３",
+        "@a.example #123456",
+        "Your verification code is ",
+        "Ваш код подтверждения: ",
+        "验证码",
+        "認証コード",
+        "رمز التحقق",
+        "Order number",
+        "expires in 10 minutes",
+        "On Monday 1.1. a <b@c> wrote:",
+        "> ",
+        "Confirm your email",
+        "Reset password",
+        "unsubscribe",
+        "https://",
+        "http://u@h/",
+        "https://a.example/x?y=",
+        "(",
+        ")",
+        "*",
+        "$",
+        "€",
+        "#",
+        "+",
+        "é",
+        "ß",
+        "İ",
+        "ﷺ",
+        "𝟒",
+        "👍🏽",
+    ]);
+    prop_oneof![6 => known.prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)]
+}
+
+fn pieces() -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// The raw files of the corpus: templates with their markup.
+fn corpus() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/made");
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
+        let path = entry.expect("the folder can be read").path();
+        let family: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("UTF-8")).expect("JSON");
+        let mails = family["mails"].as_array().expect("a family has mails");
+        texts.extend(
+            mails
+                .iter()
+                .flat_map(|mail| [&mail["text"], &mail["html"]])
+                .filter_map(|of| of.as_str())
+                .map(str::to_owned),
+        );
+    }
+    texts.sort();
+    texts
+}
+
+/// Changes an octet, removes some, or repeats some.
+fn mutate(text: &str, changes: &[(usize, usize, u8)]) -> String {
+    let mut octets = text.as_bytes().to_vec();
+    for (at, len, value) in changes {
+        if octets.is_empty() {
+            break;
+        }
+        let at = at % octets.len();
+        let end = (at + len % 20).min(octets.len());
+        match value % 3 {
+            0 => octets[at] = *value,
+            1 => drop(octets.drain(at..end)),
+            _ => {
+                let copy = octets[at..end].to_vec();
+                octets.splice(at..at, copy);
+            }
+        }
+    }
+    String::from_utf8_lossy(&octets).into_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn survives_arbitrary_octets(octets in prop::collection::vec(any::<u8>(), 0..2_000)) {
+        let text = String::from_utf8_lossy(&octets);
+        look(&text, &text, &text);
+    }
+
+    #[test]
+    fn survives_fragments_of_mails(subject in pieces(), text in pieces(), html in pieces()) {
+        look(&subject, &text, &html);
+    }
+
+    #[test]
+    fn survives_mutated_mails(
+        at in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 1..20),
+    ) {
+        let corpus = corpus();
+        let original: &String = at.get(&corpus);
+        let text = mutate(original, &changes);
+        look(&text, &text, &text);
+    }
+}
+
+/// Inputs that make parsers slow, of some 10 MB.
+fn worst() -> Vec<(&'static str, String)> {
+    let size = 10_000_000;
+    let repeat = |text: &str| text.repeat(size / text.len());
+    vec![
+        ("digits", repeat("4")),
+        ("digits in groups", repeat("123 456 ")),
+        ("codes", repeat("Your verification code is 482913.\n")),
+        ("single digits", repeat("1 ")),
+        ("digits on lines", repeat("1\n")),
+        ("hyphens", repeat("1-")),
+        ("links", repeat("<a href=https://a.example/v?token=abc123>Confirm</a> ")),
+        ("addresses", repeat("https://a.example/v?token=abc123\n")),
+        (
+            "broken addresses",
+            repeat(
+                "https://a.example/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=\n",
+            ),
+        ),
+        ("an address", format!("https://a.example/{}", repeat("a)"))),
+        ("nesting", repeat("<div>")),
+        ("nested hidden", repeat("<div style=display:none>")),
+        ("nested tables", repeat("<table><tr><td>")),
+        ("ends", format!("{}{}", "<div>".repeat(1_000), repeat("</b>"))),
+        ("attributes", format!("<p {}>", repeat("a=1 b=2 "))),
+        (
+            "distinct attributes",
+            format!("<p {}>", (0..900_000).map(|i| format!("a{i}=1 ")).collect::<String>()),
+        ),
+        (
+            "classes",
+            format!(
+                "<style>{}</style>{}",
+                ".a{color:red}".repeat(50_000),
+                repeat("<p class=\"a b c d e f g\">x")
+            ),
+        ),
+        ("entities", repeat("&amp;&#x34;&notanentity;")),
+        ("open tags", repeat("<")),
+        ("comments", repeat("<!--")),
+        ("zero width", repeat("4\u{200B}")),
+        ("bidi", repeat("\u{202E}482913\u{202C}")),
+        ("marks", format!("a{}", repeat("\u{301}"))),
+        ("words", repeat("code ")),
+        ("quotes", repeat("> ")),
+        ("attributions", repeat("From: a\nOn 1 a <b@c.example> wrote:\n> x\n")),
+        ("brackets", repeat("<https://")),
+    ]
+}
+
+#[test]
+fn survives_a_link_whose_text_goes_on_in_the_next_line() {
+    let html = r#"<a href="https://a.example/v?token=abc123">&#x34;<table>&#x34;"#;
+    let extraction = extract(&Message { subject: "", text: None, html: Some(html), from_domain: None });
+    assert!(extraction.codes.is_empty());
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the times are for who reads them")]
+fn survives_the_worst_inputs() {
+    for (name, text) in worst() {
+        let started = std::time::Instant::now();
+        let message = Message { subject: &text, text: Some(&text), html: Some(&text), from_domain: None };
+        let extraction = extract(&message);
+        assert!(extraction.codes.len() <= 4 && extraction.links.len() <= 8, "{name}");
+        assert!(shown_text(&text, 1_000_000).text.len() <= 1_000_000, "{name}");
+        println!("{name}: {:?}", started.elapsed());
+    }
+}
