@@ -47,7 +47,7 @@ pub(super) enum Command<'a> {
     Help,
     /// STARTTLS.
     StartTls,
-    /// AUTH with its arguments, which are checked where it is offered.
+    /// AUTH with its arguments.
     Auth(&'a str),
 }
 
@@ -60,8 +60,6 @@ pub(super) struct MailCommand<'a> {
     pub(super) size: Option<u64>,
     /// SMTPUTF8.
     pub(super) utf8: bool,
-    /// Whether AUTH names who submitted the mail (RFC 4954 5).
-    pub(super) auth: bool,
 }
 
 /// Whether a line is a RCPT command.
@@ -69,11 +67,12 @@ pub(super) fn is_rcpt(line: &[u8]) -> bool {
     line.get(..5).is_some_and(|verb| verb.eq_ignore_ascii_case(b"RCPT "))
 }
 
-/// Parses a command line without its CRLF.
+/// Parses a command line without its CRLF. The command AUTH, and the parameter of MAIL (RFC 4954), are known only where they
+/// are offered.
 ///
 /// # Errors
 /// The reply that rejects it; [`reply::BDAT_SYNTAX`] and [`reply::PROXY_REFUSED`] have to close the session.
-pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
+pub(super) fn parse(line: &[u8], auth_offered: bool) -> Result<Command<'_>, Reply> {
     if line == PROXY_V2_LINE {
         return Err(reply::PROXY_REFUSED);
     }
@@ -86,7 +85,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
     let is = |name: &str| verb.eq_ignore_ascii_case(name);
     let without_argument = |command| if argument.is_empty() { Ok(command) } else { Err(reply::NO_ARGUMENT) };
     match verb.len() {
-        4 if is("MAIL") => mail(argument).map(Command::Mail),
+        4 if is("MAIL") => mail(argument, auth_offered).map(Command::Mail),
         4 if is("RCPT") => rcpt(argument).map(Command::Rcpt),
         4 if is("DATA") => without_argument(Command::Data),
         4 if is("BDAT") => bdat(argument),
@@ -98,8 +97,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Command<'_>, Reply> {
         4 if is("HELP") => Ok(Command::Help),
         4 if is("VRFY") && argument.is_empty() => Err(reply::ARGUMENT_NEEDED),
         4 if is("VRFY") => Ok(Command::Vrfy),
-        4 if is("AUTH") => Ok(Command::Auth(argument)),
-        4 if is("EXPN") || is("ETRN") || is("TURN") => Err(reply::NOT_IMPLEMENTED),
+        4 if is("AUTH") && auth_offered => Ok(Command::Auth(argument)),
+        4 if is("AUTH") || is("EXPN") || is("ETRN") || is("TURN") => Err(reply::NOT_IMPLEMENTED),
         5 if is("PROXY") => Err(reply::PROXY_REFUSED),
         8 if is("STARTTLS") => without_argument(Command::StartTls),
         _ => Err(reply::UNKNOWN_COMMAND),
@@ -147,7 +146,7 @@ fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
     head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
-fn mail(argument: &str) -> Result<MailCommand<'_>, Reply> {
+fn mail(argument: &str, auth_offered: bool) -> Result<MailCommand<'_>, Reply> {
     let path = strip_prefix_ignore_case(argument, "FROM:").ok_or(reply::MAIL_SYNTAX)?;
     let (path, parameters) = path::split_path(path).ok_or(reply::MAIL_SYNTAX)?;
     let (mut size, mut utf8, mut body, mut auth) = (None, false, false, false);
@@ -175,7 +174,8 @@ fn mail(argument: &str) -> Result<MailCommand<'_>, Reply> {
                 return Err(reply::BAD_PARAMETER);
             }
             utf8 = true;
-        } else if keyword.eq_ignore_ascii_case("AUTH") {
+        } else if keyword.eq_ignore_ascii_case("AUTH") && auth_offered {
+            // Who submitted the mail, which is not of interest.
             if value.is_none() || auth {
                 return Err(reply::BAD_PARAMETER);
             }
@@ -184,7 +184,7 @@ fn mail(argument: &str) -> Result<MailCommand<'_>, Reply> {
             return Err(reply::UNKNOWN_PARAMETER);
         }
     }
-    Ok(MailCommand { sender: path::parse_reverse_path(path, utf8)?, size, utf8, auth })
+    Ok(MailCommand { sender: path::parse_reverse_path(path, utf8)?, size, utf8 })
 }
 
 fn rcpt(argument: &str) -> Result<&str, Reply> {
@@ -216,22 +216,24 @@ mod tests {
 
     #[test]
     fn parses_parameters_of_mail() {
-        let mail = |line: &'static str| match parse(line.as_bytes()) {
+        let mail_where = |auth_offered: bool, line: &'static str| match parse(line.as_bytes(), auth_offered) {
             Ok(Command::Mail(mail)) => Ok(mail),
             Ok(other) => panic!("{other:?}"),
             Err(reply) => Err(reply),
         };
+        let mail = |line| mail_where(false, line);
         assert_eq!(
             mail("mail from:<a@b> size=10 body=8bitmime smtputf8"),
-            Ok(MailCommand { sender: "a@b", size: Some(10), utf8: true, auth: false })
+            Ok(MailCommand { sender: "a@b", size: Some(10), utf8: true })
         );
         assert_eq!(
-            mail("MAIL FROM: <> AUTH=<> "),
-            Ok(MailCommand { sender: "", size: None, utf8: false, auth: true })
+            mail_where(true, "MAIL FROM: <> AUTH=<> "),
+            Ok(MailCommand { sender: "", size: None, utf8: false })
         );
+        assert_eq!(mail_where(true, "MAIL FROM:<a@b> AUTH"), Err(reply::BAD_PARAMETER));
         assert_eq!(
             mail("MAIL FROM:a@b SIZE=0"),
-            Ok(MailCommand { sender: "a@b", size: Some(0), utf8: false, auth: false })
+            Ok(MailCommand { sender: "a@b", size: Some(0), utf8: false })
         );
         for (line, reply) in [
             ("MAIL", reply::MAIL_SYNTAX),
@@ -245,7 +247,8 @@ mod tests {
             ("MAIL FROM:<a@b> BODY=8BIT", reply::BAD_PARAMETER),
             ("MAIL FROM:<a@b> BODY=BINARYMIME", reply::UNKNOWN_PARAMETER),
             ("MAIL FROM:<a@b> SMTPUTF8=1", reply::BAD_PARAMETER),
-            ("MAIL FROM:<a@b> AUTH", reply::BAD_PARAMETER),
+            ("MAIL FROM:<a@b> AUTH", reply::UNKNOWN_PARAMETER),
+            ("MAIL FROM:<a@b> AUTH=<>", reply::UNKNOWN_PARAMETER),
             ("MAIL FROM:<a@b> RET=HDRS", reply::UNKNOWN_PARAMETER),
             ("MAIL FROM:<\u{fc}@b>", reply::SENDER_NON_ASCII),
             ("MAIL FROM:<a b@c>", reply::BAD_SENDER),
@@ -256,6 +259,7 @@ mod tests {
 
     #[test]
     fn parses_commands() {
+        let parse = |line| parse(line, false);
         assert_eq!(parse(b"ehlo [192.0.2.1]"), Ok(Command::Ehlo("[192.0.2.1]")));
         assert_eq!(parse(b"RCPT to:<a@b> "), Ok(Command::Rcpt("a@b")));
         assert_eq!(parse(b"bdat 12 last"), Ok(Command::Bdat { octets: 12, last: true }));
@@ -278,6 +282,7 @@ mod tests {
             (b"BDAT 1 FIRST", reply::BDAT_SYNTAX),
             (b"VRFY", reply::ARGUMENT_NEEDED),
             (b"EXPN list", reply::NOT_IMPLEMENTED),
+            (b"AUTH PLAIN", reply::NOT_IMPLEMENTED),
         ] {
             assert_eq!(parse(line), Err(reply), "{}", line.escape_ascii());
         }

@@ -270,7 +270,7 @@ impl Session {
     fn joins_pending(&self, line: &[u8]) -> bool {
         self.without_line_end(line).is_some_and(|line| {
             command_line::is_rcpt(line)
-                && matches!(command_line::parse(line), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
+                && matches!(command_line::parse(line, self.settings.auth_offered), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
         })
     }
 

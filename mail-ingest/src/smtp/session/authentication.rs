@@ -7,9 +7,7 @@ use crate::smtp::reply::{self, Reply};
 impl Session {
     /// The reply to AUTH.
     pub(super) fn start_authentication(&mut self, arguments: &str) -> Reply {
-        if !self.settings.auth_offered {
-            reply::NOT_IMPLEMENTED
-        } else if self.hello.is_none() {
+        if self.hello.is_none() {
             reply::HELLO_FIRST
         } else if self.authenticated || self.transaction.is_some() {
             reply::AUTH_OUT_OF_PLACE

@@ -19,7 +19,7 @@ impl Session {
         is_last_input: bool,
         out: &mut Vec<u8>,
     ) -> Option<Action> {
-        let command = match command_line::parse(line) {
+        let command = match command_line::parse(line, self.settings.auth_offered) {
             Ok(command) => command,
             Err(rejection) => {
                 self.reply(rejection, out);
@@ -99,9 +99,6 @@ impl Session {
         }
         if self.transaction.is_some() {
             return reply::NESTED_MAIL;
-        }
-        if mail.auth && !self.settings.auth_offered {
-            return reply::UNKNOWN_PARAMETER;
         }
         if mail.size.is_some_and(|size| size > self.settings.data.message_octets) {
             return reply::TOO_BIG;
