@@ -1,7 +1,7 @@
 //! Business time. Code that needs it has a [`Clock`] as an argument; tests pass one that they can move.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -25,6 +25,10 @@ impl SystemClock {
         self.offset_micros.store(micros, Ordering::Relaxed);
     }
 
+    fn offset(&self) -> SignedDuration {
+        SignedDuration::from_micros(self.offset_micros.load(Ordering::Relaxed))
+    }
+
     /// The uncorrected time of this machine, to measure the offset.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub fn local_now(&self) -> Timestamp {
@@ -34,14 +38,15 @@ impl SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        self.local_now() + SignedDuration::from_micros(self.offset_micros.load(Ordering::Relaxed))
+        self.local_now() + self.offset()
     }
 }
 
-/// A clock for tests, which runs like the system clock and can be moved.
+/// A clock for tests, which runs like the system clock until it is paused, and can be moved.
 #[derive(Debug, Clone, Default)]
 pub struct TestClock {
     system: Arc<SystemClock>,
+    paused_at: Arc<OnceLock<Timestamp>>,
 }
 
 impl TestClock {
@@ -50,10 +55,18 @@ impl TestClock {
         let micros = i64::try_from(step.as_micros()).unwrap_or(0);
         self.system.offset_micros.fetch_add(micros, Ordering::Relaxed);
     }
+
+    /// Lets the clock stand still from now on, but for [`advance`](Self::advance).
+    pub fn pause(&self) {
+        self.paused_at.get_or_init(|| self.system.local_now());
+    }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        self.system.now()
+        match self.paused_at.get() {
+            Some(paused_at) => *paused_at + self.system.offset(),
+            None => self.system.now(),
+        }
     }
 }

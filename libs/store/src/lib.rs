@@ -71,7 +71,7 @@ pub use tenants::session::SessionToken;
 pub use tenants::tenant::{LimitUsage, Tenant, TenantChange, TenantLimits};
 pub use tenants::token::{ApiToken, ENDED_TOKEN_RETENTION, ListedToken, NewToken};
 pub use webhooks::delivery::{DELIVERY_RETENTION, DeliveryAttempt, RecordOutcome, WebhookDelivery};
-pub use webhooks::event::{EventCursor, EventLimits, PendingEvent, PendingEvents, WebhookBacklog};
+pub use webhooks::event::{EventCursor, EventLimits, PendingEvent, PendingEvents, Probe, WebhookBacklog};
 pub use webhooks::lease::{ClaimLimits, ClaimScope, ClaimedWebhook, WEBHOOK_LEASE};
 pub use webhooks::secret::{ResealedWebhookSecret, SealedWebhookSecret};
 pub use webhooks::webhook::{NewWebhook, Webhook};

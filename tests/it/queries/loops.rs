@@ -122,7 +122,7 @@ pub async fn record_webhooks(fixture: &QueryFixture, session: &mut Session<'_>) 
     session
         .record("the event that a failing webhook is tried with", &["find_probe"], |_| async {
             let probe = store.find_probe(webhook, HOLDER, &[], now).await.unwrap().unwrap();
-            assert_eq!(probe.events.len(), 1);
+            assert_eq!(probe.pending.events.len(), 1);
         })
         .await;
     session

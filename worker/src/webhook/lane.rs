@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use tempmail_store::{
-    DeliveryAttempt, EventCursor, EventLimits, PendingEvent, PendingEvents, RecordOutcome, StoreError,
+    DeliveryAttempt, EventCursor, EventLimits, PendingEvent, PendingEvents, Probe, RecordOutcome, StoreError,
 };
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
@@ -322,17 +322,21 @@ impl Lane {
         let now = clock.now();
         let mut except: Vec<i64> = self.in_flight.keys().copied().collect();
         for _ in 0..PROBE_TRIES {
-            let found = store.find_probe(self.webhook, *lease_holder, &except, now).await?;
-            let Some(found) = found else { return Ok(None) };
-            if !found.events.is_empty() {
-                return Ok(Some(found));
-            }
-            if let Some(seq) = found.without_message.first() {
+            let probe = store.find_probe(self.webhook, *lease_holder, &except, now).await?;
+            let Some(Probe { pending, is_due }) = probe else { return Ok(None) };
+            if pending.rotated {
+                store.apply_rotation(self.webhook, *lease_holder, now).await?;
+            } else if !pending.events.is_empty() {
+                return Ok(Some(pending));
+            } else if let Some(seq) = pending.without_message.first() {
                 self.delete_without_message(*seq, now).await?;
-            } else if let Some(seq) = found.blocked.first() {
+            } else if let Some(seq) = pending.blocked.first() {
                 except.push(*seq);
-            } else {
+            } else if is_due {
                 break;
+            } else {
+                // An event that comes now is tried at once.
+                return Ok(None);
             }
         }
         if self.in_flight.is_empty() {

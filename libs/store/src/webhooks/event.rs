@@ -30,11 +30,13 @@ macro_rules! message_of_event {
 /// wait while its domain does not serve; all of a webhook wait while its tenant is suspended, or while its secret is not
 /// delivered to its owner.
 macro_rules! pending_events {
-    ($name:literal, $events:literal) => {
+    ($name:literal, $columns:literal, $events:literal) => {
         concat!(
             $name,
             "
-    SELECT w.url, w.secret, w.rotated, e.seq AS event_seq, e.id AS event_id, e.attempts, nullif(e.due_at, '-infinity') AS due_at,
+    SELECT ",
+            $columns,
+            "w.url, w.secret, w.rotated, e.seq AS event_seq, e.id AS event_id, e.attempts, nullif(e.due_at, '-infinity') AS due_at,
            m.serves, ",
             message_columns!(),
             "
@@ -58,6 +60,7 @@ macro_rules! pending_events {
 /// highest `seq`. The bounds are those of the index: no other one has this order.
 const LIST_PENDING_EVENTS: &str = pending_events!(
     "/* list_pending_events */",
+    "",
     "
         (SELECT * FROM webhook_event e
           WHERE e.webhook = w.id AND e.due_at <= '-infinity' AND (e.due_at, e.seq) > ('-infinity', $4)
@@ -70,6 +73,7 @@ const LIST_PENDING_EVENTS: &str = pending_events!(
 
 const FIND_PROBE: &str = pending_events!(
     "/* find_probe */",
+    "EXISTS (SELECT FROM webhook_event e WHERE e.webhook = w.id AND e.due_at <= $3) AS is_due, ",
     "SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq = next_probe(w.id, $4, $3)"
 );
 
@@ -128,6 +132,15 @@ pub struct PendingEvents {
     pub blocked: Vec<i64>,
     /// The position after all events that were read.
     pub read: EventCursor,
+}
+
+/// What a failing webhook is tried with.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// At most one event.
+    pub pending: PendingEvents,
+    /// Whether events are due. If there is none to send, they wait for their domain.
+    pub is_due: bool,
 }
 
 /// An event that is not delivered yet.
@@ -220,6 +233,14 @@ impl PendingEvents {
     }
 }
 
+impl Probe {
+    fn from_rows(rows: &[PgRow]) -> Result<Option<Self>, StoreError> {
+        let Some(pending) = PendingEvents::from_rows(rows, EventCursor::default())? else { return Ok(None) };
+        let is_due = rows.first().map_or(Ok(false), |row| row.try_get("is_due"))?;
+        Ok(Some(Self { pending, is_due }))
+    }
+}
+
 impl WebhookBacklog {
     fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         Ok(Self { webhooks: row.try_get("webhooks")?, oldest: optional_time(row, "oldest")? })
@@ -265,9 +286,9 @@ impl Store {
         holder: Uuid,
         except: &[i64],
         now: Timestamp,
-    ) -> Result<Option<PendingEvents>, StoreError> {
+    ) -> Result<Option<Probe>, StoreError> {
         let statement = sqlx::query(FIND_PROBE).bind(webhook).bind(holder).bind(now.to_sqlx()).bind(except);
-        PendingEvents::from_rows(&self.fetch_rows(statement).await?, EventCursor::default())
+        Probe::from_rows(&self.fetch_rows(statement).await?)
     }
 
     /// Makes up to 1,000 events of a webhook that were tried due now, after its secret was rotated.
