@@ -2,8 +2,8 @@
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use tempmail_tests::App;
 use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, Fleet};
 
 use super::{Session, deliver, reqwest_client};
 
@@ -141,17 +141,26 @@ async fn counts_towards_the_rate_of_the_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_a_wait_whose_client_went_away() {
-    let app = super::app(false).await;
+    let fleet = Fleet::builder().apis(1).ingests(0).workers(0).start().await;
+    let live = &fleet.tenant.live;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "get_code", "arguments": {"address": "ship@inbox.localhost", "since": "0", "timeout_seconds": 300}}});
-    let waiting = post(&app, "/mcp").bearer_auth(&app.tenant.live).json(&call).send().await.unwrap();
-    let look = || async {
-        let look = json!({"address": "boat@inbox.localhost", "timeout": 0});
-        app.request(Method::POST, "/v1/wait").live(&app.tenant.live).json(&look).send().await.status
+    let waiting = reqwest_client()
+        .post(format!("http://{}/mcp", fleet.http(0)))
+        .header("accept", "application/json, text/event-stream")
+        .bearer_auth(live)
+        .json(&call);
+    let waiting = waiting.send().await.unwrap();
+    let subscribers_are = |count: f64| {
+        let api = fleet.api(0);
+        async move { (api.metric("tempmail_subscribers").await == count).then_some(()) }
     };
-    eventually("the wait has the token's permit", || async { (look().await == 429).then_some(()) }).await;
+    eventually("the call waits", || subscribers_are(1.0)).await;
     drop(waiting);
-    eventually("the permit is free again", || async { (look().await == 204).then_some(()) }).await;
+    eventually("no call waits", || subscribers_are(0.0)).await;
+    let look = json!({"address": "boat@inbox.localhost", "timeout": 0});
+    let look = fleet.request(0, Method::POST, "/v1/wait").live(live).json(&look);
+    assert_eq!(look.send().await.status, 204, "the token's permit is free");
 }
 
 #[tokio::test(flavor = "multi_thread")]
