@@ -59,6 +59,8 @@ impl RealtimeFixture {
     pub async fn start_with(builder: FleetBuilder) -> Self {
         let redis = RedisServer::new();
         let proxy = RedisProxy::start(redis.port()).await;
+        // Each answer of a mail wait has one mail: at the default rate it falls behind the load.
+        let builder = builder.config(|config| config.limits.v1_per_second = 1_000);
         let fleet = builder.redis(&proxy.url()).start().await;
         redis_is_connected(&fleet).await;
         let subscribers = subscribers(&fleet).await;
