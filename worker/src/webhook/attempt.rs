@@ -8,7 +8,7 @@ use tempmail_model::id::new_id;
 use tempmail_model::webhook::WebhookSecretSealer;
 use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{DeliveryAttempt, PendingEvent, RecordOutcome, Store, StoreError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -20,6 +20,9 @@ use super::{payload, retry, signature};
 /// lease.
 const RECORD_TRIES: u32 = 10;
 const RECORD_PAUSE: Duration = Duration::from_secs(1);
+/// Statements of failing lanes at a time. Receivers that die together fail together: what is recorded of them waits for each
+/// other, and takes no connection that healthy lanes need.
+pub(super) const FAILING_STATEMENTS: usize = 2;
 
 /// What all lanes of a process share.
 pub(super) struct LaneContext {
@@ -32,6 +35,8 @@ pub(super) struct LaneContext {
     /// Permits for requests besides the first one of each lane, which needs none: no webhook waits for
     /// another.
     pub(super) extra_requests: Arc<Semaphore>,
+    /// Permits for statements of failing lanes.
+    pub(super) failing_statements: Semaphore,
 }
 
 /// Where a request is sent, and what signs it.
@@ -49,6 +54,12 @@ impl LaneContext {
         let extra =
             std::iter::from_fn(|| Arc::clone(&self.extra_requests).try_acquire_owned().ok().map(Some));
         first.into_iter().chain(extra).take(wanted).collect()
+    }
+
+    /// Waits until a statement of a lane may run; at once if it is not failing.
+    pub(super) async fn statement_permit(&self, is_failing: bool) -> Option<SemaphorePermit<'_>> {
+        // Never closed.
+        if is_failing { self.failing_statements.acquire().await.ok() } else { None }
     }
 
     /// Sends one request for an event of a webhook.
@@ -111,10 +122,15 @@ impl LaneContext {
         attempts: &[DeliveryAttempt],
     ) -> Result<RecordOutcome, StoreError> {
         let delays = retry::delays();
+        let is_failing = attempts.iter().all(|attempt| attempt.error.is_some());
         let mut tries = 1;
         let outcome = loop {
+            let permit = self.statement_permit(is_failing).await;
             let now = self.clock.now();
-            match self.store.record_deliveries(webhook, self.lease_holder, attempts, &delays, now).await {
+            let recorded =
+                self.store.record_deliveries(webhook, self.lease_holder, attempts, &delays, now).await;
+            drop(permit);
+            match recorded {
                 Ok(outcome) => break outcome,
                 Err(error) if tries == RECORD_TRIES => return Err(error),
                 Err(error) if error.is_missing_partition() => {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::JoinMap;
 use uuid::Uuid;
 
-use super::attempt::LaneContext;
+use super::attempt::{FAILING_STATEMENTS, LaneContext};
 use super::lane;
 use super::sender::Sender;
 
@@ -107,6 +107,7 @@ impl Dispatcher {
             sender: Sender::new(config)?,
             secrets: WebhookSecretSealer::new(keys),
             extra_requests: Arc::new(Semaphore::new(EXTRA_REQUESTS_MAX)),
+            failing_statements: Semaphore::new(FAILING_STATEMENTS),
         };
         Ok(Self {
             context: Arc::new(context),

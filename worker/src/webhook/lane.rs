@@ -108,6 +108,7 @@ pub(super) async fn run(context: Arc<LaneContext>, webhook: Uuid, failures: i32,
     });
     if let LaneOutcome::Released { delay } = outcome {
         let due_at = delay.map(|delay| context.clock.now() + delay);
+        let _permit = context.statement_permit(lane.failures > 0).await;
         if let Err(error) = context.store.release_webhook_lease(webhook, context.lease_holder, due_at).await {
             tracing::debug!(%webhook, %error, "a webhook lease was not released: it will expire");
         }
@@ -234,7 +235,11 @@ impl Lane {
         if permits.is_empty() {
             return Ok(());
         }
-        if let Some(pending) = self.find_probe().await? {
+        let context = Arc::clone(&self.context);
+        let statement = context.statement_permit(true).await;
+        let probe = self.find_probe().await?;
+        drop(statement);
+        if let Some(pending) = probe {
             self.send(pending, permits, |_| Reason::Probe);
         }
         Ok(())
