@@ -1,6 +1,7 @@
 //! Whatever a message is, extraction ends soon, within its bounds and without panic.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tempmail_extract::{Message, extract, shown_text};
@@ -117,6 +118,8 @@ fn pieces() -> impl Strategy<Value = String> {
 }
 
 /// The raw files of the corpus: templates with their markup.
+static CORPUS: LazyLock<Vec<String>> = LazyLock::new(corpus);
+
 fn corpus() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/made");
     let mut texts = Vec::new();
@@ -177,8 +180,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 1..20),
     ) {
-        let corpus = corpus();
-        let original: &String = at.get(&corpus);
+        let original: &String = at.get(&CORPUS);
         let text = mutate(original, &changes);
         look(&text, &text, &text);
     }

@@ -1,6 +1,7 @@
 //! Style sheets, as far as their selectors are simple: an element, classes, an id.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{TagKind, Token, TokenSinkResult};
@@ -10,6 +11,8 @@ use crate::bounds::RULES_MAX;
 
 /// Classes of an element that count.
 const CLASSES_MAX: usize = 16;
+/// Answers that are kept.
+const ANSWERS_MAX: usize = 4_096;
 
 /// A selector and what it declares.
 #[derive(Debug)]
@@ -26,21 +29,41 @@ pub(super) struct Sheet {
     rules: Vec<Rule>,
     /// Rules by the class, `#id` or element that they need.
     by_key: HashMap<String, Vec<usize>>,
+    /// Classes that rules name; others change nothing.
+    classes: HashSet<String>,
+    /// What was said of elements that are alike, which most of a long document are.
+    answers: RefCell<HashMap<String, Declarations>>,
 }
 
 impl Sheet {
     /// What the sheet says of an element.
     pub(super) fn style_of(&self, element: &str, class: &str, id: &str) -> Declarations {
-        let mut declarations = Declarations::default();
         if self.rules.is_empty() {
-            return declarations;
+            return Declarations::default();
         }
-        let classes: Vec<&str> = class.split_ascii_whitespace().take(CLASSES_MAX).collect();
+        let classes = class.split_ascii_whitespace().take(CLASSES_MAX);
+        let classes: Vec<&str> = classes.filter(|class| self.classes.contains(*class)).collect();
+        let id_key = format!("#{id}");
+        let id = if self.by_key.contains_key(&id_key) { id } else { "" };
+        let question = format!("{element} {} {id}", classes.join("."));
+        if let Some(answer) = self.answers.borrow().get(&question) {
+            return *answer;
+        }
+        let answer = self.declarations_of(element, &classes, id);
+        let mut answers = self.answers.borrow_mut();
+        if answers.len() < ANSWERS_MAX {
+            answers.insert(question, answer);
+        }
+        answer
+    }
+
+    fn declarations_of(&self, element: &str, classes: &[&str], id: &str) -> Declarations {
+        let mut declarations = Declarations::default();
         let keys = [element.to_owned(), format!("#{id}"), "*".to_owned()];
         let keys = keys.into_iter().chain(classes.iter().map(|class| format!(".{class}")));
         let mut matching: Vec<usize> =
             keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
-        matching.retain(|rule| self.rules[*rule].matches(element, &classes, id));
+        matching.retain(|rule| self.rules[*rule].matches(element, classes, id));
         matching.sort_unstable_by_key(|rule| (self.rules[*rule].specificity(), *rule));
         matching.dedup();
         for rule in matching {
@@ -92,6 +115,7 @@ impl Sheet {
             }
             let Some(rule) = Rule::parse(selector.trim(), declarations) else { continue };
             self.by_key.entry(rule.key()).or_default().push(self.rules.len());
+            self.classes.extend(rule.classes.iter().cloned());
             self.rules.push(rule);
         }
     }
