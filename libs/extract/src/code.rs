@@ -1,8 +1,12 @@
 //! One-time codes: what may be one, what speaks for it, and which are returned.
 
+mod between;
 mod candidate;
 mod context;
+mod entry;
 mod evidence;
+mod introduction;
+mod layout;
 mod run;
 mod score;
 mod shape;

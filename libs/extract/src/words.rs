@@ -2,10 +2,11 @@
 //!
 //! `words/*.txt` has a file a language; a line is a [`Class`] and its phrases. Phrases are looked up in folded text
 //! (`text::fold`). In scripts that have spaces a phrase is one of whole words; `*` at an end lets a word go on there,
-//! and `=` before a word makes its accents count.
+//! `=` before a word makes its accents count, and `^` its capitals.
 
 mod table;
 
+use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
@@ -45,26 +46,28 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 /// `promo code` is no `code`.
 pub(crate) fn find_words(text: &str) -> Vec<Hit> {
     let folded = fold(text);
-    let mut found: Vec<(usize, usize, Class)> = Vec::new();
+    let mut found: Vec<(usize, usize, usize, Class)> = Vec::new();
     for matched in INDEX.automaton.find_overlapping_iter(&folded.text) {
         let phrase = &INDEX.phrases[matched.pattern().as_usize()];
         let written = folded.origin[matched.start()] as usize..folded.origin[matched.end()] as usize;
         if phrase.stands_at(&folded.text, matched.start(), matched.end())
             && text.get(written).is_some_and(|written| phrase.is_written(written))
         {
-            found.push((matched.start(), matched.end(), phrase.class));
+            let (start, end) = phrase.extent(&folded.text, matched.start(), matched.end());
+            found.push((start, end, phrase.text.len(), phrase.class));
             if found.len() == HITS_MAX {
                 break;
             }
         }
     }
-    found.sort_by_key(|(start, end, class)| (*start, std::cmp::Reverse(*end), *class));
+    // Of phrases that are in one word, the one that is most of it.
+    found.sort_by_key(|(start, end, len, class)| (*start, Reverse(*end), Reverse(*len), *class));
     let mut hits: Vec<Hit> = Vec::new();
-    let mut longest = [(0, 0); GROUPS];
-    for (start, end, class) in found {
+    let mut longest = [(0, 0, 0); GROUPS];
+    for (start, end, len, class) in found {
         let longest = &mut longest[class.group()];
-        if end > longest.1 || (start, end) == *longest {
-            *longest = (start, end);
+        if end > longest.1 || (start, end, len) == *longest {
+            *longest = (start, end, len);
             hits.push(hit(&folded, start, end, class));
         }
     }

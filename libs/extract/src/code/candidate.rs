@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::run::{Token, group_run, joined_groups, tokens};
+use super::run::{Token, group_run, iban_end, joined_groups, tokens};
 use super::shape::{LENGTHS, Shape};
 use crate::bounds::CANDIDATES_MAX;
 use crate::text::{Lines, Shown};
@@ -120,6 +120,11 @@ fn in_line(shown: &Shown, line: &Range<usize>, found: &mut Vec<Candidate>) {
         if is_excluded {
             continue;
         }
+        if let Some(candidate) = grouped_letters(text, line, &tokens[at - run..]) {
+            found.push(candidate);
+            at += 1;
+            continue;
+        }
         let neighbour = at.checked_sub(run + 1).map(|before| &tokens[before]);
         if run > 1 {
             let follows_letters = neighbour.is_some_and(|before| {
@@ -136,7 +141,7 @@ fn in_line(shown: &Shown, line: &Range<usize>, found: &mut Vec<Candidate>) {
     }
 }
 
-/// Words of the line that are addresses, of the web or of mail, or paths.
+/// Words of the line that are addresses, of the web or of mail, paths, or account numbers.
 fn excluded_words(text: &str, line: &Range<usize>) -> Vec<Range<usize>> {
     let mut excluded = Vec::new();
     let mut at = line.start;
@@ -148,6 +153,10 @@ fn excluded_words(text: &str, line: &Range<usize>) -> Vec<Range<usize>> {
             || word.matches('/').count() >= 2
         {
             excluded.push(at..at + word.trim_end().len());
+        } else if let Some(end) =
+            iban_end(text, at + (word.len() - word.trim_start_matches(['(', '[']).len()))
+        {
+            excluded.push(at..end);
         }
         at += word.len();
     }
@@ -177,6 +186,37 @@ fn spaced_letters(text: &str, line: &Range<usize>, tokens: &[Token]) -> Option<C
     })
 }
 
+/// Two groups of capitals and digits that a colon introduces: `Code: X7K 9QD`.
+fn grouped_letters(text: &str, line: &Range<usize>, tokens: &[Token]) -> Option<Candidate> {
+    let [first, second, ..] = tokens else { return None };
+    let is_group = |token: &Token| {
+        let written = text[token.range.clone()].as_bytes();
+        (3..=4).contains(&written.len())
+            && written.iter().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+    };
+    let range = first.range.start..second.range.end;
+    let is_mixed =
+        |token: &Token| !token.is_digits && text[token.range.clone()].bytes().any(|b| b.is_ascii_digit());
+    let goes_on = tokens
+        .get(2)
+        .is_some_and(|third| is_group(third) && text[second.range.end..third.range.start] == *" ");
+    let fits = is_group(first)
+        && is_group(second)
+        && first.len() == second.len()
+        && (is_mixed(first) || is_mixed(second))
+        && text[first.range.end..second.range.start] == *" "
+        && text[line.start..first.range.start].trim_end().ends_with([':', '：'])
+        && !goes_on;
+    fits.then(|| Candidate {
+        code: text[range.clone()].replace(' ', ""),
+        is_alone: is_alone(text, line, &range),
+        range,
+        shape: Shape::Capitals,
+        is_marked: false,
+        is_origin_bound: false,
+    })
+}
+
 fn add_groups(text: &str, line: &Range<usize>, group: &[Token], found: &mut Vec<Candidate>) {
     let digits: Vec<&str> = group.iter().map(|token| &text[token.range.clone()]).collect();
     let range = group[0].range.start..group[group.len() - 1].range.end;
@@ -187,7 +227,7 @@ fn add_groups(text: &str, line: &Range<usize>, group: &[Token], found: &mut Vec<
     // A long number beside a short one, as in `482913 10 minutes`.
     let mut long = group.iter().filter(|token| token.len() > 2);
     if let (Some(token), None) = (long.next(), long.next())
-        && token.len() >= 6
+        && token.len() >= 4
     {
         add_token(text, line, token, found);
     }
@@ -304,7 +344,8 @@ fn touches_something_else(text: &str, line: &Range<usize>, range: &Range<usize>)
         || area
 }
 
-fn is_currency(c: char) -> bool {
+/// A sign of a currency.
+pub(super) fn is_currency(c: char) -> bool {
     matches!(c, '$' | '¢'..='¥' | '\u{20A0}'..='\u{20CF}' | '฿' | '৳' | '﷼')
 }
 

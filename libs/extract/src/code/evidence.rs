@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use super::between;
 use super::candidate::Candidate;
 use super::context::Context;
+use super::shape::has_few_vowels;
 use crate::Source;
-use crate::text::{Emphasis, Lines, Part, ends_sentence, sentence_at};
+use crate::text::{Lines, Part, sentence_at};
 use crate::words::{Class, Hit};
 
 /// Where the word is that names the candidate.
@@ -35,40 +37,42 @@ pub(super) struct Evidence {
     pub(super) is_otp: bool,
     /// Whether the sentence of the word is about proving oneself.
     pub(super) is_about_auth: bool,
+    /// Whether no word names it, and the reader is asked to enter it.
+    pub(super) is_entered: bool,
+    /// Whether that sentence is about a sale, a door or the like, and about nothing to prove.
+    pub(super) is_about_trade: bool,
     /// Whether a second word names it from the other side.
     pub(super) is_from_both_sides: bool,
 }
 
 /// What the words nearest to a candidate say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     /// It is a code.
     Code(Evidence),
     /// It is something else.
     Other,
+    /// Something else is named in its sentence, but not right beside it.
+    Distant,
     /// Nothing.
     Silent,
 }
 
-/// Lines above that may name the code below them.
-const LINES_ABOVE: usize = 6;
-/// Lines below that may name the code above them.
-const LINES_BELOW: usize = 3;
 /// Octets between a word and a candidate.
-const NEAR: usize = 700;
+pub(super) const NEAR: usize = 700;
 /// Characters between a word and a candidate that it labels.
 const LABEL_GAP: usize = 4;
 
 /// A candidate among the lines and words of its part.
 pub(super) struct Place<'a> {
-    candidate: &'a Candidate,
-    part: &'a Part,
-    lines: &'a Lines,
-    first_line: usize,
-    last_line: usize,
-    line: Range<usize>,
-    sentence: Range<usize>,
-    context: &'a Context,
+    pub(super) candidate: &'a Candidate,
+    pub(super) part: &'a Part,
+    pub(super) lines: &'a Lines,
+    pub(super) first_line: usize,
+    pub(super) last_line: usize,
+    pub(super) line: Range<usize>,
+    pub(super) sentence: Range<usize>,
+    pub(super) context: &'a Context,
 }
 
 impl<'a> Place<'a> {
@@ -99,6 +103,12 @@ impl<'a> Place<'a> {
                 return Some(Evidence { is_from_both_sides: true, ..before });
             }
             (Verdict::Other, _) => return None,
+            (Verdict::Distant, Verdict::Code(evidence))
+                if matches!(evidence.relation, Relation::After(0..=12)) =>
+            {
+                return Some(evidence);
+            }
+            (Verdict::Distant, _) => return self.entered_after_verb(),
             (Verdict::Code(evidence), _) if evidence.relation != Relation::LineBefore => {
                 return Some(evidence);
             }
@@ -122,7 +132,14 @@ impl<'a> Place<'a> {
         if let Verdict::Code(evidence) = before {
             return Some(evidence);
         }
-        self.elsewhere()
+        self.entered().or_else(|| self.elsewhere())
+    }
+
+    /// Whether the candidate is a word that is known, or one that begins as such and can be spoken.
+    pub(super) fn is_word(&self) -> bool {
+        let Range { start, end } = self.candidate.range;
+        !has_few_vowels(&self.candidate.code)
+            && self.hits_in(start.saturating_sub(60)..end).any(|hit| hit.end > start)
     }
 
     /// Whether a unit or a currency follows or precedes.
@@ -143,7 +160,7 @@ impl<'a> Place<'a> {
         })
     }
 
-    fn hits_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
+    pub(super) fn hits_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
         let hits = &self.part.hits;
         let from = hits.partition_point(|hit| hit.start < range.start);
         let to = from + hits[from..].partition_point(|hit| hit.start < range.end);
@@ -151,14 +168,33 @@ impl<'a> Place<'a> {
     }
 
     /// Words that name codes or other numbers.
-    fn names_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
+    pub(super) fn names_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
         self.hits_in(range).filter(|hit| {
             hit.class.names_code() || matches!(hit.class, Class::OtherCode | Class::Number | Class::Backup)
         })
     }
 
+    /// Whether what a word names is what the code is for, as in `verification code for the order: 482913`.
+    fn is_of_code(&self, hit: &Hit) -> bool {
+        let text = &self.part.shown.text;
+        let gap = &text[hit.end..self.candidate.range.start];
+        let name = self.hits_in(self.sentence.start..hit.start).rfind(|hit| hit.class == Class::Otp);
+        hit.class == Class::Number
+            && gap.contains([':', '：'])
+            && name.is_some_and(|name| {
+                let between = text.get(name.end..hit.start).unwrap_or(",");
+                between.len() <= 40 && !between.contains([',', ';', '(', ':', '，', '、', '\t', '/'])
+            })
+    }
+
+    /// Whether a word says just that there is a number, as in `enter the number`.
+    pub(super) fn is_plain_number(&self, hit: &Hit) -> bool {
+        self.hits_in(hit.start..hit.start + 1)
+            .any(|other| other.class == Class::Digits && other.end == hit.end)
+    }
+
     /// Whether a word names a code that may be a one-time code, in this message.
-    fn is_positive(&self, hit: &Hit) -> bool {
+    pub(super) fn is_positive(&self, hit: &Hit) -> bool {
         match hit.class {
             Class::ConfirmCode => self.context.confirms_person(),
             class => class.names_code(),
@@ -169,7 +205,7 @@ impl<'a> Place<'a> {
         matches!(hit.class, Class::Otp | Class::ConfirmCode)
     }
 
-    fn is_about_auth(&self, range: Range<usize>) -> bool {
+    pub(super) fn is_about_auth(&self, range: Range<usize>) -> bool {
         self.hits_in(range).any(|hit| {
             matches!(
                 hit.class,
@@ -179,19 +215,23 @@ impl<'a> Place<'a> {
     }
 
     /// Whether there is a number between two places, which the word before it is about.
-    fn has_number(&self, from: usize, to: usize) -> bool {
-        let Some(between) = self.part.shown.text.get(from..to) else { return false };
-        between.len() > NEAR
-            || between
-                .split(|c: char| !c.is_ascii_alphanumeric())
-                .any(|word| word.bytes().filter(u8::is_ascii_digit).count() >= 3)
+    pub(super) fn has_number(&self, from: usize, to: usize) -> bool {
+        between::has_number(self.part, from, to)
     }
 
-    fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> Verdict {
+    pub(super) fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> Verdict {
+        let is_about_auth = self.is_about_auth(sentence.clone());
+        let is_about_proof = self.context.subject_names_code
+            || self.hits_in(sentence.clone()).any(|hit| matches!(hit.class, Class::Auth | Class::LinkSignIn));
+        let is_about_trade = !is_about_proof
+            && self.hits_in(sentence).any(|hit| matches!(hit.class, Class::Trade | Class::OtherCode));
         Verdict::Code(Evidence {
             relation,
-            is_otp: self.is_otp(hit),
-            is_about_auth: self.is_about_auth(sentence),
+            is_otp: self.is_otp(hit)
+                && !(hit.class == Class::ConfirmCode && is_about_trade && !self.context.has_secret),
+            is_about_auth,
+            is_entered: false,
+            is_about_trade,
             is_from_both_sides: false,
         })
     }
@@ -202,9 +242,15 @@ impl<'a> Place<'a> {
         let Range { start, end } = self.candidate.range;
         self.hits_in(self.sentence.clone()).filter(|hit| hit.class == Class::Void).any(|hit| {
             if hit.end <= start {
-                return !self.has_number(hit.end, start) && start - hit.end < 60;
+                let is_timed =
+                    self.hits_in(hit.start.saturating_sub(24)..hit.start).any(|hit| hit.class == Class::Unit);
+                return !is_timed && !self.has_number(hit.end, start) && start - hit.end < 60;
             }
             let Some(between) = text.get(end..hit.start) else { return false };
+            // `482913 is no longer valid after 10 minutes`.
+            if self.hits_in(end..hit.end + 40).any(|hit| hit.class == Class::Unit) {
+                return false;
+            }
             let is_other_clause = between.contains([',', ';', '(', '、', '，', '،', '-'])
                 || self.names_in(end..hit.start).next().is_some();
             !is_other_clause && between.len() < 60
@@ -224,7 +270,7 @@ impl<'a> Place<'a> {
             if self.is_positive(hit) {
                 if !is_in_sentence {
                     return if other {
-                        Verdict::Other
+                        Verdict::Distant
                     } else {
                         self.evidence_of(Relation::LineBefore, hit, from..start)
                     };
@@ -232,12 +278,13 @@ impl<'a> Place<'a> {
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
             }
             let between = &self.part.shown.text[hit.end..start];
-            if distance <= LABEL_GAP && !between.chars().any(char::is_alphabetic) {
+            let is_label = distance <= LABEL_GAP && !between.chars().any(char::is_alphabetic);
+            if is_label && !self.is_plain_number(hit) && !self.is_of_code(hit) {
                 return Verdict::Other;
             }
             other |= is_in_sentence;
         }
-        if other { Verdict::Other } else { Verdict::Silent }
+        if other { Verdict::Distant } else { Verdict::Silent }
     }
 
     fn after(&self) -> Verdict {
@@ -255,82 +302,11 @@ impl<'a> Place<'a> {
         Verdict::Silent
     }
 
-    /// Whether a candidate is set apart, so that lines above or below may be about it.
-    fn stands_out(&self) -> bool {
-        let Range { start, end } = self.candidate.range;
-        let before =
-            self.part.shown.text[self.line.start..start].chars().filter(|c| c.is_alphanumeric()).count();
-        let after = self.part.shown.text[end..self.line.end].chars().filter(|c| c.is_alphanumeric()).count();
-        self.candidate.is_alone
-            || (before == 0 && after <= 30)
-            || (self.part.shown.emphasis_at(start) == Emphasis::Large && before + after <= 60)
-    }
-
-    fn above(&self) -> Verdict {
-        for distance in 1..=LINES_ABOVE.min(self.first_line) {
-            let Some(line) = self.lines.get(self.first_line - distance) else { break };
-            if self.part.shown.is_quoted(line.start) || self.candidate.range.start - line.end > NEAR {
-                break;
-            }
-            let text = &self.part.shown.text;
-            let Some(last) = self.names_in(line.clone()).next_back() else {
-                if is_only_number(&text[line]) {
-                    break;
-                }
-                continue;
-            };
-            let sentence = sentence_at(text, &line, &(last.start..last.end));
-            let free = |hit: &&Hit| !self.has_number(hit.end, line.end.max(hit.end));
-            let positive = self.names_in(sentence.clone()).filter(free).rfind(|hit| self.is_positive(hit));
-            let is_label = text[last.end..line.end].chars().filter(|c| c.is_alphanumeric()).count() <= 2
-                && sentence.len() <= 60;
-            return match positive {
-                Some(hit) if self.is_positive(last) || !is_label => {
-                    self.evidence_of(Relation::Above(distance), hit, sentence)
-                }
-                Some(_) => Verdict::Other,
-                None if !free(&last) => {
-                    if self.is_positive(last) {
-                        Verdict::Silent
-                    } else {
-                        continue;
-                    }
-                }
-                None => Verdict::Other,
-            };
-        }
-        Verdict::Silent
-    }
-
-    fn below(&self) -> Verdict {
-        for distance in 1..=LINES_BELOW {
-            let Some(line) = self.lines.get(self.last_line + distance) else { break };
-            if self.part.shown.is_quoted(line.start) || line.start - self.candidate.range.end > NEAR {
-                break;
-            }
-            let text = &self.part.shown.text;
-            let Some(first) = self.names_in(line.clone()).next() else {
-                if is_only_number(&text[line]) {
-                    break;
-                }
-                continue;
-            };
-            if !self.is_positive(first)
-                || self.has_number(line.start, line.end.min(line.start + 120))
-                || text[line.clone()].trim_end().ends_with([':', '：'])
-            {
-                break;
-            }
-            let sentence = sentence_at(text, &line, &(first.start..first.end));
-            return self.evidence_of(Relation::Below(distance), first, sentence);
-        }
-        Verdict::Silent
-    }
-
     /// Whether subject and body together speak for it.
     fn elsewhere(&self) -> Option<Evidence> {
+        let is_whole = self.candidate.is_alone && self.lines.get(3).is_none() && !self.context.has_trade;
         let names = self.context.has_otp
-            || (self.context.has_code && (self.context.has_auth || self.context.has_hint));
+            || (self.context.has_code && (self.context.has_auth || self.context.has_hint || is_whole));
         let relation = if self.part.source == Source::Subject {
             Relation::Body
         } else if self.candidate.is_alone && self.context.subject_names_code {
@@ -342,15 +318,9 @@ impl<'a> Place<'a> {
             relation,
             is_otp: self.context.has_otp,
             is_about_auth: false,
+            is_entered: false,
+            is_about_trade: false,
             is_from_both_sides: false,
         })
     }
-}
-
-/// Whether a line is a number and nothing else.
-fn is_only_number(line: &str) -> bool {
-    let digits = line.chars().filter(char::is_ascii_digit).count();
-    digits >= 4
-        && line.chars().all(|c| !c.is_alphabetic())
-        && !ends_sentence(line.chars().next_back().unwrap_or(' '), "")
 }

@@ -67,7 +67,9 @@ pub(super) fn group_run(text: &str, tokens: &[Token]) -> usize {
             let gap = &text[before.range.end..token.range.start];
             let singles = before.len() == 1 && token.len() == 1;
             let joins = match gap {
-                " " | " - " | "·" | " · " => true,
+                " " | " - " | "·" | " · " | "\t" | "\t-\t" | " \t-\t " => {
+                    before.len() == token.len() || gap == " "
+                }
                 gap => {
                     singles
                         && gap.len() <= 6
@@ -99,9 +101,47 @@ pub(super) fn joined_groups(groups: &[&str]) -> Option<String> {
     (is_even && fits && !are_years && LENGTHS.contains(&total)).then(|| groups.concat())
 }
 
+/// The end of the account number that begins at a place, if one does: `DE89 3704 0044 …`, grouped or not.
+pub(super) fn iban_end(text: &str, start: usize) -> Option<usize> {
+    let is_group = |group: &str| {
+        (1..=4).contains(&group.len())
+            && group.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+    };
+    let len_at = |at: usize| text[at..].bytes().take_while(u8::is_ascii_alphanumeric).count();
+    let first = &text[start..start + len_at(start)];
+    let begins = first.len() >= 4
+        && first.bytes().take(2).all(|byte| byte.is_ascii_uppercase())
+        && first.bytes().skip(2).take(2).all(|byte| byte.is_ascii_digit());
+    if !begins || (first.len() > 4 && first.len() < 15) || first.len() > 34 {
+        return None;
+    }
+    let mut end = start + first.len();
+    let mut groups = 0;
+    while first.len() == 4 && groups < 8 && matches!(text.as_bytes().get(end), Some(b' ' | b'\n')) {
+        let len = len_at(end + 1);
+        if !is_group(&text[end + 1..end + 1 + len]) {
+            break;
+        }
+        end += 1 + len;
+        groups += 1;
+        if len < 4 {
+            break;
+        }
+    }
+    (first.len() > 4 || groups >= 3).then_some(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tells_account_numbers() {
+        let end = |text: &str| iban_end(text, 0).map(|end| text[..end].to_owned());
+        assert_eq!(end("NL91 ABNA 0417 1643 00 is 387").as_deref(), Some("NL91 ABNA 0417 1643 00"));
+        assert_eq!(end("DE89370400440532013000.").as_deref(), Some("DE89370400440532013000"));
+        assert_eq!(end("AB12 is"), None);
+    }
 
     #[test]
     fn even_groups_are_one() {

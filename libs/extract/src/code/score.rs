@@ -3,7 +3,7 @@
 use super::candidate::Candidate;
 use super::context::Context;
 use super::evidence::{Evidence, Place, Relation};
-use super::shape::{Shape, is_date, is_year};
+use super::shape::{Shape, has_few_vowels, is_date, is_year};
 use crate::text::{Emphasis, Lines, Part};
 
 /// The outcome for a candidate.
@@ -29,11 +29,14 @@ pub(super) fn judge(
     if place.has_unit() || context.names.contains(&candidate.code.to_ascii_uppercase()) {
         return None;
     }
+    if candidate.shape == Shape::Letters && place.is_word() {
+        return None;
+    }
     let evidence = place.evidence()?;
     let emphasis = part.shown.emphasis_at(candidate.range.start);
-    let score = of_relation(&evidence)
+    let score = of_relation(&evidence, place.is_introduced())
         + of_context(&evidence, context)
-        + of_shape(candidate, &evidence)?
+        + of_shape(candidate, &evidence, is_close(candidate, &evidence, &place))?
         + of_look(candidate, emphasis);
     let is_labelled = evidence.is_otp && is_label(evidence.relation);
     Some(Judgement { score, reason: reason(&evidence), is_labelled })
@@ -44,10 +47,12 @@ fn is_label(relation: Relation) -> bool {
     matches!(relation, Relation::Before(0..=4))
 }
 
-fn of_relation(evidence: &Evidence) -> f32 {
+fn of_relation(evidence: &Evidence, is_introduced: bool) -> f32 {
     let near = match evidence.relation {
         Relation::Before(0..=4) => 0.6,
+        Relation::Before(5..=40) if is_introduced => 0.58,
         Relation::Before(5..=30) => 0.53,
+        Relation::Before(31..=200) if is_introduced => 0.5,
         Relation::Before(31..=80) => 0.46,
         Relation::Before(_) => 0.36,
         Relation::After(0..=30) => 0.56,
@@ -82,21 +87,38 @@ fn of_context(evidence: &Evidence, context: &Context) -> f32 {
     if context.has_hint {
         score += 0.05;
     }
+    if !context.is_about_proof() && !context.is_terse {
+        score -= 0.1;
+    }
     if context.has_trade && !evidence.is_otp {
-        score -= if context.has_auth || context.has_otp { 0.05 } else { 0.35 };
+        let is_about_proof = (context.has_auth || context.has_otp) && !evidence.is_about_trade;
+        score -= match (is_about_proof, context.has_secret && !context.subject_is_trade) {
+            (true, _) => 0.05,
+            (false, true) => 0.1,
+            (false, false) => 0.35,
+        };
     }
     score
 }
 
+/// Whether the word and the candidate belong together so closely that hardly anything else can be meant.
+fn is_close(candidate: &Candidate, evidence: &Evidence, place: &Place<'_>) -> bool {
+    match evidence.relation {
+        Relation::Before(0..=4) => true,
+        Relation::Before(5..=40) => place.is_introduced(),
+        Relation::After(0..=16) => place.opens_sentence(),
+        Relation::Above(1..=2) | Relation::Below(1) => candidate.is_alone,
+        _ => false,
+    }
+}
+
 /// What the make of a candidate says; nothing if it takes a closer word.
-fn of_shape(candidate: &Candidate, evidence: &Evidence) -> Option<f32> {
-    let is_close = is_label(evidence.relation)
-        || (candidate.is_alone && matches!(evidence.relation, Relation::Above(1..=2) | Relation::Below(1)));
+fn of_shape(candidate: &Candidate, evidence: &Evidence, is_close: bool) -> Option<f32> {
     let code = &candidate.code;
     match candidate.shape {
         Shape::Digits if is_year(code) && !is_close && !candidate.is_marked => None,
-        Shape::Digits if is_year(code) => Some(-0.12),
-        Shape::Digits if is_date(code) => Some(-0.15),
+        Shape::Digits if is_year(code) => Some(-0.02),
+        Shape::Digits if is_date(code) => Some(if is_close { -0.05 } else { -0.15 }),
         Shape::Digits => Some(match code.len() {
             6 => 0.08,
             5 | 8 => 0.03,
@@ -107,7 +129,8 @@ fn of_shape(candidate: &Candidate, evidence: &Evidence) -> Option<f32> {
         Shape::Capitals => Some(0.0),
         Shape::Mixed => Some(-0.08),
         Shape::LetterGroups if is_close => Some(-0.05),
-        Shape::Letters if is_close && evidence.is_otp && code.len() >= 5 => Some(-0.15),
+        Shape::Letters if is_close && evidence.is_otp && code.len() >= 5 => Some(-0.1),
+        Shape::Letters if is_close && evidence.is_about_auth && has_few_vowels(code) => Some(-0.1),
         Shape::WordAndNumber if is_close && evidence.is_otp => Some(-0.2),
         Shape::WordAndNumber if is_close => Some(-0.3),
         Shape::LetterGroups | Shape::Letters | Shape::WordAndNumber => None,
@@ -126,6 +149,9 @@ fn of_look(candidate: &Candidate, emphasis: Emphasis) -> f32 {
 }
 
 fn reason(evidence: &Evidence) -> &'static str {
+    if evidence.is_entered {
+        return "The reader is asked to enter it.";
+    }
     match (evidence.relation, evidence.is_otp) {
         (Relation::Before(_) | Relation::LineBefore, true) => "The name of a one-time code stands before it.",
         (Relation::Before(_) | Relation::LineBefore, false) => "The word for a code stands before it.",

@@ -52,6 +52,12 @@ fn is_word_and_number(token: &str) -> bool {
     let letters = bare.bytes().take_while(u8::is_ascii_alphabetic).count();
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     let ends_in_digits = letters >= 3 && bare[letters..].bytes().all(|byte| byte.is_ascii_digit());
+    let has_vowel =
+        bare[..letters].bytes().any(|b| matches!(b.to_ascii_uppercase(), b'A' | b'E' | b'I' | b'O' | b'U'));
+    // `YMBDH2` is no word; a few letters and a hyphen are a reference.
+    if !has_vowel && letters >= 4 && bare.len() == token.len() {
+        return false;
+    }
     let is_word = bare[..letters].bytes().skip(1).all(|byte| byte.is_ascii_lowercase());
     let looks_like_word = letters >= 4 || is_word || token.as_bytes().get(letters) == Some(&b'-');
     let is_measure = digits >= 1
@@ -68,6 +74,13 @@ fn is_unit(letters: &str) -> bool {
         letters,
         "MB" | "GB" | "KB" | "TB" | "AM" | "PM" | "K" | "M" | "P" | "W" | "V" | "HZ" | "KM" | "KG"
     )
+}
+
+/// Whether capitals have fewer vowels than words have.
+pub(super) fn has_few_vowels(code: &str) -> bool {
+    code.len() >= 5
+        && code.bytes().filter(|byte| matches!(byte, b'A' | b'E' | b'I' | b'O' | b'U')).count() * 4
+            < code.len()
 }
 
 /// Whether digits are a year of our times.
@@ -91,7 +104,7 @@ mod tests {
 
     #[test]
     fn tells_codes_from_words_with_numbers() {
-        for code in ["X7K9QD", "X7K-9QD", "A1B2C3", "7GH2K", "AB12", "R4KXD"] {
+        for code in ["X7K9QD", "X7K-9QD", "A1B2C3", "7GH2K", "AB12", "R4KXD", "YMBDH2"] {
             assert_eq!(Shape::of_token(code), Some(Shape::Capitals), "{code}");
         }
         for word in ["SAVE20", "WELCOME10", "iPhone15", "INV-4821", "1080p", "100MB", "15th", "Office365"] {

@@ -92,7 +92,15 @@ impl Address {
 
     /// Whether its path declines something.
     pub(super) fn declines(&self) -> bool {
-        self.has_word(&["decline", "reject", "deny", "disavow", "cancel"])
+        self.has_word(&["decline", "reject", "deny", "disavow", "cancel", "refuse", "dismiss"])
+    }
+
+    /// Whether its path is that of a page where subscriptions or an account are changed.
+    pub(super) fn is_of_settings(&self) -> bool {
+        self.has_word(&["settings", "preferences", "unsubscribe", "optout", "opt-out", "security"])
+            && !self.has_word(&[
+                "privacy", "terms", "help", "support", "contact", "survey", "legal", "blog", "faq",
+            ])
     }
 
     /// Whether its path is that of a page that all mails of a site link to.
@@ -107,8 +115,6 @@ impl Address {
             "contact",
             "survey",
             "feedback",
-            "track",
-            "tracking",
             "orders",
             "order",
             "invoice",
@@ -126,7 +132,14 @@ impl Address {
             "about",
             "careers",
             "download",
-        ])
+        ]) || (self.has_word(&["track", "tracking"]) && !self.has_long_token())
+    }
+
+    /// Whether a piece is longer than a parcel's number, as those of hosts are that count clicks.
+    fn has_long_token(&self) -> bool {
+        let is_long = |piece: &str| piece.len() >= 20 && looks_random(piece);
+        self.url.query_pairs().take(50).any(|(_, value)| is_long(&value))
+            || self.url.path_segments().into_iter().flatten().take(50).any(is_long)
     }
 
     fn has_word(&self, words: &[&str]) -> bool {

@@ -77,7 +77,7 @@ impl Place<'_> {
             return None;
         }
         let shown = self.shown();
-        let is_address = shown.contains("://");
+        let is_address = is_address(shown);
         let hits: Vec<Hit> = if shown.trim().is_empty() {
             find_words(&normalized(&self.link.alt))
         } else if is_address {
@@ -138,16 +138,38 @@ impl Place<'_> {
 
     /// What its sentence says, else what stands before it, else the subject.
     fn of_surroundings(&self, by_subject: bool) -> Option<Finding> {
-        if self.address.is_of_site() {
+        let meaning = self.after().or_else(|| self.before());
+        if self.address.is_of_site() && !self.is_settings_page(meaning) {
             return None;
         }
-        match self.after().or_else(|| self.before()) {
+        match meaning {
+            // `Access your account:` below a subject that asks to reset a password.
+            Some(Meaning::Kind(LinkKind::SignIn)) if !self.purpose.subject_names(LinkKind::SignIn) => {
+                let kind = self.purpose.of_subject().unwrap_or(LinkKind::SignIn);
+                return Some((kind, 0.72, "The words around it say so."));
+            }
             Some(Meaning::Kind(kind)) => return Some((kind, 0.72, "The words around it say so.")),
             Some(_) => return None,
             None => {}
         }
         let kind = self.purpose.of_subject().filter(|_| by_subject && self.address.has_random_token())?;
         Some((kind, 0.65, "The subject says so."))
+    }
+
+    /// Whether the page is one of settings, and what the words ask for is done there.
+    fn is_settings_page(&self, meaning: Option<Meaning>) -> bool {
+        let fits = match meaning {
+            Some(Meaning::Kind(LinkKind::SecureAccount)) => true,
+            // After an alert a new password secures the account.
+            Some(Meaning::Kind(kind @ LinkKind::ResetPassword)) => {
+                self.purpose.is_alert && !self.purpose.subject_names(kind)
+            }
+            Some(Meaning::Kind(LinkKind::ConfirmUnsubscribe | LinkKind::Confirm)) => {
+                self.purpose.ends_subscription && self.address.has_random_token()
+            }
+            _ => false,
+        };
+        fits && self.address.is_of_settings()
     }
 
     fn of_sentence(&self) -> Option<Finding> {
@@ -192,13 +214,23 @@ impl Place<'_> {
         }
         let text = &self.part.shown.text;
         let sentence = sentence_at(text, &line_at(text, nearest.start), &(nearest.start..nearest.end));
-        let of_sentence: Vec<Hit> = hits
-            .iter()
-            .filter(|hit| hit.start >= sentence.start && kind_of(hit.class).is_some())
-            .copied()
-            .collect();
+        let of_sentence: Vec<Hit> =
+            hits.iter().filter(|hit| hit.start >= sentence.start && of_hit(hit).is_some()).copied().collect();
+        // `Decline the invitation: …`; what is declined is named after it.
+        if of_sentence.first().is_some_and(|hit| hit.class == Class::LinkDecline) {
+            return Some(Meaning::Other);
+        }
+        let of_sentence: Vec<Hit> =
+            of_sentence.into_iter().filter(|hit| kind_of(hit.class).is_some()).collect();
         Some(meaning(&of_sentence, &self.purpose.subject))
     }
+}
+
+/// Whether the text of a link is an address itself: `shop.example/verify`.
+fn is_address(shown: &str) -> bool {
+    let shown = shown.trim();
+    let has_path = shown.split_once('/').is_some_and(|(host, _)| host.contains('.') && !host.ends_with('.'));
+    shown.contains("://") || (!shown.contains(char::is_whitespace) && (has_path || shown.starts_with("www.")))
 }
 
 fn of_hit(hit: &Hit) -> Option<Meaning> {

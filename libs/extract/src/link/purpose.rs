@@ -35,7 +35,7 @@ impl Purpose {
                         purpose.is_alert = true;
                         purpose.subject_is_alert |= is_subject;
                     }
-                    Class::Hint => purpose.has_hint = true,
+                    Class::Hint | Class::Secret => purpose.has_hint = true,
                     Class::LinkAccept => purpose.invitations += 1,
                     Class::LinkSignIn => purpose.sign_ins += 1,
                     Class::LinkUnsubscribe => purpose.ends_subscription |= is_subject,

@@ -17,7 +17,7 @@ pub(crate) fn fold(text: &str) -> Folded {
         match c {
             'a'..='z' | '0'..='9' => folded.push(c, at),
             'A'..='Z' => folded.push(c.to_ascii_lowercase(), at),
-            '-' | '_' | '/' => folded.push_space(at),
+            '-' | '_' | '/' | '\u{5BE}' => folded.push_space(at),
             '\u{2019}' | '\u{2018}' | '\u{2BC}' | '`' | '\u{B4}' => folded.push('\'', at),
             c if c.is_whitespace() => folded.push_space(at),
             c if c.is_ascii() => folded.push(c, at),

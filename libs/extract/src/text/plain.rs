@@ -28,7 +28,44 @@ pub(super) fn read(text: &str) -> Shown {
         }
         url_is_open = ends_in_url(&shown.text);
     }
+    shown.text = unwrapped(&shown.text);
     shown
+}
+
+/// Widths at which mail systems wrap the lines of a text.
+const WRAPPED_AT: std::ops::RangeInclusive<usize> = 60..=80;
+
+/// The text with its wrapped lines joined, each octet where it was. A line was wrapped if the first word of the next
+/// would not have fitted on it; what begins a list, a quotation or an address is no continuation.
+fn unwrapped(text: &str) -> String {
+    let width = |line: &str| line.chars().count();
+    let lines: Vec<&str> = text.split('\n').collect();
+    let widest = lines.iter().filter(|line| !line.contains("://")).map(|line| width(line));
+    let Some(limit) = widest.filter(|width| *width <= *WRAPPED_AT.end()).max() else {
+        return text.to_owned();
+    };
+    let limit = limit.clamp(*WRAPPED_AT.start(), 72);
+    let mut joined = String::with_capacity(text.len());
+    for (index, line) in lines.iter().enumerate() {
+        joined.push_str(line);
+        if let Some(next) = lines.get(index + 1) {
+            let first = next.split(' ').next().unwrap_or_default();
+            let is_full = WRAPPED_AT.contains(&(width(line) + 15)) || WRAPPED_AT.contains(&width(line));
+            let is_wrapped = is_full
+                && width(line) + 1 + width(first) > limit
+                && begins_continuation(next)
+                && !line.starts_with(['>', '-', '=', '_'])
+                && !line.ends_with([':', '：'])
+                && !line.contains("://");
+            joined.push(if is_wrapped { ' ' } else { '\n' });
+        }
+    }
+    joined
+}
+
+fn begins_continuation(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '(' | '"' | '„' | '“' | '«'))
+        && !line.contains("://")
 }
 
 /// Whether the last line ends within an address.
@@ -65,15 +102,25 @@ fn looks_like_code(line: &str) -> bool {
         && line.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase() || byte == b'-')
 }
 
-/// Whether the text still has the transfer encoding `quoted-printable`.
+/// Whether the text still has the transfer encoding `quoted-printable`: each `=` is one of its escapes, and there is
+/// more of it than an address with `=3D` in a token could have.
 fn has_quoted_printable(text: &str) -> bool {
     let soft_breaks =
         text.lines().filter(|line| (40..=76).contains(&line.len()) && line.ends_with('=')).count();
-    text.contains("=3D")
-        || text.contains("=3d")
+    let full = text.lines().any(|line| (70..=76).contains(&line.len()) && line.ends_with('='));
+    let is_hex =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_digit() || (b'A'..=b'F').contains(byte));
+    let bytes = text.as_bytes();
+    let is_escape = |(at, _): (usize, &str)| {
+        bytes.get(at + 1).is_none_or(|byte| *byte == b'\n')
+            || (is_hex(bytes.get(at + 1)) && is_hex(bytes.get(at + 2)))
+    };
+    let escapes = text.matches("=3D").count();
+    let are_escapes = text.match_indices('=').all(is_escape);
+    (are_escapes && (escapes >= 2 || (escapes == 1 && (soft_breaks >= 1 || text.contains("=20")))))
         || soft_breaks >= 2
         || (soft_breaks == 1 && text.contains("=20"))
-        || text.lines().any(|line| (70..=76).contains(&line.len()) && line.ends_with('='))
+        || full
 }
 
 fn decode_quoted_printable(text: &str) -> String {
@@ -116,6 +163,16 @@ mod tests {
         assert_eq!(read(&format!("Go:\n{long}\n?token=1\nBye")).text, format!("Go:\n{long}?token=1\nBye"));
         assert_eq!(read("<https://a.example/v?t=\nabc>").text, "<https://a.example/v?t=abc>");
         assert_eq!(read("https://a.example/v\n482913").text, "https://a.example/v\n482913");
+    }
+
+    #[test]
+    fn wrapped_lines_are_joined() {
+        let wrapped =
+            "The code that we have sent to the telephone whose number ends in the digits\n2709.\n\nBye";
+        assert_eq!(read(wrapped).text, wrapped.replacen('\n', " ", 1));
+        let code = "Please enter the following code in the next hour to confirm your address:\n482913";
+        assert_eq!(read(code).text, code);
+        assert_eq!(read("https://a.example/?t=3d5fcd72538345").text, "https://a.example/?t=3d5fcd72538345");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(crate) enum Class {
     Confirm,
     /// Names another number: `order`, `phone`.
     Number,
+    /// Digits, with no name of their own: `the number`.
+    Digits,
     /// Says that the mail is about a sale, a booking or a meeting.
     Trade,
     /// Says that a code is an earlier one or no longer valid.
@@ -31,8 +33,12 @@ pub(crate) enum Class {
     Unit,
     /// A currency, before or after a number.
     Currency,
-    /// What is said of one-time codes: `expires in`, `do not share`.
+    /// What is said of one-time codes: `expires in`.
     Hint,
+    /// Says that nobody else may have it, or that somebody else may have asked for it: `do not share`.
+    Secret,
+    /// Asks to enter something, so that what follows is a code even where no word names it.
+    Enter,
     QuoteWrote,
     QuoteHeading,
     QuoteFrom,
@@ -105,12 +111,15 @@ const NAMES: &[(&str, Class)] = &[
     ("auth", Class::Auth),
     ("confirm", Class::Confirm),
     ("number", Class::Number),
+    ("digits", Class::Digits),
     ("trade", Class::Trade),
     ("void", Class::Void),
     ("backup", Class::Backup),
     ("unit", Class::Unit),
     ("currency", Class::Currency),
     ("hint", Class::Hint),
+    ("secret", Class::Secret),
+    ("enter", Class::Enter),
     ("quote-wrote", Class::QuoteWrote),
     ("quote-heading", Class::QuoteHeading),
     ("quote-from", Class::QuoteFrom),
@@ -129,10 +138,10 @@ const NAMES: &[(&str, Class)] = &[
 ];
 
 /// Groups of classes.
-pub(super) const GROUPS: usize = 4;
+pub(super) const GROUPS: usize = 5;
 
 impl Class {
-    /// The group of a class: names of numbers, what a mail is about, quotations, links.
+    /// The group of a class: names of numbers, what a mail is about, quotations, links, entering.
     pub(super) fn group(self) -> usize {
         match self {
             Self::Otp
@@ -140,11 +149,12 @@ impl Class {
             | Self::ConfirmCode
             | Self::OtherCode
             | Self::Number
+            | Self::Digits
             | Self::Void
             | Self::Backup
             | Self::Unit
             | Self::Currency => 0,
-            Self::Auth | Self::Confirm | Self::Trade | Self::Hint => 1,
+            Self::Auth | Self::Confirm | Self::Trade | Self::Hint | Self::Secret => 1,
             Self::QuoteWrote | Self::QuoteHeading | Self::QuoteFrom | Self::QuoteSubject => 2,
             Self::LinkConfirm
             | Self::LinkReset
@@ -157,6 +167,7 @@ impl Class {
             | Self::LinkOther
             | Self::LinkGeneric
             | Self::LinkDecline => 3,
+            Self::Enter => 4,
         }
     }
 
@@ -181,6 +192,8 @@ pub(super) struct Phrase {
     open_end: bool,
     /// The word with its accents, where they tell it from words of other languages.
     exact: Option<String>,
+    /// The word in capitals, where it is an abbreviation that is a word of other languages in small letters.
+    capitals: Option<String>,
 }
 
 /// Words that Hebrew and Arabic write together with the one that follows.
@@ -190,13 +203,19 @@ impl Phrase {
     fn parse(text: &str, class: Class) -> Self {
         let (open_start, open_end) = (text.starts_with('*'), text.ends_with('*'));
         let exact = text.strip_prefix('=').map(composed);
-        let text = fold(text.trim_matches(['*', '='])).text.trim().to_owned();
-        Self { text, class, open_start, open_end, exact }
+        let capitals = text.strip_prefix('^').map(str::to_owned);
+        let text = fold(text.trim_matches(['*', '=', '^'])).text.trim().to_owned();
+        Self { text, class, open_start, open_end, exact, capitals }
+    }
+
+    fn is_strict(&self) -> bool {
+        self.exact.is_some() || self.capitals.is_some()
     }
 
     /// Whether what was written is the phrase also by its accents, where they count.
     pub(super) fn is_written(&self, written: &str) -> bool {
         self.exact.as_ref().is_none_or(|exact| *exact == composed(written))
+            && self.capitals.as_ref().is_none_or(|capitals| capitals == written)
     }
 
     /// Whether the phrase that was found there is one of whole words.
@@ -218,7 +237,23 @@ impl Phrase {
                 .is_some_and(|c| c.is_alphanumeric() && has_spaces(c) && !c.is_ascii_digit());
         starts && ends
     }
+
+    /// The whole words that the phrase is in, where they may go on.
+    pub(super) fn extent(&self, text: &str, start: usize, end: usize) -> (usize, usize) {
+        let of_word = |c: &char| c.is_alphanumeric() && has_spaces(*c);
+        let before =
+            text[..start].chars().rev().take(WORD_MAX).take_while(of_word).map(char::len_utf8).sum::<usize>();
+        let after = text[end..].chars().take(WORD_MAX).take_while(of_word).map(char::len_utf8).sum::<usize>();
+        let first = text[start..].chars().next().unwrap_or(' ');
+        let last = text[..end].chars().next_back().unwrap_or(' ');
+        let start = if self.open_start && has_spaces(first) { start - before } else { start };
+        let end = if self.open_end && has_spaces(last) { end + after } else { end };
+        (start, end)
+    }
 }
+
+/// Characters of a word beyond a phrase in it.
+const WORD_MAX: usize = 30;
 
 fn composed(text: &str) -> String {
     text.to_lowercase().nfc().collect()
@@ -250,8 +285,16 @@ pub(super) fn phrases() -> Vec<Phrase> {
         let list = list.split(',').map(str::trim).filter(|phrase| !phrase.is_empty());
         phrases.extend(list.map(|phrase| Phrase::parse(phrase, class)));
     }
-    phrases.sort_by(|a, b| (&a.text, a.class).cmp(&(&b.text, b.class)));
-    phrases.dedup_by(|a, b| a.text == b.text && a.class == b.class);
+    // Of a phrase that counts as it is and only with its accents or capitals, the former stays.
+    phrases.sort_by(|a, b| (&a.text, a.class, a.is_strict()).cmp(&(&b.text, b.class, b.is_strict())));
+    phrases.dedup_by(|a, b| {
+        let is_same = a.text == b.text && a.class == b.class && !b.is_strict();
+        if is_same && !a.is_strict() {
+            b.open_start |= a.open_start;
+            b.open_end |= a.open_end;
+        }
+        is_same
+    });
     phrases
 }
 

@@ -17,11 +17,11 @@ struct Floor {
     links: (f64, f64),
 }
 
-/// What is reached today, where the targets are (0.99, 0.97): no change may fall below it.
-const MADE: Floor = Floor { codes: (0.96, 0.88), links: (0.97, 0.96) };
+/// What the half that extraction is made with reaches.
+const MADE: Floor = Floor { codes: (0.995, 0.99), links: (0.995, 0.99) };
 
-/// The same on the half that it is judged by.
-const JUDGED: Floor = Floor { codes: (0.93, 0.85), links: (0.96, 0.92) };
+/// The targets, on the half that it is judged by.
+const JUDGED: Floor = Floor { codes: (0.99, 0.97), links: (0.99, 0.97) };
 
 fn measure(half: Half) -> Measure {
     let mut measure = Measure::default();

@@ -1,0 +1,127 @@
+//! Numbers between a word and a candidate: whether the word may be about one of them rather than the candidate.
+
+use std::ops::Range;
+
+use super::run::iban_end;
+use super::shape::is_year;
+use crate::text::Part;
+use crate::words::{Class, Hit};
+
+/// Octets that are looked at.
+const BETWEEN_MAX: usize = 700;
+/// Octets between the name of a number and the number.
+const LABEL_MAX: usize = 6;
+
+/// Whether a number stands between two places that is not accounted for: it is no amount, measure, date or time, and
+/// has no name of its own, as the order has in `code for order 99812345 is`.
+pub(super) fn has_number(part: &Part, from: usize, to: usize) -> bool {
+    let text = &part.shown.text;
+    let Some(between) = text.get(from..to) else { return false };
+    if between.len() > BETWEEN_MAX {
+        return true;
+    }
+    let mut named_end = from;
+    for word in words(between, from) {
+        if word.start < named_end {
+            continue;
+        }
+        let digits = text[word.clone()].bytes().filter(u8::is_ascii_digit).count();
+        let goes_on = named_end > from && text.get(named_end..word.start) == Some(" ");
+        if let Some(end) = iban_end(text, word.start) {
+            named_end = end;
+        } else if let Some(end) = telephone_end(text, word.start) {
+            named_end = end;
+        } else if goes_on || is_named(part, &word) || is_set_apart(text, &word) {
+            named_end = word.end;
+        } else if digits >= 3 && !is_written_amount(text, &word) && !is_measured(part, &word) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The words of ASCII letters and digits that have a digit.
+fn words(between: &str, from: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    between
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.bytes().any(|b| b.is_ascii_digit()))
+        .map(move |word| {
+            let start = from + (word.as_ptr() as usize - between.as_ptr() as usize);
+            start..start + word.len()
+        })
+}
+
+/// The end of a telephone number that begins with `+`: `+7 900 123-45-67`.
+fn telephone_end(text: &str, start: usize) -> Option<usize> {
+    let follows_plus = text[..start].ends_with('+');
+    let is_of_number = |c: &char| c.is_ascii_digit() || matches!(c, ' ' | '-' | '(' | ')' | '\u{A0}');
+    let len: usize = text[start..].chars().take(24).take_while(is_of_number).map(char::len_utf8).sum();
+    follows_plus.then(|| start + text[start..start + len].trim_end().len())
+}
+
+/// Whether its signs tell it from a code: `*1234`, `№ 1234`, `(10115)`, a year.
+fn is_set_apart(text: &str, word: &Range<usize>) -> bool {
+    let before = text[..word.start].trim_end_matches(' ').chars().next_back();
+    let is_in_parentheses = before == Some('(') && text[word.end..].starts_with(')');
+    let is_masked = text[..word.start].ends_with(['*', '•', '…', '#', 'x', 'X']);
+    is_in_parentheses || is_masked || matches!(before, Some('№' | '#' | '•')) || ends_date(text, word)
+}
+
+/// Whether it is the year of a date in words: `24 Nov 2026`.
+fn ends_date(text: &str, word: &Range<usize>) -> bool {
+    let from = text.floor_char_boundary(word.start.saturating_sub(40));
+    let mut before = text[from..word.start].split_whitespace().rev();
+    let month = before.next().is_some_and(|month| month.chars().any(char::is_alphabetic));
+    let day = |day: &str| day.len() <= 4 && day.starts_with(|c: char| c.is_ascii_digit());
+    is_year(&text[word.clone()]) && month && before.take(2).any(day)
+}
+
+/// Whether it is part of what is written with separators: `141,95`, `14.11.2026`, `12:30`, `192.0.2.5`.
+fn is_written_amount(text: &str, word: &Range<usize>) -> bool {
+    let mut before = text[..word.start].bytes().rev();
+    let mut after = text[word.end..].bytes();
+    let is_separator = |byte: Option<u8>| byte.is_some_and(|byte| matches!(byte, b'.' | b',' | b':' | b'/'));
+    let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
+    let is_iso_date = is_year(&text[word.clone()]) && text[word.end..].starts_with('-');
+    is_iso_date
+        || (is_separator(before.next()) && is_digit(before.next()))
+        || (is_separator(after.next()) && is_digit(after.next()))
+}
+
+/// Whether a currency or a unit stands beside it.
+fn is_measured(part: &Part, word: &Range<usize>) -> bool {
+    let text = &part.shown.text;
+    let is_sign = |c: Option<char>| c.is_some_and(super::candidate::is_currency);
+    let before = text[..word.start].trim_end_matches(' ');
+    let after = text[word.end..].trim_start_matches(' ');
+    is_sign(before.chars().next_back())
+        || is_sign(after.chars().next())
+        || near(part, word).any(|hit| match hit.class {
+            Class::Currency => {
+                (hit.end <= word.start && hit.end + 2 >= word.start)
+                    || (hit.start >= word.end && hit.start <= word.end + 2)
+            }
+            Class::Unit => hit.start >= word.end && hit.start <= word.end + 2,
+            _ => false,
+        })
+}
+
+/// Whether the name of another number stands right before it.
+fn is_named(part: &Part, word: &Range<usize>) -> bool {
+    near(part, word).any(|hit| {
+        matches!(hit.class, Class::Number | Class::OtherCode)
+            && hit.end <= word.start
+            && hit.end + LABEL_MAX >= word.start
+            && part
+                .shown
+                .text
+                .get(hit.end..word.start)
+                .is_some_and(|gap| !gap.chars().any(char::is_alphabetic))
+    })
+}
+
+fn near<'a>(part: &'a Part, word: &Range<usize>) -> impl Iterator<Item = &'a Hit> + use<'a> {
+    let from = part.hits.partition_point(|hit| hit.start + 60 < word.start);
+    let to = word.end + 3;
+    part.hits[from..].iter().take_while(move |hit| hit.start < to)
+}

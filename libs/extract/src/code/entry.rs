@@ -1,0 +1,96 @@
+//! Candidates that the reader is asked to enter, where no word names a code: `To confirm your address, enter 482913.`
+
+use std::ops::Range;
+
+use super::evidence::{Evidence, Place, Relation};
+use super::introduction::is_copula;
+use super::shape::{Shape, is_year};
+use crate::text::sentence_at;
+use crate::words::Class;
+
+/// Characters between the verb and what is entered.
+const GAP_BEFORE: usize = 32;
+/// The same where a colon or the like stands right before what is entered.
+const GAP_INTRODUCED: usize = 70;
+/// The same where the verb follows, as it does in many languages.
+const GAP_AFTER: usize = 24;
+
+impl Place<'_> {
+    /// Whether a verb asks to enter the candidate, in a mail about proving oneself.
+    pub(super) fn entered(&self) -> Option<Evidence> {
+        let verb = self.verb_before().or_else(|| self.verb_after()).or_else(|| self.verb_above());
+        self.with_verb(verb.or_else(|| self.is_what())?)
+    }
+
+    /// The same where another number is named in the sentence: `For the order, enter 482913`.
+    pub(super) fn entered_after_verb(&self) -> Option<Evidence> {
+        self.with_verb(self.verb_before()?)
+    }
+
+    fn with_verb(&self, (relation, sentence): (Relation, Range<usize>)) -> Option<Evidence> {
+        let context = self.context;
+        let is_about_proof = context.has_auth || context.has_otp || context.has_confirm;
+        let is_digits = matches!(self.candidate.shape, Shape::Digits) && !is_year(&self.candidate.code);
+        let is_code = is_digits || self.candidate.shape == Shape::Capitals;
+        let is_about_auth = self.is_about_auth(sentence.clone());
+        let is_about_trade =
+            context.subject_is_trade || self.hits_in(sentence).any(|hit| hit.class == Class::Trade);
+        let fits = is_about_proof && is_code && (context.has_otp || context.has_secret || !is_about_trade);
+        (fits && (is_about_auth || context.subject_is_about_code || context.has_otp)).then_some(Evidence {
+            relation,
+            is_otp: false,
+            is_about_auth,
+            is_entered: true,
+            is_about_trade: false,
+            is_from_both_sides: false,
+        })
+    }
+
+    fn verb_before(&self) -> Option<(Relation, Range<usize>)> {
+        let start = self.candidate.range.start;
+        let hit = self
+            .hits_in(self.sentence.start..start)
+            .rfind(|hit| hit.class == Class::Enter && hit.end <= start && !self.has_number(hit.end, start))?;
+        if self.names_in(hit.end..start).any(|name| !self.is_plain_number(name)) {
+            return None;
+        }
+        let distance = self.part.shown.text[hit.end..start].chars().count();
+        // What the sentence before says counts too: `Welcome, please confirm your address. Type 482913.`
+        let from = self.line.start.max(self.sentence.start.saturating_sub(120));
+        let most = if self.is_introduced() { GAP_INTRODUCED } else { GAP_BEFORE };
+        (distance <= most).then_some((Relation::Before(distance), from..self.sentence.end))
+    }
+
+    fn verb_after(&self) -> Option<(Relation, Range<usize>)> {
+        let end = self.candidate.range.end;
+        let hit = self.hits_in(end..self.sentence.end).find(|hit| hit.class == Class::Enter)?;
+        let distance = self.part.shown.text[end..hit.start].chars().count();
+        (distance <= GAP_AFTER && !self.has_number(end, hit.start))
+            .then(|| (Relation::After(distance), self.sentence.clone()))
+    }
+
+    /// `482913 is what you need to sign in`.
+    fn is_what(&self) -> Option<(Relation, Range<usize>)> {
+        let end = self.candidate.range.end;
+        let mut words = self.part.shown.text[end..self.sentence.end].split_whitespace();
+        let is_said = words.next().is_some_and(is_copula);
+        let names_other = self.hits_in(self.sentence.clone()).any(|hit| {
+            matches!(hit.class, Class::Number | Class::OtherCode | Class::Backup | Class::Unit | Class::Trade)
+        });
+        (is_said && !names_other && self.opens_sentence() && self.is_about_auth(self.sentence.clone()))
+            .then(|| (Relation::After(0), self.sentence.clone()))
+    }
+
+    fn verb_above(&self) -> Option<(Relation, Range<usize>)> {
+        if !self.stands_out() {
+            return None;
+        }
+        let line = self.lines.get(self.first_line.checked_sub(1)?)?;
+        let hit = self.hits_in(line.clone()).rfind(|hit| hit.class == Class::Enter)?;
+        let text = &self.part.shown.text;
+        let sentence = sentence_at(text, &line, &(hit.start..hit.end));
+        let is_last = text[sentence.end..line.end].chars().filter(|c| c.is_alphanumeric()).count() <= 2;
+        (is_last && !self.has_number(hit.end, line.end.max(hit.end)))
+            .then_some((Relation::Above(1), sentence))
+    }
+}

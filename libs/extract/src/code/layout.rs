@@ -1,0 +1,97 @@
+//! What lines above and below say of a candidate that stands out.
+
+use std::ops::Range;
+
+use super::evidence::{NEAR, Place, Relation, Verdict};
+use crate::text::{Emphasis, ends_sentence, sentence_at};
+use crate::words::{Class, Hit};
+
+/// Lines above that may name the code below them.
+const LINES_ABOVE: usize = 6;
+/// Lines below that may name the code above them.
+const LINES_BELOW: usize = 3;
+impl Place<'_> {
+    /// Whether a candidate is set apart, so that lines above or below may be about it.
+    pub(super) fn stands_out(&self) -> bool {
+        let Range { start, end } = self.candidate.range;
+        let before =
+            self.part.shown.text[self.line.start..start].chars().filter(|c| c.is_alphanumeric()).count();
+        let after = self.part.shown.text[end..self.line.end].chars().filter(|c| c.is_alphanumeric()).count();
+        self.candidate.is_alone
+            || (before == 0 && after <= 30)
+            || (self.part.shown.emphasis_at(start) == Emphasis::Large && before + after <= 60)
+    }
+
+    pub(super) fn above(&self) -> Verdict {
+        for distance in 1..=LINES_ABOVE.min(self.first_line) {
+            let Some(line) = self.lines.get(self.first_line - distance) else { break };
+            if self.part.shown.is_quoted(line.start) || self.candidate.range.start - line.end > NEAR {
+                break;
+            }
+            let text = &self.part.shown.text;
+            let Some(last) = self.names_in(line.clone()).next_back() else {
+                if is_only_number(&text[line]) {
+                    break;
+                }
+                continue;
+            };
+            let sentence = sentence_at(text, &line, &(last.start..last.end));
+            let free = |hit: &&Hit| !self.has_number(hit.end, line.end.max(hit.end));
+            let positive = self.names_in(sentence.clone()).filter(free).rfind(|hit| self.is_positive(hit));
+            let is_label = text[last.end..line.end].chars().filter(|c| c.is_alphanumeric()).count() <= 2
+                && sentence.len() <= 60
+                && !(self.is_about_auth(sentence.clone())
+                    || self
+                        .hits_in(sentence.clone())
+                        .any(|hit| matches!(hit.class, Class::Enter | Class::Hint | Class::Secret)));
+            return match positive {
+                Some(hit) if self.is_positive(last) || !is_label => {
+                    self.evidence_of(Relation::Above(distance), hit, sentence)
+                }
+                Some(_) => Verdict::Other,
+                None if !free(&last) => {
+                    if self.is_positive(last) {
+                        Verdict::Silent
+                    } else {
+                        continue;
+                    }
+                }
+                None => Verdict::Other,
+            };
+        }
+        Verdict::Silent
+    }
+
+    pub(super) fn below(&self) -> Verdict {
+        for distance in 1..=LINES_BELOW {
+            let Some(line) = self.lines.get(self.last_line + distance) else { break };
+            if self.part.shown.is_quoted(line.start) || line.start - self.candidate.range.end > NEAR {
+                break;
+            }
+            let text = &self.part.shown.text;
+            let Some(first) = self.names_in(line.clone()).next() else {
+                if is_only_number(&text[line]) {
+                    break;
+                }
+                continue;
+            };
+            if !self.is_positive(first)
+                || self.has_number(line.start, line.end.min(line.start + 120))
+                || text[line.clone()].trim_end().ends_with([':', '：'])
+            {
+                break;
+            }
+            let sentence = sentence_at(text, &line, &(first.start..first.end));
+            return self.evidence_of(Relation::Below(distance), first, sentence);
+        }
+        Verdict::Silent
+    }
+}
+
+/// Whether a line is a number and nothing else.
+fn is_only_number(line: &str) -> bool {
+    let digits = line.chars().filter(char::is_ascii_digit).count();
+    digits >= 4
+        && line.chars().all(|c| !c.is_alphabetic())
+        && !ends_sentence(line.chars().next_back().unwrap_or(' '), "")
+}
