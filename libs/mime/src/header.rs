@@ -21,6 +21,13 @@ pub struct Field<'a> {
     pub value: &'a [u8],
 }
 
+impl<'a> Field<'a> {
+    /// The value as text, unfolded and trimmed; encoded words are as they were sent.
+    pub fn unfolded(&self) -> Cow<'a, str> {
+        unfolded(self.value)
+    }
+}
+
 /// The fields of a header section, in order; lines that are not fields are skipped.
 pub fn header_fields(section: &[u8]) -> impl Iterator<Item = Field<'_>> {
     let mut rest = section;

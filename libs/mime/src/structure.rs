@@ -59,14 +59,9 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The media type with its charset, since the octets are not converted.
+    /// As [`Leaf::content_type_with_charset`].
     pub fn content_type_with_charset(&self) -> String {
-        match &self.leaf.charset {
-            Some(charset) if charset.bytes().all(part::is_token) => {
-                format!("{}; charset={charset}", self.leaf.media_type)
-            }
-            _ => self.leaf.media_type.clone(),
-        }
+        self.leaf.content_type_with_charset()
     }
 
     /// The file name for a download.
@@ -108,6 +103,16 @@ impl Structure {
 }
 
 impl Leaf {
+    /// The media type with its charset, for octets that are not converted.
+    pub fn content_type_with_charset(&self) -> String {
+        match &self.charset {
+            Some(charset) if charset.bytes().all(part::is_token) => {
+                format!("{}; charset={charset}", self.media_type)
+            }
+            _ => self.media_type.clone(),
+        }
+    }
+
     /// The decoded text of the part, without byte order mark, and with U+FFFD for U+0000.
     pub fn text<'a>(&self, raw: &'a [u8]) -> Cow<'a, str> {
         self.text_of(&raw[self.body.clone()])

@@ -29,6 +29,15 @@ impl TransferEncoding {
         }
     }
 
+    /// The value of a `Content-Transfer-Encoding` field that says the same of a body.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Identity => "8bit",
+            Self::Base64 => "base64",
+            Self::QuotedPrintable => "quoted-printable",
+        }
+    }
+
     /// Decodes a whole body.
     pub fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
         if self == Self::Identity {

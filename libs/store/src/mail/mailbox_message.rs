@@ -48,6 +48,17 @@ static MARK_MESSAGE_READ: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+const COUNT_MAILBOX_MESSAGES: &str = "/* count_mailbox_messages */
+    SELECT count(*) FROM mailbox b
+    LEFT JOIN tenant t ON t.id = b.tenant
+    CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
+    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, 9223372036854775807, $3) m
+    WHERE b.id = $1";
+
+const MARK_MESSAGES: &str = "/* mark_messages */
+    UPDATE message m SET is_read = $3 FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)
+    WHERE m.class = r.class AND m.id = r.id AND m.is_read <> $3";
+
 impl Store {
     /// A page (from 1 to [`PAGES_MAX`](tempmail_model::limits::PAGES_MAX), 30 messages) of a mailbox's unexpired messages
     /// before a position of the stream (`i64::MAX` for all), newest first.
@@ -110,6 +121,34 @@ impl Store {
     ) -> Result<bool, StoreError> {
         self.fetch_value(sqlx::query(MARK_MESSAGE_READ.as_str()).bind(id).bind(mailbox).bind(now.to_sqlx()))
             .await
+    }
+
+    /// Counts the unexpired messages of a mailbox, up to `most` of each retention.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_mailbox_messages(
+        &self,
+        mailbox: Uuid,
+        most: i64,
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        self.fetch_value(sqlx::query(COUNT_MAILBOX_MESSAGES).bind(mailbox).bind(now.to_sqlx()).bind(most))
+            .await
+    }
+
+    /// Marks messages as read, or as unread. Those that are deleted are passed over.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn mark_messages(&self, rows: &[MessageRow], is_read: bool) -> Result<(), StoreError> {
+        self.execute(
+            sqlx::query(MARK_MESSAGES)
+                .bind(rows.iter().map(|row| row.class.hours()).collect::<Vec<_>>())
+                .bind(rows.iter().map(|row| row.id).collect::<Vec<_>>())
+                .bind(is_read),
+        )
+        .await
     }
 
     /// Deletes a message; `false` where it is deleted already.

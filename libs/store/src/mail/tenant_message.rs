@@ -60,6 +60,21 @@ const LIST_TENANT_INBOXES: &str = "/* list_tenant_inboxes */
     WHERE t.id = $1
     GROUP BY m.inbox, m.owner";
 
+const COUNT_TENANT_MESSAGES: &str = "/* count_tenant_messages */
+    SELECT count(*) AS total, count(*) FILTER (WHERE NOT m.is_read) AS unread FROM tenant t
+    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, 9223372036854775807, $3) m
+    WHERE t.id = $1";
+
+/// How many messages there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageCount {
+    /// All of them.
+    pub total: i64,
+    /// Those that are not read.
+    pub unread: i64,
+}
+
 /// An inbox of a tenant that has mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TenantInbox {
@@ -93,6 +108,23 @@ impl Store {
                 .bind(before),
             MessageRow::from_row,
         )
+        .await
+    }
+
+    /// Counts the unexpired messages that a tenant owns, up to `most` of each retention.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn count_tenant_messages(
+        &self,
+        tenant: Uuid,
+        most: i64,
+        now: Timestamp,
+    ) -> Result<MessageCount, StoreError> {
+        let statement = sqlx::query(COUNT_TENANT_MESSAGES).bind(tenant).bind(now.to_sqlx()).bind(most);
+        self.fetch_one(statement, |row| {
+            Ok(MessageCount { total: row.try_get("total")?, unread: row.try_get("unread")? })
+        })
         .await
     }
 
