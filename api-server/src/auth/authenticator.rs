@@ -59,7 +59,7 @@ impl Authenticator {
         let kind = TokenKind::Pro;
         let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
         let found = self.store.find_token(kind, hash);
-        let token = self.judge(client, (kind, hash), found, check_token).await?;
+        let token = self.judge(client, key_of(kind.as_str(), hash), found, check_token).await?;
         self.last_used.record_token(&token, self.clock.now());
         Ok(token)
     }
@@ -76,7 +76,7 @@ impl Authenticator {
         let kind = TokenKind::Live;
         let hash = TokenHash::from_presented(kind, presented).ok_or(ApiError::InvalidToken)?;
         let found = self.store.find_live_token(hash);
-        let live = self.judge(client, (kind, hash), found, check_live_token).await?;
+        let live = self.judge(client, key_of(kind.as_str(), hash), found, check_live_token).await?;
         // A minted token is a use of its parent.
         self.last_used.record_token(&live.token, self.clock.now());
         Ok(live)
@@ -95,28 +95,27 @@ impl Authenticator {
     ) -> Result<ApiToken, ApiError> {
         let hash = TokenHash::from_presented_on_surface(presented).ok_or(ApiError::InvalidToken)?;
         let found = self.store.find_surface_token(surface, hash);
-        let token = self.judge(client, (TokenKind::Live, hash), found, check_token).await?;
+        let token = self.judge(client, key_of(surface.as_str(), hash), found, check_token).await?;
         self.last_used.record_token(&token, self.clock.now());
         Ok(token)
     }
 
-    /// What the store finds for a token with this hash, if `check` accepts it.
+    /// What the store finds for a credential, if `check` accepts it.
     async fn judge<T>(
         &self,
         client: Client,
-        (kind, hash): (TokenKind, TokenHash),
+        credential: RateKey,
         find: impl Future<Output = Result<Option<T>, StoreError>>,
         check: fn(&T, Timestamp) -> Result<(), ApiError>,
     ) -> Result<T, ApiError> {
-        if self.known.is_unknown(kind, hash) {
+        if self.known.is_unknown(credential) {
             return Err(ApiError::InvalidToken);
         }
-        let credential = RateKey::from_parts(&[hash.as_bytes()]);
         let turn = self.known.turn(&self.limits, client, credential).await;
         let found = find.await?;
         drop(turn);
         let Some(token) = found else {
-            self.known.record_unknown(kind, hash);
+            self.known.record_unknown(credential);
             return Err(ApiError::InvalidToken);
         };
         check(&token, self.clock.now())?;
@@ -197,6 +196,11 @@ impl Authenticator {
 /// There is no middleware: our fault.
 pub(super) fn client_of(parts: &Parts) -> Result<Client, ApiError> {
     parts.extensions.get::<Client>().copied().ok_or(ApiError::Internal)
+}
+
+/// The key of a token where it is accepted: what is unknown on one surface may be known on another.
+fn key_of(accepted_on: &str, hash: TokenHash) -> RateKey {
+    RateKey::from_parts(&[accepted_on.as_bytes(), hash.as_bytes()])
 }
 
 /// Whether an API token is accepted at `now`.

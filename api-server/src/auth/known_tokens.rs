@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use tempmail_bus::RateKey;
-use tempmail_model::token::{TokenHash, TokenKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::http::client::Client;
@@ -22,7 +21,7 @@ const TURNS: usize = 2;
 
 /// See the module.
 pub(super) struct KnownTokens {
-    unknown: ExpiringSet<(TokenKind, TokenHash)>,
+    unknown: ExpiringSet<RateKey>,
     accepted: ExpiringSet<RateKey>,
     turns: Semaphore,
 }
@@ -37,13 +36,13 @@ impl KnownTokens {
     }
 
     /// Whether the store had no such token within the last second.
-    pub(super) fn is_unknown(&self, kind: TokenKind, hash: TokenHash) -> bool {
-        self.unknown.contains(&(kind, hash))
+    pub(super) fn is_unknown(&self, credential: RateKey) -> bool {
+        self.unknown.contains(&credential)
     }
 
     /// Records that the store has no such token.
-    pub(super) fn record_unknown(&self, kind: TokenKind, hash: TokenHash) {
-        self.unknown.insert((kind, hash), UNKNOWN_FOR);
+    pub(super) fn record_unknown(&self, credential: RateKey) {
+        self.unknown.insert(credential, UNKNOWN_FOR);
     }
 
     /// Records that a credential was accepted.
