@@ -3,6 +3,7 @@
 mod budget;
 mod disposition;
 mod document;
+mod download;
 mod extraction;
 mod found;
 mod full;

@@ -5,6 +5,9 @@ use std::convert::Infallible;
 use std::io;
 
 use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 
@@ -83,8 +86,15 @@ impl io::Write for PieceWriter {
 }
 
 impl Pieces {
-    pub(super) fn len(&self) -> usize {
-        self.len
+    /// The whole answer, with its length.
+    pub(super) fn into_response(self, content_type: &str) -> Response {
+        let content_type = HeaderValue::try_from(content_type)
+            .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+        let length = self.len;
+        let mut response = Response::new(self.into_body());
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+        response
     }
 
     /// A body that releases the memory of each piece when the next one is asked for; one that is a single piece

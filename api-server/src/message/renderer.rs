@@ -10,31 +10,30 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-};
-use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use tempmail_mime::{Attachment, Structure, TransferDecoder};
+use tempmail_mime::Structure;
 use tempmail_model::clock::Clock;
 use tempmail_store::{MessageRow, RawHead, Store, StoredMessage};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
 use super::document::{Document, HTML_MAX};
+use super::download::{decode, decoding_body, download};
 use super::extraction::Extraction;
 use super::found::{self, WantedEmail};
+use super::full;
 use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
 use super::texts::MessageTexts;
 use super::turns::{TenantTurn, Turns};
-use super::{disposition, full};
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface};
 
+/// The media type of the full message.
+const JSON: &str = "application/json";
 /// Bytes for the structure and headers of a message, besides its size.
 const STRUCTURE: usize = 64 << 10;
 /// Copies of a message in memory while it is rendered: the raw data, its decoded texts and the answer, which may have
@@ -58,6 +57,15 @@ pub(crate) struct MessageRenderer {
     budget: MemoryBudget,
     documents: Arc<Semaphore>,
     turns: Turns,
+}
+
+/// What is made of the raw data of a message, which decides on what that needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rendering {
+    /// Its parts and texts are decoded.
+    Texts,
+    /// Its HTML is sanitized, too: that takes turns.
+    Document,
 }
 
 /// A message that is being answered.
@@ -97,21 +105,15 @@ impl MessageRenderer {
         client: Client,
         surface: Surface,
     ) -> Result<Response, ApiError> {
-        let message = self.begin(message, client)?;
-        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
-        let raw = self.read_all(&message).await?;
-        let rendered = spawn_blocking(move || {
-            let mut json = PieceWriter::new(memory, raw.len());
-            full::write_full_message(&raw, &message.row, surface, &mut json).map(|()| {
-                drop(raw);
-                json.finish()
-            })
-        });
-        Ok(json_response(rendered.await?.map_err(out_of_memory)?))
+        let write = move |raw: &[u8], row: &MessageRow, json: &mut PieceWriter| {
+            full::write_full_message(raw, row, surface, json)
+        };
+        let json = self.pieces(message, client, Rendering::Texts, write).await?;
+        Ok(json.into_response(JSON))
     }
 
-    /// Waits for the turn of a tenant's wait to read a message.
-    pub(crate) async fn turn_of_wait(&self, tenant: Uuid) -> TenantTurn {
+    /// Waits for a tenant's turn to have its mail read, by a wait or a search.
+    pub(crate) async fn turn_of_tenant(&self, tenant: Uuid) -> TenantTurn {
         self.turns.of_tenant(tenant).await
     }
 
@@ -128,7 +130,7 @@ impl MessageRenderer {
         next_since: String,
     ) -> Result<Option<Response>, ApiError> {
         let message = self.begin(message, client)?;
-        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
+        let memory = self.reserve(&message, Rendering::Texts).await?;
         let raw = self.read_all(&message).await?;
         let computing = self.turns.of_process().await;
         let rendered = spawn_blocking(move || {
@@ -139,7 +141,7 @@ impl MessageRenderer {
                 is_found.then(|| json.finish())
             })
         });
-        Ok(rendered.await?.map_err(out_of_memory)?.map(json_response))
+        Ok(rendered.await?.map_err(|error| write_error(&error))?.map(|json| json.into_response(JSON)))
     }
 
     /// The one-time codes and action links of the message.
@@ -151,16 +153,58 @@ impl MessageRenderer {
         message: StoredMessage,
         client: Client,
     ) -> Result<Json<Extraction>, ApiError> {
+        let find = |raw: &[u8], row: &MessageRow| {
+            Extraction::of(row, &MessageTexts::of(&Structure::parse(raw), raw))
+        };
+        Ok(Json(self.read(message, client, Rendering::Texts, find).await?))
+    }
+
+    /// What `write` makes of the raw data of a message. Its [`io::ErrorKind::NotFound`] says that the message does not
+    /// have it.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message); 503 where too many documents wait; 404 where `write` says so.
+    async fn pieces(
+        &self,
+        message: StoredMessage,
+        client: Client,
+        rendering: Rendering,
+        write: impl FnOnce(&[u8], &MessageRow, &mut PieceWriter) -> io::Result<()> + Send + 'static,
+    ) -> Result<Pieces, ApiError> {
         let message = self.begin(message, client)?;
-        let memory = self.acquire(&message, message.size * RENDERED_COPIES + STRUCTURE).await?;
+        let memory = self.reserve(&message, rendering).await?;
         let raw = self.read_all(&message).await?;
-        let found = spawn_blocking(move || {
-            let texts = MessageTexts::of(&Structure::parse(&raw), &raw);
-            let found = Extraction::of(&message.row, &texts);
-            drop((texts, raw, memory));
+        let turn = self.turn(rendering).await?;
+        let written = spawn_blocking(move || {
+            let mut json = PieceWriter::new(memory, raw.len());
+            let written = write(&raw, &message.row, &mut json);
+            drop((raw, turn));
+            written.map(|()| json.finish())
+        });
+        written.await?.map_err(|error| write_error(&error))
+    }
+
+    /// What `read` finds in the raw data of a message; it is small, compared with that.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message); 503 where too many documents wait.
+    async fn read<T: Send + 'static>(
+        &self,
+        message: StoredMessage,
+        client: Client,
+        rendering: Rendering,
+        read: impl FnOnce(&[u8], &MessageRow) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let message = self.begin(message, client)?;
+        let memory = self.reserve(&message, rendering).await?;
+        let raw = self.read_all(&message).await?;
+        let turn = self.turn(rendering).await?;
+        let reading = spawn_blocking(move || {
+            let found = read(&raw, &message.row);
+            drop((raw, memory, turn));
             found
         });
-        Ok(Json(found.await?))
+        reading.await
     }
 
     /// The message as its recipient received it, as `message/rfc822`: exactly `row.size` bytes.
@@ -197,20 +241,8 @@ impl MessageRenderer {
         client: Client,
         remote: bool,
     ) -> Result<Document, ApiError> {
-        let message = self.begin(message, client)?;
-        let html = message.size.min(HTML_MAX);
-        let bytes = message.size * RENDERED_COPIES + html * TREE_COPIES + STRUCTURE;
-        let memory = self.acquire(&message, bytes).await?;
-        let raw = self.read_all(&message).await?;
-        let turn = tokio::time::timeout(DOCUMENT_TIMEOUT, Arc::clone(&self.documents).acquire_owned()).await;
-        // The semaphore is never closed.
-        let Ok(Ok(turn)) = turn else { return Err(ApiError::Busy("documents")) };
-        let document = spawn_blocking(move || {
-            let document = Document::of_message(&raw, remote);
-            drop((turn, memory));
-            document
-        });
-        document.await?.ok_or(ApiError::NoHtml)
+        let read = move |raw: &[u8], _: &MessageRow| Document::of_message(raw, remote);
+        self.read(message, client, Rendering::Document, read).await?.ok_or(ApiError::NoHtml)
     }
 
     /// One attachment, decoded, with its media type; `index` as it is in the path.
@@ -258,6 +290,24 @@ impl MessageRenderer {
         Ok(Answered { row: Arc::new(row), start, reader, size })
     }
 
+    /// The memory for a rendering.
+    async fn reserve(&self, message: &Answered, rendering: Rendering) -> Result<MemoryPermit, ApiError> {
+        let tree = match rendering {
+            Rendering::Texts => 0,
+            Rendering::Document => message.size.min(HTML_MAX) * TREE_COPIES,
+        };
+        self.acquire(message, message.size * RENDERED_COPIES + tree + STRUCTURE).await
+    }
+
+    /// The turn for a rendering, if it needs one.
+    async fn turn(&self, rendering: Rendering) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
+        let Rendering::Document = rendering else { return Ok(None) };
+        let turn = tokio::time::timeout(DOCUMENT_TIMEOUT, Arc::clone(&self.documents).acquire_owned()).await;
+        // The semaphore is never closed.
+        let Ok(Ok(turn)) = turn else { return Err(ApiError::Busy("documents")) };
+        Ok(Some(turn))
+    }
+
     async fn acquire(&self, message: &Answered, bytes: usize) -> Result<MemoryPermit, ApiError> {
         self.budget.acquire(message.reader, message.size, bytes).await
     }
@@ -286,51 +336,12 @@ impl MessageRenderer {
     }
 }
 
-fn out_of_memory(_: io::Error) -> ApiError {
-    ApiError::Busy("answer_memory")
-}
-
-fn json_response(json: Pieces) -> Response {
-    let length = json.len();
-    let mut response = Response::new(json.into_body());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
-    response
-}
-
-/// A whole attachment, from its encoded body.
-fn decode(attachment: &Attachment, body: &[u8]) -> Vec<u8> {
-    let mut decoder = TransferDecoder::new(attachment.leaf.encoding);
-    let mut decoded = Vec::with_capacity(attachment.size);
-    decoder.push(body, &mut decoded);
-    decoder.finish(&mut decoded);
-    decoded
-}
-
-/// An attachment, decoded while it is written.
-fn decoding_body(reader: RawReader, attachment: &Attachment, memory: MemoryPermit) -> Body {
-    let decoder = TransferDecoder::new(attachment.leaf.encoding);
-    let decoding = (reader, 0_usize, attachment.leaf.body.clone(), decoder, memory);
-    let chunks = stream::try_unfold(Some(decoding), |decoding| async move {
-        let Some((mut reader, mut position, body, mut decoder, memory)) = decoding else { return Ok(None) };
-        let mut decoded = Vec::new();
-        while decoded.is_empty() {
-            match reader.next().await? {
-                Some(chunk) if position < body.end => {
-                    let from = body.start.saturating_sub(position).min(chunk.len());
-                    let to = (body.end - position).min(chunk.len());
-                    position += chunk.len();
-                    decoder.push(&chunk[from..to], &mut decoded);
-                }
-                _ => {
-                    decoder.finish(&mut decoded);
-                    return Ok::<_, RawError>(Some((Bytes::from(decoded), None)));
-                }
-            }
-        }
-        Ok(Some((Bytes::from(decoded), Some((reader, position, body, decoder, memory)))))
-    });
-    Body::from_stream(chunks)
+/// Why nothing was written: the message does not have it or, with any other kind, there is not enough memory.
+fn write_error(error: &io::Error) -> ApiError {
+    match error.kind() {
+        io::ErrorKind::NotFound => ApiError::NotFound,
+        _ => ApiError::Busy("answer_memory"),
+    }
 }
 
 /// A zero-based integer of any length: `None` where it is too large for an index.
@@ -346,21 +357,6 @@ async fn spawn_blocking<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'sta
         tracing::error!("parsing a message panicked");
         ApiError::Internal
     })
-}
-
-/// A response that browsers save to a file and never render.
-fn download(body: Body, length: usize, content_type: &str, file_name: &str) -> Response {
-    let content_type = HeaderValue::try_from(content_type)
-        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, content_type);
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    headers.insert(CONTENT_DISPOSITION, disposition::attachment(file_name));
-    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    response
 }
 
 #[cfg(test)]

@@ -207,7 +207,7 @@ impl Search {
         if !self.may_match(row) {
             return Ok(Examined::Other);
         }
-        let turn = state.messages.turn_of_wait(self.subscription.tenant()).await;
+        let turn = state.messages.turn_of_tenant(self.subscription.tenant()).await;
         if self.reads_left == 0 || self.bytes_left == 0 || self.is_over(state) {
             return Ok(Examined::Exhausted);
         }
