@@ -10,6 +10,7 @@ use tempmail_bus::SharedBus;
 use tempmail_mail_ingest::Ingest;
 use tempmail_model::clock::Clock;
 use tempmail_model::key::MasterKey;
+use tempmail_model::surface::DropInSurface;
 use tempmail_operator::Operator;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
@@ -60,7 +61,7 @@ impl Roles {
         Ok(self)
     }
 
-    /// Adds the HTTP interface and binds `http.listen`.
+    /// Adds the HTTP interface and binds `http.listen`, and the listeners of drop-in surfaces.
     ///
     /// # Errors
     /// The address can't be bound.
@@ -108,6 +109,11 @@ impl Roles {
         self.api.as_ref().map(ApiServer::local_addr)
     }
 
+    /// The listener of a drop-in surface, if it has one.
+    pub fn drop_in_address(&self, surface: DropInSurface) -> Option<SocketAddr> {
+        self.api.as_ref().and_then(|api| api.drop_in_addr(surface))
+    }
+
     /// Runs the roles until all of them have drained, then closes the bus. A role that ends early
     /// drains the others. Dropping the future aborts all roles.
     ///
@@ -120,6 +126,11 @@ impl Roles {
         }
         if let Some(api) = self.api {
             tracing::info!(listen = %api.local_addr(), "serving HTTP");
+            for (surface, listen) in DropInSurface::ALL.map(|surface| (surface, api.drop_in_addr(surface))) {
+                if let Some(listen) = listen {
+                    tracing::info!(%listen, "serving the drop-in surface {}", surface.as_str());
+                }
+            }
             running.spawn(named("api", api.run(shutdown.clone())));
         }
         if let Some(worker) = self.worker {

@@ -8,11 +8,13 @@
 //! | [`LiveCaller`] | `tm_live_…`, `x-api-token`; not a minted one | `/v1` |
 //! | [`MailCaller`] | `tm_live_…`, `x-api-token`; minted, for one address | mail on `/v1` |
 //! | [`StreamCaller`] | `tm_live_…`, `x-api-token` or `token` in the query | `/v1/sse` |
+//! | [`DropInCaller`] | `tm_live_…` for a drop-in surface; Basic, Bearer or `x-api-token` | that surface |
 //!
 //! Every request reads the store once, so that a revoked right is refused at once.
 
 mod authenticator;
 mod bearer;
+mod drop_in_caller;
 mod hash_queue;
 mod jwt;
 mod known_tokens;
@@ -30,6 +32,7 @@ mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
 pub(crate) use bearer::bearer;
+pub(crate) use drop_in_caller::{DropInCaller, presented};
 pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;

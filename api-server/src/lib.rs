@@ -14,11 +14,13 @@
 //! | `resources` | tokens, custom domains, documents and mailboxes, as several surfaces manage them |
 //! | `page` | the web page |
 //! | `mailbox_api`, `pro_api`, `token_api` | the three surfaces |
+//! | `compat` | drop-in surfaces: the interfaces of other services |
 //! | `mcp` | the Model Context Protocol, whose tools are requests of `/v1` |
 //! | `router`, `server` | all routes, and the server that answers them |
 
 mod arrivals;
 mod auth;
+mod compat;
 mod http;
 mod mailbox_api;
 mod mcp;

@@ -1,7 +1,8 @@
 //! Messages as clients receive them: summaries, the full message, raw data and attachments.
 
 mod budget;
-mod disposition;
+mod digest;
+pub(crate) mod disposition;
 mod document;
 mod download;
 mod extraction;
@@ -15,11 +16,14 @@ mod summary;
 mod texts;
 mod turns;
 
-pub(crate) use document::DocumentLink;
+pub(crate) use digest::Digest;
+pub(crate) use document::{Document, DocumentLink};
 pub(crate) use extraction::Extraction;
 pub(crate) use found::{FoundEmail, WantedEmail};
 pub(crate) use full::{Email, FullMessage};
 pub(crate) use page::list_messages;
+pub(crate) use pieces::PieceWriter;
 pub(crate) use raw::INITIAL_CHUNK;
-pub(crate) use renderer::MessageRenderer;
+pub(crate) use renderer::{MessageRenderer, Rendering};
 pub(crate) use summary::{EmailSummary, MessageList, OwnedMessageList};
+pub(crate) use texts::MessageTexts;

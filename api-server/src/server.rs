@@ -5,9 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use futures_util::future::join_all;
 use socket2::{SockRef, TcpKeepalive};
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
+use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
@@ -19,6 +22,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::SignInLink;
+use crate::compat;
 use crate::http::client::ClientResolver;
 use crate::http::client_connections::ClientConnections;
 use crate::http::connection::{self, ConnectionPermits};
@@ -42,6 +46,7 @@ const COMPONENT: &str = "http";
 /// An API server that listens.
 pub struct ApiServer {
     listener: TcpListener,
+    drop_ins: Vec<(DropInSurface, TcpListener)>,
     config: Arc<Config>,
     store: Store,
     bus: SharedBus,
@@ -52,10 +57,11 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Listens on `http.listen`; connections wait until [`Self::run`].
+    /// Listens on `http.listen`, and on the address of each drop-in surface that has one; connections wait until
+    /// [`Self::run`].
     ///
     /// # Errors
-    /// The address can't be listened on.
+    /// An address can't be listened on.
     pub async fn bind(
         config: Arc<Config>,
         store: Store,
@@ -64,11 +70,15 @@ impl ApiServer {
         keys: Keys,
         readiness: Readiness,
     ) -> anyhow::Result<Self> {
-        let listener = listen(config.http.listen).map_err(|error| {
-            anyhow::anyhow!("can't listen on http.listen {}: {error}", config.http.listen)
-        })?;
+        let listener = listen("http.listen", config.http.listen)?;
+        let mut drop_ins = Vec::new();
+        for surface in DropInSurface::ALL {
+            if let Some(address) = config.compat.of(surface).listen {
+                drop_ins.push((surface, listen(&format!("compat.{}.listen", surface.as_str()), address)?));
+            }
+        }
         readiness.set_not_ready(COMPONENT, "not serving yet");
-        Ok(Self { listener, config, store, bus, clock, keys, sign_in_link: None, readiness })
+        Ok(Self { listener, drop_ins, config, store, bus, clock, keys, sign_in_link: None, readiness })
     }
 
     /// Also signs in to the dashboard by a link, once.
@@ -82,7 +92,15 @@ impl ApiServer {
     /// # Panics
     /// The operating system does not know the address of its own socket.
     pub fn local_addr(&self) -> SocketAddr {
-        self.listener.local_addr().expect("a socket that listens has an address")
+        address_of(&self.listener)
+    }
+
+    /// The address that a drop-in surface listens on, if it is on.
+    ///
+    /// # Panics
+    /// As [`Self::local_addr`].
+    pub fn drop_in_addr(&self, surface: DropInSurface) -> Option<SocketAddr> {
+        self.drop_ins.iter().find(|(of, _)| *of == surface).map(|(_, listener)| address_of(listener))
     }
 
     /// Serves, once Postgres is available, until `shutdown` drains; then stops listening, completes the requests in
@@ -95,7 +113,7 @@ impl ApiServer {
     }
 
     async fn serve(self, shutdown: Shutdown) -> anyhow::Result<()> {
-        let Self { listener, config, store, bus, clock, keys, sign_in_link, readiness } = self;
+        let Self { listener, drop_ins, config, store, bus, clock, keys, sign_in_link, readiness } = self;
         let state =
             AppState::start(config.clone(), store, bus, clock, &keys, readiness.clone(), shutdown.clone());
         let Some(state) = shutdown.drain.run_until_cancelled(state).await else { return Ok(()) };
@@ -103,51 +121,91 @@ impl ApiServer {
         if let Some(link) = sign_in_link {
             state.sign_in_link.put(link);
         }
-        let router = router(state);
-        let clients = ClientResolver::new(&config.http);
-        let client_connections = ClientConnections::new(config.http.connections_per_client);
-        let server_permits = Arc::new(Semaphore::new(config.http.connections));
-        let connections = TaskTracker::new();
-        let limits = ActivityLimits {
-            header_timeout: Duration::from_secs(config.http.header_seconds),
-            min_drain_rate: config.http.min_drain_rate,
-        };
+        let acceptor = Acceptor::new(&config, shutdown.clone());
+        let drop_ins = drop_ins
+            .into_iter()
+            .map(|(surface, listener)| (listener, compat::router(surface, state.clone())));
+        let mut accepting: Vec<_> =
+            drop_ins.map(|(listener, router)| acceptor.accept_until_drained(listener, router)).collect();
+        accepting.push(acceptor.accept_until_drained(listener, router(state.clone())));
+        drop(state);
         readiness.set_ready(COMPONENT);
+        join_all(accepting).await;
+        readiness.set_not_ready(COMPONENT, "draining");
+        acceptor.connections.close();
+        tokio::select! {
+            () = acceptor.connections.wait() => {}
+            () = shutdown.stop.cancelled() => acceptor.connections.wait().await,
+        }
+        Ok(())
+    }
+}
+
+/// Accepts the connections of all listeners of a server, within its limits.
+struct Acceptor {
+    clients: ClientResolver,
+    client_connections: ClientConnections,
+    server_permits: Arc<Semaphore>,
+    connections: TaskTracker,
+    limits: ActivityLimits,
+    shutdown: Shutdown,
+}
+
+impl Acceptor {
+    fn new(config: &Config, shutdown: Shutdown) -> Self {
+        let http = &config.http;
+        Self {
+            clients: ClientResolver::new(http),
+            client_connections: ClientConnections::new(http.connections_per_client),
+            server_permits: Arc::new(Semaphore::new(http.connections)),
+            connections: TaskTracker::new(),
+            limits: ActivityLimits {
+                header_timeout: Duration::from_secs(http.header_seconds),
+                min_drain_rate: http.min_drain_rate,
+            },
+            shutdown,
+        }
+    }
+
+    /// Serves the connections of a listener by its router; stops listening when `shutdown` drains.
+    async fn accept_until_drained(&self, listener: TcpListener, router: Router) {
         loop {
+            // One that waits for its next connection holds a permit.
             let accepted = async {
-                let permit = server_permits.clone().acquire_owned().await.ok();
+                let permit = self.server_permits.clone().acquire_owned().await.ok();
                 (permit, listener.accept().await)
             };
             let (server_permit, accepted) = tokio::select! {
                 biased;
-                () = shutdown.drain.cancelled() => break,
+                () = self.shutdown.drain.cancelled() => return,
                 accepted = accepted => accepted,
             };
             let Ok((stream, peer)) = accepted else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            let client = clients.of_connection(peer.ip());
-            let Some(client) = client_connections.add(client, Activity::new(limits)) else {
+            let client = self.clients.of_connection(peer.ip());
+            let Some(client) = self.client_connections.add(client, Activity::new(self.limits)) else {
                 connection::count_ended("refused");
                 continue;
             };
             set_options(&stream);
-            let permits = ConnectionPermits { _server: server_permit, client, _running: connections.token() };
-            tokio::spawn(connection::serve(stream, peer, router.clone(), shutdown.clone(), permits));
+            let permits =
+                ConnectionPermits { _server: server_permit, client, _running: self.connections.token() };
+            tokio::spawn(connection::serve(stream, peer, router.clone(), self.shutdown.clone(), permits));
         }
-        drop(listener);
-        readiness.set_not_ready(COMPONENT, "draining");
-        connections.close();
-        tokio::select! {
-            () = connections.wait() => {}
-            () = shutdown.stop.cancelled() => connections.wait().await,
-        }
-        Ok(())
     }
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn address_of(listener: &TcpListener) -> SocketAddr {
+    listener.local_addr().expect("a socket that listens has an address")
+}
+
+fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    open(address).map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;

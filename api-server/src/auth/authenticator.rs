@@ -86,8 +86,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// 401, 403 or 440; Postgres is unavailable.
-    #[expect(dead_code, reason = "the listeners of the drop-in surfaces call it")]
-    pub(crate) async fn find_surface_token(
+    pub(super) async fn find_surface_token(
         &self,
         client: Client,
         surface: DropInSurface,

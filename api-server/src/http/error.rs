@@ -5,6 +5,8 @@
 
 mod api;
 pub(crate) mod code;
+mod drop_in;
+mod drop_in_error;
 mod missing_message;
 mod refusal;
 mod store;
@@ -12,8 +14,9 @@ mod surface;
 mod v1;
 
 pub(crate) use api::ApiError;
+pub(crate) use drop_in_error::{DropIn, DropInError};
 pub(crate) use missing_message::MissingMessage;
 pub(crate) use refusal::Refusal;
 pub(crate) use store::StoreFailure;
-pub(crate) use surface::Surface;
+pub(crate) use surface::{ErrorForm, Surface};
 pub(crate) use v1::V1Error;

@@ -109,22 +109,25 @@ impl JsonObject {
     async fn receive(request: Request, http: &Http) -> Result<Self, BodyError> {
         Self::parse(&receive_json(request, http).await?)
     }
-}
 
-/// The body of a request, which is declared as JSON.
-///
-/// # Errors
-/// It is not, is larger than [`BODY_MAX`], or does not arrive in time or in full.
-pub(crate) async fn receive_json(request: Request, http: &Http) -> Result<Bytes, BodyError> {
-    if !is_json(request.headers()) {
-        return Err(BodyError::UnsupportedMediaType);
-    }
-    let limit = Duration::from_secs(http.body_seconds);
-    let body = Limited::new(request.into_body(), BODY_MAX).collect();
-    match tokio::time::timeout(limit, body).await.map_err(|_elapsed| BodyError::Timeout)? {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
-        Err(_) => Err(BodyError::Incomplete),
+    /// The object in a body of one of these media types; one without fields where there is no body.
+    ///
+    /// # Errors
+    /// [`BodyError`].
+    pub(crate) async fn receive_optional(
+        request: Request,
+        http: &Http,
+        media_types: &[&str],
+    ) -> Result<Self, BodyError> {
+        let media_type = media_type(request.headers()).to_ascii_lowercase();
+        let body = receive(request, http).await?;
+        if body.is_empty() {
+            return Ok(Self(Map::new()));
+        }
+        if !media_types.contains(&media_type.as_str()) {
+            return Err(BodyError::UnsupportedMediaType);
+        }
+        Self::parse(&body)
     }
 }
 
@@ -138,11 +141,37 @@ impl<S: AsRef<Http> + Send + Sync> FromRequest<S> for JsonObject {
     }
 }
 
+/// The body of a request, which is declared as JSON.
+///
+/// # Errors
+/// It is not, is larger than [`BODY_MAX`], or does not arrive in time or in full.
+pub(crate) async fn receive_json(request: Request, http: &Http) -> Result<Bytes, BodyError> {
+    if !is_json(request.headers()) {
+        return Err(BodyError::UnsupportedMediaType);
+    }
+    receive(request, http).await
+}
+
+/// A whole body.
+async fn receive(request: Request, http: &Http) -> Result<Bytes, BodyError> {
+    let limit = Duration::from_secs(http.body_seconds);
+    let body = Limited::new(request.into_body(), BODY_MAX).collect();
+    match tokio::time::timeout(limit, body).await.map_err(|_elapsed| BodyError::Timeout)? {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyError::TooLarge),
+        Err(_) => Err(BodyError::Incomplete),
+    }
+}
+
 /// Whether a request's body is declared as JSON.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    media_type(headers).eq_ignore_ascii_case("application/json")
+}
+
+/// The declared media type of a body, without parameters.
+fn media_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let media_type = value.split(';').next().unwrap_or("").trim();
-    media_type.eq_ignore_ascii_case("application/json")
+    value.split(';').next().unwrap_or("").trim()
 }
 
 #[cfg(test)]

@@ -14,16 +14,17 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt as _;
-use tempmail_runtime::config::{Config, Http};
+use tempmail_model::surface::DropInSurface;
+use tempmail_runtime::config::Config;
 use tempmail_runtime::known_host;
 use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::client::{Client, ClientResolver, PeerAddr};
-use super::error::{ApiError, Refusal, Surface};
+use super::error::{ApiError, ErrorForm, Refusal, Surface};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
-use super::{cors, request_id};
+use super::{cors, own_origin, request_id};
 
 /// Where the Model Context Protocol is served.
 pub(crate) const MCP_PATH: &str = "/mcp";
@@ -37,6 +38,8 @@ const CLIENT_LIMIT_DELAY: Duration = Duration::from_millis(200);
 pub(crate) struct RequestPolicy(Arc<Policy>);
 
 struct Policy {
+    /// The drop-in surface, where its listener is one's own.
+    drop_in: Option<DropInSurface>,
     config: Arc<Config>,
     clients: ClientResolver,
     limits: Arc<RequestLimits>,
@@ -44,8 +47,60 @@ struct Policy {
 
 impl RequestPolicy {
     pub(crate) fn new(config: Arc<Config>, limits: Arc<RequestLimits>) -> Self {
+        Self::on_listener(None, config, limits)
+    }
+
+    /// That of a drop-in surface, which only pages of its own may use.
+    pub(crate) fn of_drop_in(
+        surface: DropInSurface,
+        config: Arc<Config>,
+        limits: Arc<RequestLimits>,
+    ) -> Self {
+        Self::on_listener(Some(surface), config, limits)
+    }
+
+    fn on_listener(drop_in: Option<DropInSurface>, config: Arc<Config>, limits: Arc<RequestLimits>) -> Self {
         let clients = ClientResolver::new(&config.http);
-        Self(Arc::new(Policy { config, clients, limits }))
+        Self(Arc::new(Policy { drop_in, config, clients, limits }))
+    }
+}
+
+impl Policy {
+    /// The form of errors of a request.
+    fn error_form(&self, uri: &Uri) -> ErrorForm {
+        self.drop_in.map_or_else(|| Surface::of_path(uri.path()).into(), ErrorForm::from)
+    }
+
+    /// The route in metrics: its pattern, never the path, since paths contain addresses. Those of drop-in surfaces
+    /// begin with the surface.
+    fn route_label(&self, route: Option<&MatchedPath>) -> String {
+        let route = route.map_or("none", MatchedPath::as_str);
+        self.drop_in.map_or_else(|| route.to_owned(), |surface| format!("{}:{route}", surface.as_str()))
+    }
+
+    /// Checks what does not depend on the route: the host, the page that a browser sends it from, and the size and
+    /// encoding of the body.
+    fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
+        let http = &self.config.http;
+        if self.drop_in.is_none() && uri.path() == MCP_PATH {
+            // Clients of the protocol run beside browsers, and expect 403.
+            if !known_host::is_own(http, uri, headers) {
+                return Err(ApiError::HostNotAllowed);
+            }
+        } else if !known_host::is_known(http, uri, headers) {
+            return Err(ApiError::MisdirectedRequest);
+        }
+        if self.drop_in.is_some() && !own_origin::is_of_same_host(headers) {
+            return Err(ApiError::OriginNotAllowed);
+        }
+        if headers.contains_key(CONTENT_ENCODING) {
+            return Err(ApiError::UnsupportedMediaType);
+        }
+        let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+        if length.is_some_and(|length: usize| length > BODY_MAX) {
+            return Err(ApiError::PayloadTooLarge);
+        }
+        Ok(())
     }
 }
 
@@ -56,7 +111,10 @@ pub(crate) async fn handle(
     next: Next,
 ) -> Response {
     let began = Instant::now();
-    let origin = cors::allowed_origin(&policy.config, request.uri().path(), request.headers());
+    let shares = policy.drop_in.is_none();
+    let origin = shares
+        .then(|| cors::allowed_origin(&policy.config, request.uri().path(), request.headers()))
+        .flatten();
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let peer =
@@ -67,14 +125,14 @@ pub(crate) async fn handle(
     let rate_limit = RateLimitHeaders::default();
     request.extensions_mut().insert(client);
     request.extensions_mut().insert(rate_limit.clone());
-    let surface = Surface::of_path(request.uri().path());
+    let form = policy.error_form(request.uri());
     let is_preflight = origin.is_some() && cors::is_preflight(request.method(), request.headers());
-    let response = match check(&policy.config.http, request.uri(), request.headers()) {
-        Err(error) => error.into_response_on(surface),
+    let response = match policy.check(request.uri(), request.headers()) {
+        Err(error) => error.into_response_on(form),
         Ok(()) if is_preflight => cors::preflight(),
-        Ok(()) => respond(request, next).instrument(span.clone()).await,
+        Ok(()) => respond(form, request, next).instrument(span.clone()).await,
     };
-    let mut response = count_refusal(&policy.limits, client, surface, &rate_limit, response);
+    let mut response = count_refusal(&policy.limits, client, form, &rate_limit, response);
     if refusal(&response).is_some_and(Refusal::is_of_client_limit) {
         sleep(CLIENT_LIMIT_DELAY).await;
     }
@@ -85,15 +143,14 @@ pub(crate) async fn handle(
     }
     headers.insert(request_id::X_REQUEST_ID, id);
     set_default_headers(headers);
-    // The route's pattern, never the path: paths contain addresses.
-    let route = route.as_ref().map_or("none", MatchedPath::as_str);
+    let route = policy.route_label(route.as_ref());
     let (status, seconds) = (response.status(), began.elapsed().as_secs_f64());
     span.in_scope(|| {
         tracing::debug!(http.method = method, http.route = route, http.status = status.as_u16(), "answered");
     });
-    let labels = [("method", method.to_owned()), ("route", route.to_owned())];
+    let labels = [("method", method.to_owned()), ("route", route.clone())];
     metrics::histogram!("tempmail_http_request_seconds", &labels).record(seconds);
-    metrics::counter!("tempmail_http_requests_total", "method" => method, "route" => route.to_owned(),
+    metrics::counter!("tempmail_http_requests_total", "method" => method, "route" => route,
         "status" => status.as_str().to_owned())
     .increment(1);
     response
@@ -104,7 +161,7 @@ pub(crate) async fn handle(
 fn count_refusal(
     limits: &RequestLimits,
     client: Client,
-    surface: Surface,
+    form: ErrorForm,
     rate_limit: &RateLimitHeaders,
     mut response: Response,
 ) -> Response {
@@ -112,7 +169,7 @@ fn count_refusal(
         && let Some(decision) = limits.count_refused(client)
         && let Err(error) = rate_limit.enforce("refused", decision)
     {
-        response = error.into_response_on(surface);
+        response = error.into_response_on(form);
     }
     if let Some(refusal) = refusal(&response) {
         refusal.count();
@@ -125,32 +182,11 @@ fn refusal(response: &Response) -> Option<Refusal> {
     response.extensions().get::<Refusal>().copied()
 }
 
-/// Checks what does not depend on the route: the host, and the size and encoding of the body.
-fn check(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
-    if uri.path() == MCP_PATH {
-        // Clients of the protocol run beside browsers, and expect 403.
-        if !known_host::is_own(http, uri, headers) {
-            return Err(ApiError::HostNotAllowed);
-        }
-    } else if !known_host::is_known(http, uri, headers) {
-        return Err(ApiError::MisdirectedRequest);
-    }
-    if headers.contains_key(CONTENT_ENCODING) {
-        return Err(ApiError::UnsupportedMediaType);
-    }
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: usize| length > BODY_MAX) {
-        return Err(ApiError::PayloadTooLarge);
-    }
-    Ok(())
-}
-
 /// The answer of the route; 500 where its handler panics.
-async fn respond(request: Request, next: Next) -> Response {
-    let surface = Surface::of_path(request.uri().path());
+async fn respond(form: ErrorForm, request: Request, next: Next) -> Response {
     AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_panic| {
         tracing::error!("a request handler panicked");
-        ApiError::Internal.into_response_on(surface)
+        ApiError::Internal.into_response_on(form)
     })
 }
 

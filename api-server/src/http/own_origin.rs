@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::http::header::ORIGIN;
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName};
 use tempmail_runtime::config::Http;
 
@@ -32,6 +32,21 @@ pub(crate) fn is_of_own_page(http: &Http, headers: &HeaderMap) -> bool {
     }
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
     matches!((sites.next(), sites.next()), (Some(site), None) if site == "same-origin")
+}
+
+/// Whether a request to a listener without a configured origin comes from one of its own pages, or from no page: its
+/// `Origin`, if it has one, names the host that the request names, and no browser says that the page is of another site
+/// or port.
+pub(super) fn is_of_same_host(headers: &HeaderMap) -> bool {
+    let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
+    if sites.any(|site| site != "same-origin" && site != "none") {
+        return false;
+    }
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let Some(origin) = origins.next() else { return true };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, rest)| rest);
+    origins.next().is_none() && host.is_some() && authority == host
 }
 
 /// An origin with `localhost` in place of a loopback address.
@@ -97,6 +112,34 @@ mod tests {
             &[("sec-fetch-site", "same-site")],
             &[("sec-fetch-site", "cross-site")],
             &[("sec-fetch-site", "none")],
+        ] {
+            assert!(!is_own(foreign), "{foreign:?}");
+        }
+    }
+
+    #[test]
+    fn knows_pages_of_the_same_host_and_requests_of_no_page() {
+        let is_own = |fields: &[(&'static str, &'static str)]| {
+            let fields = fields.iter().chain(&[("host", "localhost:8025")]);
+            let fields = fields.map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            let mut headers = HeaderMap::new();
+            fields.for_each(|(name, value)| {
+                headers.append(name, value);
+            });
+            is_of_same_host(&headers)
+        };
+        assert!(is_own(&[]));
+        assert!(is_own(&[("sec-fetch-site", "none")]));
+        assert!(is_own(&[("origin", "http://localhost:8025"), ("sec-fetch-site", "same-origin")]));
+        for foreign in [
+            &[("origin", "null")][..],
+            &[("origin", "http://localhost:8080")],
+            &[("origin", "http://localhost")],
+            &[("origin", "https://evil.example")],
+            &[("origin", "http://localhost:8025"), ("origin", "http://localhost:8025")],
+            &[("sec-fetch-site", "same-site")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("origin", "http://localhost:8025"), ("sec-fetch-site", "cross-site")],
         ] {
             assert!(!is_own(foreign), "{foreign:?}");
         }

@@ -28,7 +28,11 @@ impl<S: AsRef<RequestLimits> + Send + Sync> FromRequestParts<S> for PublicCaller
     }
 }
 
-async fn count(client: Client, limits: &RequestLimits, parts: &Parts) -> Result<(), ApiError> {
+/// Counts a request of a client without a credential against its rate.
+///
+/// # Errors
+/// [`ApiError::RateLimitExceeded`].
+pub(crate) async fn count(client: Client, limits: &RequestLimits, parts: &Parts) -> Result<(), ApiError> {
     match limits.count_public(client).await {
         Some(decision) => RateLimitHeaders::enforce_in(&parts.extensions, "client", decision),
         None => Ok(()),

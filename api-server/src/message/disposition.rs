@@ -3,7 +3,7 @@
 use axum::http::HeaderValue;
 
 /// `attachment` with a file name: in plain ASCII for old clients, and in full where that differs.
-pub(super) fn attachment(file_name: &str) -> HeaderValue {
+pub(crate) fn attachment(file_name: &str) -> HeaderValue {
     // File names have no folders; some clients misread quotes and percent signs.
     let plain: String = file_name
         .chars()

@@ -49,7 +49,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// The document of a message with this raw data; `None` where it has no HTML.
-    pub(super) fn of_message(raw: &[u8], remote: bool) -> Option<Self> {
+    pub(crate) fn of_message(raw: &[u8], remote: bool) -> Option<Self> {
         let structure = Structure::parse(raw);
         if structure.leaves.iter().all(|leaf| leaf.role != Role::Html) {
             return None;

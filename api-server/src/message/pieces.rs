@@ -17,7 +17,7 @@ use super::budget::MemoryPermit;
 const PIECE: usize = 64 << 10;
 
 /// Collects an answer while it is made, within the memory of a permit.
-pub(super) struct PieceWriter {
+pub(crate) struct PieceWriter {
     memory: MemoryPermit,
     /// Bytes in use besides those of the answer.
     besides: usize,
@@ -27,7 +27,7 @@ pub(super) struct PieceWriter {
 }
 
 /// A whole answer.
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     memory: MemoryPermit,
     len: usize,
     pieces: Vec<Bytes>,
@@ -43,7 +43,7 @@ impl PieceWriter {
     ///
     /// # Errors
     /// There is not so much memory.
-    pub(super) fn set_aside(&mut self, bytes: usize) -> io::Result<()> {
+    pub(crate) fn set_aside(&mut self, bytes: usize) -> io::Result<()> {
         self.besides += bytes;
         self.require(0)
     }
@@ -87,7 +87,7 @@ impl io::Write for PieceWriter {
 
 impl Pieces {
     /// The whole answer, with its length.
-    pub(super) fn into_response(self, content_type: &str) -> Response {
+    pub(crate) fn into_response(self, content_type: &str) -> Response {
         let content_type = HeaderValue::try_from(content_type)
             .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
         let length = self.len;
@@ -99,7 +99,7 @@ impl Pieces {
 
     /// A body that releases the memory of each piece when the next one is asked for; one that is a single piece
     /// releases it at once.
-    pub(super) fn into_body(mut self) -> Body {
+    pub(crate) fn into_body(mut self) -> Body {
         if self.pieces.len() <= 1 {
             return self.pieces.pop().map_or_else(Body::empty, Body::from);
         }

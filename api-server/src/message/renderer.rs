@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use super::budget::{MemoryBudget, MemoryPermit, Reader, SMALL_MESSAGE};
+use super::digest::{Digest, DigestCache};
 use super::document::{Document, HTML_MAX};
 use super::download::{decode, decoding_body, download};
 use super::extraction::Extraction;
@@ -57,11 +58,12 @@ pub(crate) struct MessageRenderer {
     budget: MemoryBudget,
     documents: Arc<Semaphore>,
     turns: Turns,
+    digests: DigestCache,
 }
 
 /// What is made of the raw data of a message, which decides on what that needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rendering {
+pub(crate) enum Rendering {
     /// Its parts and texts are decoded.
     Texts,
     /// Its HTML is sanitized, too: that takes turns.
@@ -91,7 +93,14 @@ impl Answered {
 impl MessageRenderer {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let documents = Arc::new(Semaphore::new(DOCUMENTS));
-        Self { store, clock, budget: MemoryBudget::new(), documents, turns: Turns::new() }
+        Self {
+            store,
+            clock,
+            budget: MemoryBudget::new(),
+            documents,
+            turns: Turns::new(),
+            digests: DigestCache::new(),
+        }
     }
 
     /// The full message as JSON, in the form of a surface: only `/api` has `is_read`.
@@ -164,7 +173,7 @@ impl MessageRenderer {
     ///
     /// # Errors
     /// As [`full_message`](Self::full_message); 503 where too many documents wait; 404 where `write` says so.
-    async fn pieces(
+    pub(crate) async fn pieces(
         &self,
         message: StoredMessage,
         client: Client,
@@ -188,7 +197,7 @@ impl MessageRenderer {
     ///
     /// # Errors
     /// As [`full_message`](Self::full_message); 503 where too many documents wait.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         message: StoredMessage,
         client: Client,
@@ -205,6 +214,27 @@ impl MessageRenderer {
             found
         });
         reading.await
+    }
+
+    /// The digest of a message, if it was made lately.
+    pub(crate) fn known_digest(&self, id: Uuid) -> Option<Arc<Digest>> {
+        self.digests.get(id)
+    }
+
+    /// The digest of a message, which is kept for a while.
+    ///
+    /// # Errors
+    /// As [`full_message`](Self::full_message).
+    pub(crate) async fn digest(
+        &self,
+        message: StoredMessage,
+        client: Client,
+    ) -> Result<Arc<Digest>, ApiError> {
+        let id = message.row.id;
+        let digest = self.read(message, client, Rendering::Texts, |raw, _| Digest::of_message(raw)).await?;
+        let digest = Arc::new(digest);
+        self.digests.keep(id, &digest);
+        Ok(digest)
     }
 
     /// The message as its recipient received it, as `message/rfc822`: exactly `row.size` bytes.

@@ -13,25 +13,25 @@ const EXTRACTION_COPIES: usize = 2;
 
 /// The plain text and the HTML of a message.
 #[derive(Debug)]
-pub(super) struct MessageTexts {
+pub(crate) struct MessageTexts {
     /// "" where the message has none.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// "" where the message has none.
-    pub(super) html: String,
+    pub(crate) html: String,
 }
 
 impl MessageTexts {
-    pub(super) fn of(structure: &Structure, raw: &[u8]) -> Self {
+    pub(crate) fn of(structure: &Structure, raw: &[u8]) -> Self {
         Self { text: body(structure, raw, Role::Text), html: body(structure, raw, Role::Html) }
     }
 
     /// Bytes in memory, with those that are needed to look for codes and links.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.text.len() + self.html.len() + EXTRACTION_COPIES * self.html.len().min(HTML_EXAMINED)
     }
 
     /// What a reader sees, up to 256 KiB: the plain text, or where there is none, the HTML as it is shown.
-    pub(super) fn shown(&self) -> Cow<'_, str> {
+    pub(crate) fn shown(&self) -> Cow<'_, str> {
         if self.text.trim().is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
     }
 

@@ -1,14 +1,11 @@
 //! `/pro/api/messages`: everything that a tenant owns, newest first, and as it arrives. Contents are shown of its
 //! mailboxes' messages only; those of an address without a mailbox are read over `/v1`.
 
-use std::time::Duration;
-
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use axum::{Extension, Json};
 use tempmail_store::StoredMessage;
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::auth::ProCaller;
@@ -19,10 +16,8 @@ use crate::message::{FullMessage, INITIAL_CHUNK, OwnedMessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
 use crate::realtime::sse::{self, StreamQuery};
 use crate::realtime::subscription::Scope;
+use crate::resources::owned_mail;
 use crate::state::AppState;
-
-/// How long a request deletes inboxes, one after the other.
-const DELETION_TIME: Duration = Duration::from_secs(8);
 
 /// The routes of `/pro/api/messages`.
 pub(super) fn routes() -> Routes<AppState> {
@@ -119,22 +114,8 @@ async fn list_messages(
 }
 
 async fn delete_messages(State(state): State<AppState>, caller: ProCaller) -> Result<StatusCode, ApiError> {
-    let (deadline, now) = (Instant::now() + DELETION_TIME, state.clock.now());
-    // What arrives meanwhile is not deleted for its own sake, so this ends.
-    let mut before = i64::MAX;
-    loop {
-        let inboxes = state.store.list_tenant_inboxes(caller.tenant, before, now).await?;
-        let Some(newest) = inboxes.iter().map(|inbox| inbox.newest).max() else {
-            return Ok(StatusCode::NO_CONTENT);
-        };
-        before = before.min(newest.saturating_add(1));
-        for inbox in &inboxes {
-            if Instant::now() >= deadline {
-                return Err(ApiError::Busy("deletion"));
-            }
-            state.store.clear_tenant_inbox(inbox, now).await?;
-        }
-    }
+    owned_mail::clear(&state, caller.tenant).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn stream_messages(

@@ -1,6 +1,7 @@
 //! Mailboxes, as `/api` and `/pro/api` change them.
 
 pub(crate) mod creation;
+pub(crate) mod sign_in;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

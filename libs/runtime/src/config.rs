@@ -19,6 +19,6 @@ pub use load::Sources;
 pub use reference::reference;
 pub use secret::Secret;
 pub use settings::{
-    Addresses, Admin, Config, Dns, DnsMode, Http, Key, KeyRing, LogFormat, Mcp, Operator, Postgres, Redis,
-    Retention, Smtp, SmtpTls, Telemetry, Webhooks, Worker,
+    Addresses, Admin, Compat, Config, Dns, DnsMode, DropIn, Http, Key, KeyRing, LogFormat, Mcp, Operator,
+    Postgres, Redis, Retention, Smtp, SmtpTls, Telemetry, Webhooks, Worker,
 };

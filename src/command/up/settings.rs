@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
-use tempmail_runtime::config::{Config, Sources};
+use tempmail_runtime::config::{Compat, Config, Sources};
 
 use super::sink;
 use super::up_args::UpArgs;
@@ -31,6 +31,12 @@ impl UpSettings {
         let sources = Sources::read(args.config.as_deref())?;
         let mut config = sources.config(&defaults(), &flags(args))?;
         for address in [&mut config.http.listen, &mut config.smtp.listen, &mut config.admin.listen] {
+            *address = with_port(*address)?;
+        }
+        let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
+        for address in
+            [mailpit, mailhog, mailosaur, mailtm].into_iter().filter_map(|surface| surface.listen.as_mut())
+        {
             *address = with_port(*address)?;
         }
         if !sources.sets("http.base_url") {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use anyhow::Context as _;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::{Config, Smtp};
 
 use crate::command::data_directory::{self, DataDirectory};
@@ -17,7 +18,13 @@ pub(super) const DOMAIN: &str = "sink.example.com";
 /// # Errors
 /// The listener that others reach.
 pub(super) fn check_listeners(config: &Config, force: bool) -> anyhow::Result<()> {
-    for (setting, address) in [("http.listen", config.http.listen), ("smtp.listen", config.smtp.listen)] {
+    let of_surfaces = DropInSurface::ALL.into_iter().filter_map(|surface| {
+        let address = config.compat.of(surface).listen?;
+        Some((format!("compat.{}.listen", surface.as_str()), address))
+    });
+    let own = [("http.listen", config.http.listen), ("smtp.listen", config.smtp.listen)];
+    let own = own.map(|(setting, address)| (setting.to_owned(), address));
+    for (setting, address) in own.into_iter().chain(of_surfaces) {
         anyhow::ensure!(
             force || is_loopback(address.ip()),
             "{setting} is {address}: a sink takes mail from everyone who reaches it, so it listens on loopback; \
@@ -67,5 +74,9 @@ mod tests {
         let refused = check_listeners(&config, false).unwrap_err().to_string();
         assert!(refused.starts_with("smtp.listen is 0.0.0.0:2525"), "{refused}");
         assert!(check_listeners(&config, true).is_ok());
+        config.smtp.listen = "127.0.0.1:2525".parse().unwrap();
+        config.compat.mailpit.listen = Some("0.0.0.0:8025".parse().unwrap());
+        let refused = check_listeners(&config, false).unwrap_err().to_string();
+        assert!(refused.starts_with("compat.mailpit.listen is 0.0.0.0:8025"), "{refused}");
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 
+use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 
 use super::installation::Credentials;
@@ -42,12 +43,17 @@ pub(super) fn print(
             sign_in::FILE
         ),
     };
+    let drop_ins: String = DropInSurface::ALL
+        .into_iter()
+        .filter_map(|surface| Some((surface.as_str(), config.compat.of(surface).listen?)))
+        .map(|(name, listen)| format!("  {name:<12} http://{}\n", reachable(listen)))
+        .collect();
     let text = format!(
         "tempmail is running.
 
 {page}  HTTP         {base_url}
   SMTP         {smtp}
-  probes       http://{admin}/readyz
+{drop_ins}  probes       http://{admin}/readyz
   metrics      http://{admin}/metrics
   domains      {all}
   data         {path}

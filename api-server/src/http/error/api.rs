@@ -13,7 +13,7 @@ use super::code::{self, Code};
 use super::missing_message::MissingMessage;
 use super::refusal::Refusal;
 use super::store::StoreFailure;
-use super::surface::{Surface, with_retry_after};
+use super::surface::{ErrorForm, Surface, with_retry_after};
 
 /// `Retry-After` when Postgres is unavailable or a queue is full.
 const RETRY_UNAVAILABLE: Duration = Duration::from_secs(5);
@@ -199,13 +199,14 @@ impl ApiError {
         }
     }
 
-    /// The answer in the form of `surface`.
-    pub(crate) fn into_response_on(self, surface: Surface) -> Response {
-        let message = match surface {
-            Surface::Api => self.to_string(),
-            Surface::V1 => String::new(),
+    /// The answer in the form of a surface.
+    pub(crate) fn into_response_on(self, form: impl Into<ErrorForm>) -> Response {
+        let form = form.into();
+        let message = match form {
+            ErrorForm::Interface(Surface::V1) => String::new(),
+            ErrorForm::Interface(Surface::Api) | ErrorForm::DropIn(_) => self.to_string(),
         };
-        let mut response = surface.error_response(self.code(), &message);
+        let mut response = form.error_response(self.code(), &message);
         if let Some(reason) = self.reason() {
             response.extensions_mut().insert(Refusal { reason, ..Refusal::of(self.code()) });
         }

@@ -7,8 +7,10 @@ use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
+use tempmail_model::surface::DropInSurface;
 
 use super::code::Code;
+use super::drop_in;
 use super::refusal::Refusal;
 
 /// Which form of error a path answers with.
@@ -20,6 +22,25 @@ pub(crate) enum Surface {
     V1,
 }
 
+/// The form of an error answer: of the interface, by its path, or of the drop-in surface whose listener it came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorForm {
+    Interface(Surface),
+    DropIn(DropInSurface),
+}
+
+impl From<Surface> for ErrorForm {
+    fn from(surface: Surface) -> Self {
+        Self::Interface(surface)
+    }
+}
+
+impl From<DropInSurface> for ErrorForm {
+    fn from(surface: DropInSurface) -> Self {
+        Self::DropIn(surface)
+    }
+}
+
 impl Surface {
     /// The surface of a request path.
     pub(crate) fn of_path(path: &str) -> Self {
@@ -27,22 +48,8 @@ impl Surface {
     }
 
     /// The error answer of this surface; `message` is dropped where the form has none.
-    pub(crate) fn error_response(self, (status, code): Code, message: &str) -> Response {
-        let body = match self {
-            Self::Api => json!({"error": code, "message": message}),
-            Self::V1 => json!({"error": code}),
-        };
-        let mut response = (status, Json(body)).into_response();
-        response.extensions_mut().insert(Refusal::of((status, code)));
-        if status == StatusCode::UNAUTHORIZED
-            && let Some(challenge) = self.challenge(code)
-        {
-            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-        }
-        if status == StatusCode::REQUEST_TIMEOUT {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        response
+    pub(crate) fn error_response(self, code: Code, message: &str) -> Response {
+        ErrorForm::from(self).error_response(code, message)
     }
 
     fn challenge(self, code: &str) -> Option<&'static str> {
@@ -52,6 +59,30 @@ impl Surface {
             (Self::V1, _) => Some("ApiKey realm=\"tempmail\", header=\"x-api-token\""),
             _ => None,
         }
+    }
+}
+
+impl ErrorForm {
+    /// The error answer in this form; `message` is dropped where the form has none.
+    pub(crate) fn error_response(self, (status, code): Code, message: &str) -> Response {
+        let mut response = match self {
+            Self::Interface(Surface::Api) => {
+                (status, Json(json!({"error": code, "message": message}))).into_response()
+            }
+            Self::Interface(Surface::V1) => (status, Json(json!({"error": code}))).into_response(),
+            Self::DropIn(surface) => drop_in::error_response(surface, (status, code), message),
+        };
+        response.extensions_mut().insert(Refusal::of((status, code)));
+        if let Self::Interface(surface) = self
+            && status == StatusCode::UNAUTHORIZED
+            && let Some(challenge) = surface.challenge(code)
+        {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if status == StatusCode::REQUEST_TIMEOUT {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 }
 

@@ -14,8 +14,8 @@ const TEXT_MAX: usize = 200;
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct DocumentLink {
     /// What it shows, in up to 200 characters.
-    text: String,
-    href: String,
+    pub(crate) text: String,
+    pub(crate) href: String,
     /// The host, in Unicode; `null` for an address of mail or a telephone number.
     host: Option<String>,
     /// The host as it is looked up.

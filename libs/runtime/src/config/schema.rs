@@ -62,6 +62,10 @@ const fn seconds(path: &'static str, description: &'static str) -> ConfigKey {
     number(path, 86_400, "a whole number of seconds from 1 to 86400 (a day)", description)
 }
 
+const fn drop_in(path: &'static str, description: &'static str) -> ConfigKey {
+    key(path, ValueKind::Text, SOCKET_ADDRESS, description)
+}
+
 const SOCKET_ADDRESS: &str = "an IP address with port, such as 0.0.0.0:8080 or [::]:8080";
 const NETWORKS: &str = "a list of networks, such as 10.0.0.0/8";
 const KEY_RING: &str = "a list of {kid, secret}";
@@ -157,6 +161,22 @@ pub(super) const KEYS: &[ConfigKey] = &[
         ValueKind::Switch,
         SWITCH,
         "Whether tools of `/mcp` may delete mail: a language model may call them, whatever it was told to do.",
+    ),
+    drop_in(
+        "compat.mailpit.listen",
+        "Address of the [API v1 of Mailpit](compat/mailpit.md); without one it is off.",
+    ),
+    drop_in(
+        "compat.mailhog.listen",
+        "Address of the [API v1 and v2 of MailHog](compat/mailhog.md); without one it is off.",
+    ),
+    drop_in(
+        "compat.mailosaur.listen",
+        "Address of the [API of Mailosaur](compat/mailosaur.md); without one it is off.",
+    ),
+    drop_in(
+        "compat.mailtm.listen",
+        "Address of the [API of mail.tm](compat/mailtm.md); without one it is off.",
     ),
     key("smtp.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the SMTP server."),
     key(

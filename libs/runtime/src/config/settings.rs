@@ -9,6 +9,7 @@ use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::limits::Limits;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::role_prefix::RolePrefix;
+use tempmail_model::surface::DropInSurface;
 use uuid::Uuid;
 
 use super::secret::Secret;
@@ -25,6 +26,8 @@ pub struct Config {
     pub http: Http,
     /// The Model Context Protocol over HTTP.
     pub mcp: Mcp,
+    /// Drop-in surfaces.
+    pub compat: Compat,
     /// Inbound SMTP.
     pub smtp: Smtp,
     /// Probes and metrics.
@@ -126,6 +129,40 @@ pub struct Mcp {
     pub enabled: bool,
     /// Whether its tools may delete mail.
     pub allow_delete: bool,
+}
+
+/// `compat.*`: the interfaces of other services, for their clients.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compat {
+    /// API v1 of Mailpit.
+    pub mailpit: DropIn,
+    /// API v1 and v2 of MailHog.
+    pub mailhog: DropIn,
+    /// The API of Mailosaur.
+    pub mailosaur: DropIn,
+    /// The API of mail.tm.
+    pub mailtm: DropIn,
+}
+
+/// `compat.<name>.*`
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DropIn {
+    /// Address to listen on; without one the surface is off.
+    pub listen: Option<SocketAddr>,
+}
+
+impl Compat {
+    /// The settings of a surface.
+    pub fn of(&self, surface: DropInSurface) -> DropIn {
+        match surface {
+            DropInSurface::Mailpit => self.mailpit,
+            DropInSurface::MailHog => self.mailhog,
+            DropInSurface::Mailosaur => self.mailosaur,
+            DropInSurface::MailTm => self.mailtm,
+        }
+    }
 }
 
 /// `smtp.*`
