@@ -5,20 +5,22 @@ mod mail;
 mod settings;
 mod time;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::PgPool;
 use tempmail::roles::{RoleContext, Roles};
 use tempmail_api_server::SignInLink;
 use tempmail_bus::LocalBus;
 use tempmail_model::clock::{Clock, TestClock};
 use tempmail_model::key::MasterKey;
+use tempmail_model::surface::DropInSurface;
 use tempmail_model::token::TokenKind;
-use tempmail_runtime::config::{Config, DnsMode};
+use tempmail_runtime::config::{Compat, Config, DnsMode};
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
@@ -92,6 +94,18 @@ impl AppBuilder {
         self
     }
 
+    /// Serves all drop-in surfaces, each at a free port.
+    #[must_use]
+    pub fn drop_ins(self) -> Self {
+        self.config(|config| {
+            let listen = Some(([127, 0, 0, 1], 0).into());
+            let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
+            for surface in [mailpit, mailhog, mailosaur, mailtm] {
+                surface.listen = listen;
+            }
+        })
+    }
+
     /// Uses a database that the test prepared.
     #[must_use]
     pub fn database(mut self, database: Database) -> Self {
@@ -145,6 +159,7 @@ impl AppBuilder {
 struct RunningRoles {
     smtp: Vec<SocketAddr>,
     http: SocketAddr,
+    drop_ins: BTreeMap<DropInSurface, SocketAddr>,
     /// The settings, as the test made them.
     config: Arc<Config>,
     api_store: Store,
@@ -191,12 +206,17 @@ impl RunningRoles {
         let roles =
             roles.with_worker(worker_store.clone(), &secrets).expect("the webhook settings are valid");
         let (smtp, http) = (roles.smtp_addresses(), roles.http_address().expect("there is an API server"));
+        let drop_ins = DropInSurface::ALL
+            .into_iter()
+            .filter_map(|surface| roles.drop_in_address(surface).map(|address| (surface, address)));
+        let drop_ins = drop_ins.collect();
         let task = AbortOnDropHandle::new(tokio::spawn(roles.run(shutdown.clone())));
         eventually("the roles are ready", || async { readiness.report().is_empty().then_some(()) }).await;
         let (config, _validated) = (Arc::new(config), ValidatedServer::new(http));
         Self {
             smtp,
             http,
+            drop_ins,
             config,
             api_store,
             worker_store,
@@ -301,6 +321,30 @@ impl App {
     /// The HTTP listener.
     pub fn http(&self) -> SocketAddr {
         self.running.http
+    }
+
+    /// The listener of a drop-in surface.
+    ///
+    /// # Panics
+    /// It is off.
+    pub fn drop_in(&self, surface: DropInSurface) -> SocketAddr {
+        self.running.drop_ins[&surface]
+    }
+
+    /// A request to a path of a drop-in surface.
+    pub fn drop_in_request(&self, surface: DropInSurface, method: Method, path: &str) -> Request {
+        Request::new(&self.http_client, method, &format!("http://{}{path}", self.drop_in(surface)))
+    }
+
+    /// A token of a tenant for drop-in surfaces.
+    ///
+    /// # Panics
+    /// The request is refused.
+    pub async fn surface_token(&self, tenant: &Tenant, surfaces: &[DropInSurface]) -> String {
+        let names: Vec<_> = surfaces.iter().map(|surface| surface.as_str()).collect();
+        let request = self.request(Method::POST, "/v1/tokens").live(&tenant.live);
+        let created = request.json(&json!({ "name": "drop-in", "surfaces": names })).send().await.expect(201);
+        created["token"].as_str().expect("a token is a text").to_owned()
     }
 
     /// The URL of a path.

@@ -215,6 +215,12 @@ impl Request {
         Self { builder: self.builder.bearer_auth(token) }
     }
 
+    /// With HTTP Basic.
+    #[must_use]
+    pub fn basic(self, user: &str, password: &str) -> Self {
+        Self { builder: self.builder.basic_auth(user, Some(password)) }
+    }
+
     /// With a header field, of any bytes that are allowed in one.
     #[must_use]
     pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {

@@ -10,6 +10,7 @@ mod attacks;
 mod bus;
 mod clock;
 mod command;
+mod compat;
 mod contract;
 mod descriptors;
 mod documents;

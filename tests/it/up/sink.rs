@@ -176,6 +176,39 @@ async fn lets_pages_of_this_machine_read_answers() {
     assert!(!allowed("/pro/api/accounts", "http://localhost:5173").await);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn has_a_server_of_mailosaur_for_every_domain() {
+    let installation = UpInstallation::new();
+    let server = installation.up_with(&["--sink"], &[("TEMPMAIL_COMPAT__MAILOSAUR__LISTEN", "127.0.0.1:0")]);
+    let output = server.output();
+    let url = output.split("mailosaur    ").nth(1).and_then(|rest| rest.lines().next()).unwrap();
+    let url = url.to_owned();
+    let sink = Sink { installation, server };
+    let body = json!({"name": "ci", "surfaces": ["mailosaur"]});
+    let created = sink.request(Method::POST, "/v1/tokens").live(&sink.token("live_token")).json(&body);
+    let created = created.send().await.expect(201);
+    let token = created["token"].as_str().unwrap();
+    let get = async |path: &str| {
+        let request = Request::new(http::client_without_pool(), Method::GET, &format!("{url}{path}"));
+        request.bearer(token).send().await
+    };
+    for (recipient, server) in [
+        ("any@abcd1234.mailosaur.net", "abcd1234"),
+        (FOREIGN, "customer.example.org"),
+        ("any@sink.example.com", "sink.example.com"),
+    ] {
+        sink.send(recipient, server).await;
+        let list = get(&format!("/api/messages?server={server}")).await.expect(200);
+        let [summary] = list["items"].as_array().unwrap().as_slice() else { panic!("{server}: {list}") };
+        assert_eq!(summary["subject"], server);
+        let whole = get(&format!("/api/messages/{}", summary["id"].as_str().unwrap())).await.expect(200);
+        assert_eq!(whole["server"], summary["server"], "{server}");
+        let one = get(&format!("/api/servers/{}", whole["server"].as_str().unwrap())).await.expect(200);
+        assert_eq!((&one["id"], &one["messages"]), (&whole["server"], &json!(1)), "{server}");
+    }
+    assert_eq!(get("/api/servers/%3F").await.status, 404);
+}
+
 #[test]
 fn listens_on_other_addresses_only_if_forced() {
     let mut installation = UpInstallation::new();
