@@ -107,3 +107,12 @@ seccompProfile: {type: RuntimeDefault}
   resources: [events]
   verbs: [create, patch]
 {{- end }}
+
+{{- /* The ports of the drop-in surfaces that are on, by their names. */ -}}
+{{- define "tempmail.dropIns" -}}
+{{- range $name, $surface := .Values.config.compat | default dict }}
+{{- with $surface.listen }}
+{{ $name }}: {{ regexFind "[0-9]+$" . }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -149,6 +149,11 @@ containers:
       {{- if $port }}
       - {name: {{ eq .component "api" | ternary "http" "smtp" }}, containerPort: {{ $port }}}
       {{- end }}
+      {{- if eq .component "api" }}
+      {{- range $name, $port := include "tempmail.dropIns" $root | fromYaml }}
+      - {name: {{ $name }}, containerPort: {{ $port }}}
+      {{- end }}
+      {{- end }}
       - {name: admin, containerPort: 9090}
     livenessProbe:
       httpGet: {path: /livez, port: admin}
