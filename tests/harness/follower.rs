@@ -141,7 +141,7 @@ impl Follower {
     /// Waits until so many messages are received.
     ///
     /// # Panics
-    /// They are not received in time, or the follower is rejected.
+    /// The follower receives nothing for [`DEADLINE`], or is rejected.
     pub async fn wait_for(&self, count: usize) {
         self.wait_until(&format!("received {count} messages"), |seen| seen.receipts.len() >= count).await;
     }
@@ -149,15 +149,19 @@ impl Follower {
     /// Waits until this message is received.
     ///
     /// # Panics
-    /// It is not received in time, or the follower is rejected.
+    /// The follower receives nothing for [`DEADLINE`], or is rejected.
     pub async fn wait_for_message(&self, id: Uuid) {
         self.wait_until(&format!("received message {id}"), |seen| seen.ids.contains(&id)).await;
     }
 
     async fn wait_until(&self, what: &str, is_reached: impl Fn(&Progress) -> bool) {
-        let give_up = Instant::now() + DEADLINE;
+        let (mut give_up, mut received) = (Instant::now() + DEADLINE, 0);
         while !is_reached(&self.state.progress()) {
             self.assert_running();
+            let now_received = self.state.progress().receipts.len();
+            if now_received > received {
+                (give_up, received) = (Instant::now() + DEADLINE, now_received);
+            }
             assert!(Instant::now() < give_up, "{:?} never {what}: {}", self.state.feed, self.summary());
             sleep(Duration::from_millis(20)).await;
         }

@@ -1,9 +1,10 @@
 //! Where a wait begins, and which match it returns.
 
 use jiff::{SignedDuration, Timestamp};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
-use tempmail_tests::wait::within_deadline;
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, EventStream};
 
 use super::super::subjects;
@@ -29,7 +30,16 @@ async fn returns_the_first_match_that_comes_without_a_start_and_a_match() {
     let app = App::start().await;
     deliver_all(&app, &["other 1"]).await;
     let body = on_address(&json!({ "match": { "subject": "code" } }));
-    let wait = app.start_mail_wait(&app.tenant.live, &body).await;
+    let request = app.request(Method::POST, "/v1/wait").live(&app.tenant.live).json(&body);
+    let wait = tokio::spawn(request.send());
+    // What the wait finds at first is the newest match, so the mail has to come after its first read: the only one of
+    // an inbox so far.
+    eventually("the wait has read the inbox", || async {
+        let statement = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND state = 'idle' AND query LIKE '/* scan_inbox */%'";
+        (app.count(statement).await > 0).then_some(())
+    })
+    .await;
     deliver_all(&app, &["other 2", "code 1", "code 2"]).await;
     let answer = within_deadline("the first match", wait).await.unwrap().expect(200);
     assert_eq!(subject(&answer), "code 1");
