@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::run::iban_end;
 use super::shape::is_year;
 use crate::text::Part;
-use crate::words::{Class, Hit};
+use crate::words::{Class, Hit, find_words};
 
 /// Octets that are looked at.
 const BETWEEN_MAX: usize = 700;
@@ -63,17 +63,30 @@ fn telephone_end(text: &str, start: usize) -> Option<usize> {
 fn is_set_apart(text: &str, word: &Range<usize>) -> bool {
     let before = text[..word.start].trim_end_matches(' ').chars().next_back();
     let is_in_parentheses = before == Some('(') && text[word.end..].starts_with(')');
-    let is_masked = text[..word.start].ends_with(['*', '•', '…', '#', 'x', 'X']);
+    let is_masked = text[..word.start].ends_with(['*', '•', '…', '#', 'x', 'X'])
+        || text[word.clone()].starts_with("XX")
+        || text[word.clone()].starts_with("xx");
     is_in_parentheses || is_masked || matches!(before, Some('№' | '#' | '•')) || ends_date(text, word)
 }
 
-/// Whether it is the year of a date in words: `24 Nov 2026`.
-fn ends_date(text: &str, word: &Range<usize>) -> bool {
+/// Whether it is the year of a date in words: `24 Nov 2026`, `November 24th, 2026`, `24-Nov-2026`.
+pub(super) fn ends_date(text: &str, word: &Range<usize>) -> bool {
     let from = text.floor_char_boundary(word.start.saturating_sub(40));
-    let mut before = text[from..word.start].split_whitespace().rev();
-    let month = before.next().is_some_and(|month| month.chars().any(char::is_alphabetic));
-    let day = |day: &str| day.len() <= 4 && day.starts_with(|c: char| c.is_ascii_digit());
-    is_year(&text[word.clone()]) && month && before.take(2).any(day)
+    let mut before = text[from..word.start]
+        .split(|c: char| c.is_whitespace() || matches!(c, '-' | ','))
+        .filter(|piece| !piece.is_empty())
+        .rev();
+    let is_day = |day: &str| day.len() <= 4 && day.starts_with(|c: char| c.is_ascii_digit());
+    let is_month = |month: &str| month.starts_with(char::is_alphabetic);
+    if !is_year(&text[word.clone()]) {
+        return false;
+    }
+    match before.next() {
+        // In English the day may stand before the year; a month is written with a capital there.
+        Some(day) if is_day(day) => before.next().is_some_and(|month| month.starts_with(char::is_uppercase)),
+        Some(month) if is_month(month) => before.take(2).any(is_day),
+        _ => false,
+    }
 }
 
 /// Whether it is part of what is written with separators: `141,95`, `14.11.2026`, `12:30`, `192.0.2.5`.
@@ -84,8 +97,21 @@ fn is_written_amount(text: &str, word: &Range<usize>) -> bool {
     let is_digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     let is_iso_date = is_year(&text[word.clone()]) && text[word.end..].starts_with('-');
     is_iso_date
+        || is_zone_of_time(text, word)
         || (is_separator(before.next()) && is_digit(before.next()))
         || (is_separator(after.next()) && is_digit(after.next()))
+}
+
+/// Whether it is the zone of a time: `14:32:07 -0500`.
+fn is_zone_of_time(text: &str, word: &Range<usize>) -> bool {
+    let time = text[..word.start].strip_suffix('-').map(str::trim_end);
+    word.len() == 4
+        && time.is_some_and(|time| {
+            let mut last = time.bytes().rev();
+            last.next().is_some_and(|byte| byte.is_ascii_digit())
+                && last.next().is_some_and(|byte| byte.is_ascii_digit())
+                && last.next() == Some(b':')
+        })
 }
 
 /// Whether a currency or a unit stands beside it.
@@ -95,6 +121,7 @@ fn is_measured(part: &Part, word: &Range<usize>) -> bool {
     let before = text[..word.start].trim_end_matches(' ');
     let after = text[word.end..].trim_start_matches(' ');
     is_sign(before.chars().next_back())
+        || has_currency(&text[word.clone()])
         || is_sign(after.chars().next())
         || near(part, word).any(|hit| match hit.class {
             Class::Currency => {
@@ -104,6 +131,12 @@ fn is_measured(part: &Part, word: &Range<usize>) -> bool {
             Class::Unit => hit.start >= word.end && hit.start <= word.end + 2,
             _ => false,
         })
+}
+
+/// Whether a currency is written together with it: `USD4300`.
+fn has_currency(word: &str) -> bool {
+    let letters = word.trim_matches(|c: char| c.is_ascii_digit());
+    letters.len() == 3 && find_words(letters).iter().any(|hit| hit.class == Class::Currency)
 }
 
 /// Whether the name of another number stands right before it.

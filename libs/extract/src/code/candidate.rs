@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::between::ends_date;
 use super::run::{Token, group_run, iban_end, joined_groups, tokens};
 use super::shape::{LENGTHS, Shape};
 use crate::bounds::CANDIDATES_MAX;
@@ -224,8 +225,8 @@ fn add_groups(text: &str, line: &Range<usize>, group: &[Token], found: &mut Vec<
         push(text, line, range, code, Shape::Digits, found);
         return;
     }
-    // A long number beside a short one, as in `482913 10 minutes`.
-    let mut long = group.iter().filter(|token| token.len() > 2);
+    // A long number beside a short one or a date, as in `482913 10 minutes` and `24 Nov 2026 482913`.
+    let mut long = group.iter().filter(|token| token.len() > 2 && !ends_date(text, &token.range));
     if let (Some(token), None) = (long.next(), long.next())
         && token.len() >= 4
     {

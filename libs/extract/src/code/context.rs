@@ -33,6 +33,8 @@ pub(super) struct Context {
     pub(super) subject_is_trade: bool,
     /// Whether it names earlier codes or codes for later.
     pub(super) has_earlier_codes: bool,
+    /// Whether it names a measure, such as the minutes that a code is valid for.
+    pub(super) has_term: bool,
     /// Whether nothing but a few words is shown.
     pub(super) is_terse: bool,
     /// Words of the author's domain, in capitals.
@@ -67,7 +69,8 @@ impl Context {
                         context.has_trade = true;
                         context.subject_is_trade |= is_subject;
                     }
-                    Class::Void | Class::Backup => context.has_earlier_codes = true,
+                    Class::Void | Class::Backup | Class::RecoveryCode => context.has_earlier_codes = true,
+                    Class::Unit => context.has_term = true,
                     _ => {}
                 }
                 context.subject_names_code |= is_subject && hit.class.names_code();
@@ -84,6 +87,11 @@ impl Context {
     /// Whether anything says what codes are for, apart from a word for a code.
     pub(super) fn is_about_proof(&self) -> bool {
         self.has_auth || self.has_otp || self.has_confirm || self.has_hint || self.subject_names_code
+    }
+
+    /// Whether a recovery code is asked for now, rather than one to be kept for later: it lapses, or must not be shared.
+    pub(super) fn recovers_now(&self) -> bool {
+        (self.has_hint && self.has_term) || self.has_secret
     }
 
     /// Whether a code that confirms something is a one-time code, rather than that of a booking.

@@ -30,20 +30,33 @@ impl Place<'_> {
     fn with_verb(&self, (relation, sentence): (Relation, Range<usize>)) -> Option<Evidence> {
         let context = self.context;
         let is_about_proof = context.has_auth || context.has_otp || context.has_confirm;
-        let is_digits = matches!(self.candidate.shape, Shape::Digits) && !is_year(&self.candidate.code);
+        let is_at_verb = matches!(relation, Relation::Before(0..=2));
+        let is_asked_now = is_at_verb && self.is_about_auth(sentence.clone()) && context.has_hint;
+        let is_digits =
+            matches!(self.candidate.shape, Shape::Digits) && (!is_year(&self.candidate.code) || is_asked_now);
         let is_code = is_digits || self.candidate.shape == Shape::Capitals;
         let is_about_auth = self.is_about_auth(sentence.clone());
         let is_about_trade =
             context.subject_is_trade || self.hits_in(sentence).any(|hit| hit.class == Class::Trade);
-        let fits = is_about_proof && is_code && (context.has_otp || context.has_secret || !is_about_trade);
-        (fits && (is_about_auth || context.subject_is_about_code || context.has_otp)).then_some(Evidence {
-            relation,
-            is_otp: false,
-            is_about_auth,
-            is_entered: true,
-            is_about_trade: false,
-            is_from_both_sides: false,
-        })
+        // `Use 482913 to continue. Do not share it.`
+        let is_secret = is_at_verb
+            && context.has_secret
+            && !context.has_trade
+            && is_digits
+            && !self.names_in(self.sentence.clone()).any(|hit| !hit.class.names_code());
+        let fits = (is_about_proof || is_secret)
+            && is_code
+            && (context.has_otp || context.has_secret || !is_about_trade);
+        (fits && (is_about_auth || context.subject_is_about_code || context.has_otp || is_secret)).then_some(
+            Evidence {
+                relation,
+                is_otp: false,
+                is_about_auth,
+                is_entered: true,
+                is_about_trade: false,
+                is_from_both_sides: false,
+            },
+        )
     }
 
     fn verb_before(&self) -> Option<(Relation, Range<usize>)> {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::between;
 use super::candidate::Candidate;
 use super::context::Context;
+use super::introduction::is_copula;
 use super::shape::has_few_vowels;
 use crate::Source;
 use crate::text::{Lines, Part, sentence_at};
@@ -150,7 +151,10 @@ impl<'a> Place<'a> {
             to >= from && text[from..to].chars().all(|c| matches!(c, ' ' | '-' | '.'))
         };
         self.hits_in(start.saturating_sub(24)..end + 24).any(|hit| {
-            let follows = hit.start >= end && hit.start <= end + 2 && near(end, hit.start);
+            let follows = hit.start >= end
+                && hit.start <= end + 2
+                && near(end, hit.start)
+                && text[end..hit.start] != *". ";
             let precedes = hit.end <= start && hit.end + 2 >= start && near(hit.end, start);
             match hit.class {
                 Class::Unit => follows,
@@ -170,7 +174,8 @@ impl<'a> Place<'a> {
     /// Words that name codes or other numbers.
     pub(super) fn names_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
         self.hits_in(range).filter(|hit| {
-            hit.class.names_code() || matches!(hit.class, Class::OtherCode | Class::Number | Class::Backup)
+            hit.class.names_code()
+                || matches!(hit.class, Class::OtherCode | Class::Number | Class::Backup | Class::RecoveryCode)
         })
     }
 
@@ -197,12 +202,13 @@ impl<'a> Place<'a> {
     pub(super) fn is_positive(&self, hit: &Hit) -> bool {
         match hit.class {
             Class::ConfirmCode => self.context.confirms_person(),
+            Class::RecoveryCode => self.context.recovers_now(),
             class => class.names_code(),
         }
     }
 
     fn is_otp(&self, hit: &Hit) -> bool {
-        matches!(hit.class, Class::Otp | Class::ConfirmCode)
+        matches!(hit.class, Class::Otp | Class::ConfirmCode | Class::RecoveryCode)
     }
 
     pub(super) fn is_about_auth(&self, range: Range<usize>) -> bool {
@@ -241,6 +247,11 @@ impl<'a> Place<'a> {
         let text = &self.part.shown.text;
         let Range { start, end } = self.candidate.range;
         self.hits_in(self.sentence.clone()).filter(|hit| hit.class == Class::Void).any(|hit| {
+            // `Enter 482913 instead of your password`.
+            let is_instead = text[hit.start..hit.end].eq_ignore_ascii_case("instead of");
+            if is_instead && (hit.end > start || start - hit.end > 2) {
+                return false;
+            }
             if hit.end <= start {
                 let is_timed =
                     self.hits_in(hit.start.saturating_sub(24)..hit.start).any(|hit| hit.class == Class::Unit);
@@ -248,7 +259,8 @@ impl<'a> Place<'a> {
             }
             let Some(between) = text.get(end..hit.start) else { return false };
             // `482913 is no longer valid after 10 minutes`.
-            if self.hits_in(end..hit.end + 40).any(|hit| hit.class == Class::Unit) {
+            let is_timed = text[hit.end..].starts_with(" after ") || text[hit.end..].starts_with(" from ");
+            if is_timed || self.hits_in(end..hit.end + 40).any(|hit| hit.class == Class::Unit) {
                 return false;
             }
             let is_other_clause = between.contains([',', ';', '(', '、', '，', '،', '-'])
@@ -275,6 +287,11 @@ impl<'a> Place<'a> {
                         self.evidence_of(Relation::LineBefore, hit, from..start)
                     };
                 }
+                // `98211 used a code and 22271 a passkey`.
+                let text = &self.part.shown.text;
+                if text[..hit.start].trim_end().ends_with(" a") && text[hit.end..].starts_with(" and ") {
+                    return Verdict::Silent;
+                }
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
             }
             let between = &self.part.shown.text[hit.end..start];
@@ -295,6 +312,12 @@ impl<'a> Place<'a> {
                 break;
             }
             if self.is_positive(hit) {
+                // `98211 used a code`, which is none that the reader has.
+                let between = self.part.shown.text[end..hit.start].trim();
+                let is_any = between.ends_with(" a") || between.ends_with(" an") || between.ends_with(" any");
+                if is_any && !between.split_whitespace().next().is_some_and(is_copula) {
+                    break;
+                }
                 let distance = self.part.shown.text[end..hit.start].chars().count();
                 return self.evidence_of(Relation::After(distance), hit, self.sentence.clone());
             }

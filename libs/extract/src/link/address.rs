@@ -19,6 +19,15 @@ const IDLE_KEYS: &[&str] = &[
     "country",
 ];
 
+/// Words of the path of hosts that count clicks.
+const CLICKS: &[&str] = &["click", "clicks", "link", "redirect", "cl", "ls"];
+
+/// What the names of hosts that count clicks begin with.
+const CLICK_HOSTS: &[&str] = &[
+    "click", "clicks", "link", "links", "lnk", "track", "tracking", "trk", "go", "t", "r", "e", "ct", "url",
+    "email", "ablink", "redirect",
+];
+
 impl Address {
     /// Reads the address of a link: absolute http or https, resolved against `base` if it is relative.
     pub(super) fn parse(written: &str, base: Option<&str>) -> Option<Self> {
@@ -78,7 +87,18 @@ impl Address {
         let fragment =
             self.url.fragment().is_some_and(|fragment| fragment.contains('=') || looks_random(fragment));
         let mut segments = self.url.path_segments().into_iter().flatten().take(50);
-        query || fragment || segments.any(looks_random)
+        query || fragment || segments.any(|segment| looks_random(segment) || self.is_click(segment))
+    }
+
+    /// Whether a piece of the path is the token of a host that counts clicks; such tokens may be short: `/c/AbCdEfG`.
+    fn is_click(&self, piece: &str) -> bool {
+        let digits = piece.bytes().filter(u8::is_ascii_digit).count();
+        let capitals = piece.bytes().skip(1).filter(u8::is_ascii_uppercase).count();
+        let letters = piece.bytes().filter(u8::is_ascii_alphabetic).count();
+        piece.len() >= 5
+            && letters >= 2
+            && (digits >= 1 || capitals >= 1)
+            && self.host.split('.').next().is_some_and(|label| CLICK_HOSTS.contains(&label))
     }
 
     /// Whether it has a long random piece, as what is used once has.
@@ -132,7 +152,7 @@ impl Address {
             "about",
             "careers",
             "download",
-        ]) || (self.has_word(&["track", "tracking"]) && !self.has_long_token())
+        ]) || (self.has_word(&["track", "tracking"]) && !self.has_word(CLICKS) && !self.has_long_token())
     }
 
     /// Whether a piece is longer than a parcel's number, as those of hosts are that count clicks.

@@ -29,6 +29,10 @@ pub(crate) enum Class {
     Void,
     /// Codes for later: `backup codes`.
     Backup,
+    /// A code for later, or one that was asked for in order to recover an account: `recovery code`.
+    RecoveryCode,
+    /// Joins a class, a game or the like, which takes a code that proves nobody: `join your class`.
+    Join,
     /// A unit that follows a number.
     Unit,
     /// A currency, before or after a number.
@@ -115,6 +119,8 @@ const NAMES: &[(&str, Class)] = &[
     ("trade", Class::Trade),
     ("void", Class::Void),
     ("backup", Class::Backup),
+    ("recovery-code", Class::RecoveryCode),
+    ("join", Class::Join),
     ("unit", Class::Unit),
     ("currency", Class::Currency),
     ("hint", Class::Hint),
@@ -138,10 +144,10 @@ const NAMES: &[(&str, Class)] = &[
 ];
 
 /// Groups of classes.
-pub(super) const GROUPS: usize = 5;
+pub(super) const GROUPS: usize = 6;
 
 impl Class {
-    /// The group of a class: names of numbers, what a mail is about, quotations, links, entering.
+    /// The group of a class: names of numbers, what a mail is about, quotations, links, entering, joining.
     pub(super) fn group(self) -> usize {
         match self {
             Self::Otp
@@ -152,6 +158,7 @@ impl Class {
             | Self::Digits
             | Self::Void
             | Self::Backup
+            | Self::RecoveryCode
             | Self::Unit
             | Self::Currency => 0,
             Self::Auth | Self::Confirm | Self::Trade | Self::Hint | Self::Secret => 1,
@@ -168,6 +175,7 @@ impl Class {
             | Self::LinkGeneric
             | Self::LinkDecline => 3,
             Self::Enter => 4,
+            Self::Join => 5,
         }
     }
 
