@@ -175,7 +175,7 @@ async fn begins_with_the_oldest_unexpired_mail_at_zero_on_every_way_to_wait() {
     let next = page["next_since"].as_str().unwrap();
     let rest = app.get(&format!("/v1/inbox/{ADDRESS}?since={next}")).await.expect(200);
     assert_eq!(subjects(&rest["emails"]), ["3"]);
-    let request = app.request(reqwest::Method::GET, &format!("/v1/sse/addr?address={ADDRESS}&since=0"));
+    let request = app.request(Method::GET, &format!("/v1/sse/addr?address={ADDRESS}&since=0"));
     let mut stream = EventStream::open(request.live(&app.tenant.live)).await;
     for expected in ["1", "2", "3"] {
         let summary: Value = serde_json::from_str(&stream.next().await.data).unwrap();
