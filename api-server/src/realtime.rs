@@ -3,6 +3,7 @@
 mod answer;
 pub(crate) mod cursor;
 pub(crate) mod filter;
+mod filter_pages;
 pub(crate) mod long_poll;
 pub(crate) mod mail_wait;
 pub(crate) mod sse;

@@ -9,11 +9,9 @@ use super::query::LongPollQuery;
 use crate::arrivals::{GenerationNumber, Position};
 use crate::http::error::ApiError;
 use crate::realtime::filter::Filter;
+use crate::realtime::filter_pages::FilterPages;
 use crate::realtime::subscription::Subscription;
 use crate::state::AppState;
-
-/// Rows that a statement scans where some may not match.
-const FILTER_PAGE: i64 = 500;
 
 /// The state of a long-poll after a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +28,7 @@ pub(super) enum Progress {
 pub(super) struct Reader {
     subscription: Subscription,
     filter: Filter,
+    filter_pages: FilterPages,
     collected: Collected,
     /// Whether the messages that existed at first are still being read, newest first.
     backwards: bool,
@@ -51,6 +50,7 @@ impl Reader {
         Self {
             subscription,
             filter: query.filter,
+            filter_pages: FilterPages::new(),
             collected: Collected::new(query.count, query.limit, start.seq),
             backwards: since.is_none(),
             rows_left: LONG_POLL_SCAN_MAX,
@@ -176,10 +176,10 @@ impl Reader {
     }
 
     /// Rows to read next; at least one.
-    fn page_size(&self) -> i64 {
+    fn page_size(&mut self) -> i64 {
         let missing = i64::try_from(self.collected.missing()).unwrap_or(i64::MAX);
         let filtered = self.subscription.reads_beyond_scope() || !self.filter.is_empty();
-        let page = if filtered { FILTER_PAGE } else { missing };
+        let page = if filtered { self.filter_pages.next_size() } else { missing };
         page.min(self.rows_left).max(1)
     }
 

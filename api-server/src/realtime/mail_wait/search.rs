@@ -14,14 +14,10 @@ use crate::arrivals::{Position, STALE_AFTER};
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 use crate::message::INITIAL_CHUNK;
+use crate::realtime::filter_pages::FilterPages;
 use crate::realtime::subscription::Subscription;
 use crate::state::AppState;
 
-/// Rows of the first page where most of them may not match: a client that is behind finds its mail among few. Each
-/// further page has twice as many.
-const FIRST_FILTER_PAGE: i64 = 32;
-/// Rows of such a page at most.
-const FILTER_PAGE_MAX: i64 = 512;
 /// Rows of a page where each may have to be read: they are in memory meanwhile.
 const CONTENT_PAGE: i64 = 50;
 /// How long a search may go on beyond the time that the client waits.
@@ -64,8 +60,7 @@ pub(super) struct Search {
     backwards: bool,
     /// Rows that may be scanned.
     rows_left: i64,
-    /// Rows of the next page where most of them may not match.
-    filter_page: i64,
+    filter_pages: FilterPages,
     /// Messages whose contents may be looked at, and bytes of them.
     reads_left: u32,
     bytes_left: u64,
@@ -89,7 +84,7 @@ impl Search {
             reached: start.seq,
             backwards: query.has_no_start(),
             rows_left: LONG_POLL_SCAN_MAX,
-            filter_page: FIRST_FILTER_PAGE,
+            filter_pages: FilterPages::new(),
             reads_left: MAIL_WAIT_READ_MAX,
             bytes_left: MAIL_WAIT_READ_BYTES,
             ends_at: Instant::now() + query.timeout + SEARCH_TIME,
@@ -130,7 +125,6 @@ impl Search {
             let page = self.subscription.read(state, scan).await?;
             let rows = i64::try_from(page.rows.len()).unwrap_or(i64::MAX);
             self.rows_left -= rows;
-            self.filter_page = (self.filter_page * 2).min(FILTER_PAGE_MAX);
             let (is_first, at_end) = (before == i64::MAX, rows < scan.limit);
             if backwards && page.owner_changed && !is_first {
                 before = i64::MAX;
@@ -186,10 +180,10 @@ impl Search {
     }
 
     /// Rows to read next; at least one.
-    fn page_size(&self) -> i64 {
+    fn page_size(&mut self) -> i64 {
         let filtered = self.subscription.reads_beyond_scope() || !self.query.filter.is_empty();
         let page = match (filtered, self.query.wanted.requires_nothing()) {
-            (true, _) => self.filter_page,
+            (true, _) => self.filter_pages.next_size(),
             (false, false) => CONTENT_PAGE,
             (false, true) => 1,
         };
