@@ -33,8 +33,8 @@ pub(super) struct Context {
     pub(super) subject_is_trade: bool,
     /// Whether it names earlier codes or codes for later.
     pub(super) has_earlier_codes: bool,
-    /// Whether it names a measure, such as the minutes that a code is valid for.
-    pub(super) has_term: bool,
+    /// Whether it has a unit, such as that of the minutes that a code is valid for.
+    pub(super) has_unit: bool,
     /// Whether nothing but a few words is shown.
     pub(super) is_terse: bool,
     /// Words of the author's domain, in capitals.
@@ -70,7 +70,7 @@ impl Context {
                         context.subject_is_trade |= is_subject;
                     }
                     Class::Void | Class::Backup | Class::RecoveryCode => context.has_earlier_codes = true,
-                    Class::Unit => context.has_term = true,
+                    Class::Unit => context.has_unit = true,
                     _ => {}
                 }
                 context.subject_names_code |= is_subject && hit.class.names_code();
@@ -91,7 +91,7 @@ impl Context {
 
     /// Whether a recovery code is asked for now, rather than one to be kept for later: it lapses, or must not be shared.
     pub(super) fn recovers_now(&self) -> bool {
-        (self.has_hint && self.has_term) || self.has_secret
+        (self.has_hint && self.has_unit) || self.has_secret
     }
 
     /// Whether a code that confirms something is a one-time code, rather than that of a booking.

@@ -31,11 +31,11 @@ impl Place<'_> {
         let context = self.context;
         let is_about_proof = context.has_auth || context.has_otp || context.has_confirm;
         let is_at_verb = matches!(relation, Relation::Before(0..=2));
-        let is_asked_now = is_at_verb && self.is_about_auth(sentence.clone()) && context.has_hint;
+        let is_about_auth = self.is_about_auth(sentence.clone());
+        let is_asked_now = is_at_verb && is_about_auth && context.has_hint;
         let is_digits =
             matches!(self.candidate.shape, Shape::Digits) && (!is_year(&self.candidate.code) || is_asked_now);
         let is_code = is_digits || self.candidate.shape == Shape::Capitals;
-        let is_about_auth = self.is_about_auth(sentence.clone());
         let is_about_trade =
             context.subject_is_trade || self.hits_in(sentence).any(|hit| hit.class == Class::Trade);
         // `Use 482913 to continue. Do not share it.`
