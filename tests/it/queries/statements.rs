@@ -10,8 +10,8 @@ pub struct HotStatement {
     pub rows: u64,
 }
 
-/// Rows of a page (30, or 20 and one), three that decide about each of 20, one of each of 37 partitions (of 2 h, for
-/// 72 h and the one that has begun), and a few more.
+/// Rows of a page (30, or 20 and one) and the first row of each of 36 older partitions (of 2 h, for 72 h), each with its
+/// domain, a few also with their mailbox; and a few more.
 const LIST: u64 = 130;
 
 pub const HOT: &[HotStatement] = &[
