@@ -9,8 +9,14 @@ use tokio::time::{sleep, timeout};
 /// Longest wait for any event. All waits of the harness use it.
 pub const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Time between two probes.
-const POLL: Duration = Duration::from_millis(20);
+/// Least and longest time between two probes.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
+
+/// Waits between two probes of what is waited for since `started`: an eighth of that time, since probes take the
+/// processor from what they wait for.
+pub(crate) async fn next_probe(started: Instant) {
+    sleep((started.elapsed() / 8).clamp(PAUSE.0, PAUSE.1)).await;
+}
 
 /// Polls `probe` until it returns a value.
 ///
@@ -20,13 +26,13 @@ pub async fn eventually<T, F>(what: &str, mut probe: impl FnMut() -> F) -> T
 where
     F: Future<Output = Option<T>>,
 {
-    let deadline = Instant::now() + DEADLINE;
+    let started = Instant::now();
     loop {
         if let Some(found) = probe().await {
             return found;
         }
-        assert!(Instant::now() < deadline, "not within {} s: {what}", DEADLINE.as_secs());
-        sleep(POLL).await;
+        assert!(started.elapsed() < DEADLINE, "not within {} s: {what}", DEADLINE.as_secs());
+        next_probe(started).await;
     }
 }
 

@@ -1,11 +1,12 @@
 //! Waiting for objects.
 
-use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use std::time::Instant;
 
-use super::objects::{Objects, POLL};
+use serde_json::Value;
+
+use super::objects::Objects;
 use super::status::condition;
-use crate::wait::{DEADLINE, eventually};
+use crate::wait::{DEADLINE, eventually, next_probe};
 
 impl Objects {
     /// Waits until `is_reached` is true of an object, and returns the object.
@@ -13,14 +14,14 @@ impl Objects {
     /// # Panics
     /// It never is, or there is no such object.
     pub async fn wait_until(&self, object: &str, what: &str, is_reached: impl Fn(&Value) -> bool) -> Value {
-        let give_up = Instant::now() + DEADLINE;
+        let started = Instant::now();
         loop {
             let shown = self.get(object).await;
             if is_reached(&shown) {
                 return shown;
             }
-            assert!(Instant::now() < give_up, "{object} never has {what}: {shown:#}");
-            sleep(POLL).await;
+            assert!(started.elapsed() < DEADLINE, "{object} never has {what}: {shown:#}");
+            next_probe(started).await;
         }
     }
 
@@ -117,13 +118,13 @@ impl Objects {
 
     /// Waits until the object of this uid is gone.
     pub(super) async fn wait_until_gone(&self, object: &str, uid: &Value) {
-        let give_up = Instant::now() + DEADLINE;
+        let started = Instant::now();
         while let Some(shown) = self.get_opt(object).await {
             if shown["metadata"]["uid"] != *uid {
                 return;
             }
-            assert!(Instant::now() < give_up, "{object} is never gone: {shown:#}");
-            sleep(POLL).await;
+            assert!(started.elapsed() < DEADLINE, "{object} is never gone: {shown:#}");
+            next_probe(started).await;
         }
     }
 }

@@ -1,20 +1,17 @@
 //! Objects of a cluster, named as `kubectl` names them (`customdomain/mail`), without the cost of a
 //! process for each request.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use hyper::Request;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Builder;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::wait::DEADLINE;
+use crate::wait::{DEADLINE, next_probe};
 
-/// Time between two reads of an object that is waited for.
-pub(super) const POLL: Duration = Duration::from_millis(50);
 /// The field manager of what tests apply.
 const MANAGER: &str = "tempmail-tests";
 
@@ -77,15 +74,17 @@ impl Objects {
         builder: impl Fn() -> Builder,
         body: &[u8],
     ) -> Result<Value, kube::core::Status> {
-        let give_up = Instant::now() + DEADLINE;
+        let started = Instant::now();
         loop {
             let request = builder().body(body.to_vec()).expect("a request");
             match self.client.request::<Value>(request).await {
                 Ok(answer) => return Ok(answer),
                 Err(kube::Error::Api(status)) => return Err(*status),
-                Err(error) => assert!(Instant::now() < give_up, "the API server does not answer: {error}"),
+                Err(error) => {
+                    assert!(started.elapsed() < DEADLINE, "the API server does not answer: {error}");
+                }
             }
-            sleep(POLL).await;
+            next_probe(started).await;
         }
     }
 
