@@ -86,10 +86,12 @@ const PROGRAM: &[&str] = &["--package", "tempmail", "--edges", "normal,build"];
 
 /// Name, version and licence of what `of` selects.
 fn dependencies(of: &[&str]) -> BTreeSet<(String, String, String)> {
-    let mut arguments = vec!["tree", "--prefix", "none", "--locked", "--no-dedupe", "--format", "{p}|{l}"];
+    let mut arguments = vec!["tree", "--prefix", "none", "--locked", "--format", "{p}|{l}"];
     arguments.extend(of);
     let mut found = BTreeSet::new();
     for line in cargo(&arguments).lines() {
+        // What cargo has printed before is marked.
+        let line = line.trim_end_matches(" (*)");
         let (package, licence) = line.split_once('|').unwrap_or((line, ""));
         let mut words = package.split(' ');
         let (Some(name), Some(version)) = (words.next(), words.next()) else { continue };
