@@ -180,7 +180,8 @@ impl Suspect {
 /// Carries out all sequences of up to `longest` actions, many at once, each in a namespace and a tenant of its own, and
 /// asserts that no credential is accepted later than `bound` after the loss of its grant.
 pub(super) async fn run_all(longest: usize, bound: Duration) {
-    let suspects = stream::iter(sequences(longest)).map(async |sequence| (sequence, Suspect::start().await));
+    let suspects =
+        stream::iter(sequences(longest)).map(|sequence| async { (sequence, Suspect::start().await) });
     let suspects: Vec<_> = suspects.buffer_unordered(PREPARED_AT_ONCE).collect().await;
     let [carrying_out, trying] =
         [CARRIED_OUT_AT_ONCE, TRIED_AT_ONCE].map(|permits| Arc::new(Semaphore::new(permits)));
