@@ -1,7 +1,7 @@
 //! Hashes mailbox passwords with argon2id: one at a time per core, with up to 64 queued.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, available_parallelism};
 
 use tempmail_model::password::PasswordHasher;
@@ -14,11 +14,15 @@ use crate::http::rate_limit::SignInAttempt;
 /// Hashes that may wait for a core.
 const QUEUE_MAX: usize = 64;
 
+/// Verified where there is no mailbox, so that the answer takes the same time.
+static DUMMY_HASH: LazyLock<String> = LazyLock::new(|| {
+    let hash = PasswordHasher::default().hash_with_salt(b"", b"dummy-hash-salt!");
+    hash.expect("this salt is valid")
+});
+
 /// Hashes and verifies passwords on threads of its own.
 pub(crate) struct PasswordPool {
     queue: Arc<HashQueue>,
-    /// Verified where there is no mailbox, so that the answer takes the same time.
-    dummy_hash: Arc<str>,
 }
 
 impl PasswordPool {
@@ -28,13 +32,14 @@ impl PasswordPool {
     }
 
     fn with_capacity(cores: usize, queue_max: usize) -> Self {
-        let dummy_hash = PasswordHasher::default().hash_with_salt(b"", b"dummy-hash-salt!");
+        // Before the first sign-in, which would take longer.
+        LazyLock::force(&DUMMY_HASH);
         let queue = Arc::new(HashQueue::new(cores + queue_max));
         for _ in 0..cores {
             let queue = Arc::clone(&queue);
             thread::spawn(move || run_jobs(&queue));
         }
-        Self { queue, dummy_hash: dummy_hash.expect("this salt is valid").into() }
+        Self { queue }
     }
 
     /// The hash of a new password, as PHC string.
@@ -62,7 +67,7 @@ impl PasswordPool {
         attempt: SignInAttempt,
     ) -> Result<bool, ApiError> {
         let exists = hash.is_some();
-        let hash = hash.unwrap_or_else(|| self.dummy_hash.to_string());
+        let hash = hash.unwrap_or_else(|| DUMMY_HASH.clone());
         let verified = self.run(party, move |hasher| {
             if hasher.verify(password.as_bytes(), &hash) && exists {
                 return Some(attempt);
