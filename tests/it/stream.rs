@@ -2,4 +2,5 @@
 
 mod changes;
 mod follower;
+mod generation;
 mod order;

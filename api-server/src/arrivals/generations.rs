@@ -60,6 +60,11 @@ impl Generations {
         self.read().current()
     }
 
+    /// Whether the generation `number` has this id.
+    pub(crate) fn is(&self, number: GenerationNumber, id: Uuid) -> bool {
+        self.id(number) == id
+    }
+
     /// The id of one, for a cursor.
     pub(crate) fn id(&self, number: GenerationNumber) -> Uuid {
         self.read().id(number)

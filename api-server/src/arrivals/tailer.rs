@@ -270,7 +270,8 @@ impl Tailer {
         Ok(())
     }
 
-    /// Publishes consecutive arrivals; their rows are read once for all subscribers.
+    /// Publishes consecutive arrivals; their rows are read once for all subscribers. None where another generation began,
+    /// as the next poll finds: subscribers then begin at its base.
     async fn publish(&self, registry: &Registry, arrivals: Vec<Arrival>, up_to: i64, discovery: Discovery) {
         let mut subscribed: BTreeMap<RetentionClass, Vec<Uuid>> = BTreeMap::new();
         for arrival in arrivals.iter().filter(|arrival| registry.has_subscriber(arrival)) {
@@ -280,7 +281,8 @@ impl Tailer {
         let mut rows: HashMap<Uuid, MessageRow> = HashMap::new();
         for (class, ids) in subscribed {
             match self.store.list_messages_by_id(class, &ids).await {
-                Ok(found) => rows.extend(found.into_iter().map(|row| (row.id, row))),
+                Ok(found) if found.generation != self.generations.current_id() => return,
+                Ok(found) => rows.extend(found.rows.into_iter().map(|row| (row.id, row))),
                 // Each subscriber then reads the store itself, and reports the error.
                 Err(error) => {
                     tracing::debug!(unavailable = error.is_unavailable(), "arrivals were not read");

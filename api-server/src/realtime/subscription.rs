@@ -7,11 +7,11 @@
 use std::sync::Arc;
 
 use tempmail_model::address::RecipientAddress;
-use tempmail_store::{InboxAccess, InboxQuery, MessageRow, ScanRequest};
+use tempmail_store::{InboxAccess, InboxQuery, InboxScan, MessageRow, ScanRequest, TenantScan};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::arrivals::{ArrivedMessage, Notifications, Subscriber, Topic};
+use crate::arrivals::{ArrivedMessage, GenerationNumber, Notifications, Subscriber, Topic};
 use crate::auth::{LiveCaller, MailCaller, SubscriberCredential};
 use crate::http::error::ApiError;
 use crate::state::AppState;
@@ -70,6 +70,15 @@ enum Access {
     Tenant { domain: Option<Uuid> },
 }
 
+/// What a read of the store met.
+struct Scan {
+    access: Access,
+    /// The generation that was current in the store.
+    generation: Uuid,
+    position: i64,
+    rows: Vec<MessageRow>,
+}
+
 impl Subscription {
     /// Subscribes to the topics of `scope` that are known before the first read.
     pub(crate) fn new(state: &AppState, credential: SubscriberCredential, scope: Scope) -> Self {
@@ -80,20 +89,28 @@ impl Subscription {
         subscription
     }
 
-    /// Reads messages from the store; [`covers`](Self::covers) tells which of them are in
-    /// the scope. Once a page is [`subscribed`](StreamPage::subscribed), later arrivals are returned by
+    /// Reads messages from the store, whose positions are of `generation`; [`covers`](Self::covers) tells which of
+    /// them are in the scope. Once a page is [`subscribed`](StreamPage::subscribed), later arrivals are returned by
     /// [`notified`](Self::notified).
     ///
     /// # Errors
     /// [`ApiError::NotFound`] where the caller may not read the scope, unless its token ended meanwhile;
-    /// Postgres is unavailable.
-    pub(crate) async fn read(&mut self, state: &AppState, scan: ScanRequest) -> Result<StreamPage, ApiError> {
+    /// [`ApiError::Unavailable`] while another generation is current in the store, and where Postgres is unavailable.
+    pub(crate) async fn read(
+        &mut self,
+        state: &AppState,
+        generation: GenerationNumber,
+        scan: ScanRequest,
+    ) -> Result<StreamPage, ApiError> {
         let scan = self.scan(state, scan).await;
         if let Err(ApiError::NotFound) = scan {
             // A tenant that is deleted loses both: its token is reported first, whenever it was checked.
             self.recheck(state).await?;
         }
-        let (access, rows, position) = scan?;
+        let Scan { access, generation: scanned, rows, position } = scan?;
+        if !state.arrivals.generations().is(generation, scanned) {
+            return Err(ApiError::Unavailable);
+        }
         let former = self.access.replace(access);
         let owner_changed = former.is_some_and(|former| former != access);
         // Earlier arrivals under a new topic were not notified.
@@ -145,11 +162,7 @@ impl Subscription {
         Ok(())
     }
 
-    async fn scan(
-        &self,
-        state: &AppState,
-        scan: ScanRequest,
-    ) -> Result<(Access, Vec<MessageRow>, i64), ApiError> {
+    async fn scan(&self, state: &AppState, scan: ScanRequest) -> Result<Scan, ApiError> {
         let (tenant, now) = (self.credential.tenant, state.clock.now());
         let domain = match &self.scope {
             Scope::Address(address) => {
@@ -157,14 +170,16 @@ impl Subscription {
                 let query = InboxQuery { tenant, address, reserved };
                 let scan = state.stream_store.scan_inbox(query, scan, now).await?;
                 let scan = scan.ok_or(ApiError::NotFound)?;
-                return Ok((Access::Inbox(scan.access), scan.rows, scan.position));
+                let InboxScan { access, generation, position, rows } = scan;
+                return Ok(Scan { access: Access::Inbox(access), generation, position, rows });
             }
             Scope::Domain(name) => Some(name.as_str()),
             Scope::Owned => None,
         };
         let scan = state.stream_store.scan_tenant(tenant, domain, scan, now).await?;
         let scan = scan.ok_or(ApiError::NotFound)?;
-        Ok((Access::Tenant { domain: scan.domain }, scan.rows, scan.position))
+        let TenantScan { domain, generation, position, rows } = scan;
+        Ok(Scan { access: Access::Tenant { domain }, generation, position, rows })
     }
 
     /// Subscribes to the topics that are known now; `true` where mail of some was not subscribed to.

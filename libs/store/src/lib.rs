@@ -52,6 +52,7 @@ pub use mail::purge::PURGE_BATCH;
 pub use mail::raw::{RAW_PART_BYTES, RawData, RawHead, StoredMessage};
 pub use mail::recipient::{RecipientMailbox, RecipientQuery, RecipientReader, RecipientStatus};
 pub use mail::scan::{MailboxScan, TenantScan};
+pub use mail::stream::StreamMessages;
 pub use mail::tenant_message::{MessageCount, TenantInbox};
 pub use mail::usage::{StoreUsage, USAGE_BATCH};
 pub use managed_by::{ChangeError, CreateOutcome, ManagedBy};

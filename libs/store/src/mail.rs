@@ -14,6 +14,6 @@ pub(crate) mod recipient;
 mod reserved;
 pub(crate) mod scan;
 mod shared_address;
-mod stream;
+pub(crate) mod stream;
 pub(crate) mod tenant_message;
 pub(crate) mod usage;

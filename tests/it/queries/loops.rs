@@ -40,7 +40,7 @@ pub async fn record_stream(fixture: &QueryFixture, session: &mut Session<'_>) {
     let ids: Vec<Uuid> = arrivals.iter().filter(|one| one.class == class).map(|one| one.id).collect();
     session
         .record("arrivals with subscribers", &["list_messages_by_id"], |_| async {
-            assert_eq!(store.list_messages_by_id(class, &ids).await.unwrap().len(), ids.len());
+            assert_eq!(store.list_messages_by_id(class, &ids).await.unwrap().rows.len(), ids.len());
         })
         .await;
     session

@@ -92,7 +92,8 @@ impl Reader {
                 ScanRange::After(self.collected.reached())
             };
             let limit = self.page_size();
-            let page = self.subscription.read(state, ScanRequest::new(range, limit)).await?;
+            let page =
+                self.subscription.read(state, self.start.generation, ScanRequest::new(range, limit)).await?;
             if page.owner_changed {
                 self.collected.clear();
             }

@@ -122,7 +122,7 @@ impl Search {
             let range = if backwards { ScanRange::Before(before) } else { ScanRange::After(self.reached) };
             let scan =
                 ScanRequest { accepted_since: self.query.after, ..ScanRequest::new(range, self.page_size()) };
-            let page = self.subscription.read(state, scan).await?;
+            let page = self.subscription.read(state, self.start.generation, scan).await?;
             let rows = i64::try_from(page.rows.len()).unwrap_or(i64::MAX);
             self.rows_left -= rows;
             let (is_first, at_end) = (before == i64::MAX, rows < scan.limit);

@@ -80,7 +80,8 @@ impl EventStream {
         let (after, limit) = since.map_or((i64::MAX, 1), |since| (since.seq, PAGE_SIZE));
         let current = || state.arrivals.generations().current();
         let generation = since.map_or_else(current, |since| since.generation);
-        let page = subscription.read(&state, ScanRequest::new(ScanRange::After(after), limit)).await?;
+        let scan = ScanRequest::new(ScanRange::After(after), limit);
+        let page = subscription.read(&state, generation, scan).await?;
         let now = Instant::now();
         subscription.schedule(now + PING_INTERVAL);
         let mut stream = Self {
@@ -180,7 +181,7 @@ impl EventStream {
             self.subscription.recheck(&self.state).await?;
         }
         let scan = ScanRequest::new(ScanRange::After(self.position), PAGE_SIZE);
-        let page = self.subscription.read(&self.state, scan).await?;
+        let page = self.subscription.read(&self.state, self.generation, scan).await?;
         if began.elapsed() > STALE_AFTER || (!rechecks && self.state.arrivals.is_stale()) {
             // The rights that were judged may have ended meanwhile.
             return Err(ApiError::Unavailable);

@@ -81,6 +81,9 @@ async fn subscribe(
     let generation = state.arrivals.generations().current();
     let scan = state.store.scan_mailbox(mailbox.id, i64::MAX, 1, now).await?;
     let scan = scan.ok_or(SocketRejection::InvalidToken)?;
+    if !state.arrivals.generations().is(generation, scan.generation) {
+        return Err(SocketRejection::Unavailable);
+    }
     check_token(&token, scan.password_epoch, scan.suspended, now)?;
     state.auth.last_used.record_mailbox(&mailbox, now);
     Ok(Authenticated { token, permit, position: Position { generation, seq: scan.position } })

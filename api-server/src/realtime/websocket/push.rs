@@ -138,6 +138,12 @@ impl Pusher<'_> {
         self.subscriber.schedule(self.retry_at.into_iter().fold(next, Instant::min));
     }
 
+    /// Schedules a read of the store, which can't be read now.
+    fn retry_later(&mut self) {
+        self.retry_at = Some(Instant::now() + RETRY_DELAY);
+        self.schedule();
+    }
+
     /// Pushes what has arrived, as far as the write buffer has capacity.
     async fn advance(&mut self) -> Result<(), CloseReason> {
         let timer = StageTimer::start(Stage::Answer);
@@ -162,12 +168,15 @@ impl Pusher<'_> {
         let scanned = self.state.stream_store.scan_mailbox(mailbox, self.position.seq, PAGE_SIZE, now).await;
         let scan = match scanned {
             Err(error) if error.is_unavailable() => {
-                self.retry_at = Some(Instant::now() + RETRY_DELAY);
-                self.schedule();
+                self.retry_later();
                 return Ok(());
             }
             scanned => scanned.map_err(SocketRejection::from)?.ok_or(SocketRejection::InvalidToken)?,
         };
+        if !self.state.arrivals.generations().is(self.position.generation, scan.generation) {
+            self.retry_later();
+            return Ok(());
+        }
         check_token(&self.token, scan.password_epoch, scan.suspended, now)?;
         self.recheck_pending = false;
         if self.socket.is_sending() {

@@ -91,6 +91,8 @@ pub(super) use expiry_time;
 pub struct InboxScan {
     /// The mail that the address has.
     pub access: InboxAccess,
+    /// The generation of the stream that the positions belong to.
+    pub generation: Uuid,
     /// The position of the stream: the scan saw every message up to it, unless it ended at its limit.
     pub position: i64,
     /// In the order of the range.
@@ -120,7 +122,7 @@ macro_rules! scan_inbox {
         concat!(
             "/* scan_inbox */ WITH ", access!(), "
             SELECT a.domain AS access_domain, a.mailbox AS access_mailbox, a.owner_kind AS access_owner_kind,
-                   a.owner AS access_owner, a.inbox AS access_inbox, s.seq AS position, ", message_columns!(), "
+                   a.owner AS access_owner, a.inbox AS access_inbox, s.generation, s.seq AS position, ", message_columns!(), "
             FROM access a JOIN stream s ON s.singleton
             LEFT JOIN LATERAL (
                 SELECT m.* FROM unnest(a.classes) AS c (class)
@@ -208,6 +210,7 @@ impl Store {
         let Some(first) = rows.first() else { return Ok(None) };
         let mut scan = InboxScan {
             access: InboxAccess::from_row(first)?,
+            generation: first.try_get("generation")?,
             position: first.try_get("position")?,
             rows: Vec::new(),
         };

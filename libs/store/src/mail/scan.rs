@@ -23,7 +23,7 @@ macro_rules! scan_tenant {
                 FROM tenant t LEFT JOIN domain d ON d.name = $2::text AND d.serves AND d.tenant = t.id
                 WHERE t.id = $1 AND ($2 IS NULL OR d.id IS NOT NULL)
             )
-            SELECT s.seq AS position, a.domain AS access_domain, ",
+            SELECT s.generation, s.seq AS position, a.domain AS access_domain, ",
             message_columns!(),
             "
             FROM access a JOIN stream s ON s.singleton
@@ -56,7 +56,7 @@ const SCAN_MAILBOX: &str = concat!(
         LEFT JOIN tenant t ON t.id = b.tenant
         WHERE b.id = $1 AND b.removed_at IS NULL
     )
-    SELECT s.seq AS position, a.password_epoch, a.suspended, ",
+    SELECT s.generation, s.seq AS position, a.password_epoch, a.suspended, ",
     message_columns!(),
     "
     FROM access a JOIN stream s ON s.singleton
@@ -73,6 +73,8 @@ const SCAN_MAILBOX: &str = concat!(
 pub struct TenantScan {
     /// The row of the domain that was asked for.
     pub domain: Option<Uuid>,
+    /// The generation of the stream that the positions belong to.
+    pub generation: Uuid,
     /// Where the stream stood: every message up to it was seen, unless the scan ended at its limit.
     pub position: i64,
     /// In the order of the range.
@@ -86,6 +88,8 @@ pub struct MailboxScan {
     pub password_epoch: i32,
     /// Whether its tenant is suspended.
     pub suspended: bool,
+    /// The generation of the stream that the positions belong to.
+    pub generation: Uuid,
     /// Where the stream stood: every message up to it was seen, unless the scan ended at its limit.
     pub position: i64,
     /// Oldest first.
@@ -121,6 +125,7 @@ impl Store {
         let Some(first) = rows.first() else { return Ok(None) };
         Ok(Some(TenantScan {
             domain: first.try_get("access_domain")?,
+            generation: first.try_get("generation")?,
             position: first.try_get("position")?,
             rows: messages(&rows)?,
         }))
@@ -144,6 +149,7 @@ impl Store {
         Ok(Some(MailboxScan {
             password_epoch: first.try_get("password_epoch")?,
             suspended: first.try_get("suspended")?,
+            generation: first.try_get("generation")?,
             position: first.try_get("position")?,
             rows: messages(&rows)?,
         }))
@@ -151,7 +157,7 @@ impl Store {
 }
 
 /// The messages of a left join: none where the one row has no message.
-fn messages(rows: &[PgRow]) -> Result<Vec<MessageRow>, StoreError> {
+pub(super) fn messages(rows: &[PgRow]) -> Result<Vec<MessageRow>, StoreError> {
     match rows {
         [only] if only.try_get::<Option<Uuid>, _>("id")?.is_none() => Ok(Vec::new()),
         rows => rows.iter().map(MessageRow::from_row).collect(),

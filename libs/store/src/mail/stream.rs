@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::class::{class_of, each_class};
 use super::message::{MessageRow, message_columns};
+use super::scan::messages;
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -26,11 +27,21 @@ static LIST_ARRIVALS: LazyLock<String> = LazyLock::new(|| {
 });
 
 const LIST_MESSAGES_BY_ID: &str = concat!(
-    "/* list_messages_by_id */ SELECT ",
+    "/* list_messages_by_id */ SELECT s.generation, ",
     message_columns!(),
-    " FROM visible_message m
-    WHERE m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)"
+    " FROM stream s
+    LEFT JOIN visible_message m ON m.class = $1 AND m.id >= $2 AND m.id <= $3 AND m.id = ANY ($4)
+    WHERE s.singleton"
 );
+
+/// Messages of the stream.
+#[derive(Debug, Clone)]
+pub struct StreamMessages {
+    /// The generation of the stream that their positions belong to.
+    pub generation: Uuid,
+    /// In no order.
+    pub rows: Vec<MessageRow>,
+}
 
 impl Store {
     /// The id of this database's stream. Hints name it, because several installations may share a Redis.
@@ -59,7 +70,7 @@ impl Store {
         .await
     }
 
-    /// Those of these messages of one class that are not deleted, in no order.
+    /// Those of these messages of one class that are not deleted.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -67,16 +78,15 @@ impl Store {
         &self,
         class: RetentionClass,
         ids: &[Uuid],
-    ) -> Result<Vec<MessageRow>, StoreError> {
-        self.fetch_all(
-            sqlx::query(LIST_MESSAGES_BY_ID)
-                .bind(class.hours())
-                .bind(ids.iter().min())
-                .bind(ids.iter().max())
-                .bind(ids),
-            MessageRow::from_row,
-        )
-        .await
+    ) -> Result<StreamMessages, StoreError> {
+        let statement = sqlx::query(LIST_MESSAGES_BY_ID)
+            .bind(class.hours())
+            .bind(ids.iter().min())
+            .bind(ids.iter().max())
+            .bind(ids);
+        let rows = self.fetch_rows(statement).await?;
+        let first = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        Ok(StreamMessages { generation: first.try_get("generation")?, rows: messages(&rows)? })
     }
 }
 
