@@ -34,9 +34,9 @@ impl CrashFixture {
 
     /// Kills the operator at the first write of an action, then at the second, and so on.
     pub(super) async fn kill_at_each_write(&self, action: UserAction, point: KillPoint) {
-        let expected = self.expected(action).await;
+        let reference = self.reference(action).await;
         let mut nth = 1;
-        while self.kill(action, nth, point, &expected).await {
+        while self.kill(action, nth, point, &reference).await {
             nth += 1;
         }
         assert!(nth > 1, "{action:?} has no write");
@@ -44,22 +44,22 @@ impl CrashFixture {
 
     /// Kills the operator after its `nth` statement of an action.
     pub(super) async fn kill_after_statement(&self, action: UserAction, nth: usize) {
-        let expected = self.expected(action).await;
-        let was_killed = self.kill(action, nth, KillPoint::Statement, &expected).await;
+        let reference = self.reference(action).await;
+        let was_killed = self.kill(action, nth, KillPoint::Statement, &reference).await;
         assert!(was_killed, "{action:?} has no statement {nth}");
     }
 
-    /// What there is after an action during which the operator is not killed.
-    async fn expected(&self, action: UserAction) -> Snapshot {
+    /// The team of an action during which the operator is not killed.
+    async fn reference(&self, action: UserAction) -> Team {
         let team = Team::without_tenant(&self.installation.cluster).await;
         action.prepare(&team).await;
         action.start(&team).await;
         action.finish(&team).await;
-        Snapshot::take(&team, &self.installation).await
+        team
     }
 
     /// Whether there was such a write.
-    async fn kill(&self, action: UserAction, nth: usize, point: KillPoint, expected: &Snapshot) -> bool {
+    async fn kill(&self, action: UserAction, nth: usize, point: KillPoint, reference: &Team) -> bool {
         let team = Team::without_tenant(&self.installation.cluster).await;
         action.prepare(&team).await;
         let what = format!("{action:?}, killed at write {nth} ({point:?})");
@@ -68,28 +68,30 @@ impl CrashFixture {
             KillPoint::Statement => Kill::at_statement(&self.statements, nth, &self.operator).await,
         };
         action.start(&team).await;
-        self.wait_until_same(expected, &team, || kill.has_happened(), &what).await;
+        self.wait_until_same(reference, &team, || kill.has_happened(), &what).await;
         let was_killed = kill.disarm().await;
         if was_killed {
             self.operator.restart_as_leader(&self.installation).await;
-            self.wait_until_same(expected, &team, || false, &what).await;
+            self.wait_until_same(reference, &team, || false, &what).await;
         }
         assert_credentials_work(&team, &self.installation).await;
         was_killed
     }
 
-    /// Returns when there is what is expected, or the operator was killed.
+    /// Returns when a team has what the reference has, or the operator was killed. Both are looked at each time, since what
+    /// follows an action, such as the end of its rows, also takes its time without a kill.
     async fn wait_until_same(
         &self,
-        expected: &Snapshot,
+        reference: &Team,
         team: &Team,
         was_killed: impl Fn() -> bool,
         what: &str,
     ) {
         let give_up = Instant::now() + DEADLINE;
         while !was_killed() {
+            let expected = Snapshot::take(reference, &self.installation).await;
             let snapshot = Snapshot::take(team, &self.installation).await;
-            if snapshot == *expected {
+            if snapshot == expected {
                 return;
             }
             assert!(Instant::now() < give_up, "{what}:\n{snapshot:#?}\ninstead of\n{expected:#?}");
