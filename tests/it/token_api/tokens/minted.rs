@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempmail_model::clock::Clock as _;
 use tempmail_model::token::TokenKind;
 use tempmail_tests::http::{percent, split_by_rate_limit};
-use tempmail_tests::wait::within_deadline;
+use tempmail_tests::wait::{eventually, within_deadline};
 use tempmail_tests::{App, CommandOutput, EventStream, Response, rows};
 
 use crate::pro_api::id_of;
@@ -387,7 +387,12 @@ async fn is_void_after_a_restore() {
     let restored = CommandOutput::run(&["database", "restored"], &[("TEMPMAIL_POSTGRES__URL", &owner)]).await;
     assert!(restored.success().contains("all minted tokens ended"), "{}", restored.stdout);
     app.get_as(&token, INBOX).await.assert_v1_error(401, "invalid_token");
-    assert_eq!(app.get_as(&app.mint(&app.tenant.live, ADDRESS).await.token, INBOX).await.status, 200);
+    let token = app.mint(&app.tenant.live, ADDRESS).await.token;
+    // 503 until the process knows of the generation that began.
+    eventually("the inbox is read with a new one", || async {
+        (app.get_as(&token, INBOX).await.status == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
