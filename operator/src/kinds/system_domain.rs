@@ -33,6 +33,9 @@ impl Kind for SystemDomain {
 }
 
 impl Reconcile for SystemDomain {
+    /// Which domain is the default one depends on the status of the others: an object that another displaces meanwhile
+    /// would displace it in turn.
+    const CONCURRENCY: u16 = 1;
     type Observed = ObservedSystemDomain;
     type Step = SystemDomainStep;
 

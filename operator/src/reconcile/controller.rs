@@ -21,8 +21,6 @@ use super::{condition_metric, invalid_object, object_watch, orphan, outage};
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
 
-/// Objects of a kind that are reconciled concurrently.
-const CONCURRENCY: u16 = 16;
 /// Changes of one object within this time are reconciled once.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// Delay after which an object is retried that changed during its reconciliation.
@@ -62,7 +60,7 @@ pub(crate) async fn run<K: Reconcile>(
         });
     let triggers = trigger_stream::<K>(triggers)
         .inspect(move |object| triggered.work_queues.of(K::KIND).add(key_of(object)));
-    let config = controller::Config::default().concurrency(CONCURRENCY).debounce(DEBOUNCE);
+    let config = controller::Config::default().concurrency(K::CONCURRENCY).debounce(DEBOUNCE);
     let orphans = orphan::sweep_periodically(objects.clone(), deleted, Arc::clone(&context), stop.clone());
     let controller = Controller::for_stream(changes, objects)
         .with_config(config)

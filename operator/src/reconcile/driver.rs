@@ -77,6 +77,8 @@ impl ReleaseBlock {
 
 /// How a kind is reconciled.
 pub(crate) trait Reconcile: Kind {
+    /// Objects that are reconciled concurrently.
+    const CONCURRENCY: u16 = 16;
     /// Everything that the plan depends on.
     type Observed: Send + Sync;
     /// One write: one statement in Postgres, or one request to the API server that is bound to what was
