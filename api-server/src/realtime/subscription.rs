@@ -169,16 +169,14 @@ impl Subscription {
                 let reserved = state.reserved.reservation_of(address.base_local_part());
                 let query = InboxQuery { tenant, address, reserved };
                 let scan = state.stream_store.scan_inbox(query, scan, now).await?;
-                let scan = scan.ok_or(ApiError::NotFound)?;
-                let InboxScan { access, generation, position, rows } = scan;
+                let InboxScan { access, generation, position, rows } = scan.ok_or(ApiError::NotFound)?;
                 return Ok(Scan { access: Access::Inbox(access), generation, position, rows });
             }
             Scope::Domain(name) => Some(name.as_str()),
             Scope::Owned => None,
         };
         let scan = state.stream_store.scan_tenant(tenant, domain, scan, now).await?;
-        let scan = scan.ok_or(ApiError::NotFound)?;
-        let TenantScan { domain, generation, position, rows } = scan;
+        let TenantScan { domain, generation, position, rows } = scan.ok_or(ApiError::NotFound)?;
         Ok(Scan { access: Access::Tenant { domain }, generation, position, rows })
     }
 

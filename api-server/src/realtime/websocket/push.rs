@@ -138,12 +138,6 @@ impl Pusher<'_> {
         self.subscriber.schedule(self.retry_at.into_iter().fold(next, Instant::min));
     }
 
-    /// Schedules a read of the store, which can't be read now.
-    fn retry_later(&mut self) {
-        self.retry_at = Some(Instant::now() + RETRY_DELAY);
-        self.schedule();
-    }
-
     /// Pushes what has arrived, as far as the write buffer has capacity.
     async fn advance(&mut self) -> Result<(), CloseReason> {
         let timer = StageTimer::start(Stage::Answer);
@@ -166,17 +160,16 @@ impl Pusher<'_> {
             return self.push(&readable, recent.up_to, timer).await;
         }
         let scanned = self.state.stream_store.scan_mailbox(mailbox, self.position.seq, PAGE_SIZE, now).await;
-        let scan = match scanned {
-            Err(error) if error.is_unavailable() => {
-                self.retry_later();
-                return Ok(());
-            }
-            scanned => scanned.map_err(SocketRejection::from)?.ok_or(SocketRejection::InvalidToken)?,
+        let found = match scanned {
+            Err(error) if error.is_unavailable() => None,
+            scanned => Some(scanned.map_err(SocketRejection::from)?.ok_or(SocketRejection::InvalidToken)?),
         };
-        if !self.state.arrivals.generations().is(self.position.generation, scan.generation) {
-            self.retry_later();
+        let (generations, generation) = (self.state.arrivals.generations(), self.position.generation);
+        let Some(scan) = found.filter(|scan| generations.is(generation, scan.generation)) else {
+            self.retry_at = Some(Instant::now() + RETRY_DELAY);
+            self.schedule();
             return Ok(());
-        }
+        };
         check_token(&self.token, scan.password_epoch, scan.suspended, now)?;
         self.recheck_pending = false;
         if self.socket.is_sending() {

@@ -26,25 +26,24 @@ CREATE OR REPLACE FUNCTION inbox_messages(
     p_class smallint, p_now timestamptz, p_inbox uuid, p_owner uuid, p_address text, p_newest_first boolean,
     p_seq bigint, p_limit bigint
 ) RETURNS SETOF visible_message LANGUAGE plpgsql STABLE ROWS 20 AS $$
-DECLARE
-    v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
-    v_purged CONSTANT boolean :=
-        EXISTS (SELECT FROM purge p WHERE p.inbox IN (p_inbox, p_owner) AND p.owner = p_owner);
+DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
-    IF p_newest_first THEN
-        -- Looking for the purge of each message is most of what a long list costs, and there seldom is any.
-        RETURN QUERY SELECT m.* FROM message m
-         WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
-           AND (p_address = '' OR m.address = p_address) AND m.seq < p_seq
-           AND NOT (v_purged AND EXISTS (
-               SELECT FROM purge p WHERE p.inbox IN (p_inbox, p_owner) AND p.owner = p_owner
-                  AND p.address IN ('', m.address) AND p.up_to_seq >= m.seq))
-         ORDER BY m.seq DESC LIMIT p_limit;
-    ELSE
+    IF NOT p_newest_first THEN
         RETURN QUERY SELECT m.* FROM visible_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
            AND (p_address = '' OR m.address = p_address) AND m.seq > p_seq
          ORDER BY m.seq LIMIT p_limit;
+    ELSIF EXISTS (SELECT FROM purge p WHERE p.inbox IN (p_inbox, p_owner) AND p.owner = p_owner) THEN
+        RETURN QUERY SELECT m.* FROM visible_message m
+         WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
+           AND (p_address = '' OR m.address = p_address) AND m.seq < p_seq
+         ORDER BY m.seq DESC LIMIT p_limit;
+    ELSE
+        -- All are visible. To look for the purge of each would be most of what a long list costs.
+        RETURN QUERY SELECT m.* FROM message m
+         WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
+           AND (p_address = '' OR m.address = p_address) AND m.seq < p_seq
+         ORDER BY m.seq DESC LIMIT p_limit;
     END IF;
 END $$;
 

@@ -208,16 +208,12 @@ impl Store {
         let statement = statement.bind(bound).bind(scan.limit).bind(scan.accepted_since());
         let rows = self.fetch_rows(statement).await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let mut scan = InboxScan {
+        Ok(Some(InboxScan {
             access: InboxAccess::from_row(first)?,
             generation: first.try_get("generation")?,
             position: first.try_get("position")?,
-            rows: Vec::new(),
-        };
-        if first.try_get::<Option<Uuid>, _>("id")?.is_some() {
-            scan.rows = rows.iter().map(MessageRow::from_row).collect::<Result<_, _>>()?;
-        }
-        Ok(Some(scan))
+            rows: MessageRow::from_left_join(&rows)?,
+        }))
     }
 
     /// Deletes every message that an address has now: hidden at once, deleted by the worker. `false` where the

@@ -61,6 +61,14 @@ impl MessageRow {
         self.class.expires_at(self.created_at())
     }
 
+    /// The messages of a left join: none where the one row has no message.
+    pub(super) fn from_left_join(rows: &[PgRow]) -> Result<Vec<Self>, StoreError> {
+        match rows {
+            [only] if only.try_get::<Option<Uuid>, _>("id")?.is_none() => Ok(Vec::new()),
+            rows => rows.iter().map(Self::from_row).collect(),
+        }
+    }
+
     pub(crate) fn from_row(row: &PgRow) -> Result<Self, StoreError> {
         let id = row.try_get("id")?;
         let impossible = |column| StoreError::Inconsistent { table: "message", column, id };

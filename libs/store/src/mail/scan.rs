@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
-use sqlx::postgres::PgRow;
 use uuid::Uuid;
 
 use super::inbox::{ScanRange, ScanRequest, expiry_time};
@@ -127,7 +126,7 @@ impl Store {
             domain: first.try_get("access_domain")?,
             generation: first.try_get("generation")?,
             position: first.try_get("position")?,
-            rows: messages(&rows)?,
+            rows: MessageRow::from_left_join(&rows)?,
         }))
     }
 
@@ -151,15 +150,7 @@ impl Store {
             suspended: first.try_get("suspended")?,
             generation: first.try_get("generation")?,
             position: first.try_get("position")?,
-            rows: messages(&rows)?,
+            rows: MessageRow::from_left_join(&rows)?,
         }))
-    }
-}
-
-/// The messages of a left join: none where the one row has no message.
-pub(super) fn messages(rows: &[PgRow]) -> Result<Vec<MessageRow>, StoreError> {
-    match rows {
-        [only] if only.try_get::<Option<Uuid>, _>("id")?.is_none() => Ok(Vec::new()),
-        rows => rows.iter().map(MessageRow::from_row).collect(),
     }
 }

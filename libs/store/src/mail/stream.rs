@@ -12,7 +12,6 @@ use uuid::Uuid;
 
 use super::class::{class_of, each_class};
 use super::message::{MessageRow, message_columns};
-use super::scan::messages;
 use crate::error::StoreError;
 use crate::pool::Store;
 
@@ -86,7 +85,10 @@ impl Store {
             .bind(ids);
         let rows = self.fetch_rows(statement).await?;
         let first = rows.first().ok_or(sqlx::Error::RowNotFound)?;
-        Ok(StreamMessages { generation: first.try_get("generation")?, rows: messages(&rows)? })
+        Ok(StreamMessages {
+            generation: first.try_get("generation")?,
+            rows: MessageRow::from_left_join(&rows)?,
+        })
     }
 }
 
