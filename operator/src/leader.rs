@@ -57,18 +57,18 @@ struct Caches {
     namespaces: (reflector::Store<PartialObjectMeta<Namespace>>, Writer<PartialObjectMeta<Namespace>>),
 }
 
-/// Reconciles until `stop` is cancelled and running reconciliations are finished. While the rows can't be read,
-/// `readiness` reports it.
+/// Reconciles the objects of a cluster until `stop` is cancelled and running reconciliations are finished. While the rows
+/// can't be read, `readiness` reports it.
 ///
 /// # Errors
 /// Another operator leads, or a task panicked.
 pub(crate) async fn run(
     dependencies: Dependencies,
+    cluster: Uuid,
     verify_tokens: VerifyTokenKey,
     readiness: Readiness,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let cluster = cluster::cluster_id(&dependencies.client).await?;
     let Some(epoch) = cluster::acquire_epoch(&dependencies.store, cluster, &readiness, &stop).await? else {
         return Ok(());
     };

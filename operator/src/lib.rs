@@ -73,8 +73,8 @@ impl Operator {
     /// finished, and the lease is released.
     ///
     /// # Errors
-    /// Another operator became the leader: the process should end and be restarted. Postgres does not answer, or the keys
-    /// can't open what the store keeps.
+    /// Another operator became the leader: the process should end and be restarted. Postgres does not answer, the API server
+    /// does not until this operator competes to lead, or the keys can't open what the store keeps.
     pub fn run(self, shutdown: Shutdown) -> RoleFuture {
         Box::pin(self.serve(shutdown))
     }
@@ -90,9 +90,13 @@ impl Operator {
         else {
             return Ok(());
         };
+        // Before it leads: a leader whose API server does not answer for a moment goes on.
+        let cluster = cluster::cluster_id(&dependencies.client).await?;
         let election = LeaderElection::join(&dependencies.client, &dependencies.config.operator)
             .await
             .context("the lease of the leader")?;
-        election.lead(&shutdown, |stop| leader::run(dependencies, verify_tokens, readiness, stop)).await
+        election
+            .lead(&shutdown, |stop| leader::run(dependencies, cluster, verify_tokens, readiness, stop))
+            .await
     }
 }

@@ -77,6 +77,24 @@ async fn exits_when_another_operator_holds_the_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn needs_nothing_of_the_api_server_to_begin_once_it_leads() {
+    let installation = Installation::without_operator().await;
+    let proxy = ApiProxy::start(&installation.cluster).await;
+    let reads_cluster = |request: &ApiRequest| request.name.as_deref() == Some("kube-system");
+    proxy.hold(reads_cluster);
+    let (app, kubeconfig) = (&installation.app, proxy.kubeconfig());
+    let operator =
+        OperatorProcess::spawn(app.config(), &app.database().role_url(Role::Operator), &kubeconfig);
+    eventually("the id of the cluster is read", || async {
+        proxy.requests().iter().any(reads_cluster).then_some(())
+    })
+    .await;
+    assert!(!operator.is_leader().await, "it leads, and would end if the API server did not answer now");
+    proxy.release();
+    operator.wait_until_leader().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_single_operator_survives_an_outage_longer_than_its_lease() {
     let installation = Installation::without_operator().await;
     let proxy = ApiProxy::start(&installation.cluster).await;
