@@ -1,4 +1,4 @@
-//! Hashes mailbox passwords with argon2id: one at a time per core, with up to 64 queued.
+//! Hashes mailbox passwords with argon2id: one at a time per core, of which one party gets half, with up to 64 queued.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -7,7 +7,7 @@ use std::thread::{self, available_parallelism};
 use tempmail_model::password::PasswordHasher;
 use tokio::sync::oneshot;
 
-use super::hash_queue::{HashParty, HashQueue};
+use super::hash_queue::{HashParty, HashQueue, NextHash};
 use crate::http::error::ApiError;
 use crate::http::rate_limit::SignInAttempt;
 
@@ -34,7 +34,7 @@ impl PasswordPool {
     fn with_capacity(cores: usize, queue_max: usize) -> Self {
         // Before the first sign-in, which would take longer.
         LazyLock::force(&DUMMY_HASH);
-        let queue = Arc::new(HashQueue::new(cores + queue_max));
+        let queue = Arc::new(HashQueue::new(cores, queue_max));
         for _ in 0..cores {
             let queue = Arc::clone(&queue);
             thread::spawn(move || run_jobs(&queue));
@@ -112,10 +112,10 @@ impl Drop for PasswordPool {
 /// Runs the jobs of a queue until it is closed.
 fn run_jobs(queue: &HashQueue) {
     let mut hasher = PasswordHasher::default();
-    while let Some(job) = queue.next() {
+    while let Some(NextHash { party, job }) = queue.next() {
         // A job that panics fails its caller, and does not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(|| job(Some(&mut hasher))));
-        queue.done();
+        queue.done(party);
     }
 }
 
