@@ -145,7 +145,7 @@ impl Batcher {
 
     /// Waits until half of the mails in flight are queued, for at most [`GATHER_TIME`]: the fixed cost
     /// of a statement is that of ten mails. It is half, so that the other sessions can proceed while
-    /// this batch commits. A single mail does not wait.
+    /// this batch commits. A single mail does not wait, nor does one beside transactions that are slow.
     async fn gather(&self, queues: &mut BatchQueues, queued: &mut Vec<QueuedMail>) {
         let mut timeout = pin!(tokio::time::sleep(GATHER_TIME));
         while queued.len() < BATCH_MAILS_MAX && queued.len() * 2 < self.in_flight.count() {

@@ -89,7 +89,7 @@ impl Delivery {
             inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX),
             tenant_bytes: i64::MAX,
         };
-        let (in_flight, unanswered) = (InFlight::default(), Unanswered::default());
+        let (in_flight, unanswered) = (InFlight::new(), Unanswered::default());
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
             reserved: config.reserved_local_parts(),
@@ -109,7 +109,7 @@ impl Delivery {
         (Self { queue, context: Arc::new(context) }, batcher)
     }
 
-    /// Counts an open mail transaction as in flight until the guard is dropped.
+    /// Counts an open mail transaction as in flight until the guard is dropped, or it has taken long.
     pub(crate) fn begin_transaction(&self) -> InFlightGuard {
         self.context.in_flight.begin()
     }
