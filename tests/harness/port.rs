@@ -1,6 +1,7 @@
 //! Ports for processes that are restarted at the same address.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::sync::{Mutex, PoisonError};
@@ -12,22 +13,18 @@ const FIRST: u16 = 10_000;
 const BLOCK: u16 = 100;
 const BLOCKS: u16 = 220;
 
-/// The block of this test process, of which the first ports are given out.
-static CURRENT: Mutex<Option<Block>> = Mutex::new(None);
+/// Ports of this test process that are not given out yet.
+static LEFT: Mutex<Range<u16>> = Mutex::new(0..0);
 
 /// An address of loopback with a port that is given out once, and to no other test process while this one runs.
 ///
 /// # Panics
 /// No port is left.
 pub fn free_port() -> SocketAddr {
-    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        let port = match &mut *current {
-            Some(block) => block.ports.next(),
-            None => None,
-        };
-        let Some(port) = port else {
-            *current = Some(Block::claim_next());
+        let Some(port) = left.next() else {
+            *left = (0..BLOCKS).find_map(claim).expect("a block of ports is left");
             continue;
         };
         // Programs that are no tests use ports, too.
@@ -37,29 +34,16 @@ pub fn free_port() -> SocketAddr {
     }
 }
 
-/// Ports that no other test process gives out.
-#[derive(Debug)]
-struct Block {
-    ports: std::ops::Range<u16>,
-}
-
-impl Block {
-    /// One that no test process has.
-    fn claim_next() -> Self {
-        (0..BLOCKS).find_map(Self::claim).expect("a block of ports is left")
-    }
-
-    /// Claims a block until this process ends, by a name that lives as long, in the network namespace of the ports;
-    /// `None` if it is claimed.
-    fn claim(number: u16) -> Option<Self> {
-        let name = format!("tempmail-test-ports-{number}");
-        let name = UnixAddress::from_abstract_name(name).expect("the name is short");
-        let claim = UnixListener::bind_addr(&name).ok()?;
-        // Ports of a block that is used up may be in use as long as this process is.
-        std::mem::forget(claim);
-        let first = FIRST + number * BLOCK;
-        Some(Self { ports: first..first + BLOCK })
-    }
+/// The ports of a block, which are this process's until it ends: they are claimed by a name that lives as long, in the
+/// network namespace of the ports. `None` if a test process has claimed them.
+fn claim(block: u16) -> Option<Range<u16>> {
+    let name = format!("tempmail-test-ports-{block}");
+    let name = UnixAddress::from_abstract_name(name).expect("the name is short");
+    let claim = UnixListener::bind_addr(&name).ok()?;
+    // Ports of a block that is used up may be in use as long as this process is.
+    std::mem::forget(claim);
+    let first = FIRST + block * BLOCK;
+    Some(first..first + BLOCK)
 }
 
 #[cfg(test)]
@@ -70,9 +54,8 @@ mod tests {
 
     #[test]
     fn a_block_is_claimed_once() {
-        let block = Block::claim_next();
-        let number = (block.ports.start - FIRST) / BLOCK;
-        assert!(Block::claim(number).is_none());
+        let block = (0..BLOCKS).find(|&block| claim(block).is_some()).expect("a block is left");
+        assert!(claim(block).is_none());
     }
 
     #[test]
