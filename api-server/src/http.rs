@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod expiring_set;
 pub(crate) mod json_body;
 pub(crate) mod key_permit;
+pub(crate) mod key_turn;
 pub(crate) mod middleware;
 pub(crate) mod own_origin;
 pub(crate) mod parameter;

@@ -14,7 +14,6 @@ mod raw;
 mod renderer;
 mod summary;
 mod texts;
-mod turns;
 
 pub(crate) use digest::Digest;
 pub(crate) use document::{Document, DocumentLink};

@@ -28,6 +28,7 @@ use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
 use crate::message::MessageRenderer;
 use crate::resources::custom_domain::CHECKS_OF_A_TENANT;
+use crate::resources::deletion::Deletions;
 use crate::resources::document::UsedDocuments;
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
@@ -78,6 +79,7 @@ pub(crate) struct App {
     pub(crate) sign_in_link: UnusedSignInLink,
     pub(crate) limits: Arc<RequestLimits>,
     pub(crate) messages: MessageRenderer,
+    pub(crate) deletions: Deletions,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.
     pub(crate) unauthenticated_sockets: KeyPermits<ClientKey>,
@@ -124,6 +126,7 @@ impl AppState {
             sign_in_link: UnusedSignInLink::default(),
             limits,
             messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
+            deletions: Deletions::new(store.clone()),
             stream_permits: StreamPermits::new(config.http.streams),
             unauthenticated_sockets: KeyPermits::new(config.http.unauthenticated_sockets_per_client),
             config,

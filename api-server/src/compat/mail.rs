@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tempmail_model::message::OwnerKind;
 use tempmail_store::{InboxQuery, MessageCount, MessageRow, ScanRange, ScanRequest, StoredMessage};
@@ -15,6 +14,7 @@ use crate::auth::DropInCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage};
 use crate::message::{Digest, INITIAL_CHUNK};
+use crate::resources::deletion::DELETION_TIME;
 use crate::resources::owned_mail;
 use crate::state::AppState;
 
@@ -26,8 +26,6 @@ const SCAN_STEP: usize = 500;
 const SHARED_MAX: i64 = 1_000;
 /// Digests that a search makes, of those that are not kept.
 const DIGESTS_MAX: usize = 200;
-/// How long a request deletes messages, one after the other.
-const DELETION_TIME: Duration = Duration::from_secs(8);
 
 /// The mail of a tenant.
 #[derive(Clone)]
@@ -255,7 +253,7 @@ impl TenantMail {
             if Instant::now() >= deadline {
                 return Err(ApiError::Busy("deletion"));
             }
-            self.state.store.delete_message(row).await?;
+            self.state.deletions.delete_message(row).await?;
         }
         Ok(())
     }
@@ -267,7 +265,11 @@ impl TenantMail {
     pub(super) async fn delete_one(&self, id: &str) -> Result<(), ApiError> {
         let message = self.find(id).await?;
         // Another request may have deleted it first.
-        if self.state.store.delete_message(&message.row).await? { Ok(()) } else { Err(ApiError::NotFound) }
+        if self.state.deletions.delete_message(&message.row).await? {
+            Ok(())
+        } else {
+            Err(ApiError::NotFound)
+        }
     }
 }
 

@@ -5,7 +5,9 @@
 //! from the store. The full message is in memory, and releases it piece by piece as it is written.
 
 use std::io;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::Json;
@@ -29,9 +31,9 @@ use super::full;
 use super::pieces::{PieceWriter, Pieces};
 use super::raw::{RawError, RawReader};
 use super::texts::MessageTexts;
-use super::turns::{TenantTurn, Turns};
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface};
+use crate::http::key_turn::{KeyTurn, KeyTurns};
 
 /// The media type of the full message.
 const JSON: &str = "application/json";
@@ -44,6 +46,8 @@ const RENDERED_COPIES: usize = 4;
 const TREE_COPIES: usize = 4;
 /// Documents that are sanitized at a time.
 const DOCUMENTS: usize = 2;
+/// Messages that are read at a time for the waits and searches of a tenant.
+const WAITS_OF_TENANT: usize = 2;
 /// How long a document waits for its turn.
 const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of a decompressor, of compressed data and of a piece while raw data is streamed.
@@ -57,7 +61,11 @@ pub(crate) struct MessageRenderer {
     clock: Arc<dyn Clock>,
     budget: MemoryBudget,
     documents: Arc<Semaphore>,
-    turns: Turns,
+    /// For what waits and searches read: however many a tenant has, and however large its mail is, another one's are
+    /// next.
+    tenant_turns: KeyTurns<Uuid>,
+    /// For what they compute then.
+    cores: Arc<Semaphore>,
     digests: DigestCache,
 }
 
@@ -93,12 +101,14 @@ impl Answered {
 impl MessageRenderer {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let documents = Arc::new(Semaphore::new(DOCUMENTS));
+        let cores = available_parallelism().map_or(1, NonZero::get);
         Self {
             store,
             clock,
             budget: MemoryBudget::new(),
             documents,
-            turns: Turns::new(),
+            tenant_turns: KeyTurns::new(WAITS_OF_TENANT),
+            cores: Arc::new(Semaphore::new(cores)),
             digests: DigestCache::new(),
         }
     }
@@ -122,8 +132,8 @@ impl MessageRenderer {
     }
 
     /// Waits for a tenant's turn to have its mail read, by a wait or a search.
-    pub(crate) async fn turn_of_tenant(&self, tenant: Uuid) -> TenantTurn {
-        self.turns.of_tenant(tenant).await
+    pub(crate) async fn turn_of_tenant(&self, tenant: Uuid) -> KeyTurn<Uuid> {
+        self.tenant_turns.acquire(tenant).await
     }
 
     /// The answer to a wait, whose turn it is, with this message; `None` where it does not have what is wanted.
@@ -132,7 +142,7 @@ impl MessageRenderer {
     /// As [`full_message`](Self::full_message).
     pub(crate) async fn found_email(
         &self,
-        _turn: &TenantTurn,
+        _turn: &KeyTurn<Uuid>,
         message: StoredMessage,
         client: Client,
         wanted: Arc<WantedEmail>,
@@ -141,7 +151,7 @@ impl MessageRenderer {
         let message = self.begin(message, client)?;
         let memory = self.reserve(&message, Rendering::Texts).await?;
         let raw = self.read_all(&message).await?;
-        let computing = self.turns.of_process().await;
+        let computing = Arc::clone(&self.cores).acquire_owned().await.ok();
         let rendered = spawn_blocking(move || {
             let _computing = computing;
             let mut json = PieceWriter::new(memory, raw.len());

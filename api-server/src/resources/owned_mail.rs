@@ -1,15 +1,11 @@
 //! Everything that a tenant owns, deleted at once.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::deletion::DELETION_TIME;
 use crate::http::error::ApiError;
 use crate::state::AppState;
-
-/// How long a request deletes inboxes, one after the other.
-const DELETION_TIME: Duration = Duration::from_secs(8);
 
 /// Deletes every message that a tenant owns now, inbox by inbox.
 ///
@@ -27,7 +23,7 @@ pub(crate) async fn clear(state: &AppState, tenant: Uuid) -> Result<(), ApiError
             if Instant::now() >= deadline {
                 return Err(ApiError::Busy("deletion"));
             }
-            state.store.clear_tenant_inbox(inbox, now).await?;
+            state.deletions.clear_tenant_inbox(tenant, inbox, now).await?;
         }
     }
 }
