@@ -17,7 +17,8 @@ type Queues<K> = Mutex<HashMap<K, Arc<Semaphore>>>;
 
 /// A turn of a key; over when dropped.
 pub(crate) struct KeyTurn<K: Copy + Eq + Hash> {
-    permit: Option<OwnedSemaphorePermit>,
+    // Dropped in this order: the queue is forgotten where nothing else has it.
+    _permit: Option<OwnedSemaphorePermit>,
     _queue: KeyQueue<K>,
 }
 
@@ -42,14 +43,7 @@ impl<K: Copy + Eq + Hash> KeyTurns<K> {
         };
         let queue = KeyQueue { queues: Arc::clone(&self.queues), key, turns: Some(Arc::clone(&turns)) };
         // Semaphores are never closed.
-        KeyTurn { permit: turns.acquire_owned().await.ok(), _queue: queue }
-    }
-}
-
-impl<K: Copy + Eq + Hash> Drop for KeyTurn<K> {
-    fn drop(&mut self) {
-        // Before the queue, which is forgotten where nothing else has it.
-        self.permit = None;
+        KeyTurn { _permit: turns.acquire_owned().await.ok(), _queue: queue }
     }
 }
 
