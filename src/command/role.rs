@@ -14,6 +14,7 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_runtime::{telemetry, traces};
 use tempmail_store::{GroupRole, SchemaDefinition, SchemaError, Store};
+use uuid::Uuid;
 
 use crate::process::open_files::{self, Server};
 use crate::process::{bus, clock_sync};
@@ -116,93 +117,101 @@ pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinitio
 
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, &role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
-    let schema = wait_for_schema(&store, schema, role, &config, &readiness);
-    let ran = match shutdown.drain.run_until_cancelled(schema).await {
+    let start = Start { role, schema, config: Arc::new(config), store, readiness };
+    let database = shutdown.drain.run_until_cancelled(start.wait_for_database()).await;
+    let ran = match database {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(())) => serve(Arc::new(config), store, keys, readiness, &shutdown).await,
+        Some(Ok(database)) => start.serve(database, keys, &shutdown).await,
     };
     traces::finish().await;
     shutdown.stop.cancel();
     ran.and(admin.await.context("the admin server panicked")?)
 }
 
-/// Returns when Postgres answers and has the schema of this program, and the login has the rights of the role: `migrate`
-/// may still be running.
-async fn wait_for_schema(
-    store: &Store,
-    schema: &SchemaDefinition,
+/// What a role has at its start.
+struct Start<'s> {
     role: Role,
-    config: &Config,
-    readiness: &Readiness,
-) -> anyhow::Result<()> {
-    let store = &store.within(CHECK_TIMEOUT);
-    let check = async || {
-        schema.check(store).await?;
-        store.check_rights(role.group(), &config.postgres.role_prefix).await
-    };
-    loop {
-        match check().await {
-            Ok(()) => {
-                readiness.set_ready("postgres");
-                return Ok(());
-            }
-            Err(SchemaError::Store(error)) if error.is_unavailable() => {
-                readiness.set_not_ready("postgres", error.to_string());
-                tracing::warn!(%error, "waiting for Postgres");
-                tokio::time::sleep(RETRY).await;
-            }
-            Err(SchemaError::Store(error)) if error.is_denied() => {
-                readiness.set_not_ready("postgres", error.to_string());
-                tracing::warn!("waiting for a migration: {error}");
-                tokio::time::sleep(RETRY).await;
-            }
-            Err(error @ (SchemaError::Older { .. } | SchemaError::LacksRight { .. })) => {
-                readiness.set_not_ready("postgres", error.to_string());
-                tracing::warn!("waiting for a migration: {error}");
-                tokio::time::sleep(RETRY).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Synchronizes the clock, builds the role and runs it.
-async fn serve(
+    schema: &'s SchemaDefinition,
     config: Arc<Config>,
     store: Store,
-    keys: RoleKeys,
     readiness: Readiness,
-    shutdown: &Shutdown,
-) -> anyhow::Result<()> {
-    // The operator neither stores mail nor reads it.
-    if !matches!(keys, RoleKeys::Operator(_)) {
-        store.record_free_class(config.retention.free_hours).await?;
-    }
-    let clock = Arc::new(SystemClock::default());
-    clock_sync::measure(&store, &clock, &readiness).await?;
-    tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
-    let bus = bus::connect(&config, &store).await?;
-    let roles = Roles::new(RoleContext { config: config.clone(), bus, clock, readiness: readiness.clone() });
-    let roles = match keys {
-        RoleKeys::Api(keys) => roles.with_api(store, keys).await?,
-        RoleKeys::Ingest => roles.with_ingest(store).await?,
-        RoleKeys::Worker(keys) => roles.with_worker(store, &keys)?,
-        RoleKeys::Operator(keys) => {
-            let client = kubernetes_client().await.context(
-                "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
-            )?;
-            let keys = match keys {
-                Some(keys) => keys,
-                None => {
-                    let keys = platform_keys(&client, &config.operator.keys_secret, &readiness);
-                    let Some(keys) = shutdown.drain.run_until_cancelled(keys).await else { return Ok(()) };
-                    keys?
+}
+
+/// What a role reads of its database before it serves.
+struct StartDatabase {
+    clock: Arc<SystemClock>,
+    stream: Uuid,
+}
+
+impl Start<'_> {
+    /// Returns when Postgres answers and has the schema of this program, and the login has the rights of the role:
+    /// Postgres may be starting, and `migrate` may still be running.
+    async fn wait_for_database(&self) -> anyhow::Result<StartDatabase> {
+        loop {
+            let error = match self.prepare_database().await {
+                Ok(database) => {
+                    self.readiness.set_ready("postgres");
+                    return Ok(database);
                 }
+                Err(error) => error,
             };
-            roles.with_operator(store, keys, client)
+            let awaited = match &error {
+                SchemaError::Store(error) if error.is_unavailable() => "Postgres",
+                SchemaError::Store(error) if error.is_denied() => "a migration",
+                SchemaError::Older { .. } | SchemaError::LacksRight { .. } => "a migration",
+                _ => return Err(error.into()),
+            };
+            tracing::warn!("waiting for {awaited}: {error}");
+            self.readiness.set_not_ready("postgres", error.to_string());
+            tokio::time::sleep(RETRY).await;
         }
-    };
-    readiness.set_ready(START);
-    roles.run(shutdown.clone()).await
+    }
+
+    /// Checks the schema and the rights, and synchronizes the clock.
+    async fn prepare_database(&self) -> Result<StartDatabase, SchemaError> {
+        let store = self.store.within(CHECK_TIMEOUT);
+        self.schema.check(&store).await?;
+        store.check_rights(self.role.group(), &self.config.postgres.role_prefix).await?;
+        // The operator neither stores mail nor reads it.
+        if self.role != Role::Operator {
+            store.record_free_class(self.config.retention.free_hours).await?;
+        }
+        let clock = Arc::new(SystemClock::default());
+        clock_sync::measure(&store, &clock, &self.readiness).await?;
+        Ok(StartDatabase { clock, stream: store.stream_id().await? })
+    }
+
+    /// Builds the role and runs it.
+    async fn serve(self, database: StartDatabase, keys: RoleKeys, shutdown: &Shutdown) -> anyhow::Result<()> {
+        let Self { config, store, readiness, .. } = self;
+        let StartDatabase { clock, stream } = database;
+        tokio::spawn(clock_sync::run(store.clone(), clock.clone(), readiness.clone(), shutdown.stop.clone()));
+        let bus = bus::connect(&config, stream).await?;
+        let roles =
+            Roles::new(RoleContext { config: config.clone(), bus, clock, readiness: readiness.clone() });
+        let roles = match keys {
+            RoleKeys::Api(keys) => roles.with_api(store, keys).await?,
+            RoleKeys::Ingest => roles.with_ingest(store).await?,
+            RoleKeys::Worker(keys) => roles.with_worker(store, &keys)?,
+            RoleKeys::Operator(keys) => {
+                let client = kubernetes_client().await.context(
+                    "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
+                )?;
+                let keys = match keys {
+                    Some(keys) => keys,
+                    None => {
+                        let keys = platform_keys(&client, &config.operator.keys_secret, &readiness);
+                        let Some(keys) = shutdown.drain.run_until_cancelled(keys).await else {
+                            return Ok(());
+                        };
+                        keys?
+                    }
+                };
+                roles.with_operator(store, keys, client)
+            }
+        };
+        readiness.set_ready(START);
+        roles.run(shutdown.clone()).await
+    }
 }

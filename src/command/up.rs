@@ -140,11 +140,11 @@ async fn serve(
 
 /// All roles but the operator, bound before any of them runs, so that a port in use fails the start.
 async fn bind_roles(config: &Arc<Config>, keys: Keys, installation: &Installation) -> anyhow::Result<Roles> {
-    let Installation { store, clock, readiness, .. } = installation;
+    let Installation { clock, readiness, stream, .. } = installation;
     let connect = |name| Store::connect(config.postgres.url.expose(), config.postgres.pool, name);
     let context = RoleContext {
         config: config.clone(),
-        bus: bus::connect(config, store).await?,
+        bus: bus::connect(config, *stream).await?,
         clock: clock.clone(),
         readiness: readiness.clone(),
     };

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use tempmail_bus::{LocalBus, RedisBus, SharedBus};
 use tempmail_runtime::config::Config;
-use tempmail_store::Store;
+use uuid::Uuid;
 
-/// The bus over `redis.url`, shared by all processes over this database; without `redis.url` a bus
+/// The bus over `redis.url`, shared by all processes over the database of this stream; without `redis.url` a bus
 /// within this process.
 ///
 /// # Errors
-/// `redis.url` is invalid, or Postgres does not answer.
-pub(crate) async fn connect(config: &Config, store: &Store) -> anyhow::Result<SharedBus> {
+/// `redis.url` is invalid.
+pub(crate) async fn connect(config: &Config, stream: Uuid) -> anyhow::Result<SharedBus> {
     let url = &config.redis.url;
     if url.is_empty() {
         return Ok(Arc::new(LocalBus::new()));
     }
-    let bus = RedisBus::connect(url.expose(), store.stream_id().await?).await;
+    let bus = RedisBus::connect(url.expose(), stream).await;
     Ok(Arc::new(bus.context("`redis.url`")?))
 }

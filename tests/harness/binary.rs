@@ -18,6 +18,9 @@ use crate::wait::DEADLINE;
 /// Longest wait for the output of a process after its exit.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Lines of the log of a process that a failed test shows.
+const LOG_LINES: usize = 200;
+
 /// A child process and its output.
 #[derive(Debug)]
 pub struct Binary {
@@ -159,7 +162,15 @@ impl Binary {
 }
 
 impl Drop for Binary {
+    /// Ends it. Where the test has failed, prints whether it had ended, and the end of its log.
+    #[expect(clippy::print_stderr, reason = "the output of a test that has failed")]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let (status, log) = (self.child.try_wait(), self.stderr());
+            let lines: Vec<&str> = log.lines().collect();
+            let end = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+            eprintln!("process {} ({status:?}):\n{end}", self.pid());
+        }
         if matches!(self.child.try_wait(), Ok(None)) {
             self.kill_tree();
         }

@@ -46,6 +46,8 @@ pub(super) struct Installation {
     pub credentials: Credentials,
     /// The tenant of the user of this machine.
     pub tenant: Uuid,
+    /// The stream of arrivals.
+    pub stream: Uuid,
 }
 
 /// Name of the file with the credentials, in the data directory.
@@ -130,7 +132,8 @@ async fn prepare(
     let tenant =
         acting.ensure_tenant(TENANT, &TenantLimits::pro(config.retention.pro_hours), clock.now()).await?;
     let credentials = ensure_credentials(config, directory, &acting, tenant, clock.now()).await?;
-    Ok(Installation { store, clock, readiness, domains, credentials, tenant })
+    let stream = store.stream_id().await?;
+    Ok(Installation { store, clock, readiness, domains, credentials, tenant, stream })
 }
 
 /// Adds the requested system domains, and a default one if there would be none. Returns all that are

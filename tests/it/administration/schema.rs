@@ -405,6 +405,23 @@ async fn roles_wait_for_the_migration_and_say_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn roles_wait_for_postgres_that_is_silent_at_their_start_and_say_so() {
+    let database = Database::empty().await;
+    migrate(&database).await;
+    let pool = database.pool();
+    // What a role writes at its start waits for this lock.
+    let mut lock = pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE free_class").execute(&mut *lock).await.unwrap();
+    let (_ingest, admin) = start("ingest", &database.url());
+    eventually("/readyz names Postgres", || async {
+        readyz(admin).await?.contains("postgres: Postgres does not answer").then_some(())
+    })
+    .await;
+    lock.rollback().await.unwrap();
+    eventually("the role is ready", || async { (readyz(admin).await? == "ok\n").then_some(()) }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn waits_for_postgres() {
     let database = Database::empty().await;
     let postgres = PostgresProxy::start().await;
