@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tempmail_model::message::OwnerKind;
 use tempmail_store::{InboxQuery, MessageCount, MessageRow, ScanRange, ScanRequest, StoredMessage};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::search::Search;
@@ -14,7 +13,6 @@ use crate::auth::DropInCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage};
 use crate::message::{Digest, INITIAL_CHUNK};
-use crate::resources::deletion::DELETION_TIME;
 use crate::resources::owned_mail;
 use crate::state::AppState;
 
@@ -232,7 +230,11 @@ impl TenantMail {
     /// # Errors
     /// 503 where it takes too long: some are left then.
     pub(super) async fn delete(&self, rows: &[MessageRow]) -> Result<(), ApiError> {
-        self.delete_until(Instant::now() + DELETION_TIME, rows).await
+        let deletion = self.state.deletions.begin();
+        for row in rows {
+            deletion.delete_message(row).await?;
+        }
+        Ok(())
     }
 
     /// Deletes what a search finds, as [`Self::delete`].
@@ -240,20 +242,12 @@ impl TenantMail {
     /// # Errors
     /// As [`Self::delete`].
     pub(super) async fn delete_found(&self, search: &Search) -> Result<(), ApiError> {
-        let deadline = Instant::now() + DELETION_TIME;
+        let deletion = self.state.deletions.begin();
         let mut matches = self.search(search).await?;
         while let Some(rows) = matches.next().await? {
-            self.delete_until(deadline, &rows).await?;
-        }
-        Ok(())
-    }
-
-    async fn delete_until(&self, deadline: Instant, rows: &[MessageRow]) -> Result<(), ApiError> {
-        for row in rows {
-            if Instant::now() >= deadline {
-                return Err(ApiError::Busy("deletion"));
+            for row in &rows {
+                deletion.delete_message(row).await?;
             }
-            self.state.deletions.delete_message(row).await?;
         }
         Ok(())
     }
@@ -265,7 +259,7 @@ impl TenantMail {
     pub(super) async fn delete_one(&self, id: &str) -> Result<(), ApiError> {
         let message = self.find(id).await?;
         // Another request may have deleted it first.
-        if self.state.deletions.delete_message(&message.row).await? {
+        if self.state.deletions.begin().delete_message(&message.row).await? {
             Ok(())
         } else {
             Err(ApiError::NotFound)

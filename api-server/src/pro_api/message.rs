@@ -146,7 +146,7 @@ async fn delete_message(
     let now = state.clock.now();
     let missing = || MissingMessage::of(id, now);
     let row = state.store.find_owned_message(caller.tenant, id, now).await?.ok_or_else(missing)?;
-    if state.deletions.delete_message(&row).await? {
+    if state.deletions.begin().delete_message(&row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.

@@ -1,9 +1,7 @@
 //! Everything that a tenant owns, deleted at once.
 
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::deletion::DELETION_TIME;
 use crate::http::error::ApiError;
 use crate::state::AppState;
 
@@ -12,7 +10,7 @@ use crate::state::AppState;
 /// # Errors
 /// [`ApiError::Busy`] where it takes too long: some are left. The store failed.
 pub(crate) async fn clear(state: &AppState, tenant: Uuid) -> Result<(), ApiError> {
-    let (deadline, now) = (Instant::now() + DELETION_TIME, state.clock.now());
+    let (deletion, now) = (state.deletions.begin(), state.clock.now());
     // What arrives meanwhile is not deleted for its own sake, so this ends.
     let mut before = i64::MAX;
     loop {
@@ -20,10 +18,7 @@ pub(crate) async fn clear(state: &AppState, tenant: Uuid) -> Result<(), ApiError
         let Some(newest) = inboxes.iter().map(|inbox| inbox.newest).max() else { return Ok(()) };
         before = before.min(newest.saturating_add(1));
         for inbox in &inboxes {
-            if Instant::now() >= deadline {
-                return Err(ApiError::Busy("deletion"));
-            }
-            state.deletions.clear_tenant_inbox(tenant, inbox, now).await?;
+            deletion.clear_tenant_inbox(tenant, inbox, now).await?;
         }
     }
 }

@@ -86,7 +86,7 @@ pub(super) async fn delete_message(
     Segments(id, _): Segments<Mailtm, String>,
 ) -> Result<StatusCode, Error> {
     let message = find(&state, &mailbox, &id).await?;
-    if state.deletions.delete_message(&message.row).await? {
+    if state.deletions.begin().delete_message(&message.row).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         // Another request deleted it first.

@@ -1,6 +1,8 @@
 //! `DELETE /v1/inbox/<address>`
 
+use futures_util::future::join_all;
 use tempmail_tests::App;
+use tempmail_tests::wait::eventually;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn empties_only_this_inbox_at_once() {
@@ -73,4 +75,32 @@ async fn deletes_only_the_mail_of_a_tag() {
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"], 0);
     app.worker_pass().await;
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.expect(200)["used"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deletions_that_wait_leave_connections_to_other_mailboxes() {
+    // Two more than the deletions of a tenant have at once.
+    let app = App::builder().config(|config| config.postgres.pool = 4).start().await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    let other = app.mailbox(None, "other@inbox.localhost").await;
+    app.deliver("box@inbox.localhost", "one", "").await;
+    let mut lock = app.pool.begin().await.unwrap();
+    sqlx::query("SELECT lock_inbox(m.inbox) FROM message m").execute(&mut *lock).await.unwrap();
+
+    let deletions = join_all((0..6).map(|_| app.delete("/v1/inbox/box@inbox.localhost")));
+    let beside = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%clear_inbox%'";
+        eventually("deletions wait for the lock", || async { (app.count(waiting).await >= 2).then_some(()) })
+            .await;
+        for _ in 0..20 {
+            app.get_mailbox(&other, "/api/me").await.expect(200);
+        }
+        assert_eq!(app.count(waiting).await, 2);
+        lock.rollback().await.unwrap();
+    };
+    let (answers, ()) = tokio::join!(deletions, beside);
+    // The others have their turn after these, or on a slow machine give up after 8 s.
+    assert!(answers.iter().filter(|answer| answer.status == 204).count() >= 2);
+    app.assert_inbox_is_empty("box@inbox.localhost").await;
 }
