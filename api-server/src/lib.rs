@@ -16,7 +16,8 @@
 //! | `mailbox_api`, `pro_api`, `token_api` | the three surfaces |
 //! | `compat` | drop-in surfaces: the interfaces of other services |
 //! | `mcp` | the Model Context Protocol, whose tools are requests of `/v1` |
-//! | `router`, `server` | all routes, and the server that answers them |
+//! | `router` | all routes |
+//! | `server` | the server that answers them |
 
 mod arrivals;
 mod auth;

@@ -3,7 +3,6 @@
 
 pub(crate) mod api_token;
 pub(crate) mod custom_domain;
-pub(crate) mod deletion;
 pub(crate) mod document;
 pub(crate) mod mailbox;
 pub(crate) mod owned_mail;

@@ -26,13 +26,14 @@ use crate::http::client::ClientKey;
 use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
-use crate::message::MessageRenderer;
-use crate::resources::custom_domain::CHECKS_OF_A_TENANT;
-use crate::resources::deletion::Deletions;
-use crate::resources::document::UsedDocuments;
+use crate::message::{Deletions, MessageRenderer, UsedDocuments};
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Checks of domains that a tenant requests at once: one of a domain with silent name servers takes seconds, and a tenant
+/// may have many.
+const DOMAIN_CHECKS_OF_A_TENANT: usize = 4;
 
 /// Time between two attempts to reach Postgres at the start.
 const RETRY: Duration = Duration::from_secs(1);
@@ -79,6 +80,7 @@ pub(crate) struct App {
     pub(crate) sign_in_link: UnusedSignInLink,
     pub(crate) limits: Arc<RequestLimits>,
     pub(crate) messages: MessageRenderer,
+    /// Deletes messages in turns.
     pub(crate) deletions: Deletions,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.
@@ -110,7 +112,7 @@ impl AppState {
             webhook_secrets: WebhookSecretSealer::new(&keys.secrets),
             verify_tokens,
             verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
-            domain_checks: KeyPermits::new(CHECKS_OF_A_TENANT),
+            domain_checks: KeyPermits::new(DOMAIN_CHECKS_OF_A_TENANT),
             reserved: config.reserved_local_parts(),
             arrivals: Arrivals::start(
                 // A connection of its own: new mail is seen however busy the pool is.

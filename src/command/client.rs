@@ -79,8 +79,7 @@ impl ClientArgs {
         };
         let path = directory.join(CREDENTIALS_FILE);
         let Some(text) = private_file::read(&path)? else { return Ok(None) };
-        let credentials: Credentials = parse(&path, &text)?;
-        let (url, token) = (credentials.base_url().to_owned(), credentials.live_token().to_owned());
+        let Credentials { base_url: url, live_token: token, .. } = parse(&path, &text)?;
         if !HttpTransport::is_loopback(&url) {
             return Err(ClientFailure::Usage(format!(
                 "{} is for {url}, which is not this machine: set TEMPMAIL_CLIENT_URL and TEMPMAIL_CLIENT_TOKEN",

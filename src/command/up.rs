@@ -1,5 +1,6 @@
 //! `tempmail up`: all roles in one process, over an embedded Postgres.
 
+mod credentials;
 mod installation;
 mod keys;
 mod settings;
@@ -25,8 +26,8 @@ use super::data_directory::DataDirectory;
 use crate::process::open_files::{self, Server};
 use crate::process::{bus, clock_sync};
 use crate::roles::{RoleContext, Roles};
+pub(super) use credentials::{CREDENTIALS_FILE, Credentials};
 use installation::Installation;
-pub(super) use installation::{CREDENTIALS_FILE, Credentials};
 use settings::UpSettings;
 pub(crate) use up_args::UpArgs;
 

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod documents;
+mod imports;
 mod licence;
 mod metrics;
 mod sql;

@@ -11,8 +11,9 @@ use crate::auth::MailboxCaller;
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage, Surface, code};
 use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
-use crate::message::{self, Extraction, FullMessage, INITIAL_CHUNK, MessageList};
+use crate::message::{Extraction, FullMessage, INITIAL_CHUNK, MessageList};
 use crate::openapi::{Credential, Operation, Routes, attachment_index, email_id};
+use crate::resources::mailbox;
 use crate::state::AppState;
 
 /// The routes of `/api/messages`.
@@ -79,7 +80,7 @@ async fn list_messages(
     BeforeMessage(before): BeforeMessage,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
-    message::list_messages(&state, mailbox.id, before, page).await
+    mailbox::list_messages(&state, mailbox.id, before, page).await
 }
 
 async fn get_message(

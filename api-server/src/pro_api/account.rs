@@ -14,7 +14,7 @@ use crate::auth::{HashParty, ProCaller, TenantCaller as _};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
-use crate::message::{self, MessageList};
+use crate::message::MessageList;
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::resources::mailbox;
 use crate::resources::mailbox::creation::{self, Creator};
@@ -182,7 +182,7 @@ async fn list_messages(
     if !mailbox.serves {
         return Err(ApiError::NotFound);
     }
-    message::list_messages(&state, mailbox.id, before, page).await
+    mailbox::list_messages(&state, mailbox.id, before, page).await
 }
 
 /// The tenant's mailbox with this id. Mailboxes of other owners are not found.

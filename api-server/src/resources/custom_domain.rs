@@ -26,8 +26,6 @@ use record::{DomainList, DomainRecord};
 
 /// Time between two checks of one domain over HTTP.
 const CHECK_INTERVAL: SignedDuration = SignedDuration::from_secs(10);
-/// Checks of one tenant at once: one of a domain with silent name servers takes seconds, and a tenant may have many.
-pub(crate) const CHECKS_OF_A_TENANT: usize = 4;
 /// When to try again where the tenant has as many checks in flight as it may.
 const RETRY_CHECK: Duration = Duration::from_secs(5);
 

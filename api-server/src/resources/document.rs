@@ -1,8 +1,6 @@
 //! Documents: the HTML of a message at an address of its own, for a frame of a page. The address works once, for a
 //! minute, and while what it was made with is still accepted.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -11,7 +9,6 @@ use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tempmail_bus::{FailureLimit, RateKey, SharedBus};
 use tempmail_model::document::{DocumentReader, DocumentTicket};
 use tempmail_model::timestamp::timestamp;
 use tempmail_store::StoredMessage;
@@ -25,8 +22,6 @@ use crate::state::AppState;
 
 /// How long an address works.
 const LIFETIME: SignedDuration = SignedDuration::from_secs(60);
-/// How long it is remembered that an address was used: longer than it works, since clocks differ.
-const REMEMBERED: Duration = Duration::from_secs(180);
 
 /// An address of a document, and what the document leaves to its reader.
 #[derive(Debug, Serialize, ToSchema)]
@@ -41,24 +36,6 @@ pub(crate) struct CreatedDocument {
     links: Vec<DocumentLink>,
     /// Whether some of the HTML is left out: it is too large, or takes too long.
     truncated: bool,
-}
-
-/// Addresses that were used, in all processes; without Redis in this one.
-pub(crate) struct UsedDocuments {
-    bus: SharedBus,
-    limit: FailureLimit,
-}
-
-impl UsedDocuments {
-    pub(crate) fn new(bus: SharedBus) -> Self {
-        Self { bus, limit: FailureLimit::new("document", 1, REMEMBERED) }
-    }
-
-    /// Whether an address was not used before; from now on it is.
-    async fn record(&self, address: &str) -> bool {
-        let key = RateKey::from_parts(&[address.as_bytes()]);
-        self.bus.begin_attempt(&self.limit, key).await.is_ok()
-    }
 }
 
 /// Describes the operation that makes a document.

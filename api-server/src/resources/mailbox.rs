@@ -1,6 +1,7 @@
-//! Mailboxes, as `/api` and `/pro/api` change them.
+//! Mailboxes, as `/api` and `/pro/api` list and change them.
 
 pub(crate) mod creation;
+mod messages;
 pub(crate) mod sign_in;
 
 use jiff::Timestamp;
@@ -11,6 +12,8 @@ use uuid::Uuid;
 
 use crate::http::error::ApiError;
 use crate::state::AppState;
+
+pub(crate) use messages::list_messages;
 
 /// The schema of a new password, with the default lengths.
 pub(crate) fn password_schema() -> Value {

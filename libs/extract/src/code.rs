@@ -3,6 +3,7 @@
 mod between;
 mod candidate;
 mod context;
+mod copula;
 mod entry;
 mod evidence;
 mod introduction;
@@ -12,7 +13,8 @@ mod score;
 mod shape;
 
 use crate::bounds::CODES_MAX;
-use crate::text::{Lines, Part};
+use crate::part::Part;
+use crate::text::Lines;
 use crate::{Code, Source};
 use candidate::candidates;
 use context::Context;

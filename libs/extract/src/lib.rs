@@ -5,7 +5,7 @@
 //!
 //! A mail passes through these modules in turn:
 //!
-//! - `html` and `text` make a [`text::Shown`] of each part: what a reader sees, line by line, with its links, and
+//! - `html` and `text` make a [`text::Shown`] of each `part`: what a reader sees, line by line, with its links, and
 //!   with what is quoted or stands out.
 //! - `words` finds the words that say what a number or a link is, in all languages at once.
 //! - `code` takes what may be a code (`code::candidate`) and decides by what stands near it.
@@ -15,6 +15,7 @@ mod bounds;
 mod code;
 mod html;
 mod link;
+mod part;
 mod text;
 mod words;
 
@@ -142,7 +143,7 @@ impl LinkKind {
 /// Deterministic, and bounded on any input: what exceeds a bound is not looked at.
 #[must_use]
 pub fn extract(message: &Message<'_>) -> Extraction {
-    let parts = text::parts(message);
+    let parts = part::parts(message);
     Extraction {
         codes: code::find(&parts, message.from_domain),
         links: link::find(&parts, message.from_domain),

@@ -6,7 +6,7 @@ mod kind;
 mod purpose;
 
 use crate::bounds::ACTION_LINKS_MAX;
-use crate::text::Part;
+use crate::part::Part;
 use crate::{ActionLink, Source};
 use purpose::Purpose;
 

@@ -3,17 +3,16 @@
 pub(crate) mod chars;
 pub(crate) mod fold;
 mod line;
-mod plain;
+pub(crate) mod plain;
 mod quote;
 mod url_scan;
 
 use std::ops::Range;
 
-use crate::words::{Hit, find_words};
-use crate::{Message, Source, bounds, html};
+use crate::bounds;
 
 pub(crate) use line::{Lines, ends_sentence, line_at, sentence_at};
-use quote::quoted_from;
+pub(crate) use quote::quoted_from;
 use url_scan::urls_in;
 
 /// How much a piece of text stands out.
@@ -74,7 +73,7 @@ impl Shown {
     }
 
     /// The addresses that stand in the text itself become links, unless they are in one.
-    fn link_addresses(&mut self) {
+    pub(crate) fn link_addresses(&mut self) {
         let mut found = Vec::new();
         for range in urls_in(&self.text) {
             let after = self.links.partition_point(|link| link.range.start <= range.start);
@@ -87,43 +86,4 @@ impl Shown {
         self.links.append(&mut found);
         self.links.sort_by_key(|link| link.range.start);
     }
-}
-
-/// A part of a message, read, with the words that were found in it.
-pub(crate) struct Part {
-    pub(crate) source: Source,
-    pub(crate) shown: Shown,
-    /// Words with a meaning here, in order.
-    pub(crate) hits: Vec<Hit>,
-}
-
-impl Part {
-    fn new(source: Source, mut shown: Shown) -> Self {
-        shown.link_addresses();
-        let hits = find_words(&shown.text);
-        if let Some(from) = quoted_from(&shown.text, &hits) {
-            shown.quoted.retain(|range| range.start < from);
-            if let Some(last) = shown.quoted.last_mut() {
-                last.end = last.end.min(from);
-            }
-            shown.quoted.push(from..shown.text.len());
-        }
-        Self { source, shown, hits }
-    }
-}
-
-/// Reads the parts of a message: subject, text, HTML.
-pub(crate) fn parts(message: &Message<'_>) -> Vec<Part> {
-    let subject: String = message.subject.chars().take(bounds::SUBJECT_CHARS).collect();
-    let subject =
-        Shown { text: chars::normalized(&subject.replace(['\r', '\n', '\t'], " ")), ..Shown::default() };
-    let mut parts = vec![Part::new(Source::Subject, subject)];
-    if let Some(text) = message.text {
-        parts.push(Part::new(Source::Text, plain::read(bounds::prefix(text, bounds::TEXT_MAX))));
-    }
-    if let Some(html) = message.html {
-        let shown = html::read(html, bounds::SHOWN_MAX, html::Characters::Normalized);
-        parts.push(Part::new(Source::Html, shown));
-    }
-    parts
 }

@@ -3,8 +3,9 @@
 
 use tempmail_store::{NewMail, RawData};
 use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
 
-use super::batcher::BatchOutcome;
+use crate::smtp::DeliveryOutcome;
 
 /// Maximum mails of a batch.
 pub(super) const BATCH_MAILS_MAX: usize = 256;
@@ -28,6 +29,16 @@ impl BatchBounds {
     pub(super) const SMALL: Self = Self { bytes: 4 << 20, recipients: 1_000 };
     /// Of bulky ones: some milliseconds of Postgres.
     pub(super) const BULKY: Self = Self { bytes: 512 << 10, recipients: 200 };
+}
+
+/// What came of a mail in a batch.
+#[derive(Debug)]
+pub(super) enum BatchOutcome {
+    /// The outcome of its delivery.
+    Final(DeliveryOutcome),
+    /// It does not fit by the stored sums. It may fit by itself, after what expired was subtracted from those of these
+    /// inboxes; that is not done here, since all other mail would wait for it.
+    OverQuota(Box<NewMail>, Vec<Uuid>),
 }
 
 /// A mail whose session waits for the outcome.

@@ -16,9 +16,8 @@ use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::traces::{AttributeValue, Stage, StageTimer};
 use tempmail_store::{AcceptOutcome, DeliveryLimits, MailWriter, NewMail, Store, StoreError};
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
-use super::batch_queues::{BATCH_MAILS_MAX, BatchBounds, BatchQueues, QueuedMail, take_batch};
+use super::batch_queues::{BATCH_MAILS_MAX, BatchBounds, BatchOutcome, BatchQueues, QueuedMail, take_batch};
 use super::in_flight::InFlight;
 use super::partition::create_partitions;
 use crate::capacity::CapacityGate;
@@ -36,16 +35,6 @@ const LONG_WAIT: Duration = Duration::from_secs(3);
 
 /// The component in `/readyz`.
 const COMPONENT: &str = "batcher";
-
-/// What came of a mail in a batch.
-#[derive(Debug)]
-pub(super) enum BatchOutcome {
-    /// The outcome of its delivery.
-    Final(DeliveryOutcome),
-    /// It does not fit by the stored sums. It may fit by itself, after what expired was subtracted from those of these
-    /// inboxes; that is not done here, since all other mail would wait for it.
-    OverQuota(Box<NewMail>, Vec<Uuid>),
-}
 
 /// The state of the task.
 pub(super) struct Batcher {

@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::batch_queues::{BatchSender, QueuedMail, batch_queues};
-use super::batcher::{BatchOutcome, Batcher};
+use super::batch_queues::{BatchOutcome, BatchSender, QueuedMail, batch_queues};
+use super::batcher::Batcher;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::large_mail::{LargeMailPermit, LargeMailUploader};
 use super::prepare::prepare;

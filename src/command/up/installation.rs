@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use tempmail_model::clock::{Clock as _, SystemClock};
 use tempmail_model::token::{PlainToken, TokenHash, TokenKind};
 use tempmail_runtime::config::Config;
@@ -16,6 +15,7 @@ use tempmail_store::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use super::credentials::{CREDENTIALS_FILE, Credentials};
 use super::settings::reachable;
 use super::welcome;
 use crate::command::administration::system_domain::overlap_error;
@@ -48,35 +48,6 @@ pub(super) struct Installation {
     pub tenant: Uuid,
     /// The stream of arrivals.
     pub stream: Uuid,
-}
-
-/// Name of the file with the credentials, in the data directory.
-pub(in crate::command) const CREDENTIALS_FILE: &str = "credentials.json";
-
-/// `credentials.json`
-#[derive(Serialize, Deserialize)]
-pub(in crate::command) struct Credentials {
-    base_url: String,
-    smtp: String,
-    pro_token: String,
-    live_token: String,
-}
-
-impl Credentials {
-    /// Where HTTP is served.
-    pub(in crate::command) fn base_url(&self) -> &str {
-        &self.base_url
-    }
-
-    /// The token for `/v1`.
-    pub(in crate::command) fn live_token(&self) -> &str {
-        &self.live_token
-    }
-
-    /// The token for `/pro/api`.
-    pub(super) fn pro_token(&self) -> &str {
-        &self.pro_token
-    }
 }
 
 /// As [`prepare`], as soon as Postgres is available. What an attempt that failed has created, the next one finds.

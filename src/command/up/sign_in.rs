@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use tempmail_api_server::SignInLink;
 use tempmail_runtime::config::Config;
 
-use super::installation::Credentials;
+use super::credentials::Credentials;
 use crate::command::data_directory::{self, DataDirectory};
 use crate::roles::Roles;
 
@@ -24,7 +24,7 @@ pub(super) fn with_link(
     if !config.http.page {
         return Ok((roles, None));
     }
-    let link = SignInLink::generate(credentials.pro_token())
+    let link = SignInLink::generate(&credentials.pro_token)
         .context("the operating system provides no randomness")?;
     let url = format!("{}/dashboard#/sign-in/{}", config.http.base_url, link.code());
     data_directory::write_private(&directory.path().join(FILE), &format!("{url}\n"))?;

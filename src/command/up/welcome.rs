@@ -6,7 +6,7 @@ use std::path::Path;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 
-use super::installation::Credentials;
+use super::credentials::Credentials;
 use super::settings::reachable;
 use super::sign_in;
 use crate::command::data_directory::DataDirectory;
@@ -31,8 +31,7 @@ pub(super) fn print(
     let (path, domain, all) = (directory.path().display(), &domains[0], domains.join(", "));
     let mut out = std::io::stdout().lock();
     let is_terminal = out.is_terminal();
-    let token =
-        if is_terminal { credentials.live_token().to_owned() } else { token_from_file(directory.path()) };
+    let token = if is_terminal { credentials.live_token.clone() } else { token_from_file(directory.path()) };
     let page = match sign_in_url {
         None => String::new(),
         Some(url) if is_terminal => {

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::run::iban_end;
 use super::shape::is_year;
-use crate::text::Part;
+use crate::part::Part;
+use crate::text::chars::is_currency;
 use crate::words::{Class, Hit, find_words};
 
 /// Octets that are looked at.
@@ -117,7 +118,7 @@ fn is_zone_of_time(text: &str, word: &Range<usize>) -> bool {
 /// Whether a currency or a unit stands beside it.
 fn is_measured(part: &Part, word: &Range<usize>) -> bool {
     let text = &part.shown.text;
-    let is_sign = |c: Option<char>| c.is_some_and(super::candidate::is_currency);
+    let is_sign = |c: Option<char>| c.is_some_and(is_currency);
     let before = text[..word.start].trim_end_matches(' ');
     let after = text[word.end..].trim_start_matches(' ');
     is_sign(before.chars().next_back())

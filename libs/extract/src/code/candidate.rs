@@ -6,6 +6,7 @@ use super::between::ends_date;
 use super::run::{Token, group_run, iban_end, joined_groups, tokens};
 use super::shape::{LENGTHS, Shape};
 use crate::bounds::CANDIDATES_MAX;
+use crate::text::chars::is_currency;
 use crate::text::{Lines, Shown};
 
 /// Something that may be a code.
@@ -343,11 +344,6 @@ fn touches_something_else(text: &str, line: &Range<usize>, range: &Range<usize>)
         || spaced_before
         || spaced_after
         || area
-}
-
-/// A sign of a currency.
-pub(super) fn is_currency(c: char) -> bool {
-    matches!(c, '$' | '¢'..='¥' | '\u{20A0}'..='\u{20CF}' | '฿' | '৳' | '﷼')
 }
 
 /// A letter of a script with spaces, which makes a longer word of what it touches. Arabic and Hebrew put

@@ -1,7 +1,7 @@
 //! What the whole message is about, as far as codes are concerned.
 
 use crate::Source;
-use crate::text::Part;
+use crate::part::Part;
 use crate::words::Class;
 
 /// Octets of a mail that has no room for more than its code.

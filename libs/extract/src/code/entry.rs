@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::copula::is_copula;
 use super::evidence::{Evidence, Place, Relation};
-use super::introduction::is_copula;
 use super::shape::{Shape, is_year};
 use crate::text::sentence_at;
 use crate::words::Class;

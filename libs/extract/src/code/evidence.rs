@@ -5,10 +5,11 @@ use std::ops::Range;
 use super::between;
 use super::candidate::Candidate;
 use super::context::Context;
-use super::introduction::is_copula;
+use super::copula::is_copula;
 use super::shape::has_few_vowels;
 use crate::Source;
-use crate::text::{Lines, Part, sentence_at};
+use crate::part::Part;
+use crate::text::{Lines, sentence_at};
 use crate::words::{Class, Hit};
 
 /// Where the word is that names the candidate.

@@ -4,7 +4,8 @@ use super::candidate::Candidate;
 use super::context::Context;
 use super::evidence::{Evidence, Place, Relation};
 use super::shape::{Shape, has_few_vowels, is_date, is_year};
-use crate::text::{Emphasis, Lines, Part};
+use crate::part::Part;
+use crate::text::{Emphasis, Lines};
 
 /// The outcome for a candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,8 +6,9 @@ use super::address::Address;
 use super::kind::{Meaning, hits_in, kind_of, meaning};
 use super::purpose::Purpose;
 use crate::bounds::LINK_TEXT_CHARS;
+use crate::part::Part;
 use crate::text::chars::normalized;
-use crate::text::{Part, ShownLink, line_at, sentence_at};
+use crate::text::{ShownLink, line_at, sentence_at};
 use crate::words::{Class, Hit, find_words};
 use crate::{ActionLink, LinkKind};
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::LinkKind;
-use crate::text::Part;
+use crate::part::Part;
 use crate::words::{Class, Hit};
 
 /// What words say of a link.

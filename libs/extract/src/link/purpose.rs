@@ -1,7 +1,7 @@
 //! What a mail is about, as far as links are concerned.
 
 use super::kind::kind_of;
-use crate::text::Part;
+use crate::part::Part;
 use crate::words::Class;
 use crate::{LinkKind, Source};
 

@@ -11,6 +11,11 @@ const ZEROS: &[u32] = &[
     0x16B50, 0x1E140, 0x1E2F0, 0x1E950, 0x1FBF0,
 ];
 
+/// A sign of a currency.
+pub(crate) fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '¢'..='¥' | '\u{20A0}'..='\u{20CF}' | '฿' | '৳' | '﷼')
+}
+
 /// The form of a character, or nothing for what is not seen (zero width, direction, variation).
 pub(crate) fn normal(c: char) -> Option<char> {
     if c.is_ascii() {

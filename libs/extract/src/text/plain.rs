@@ -7,7 +7,7 @@ use super::{Shown, chars};
 const BROKEN_FROM: usize = 60;
 
 /// Reads a text body.
-pub(super) fn read(text: &str) -> Shown {
+pub(crate) fn read(text: &str) -> Shown {
     let text = chars::normalized(&text.replace("\r\n", "\n").replace('\r', "\n"));
     let text = if has_quoted_printable(&text) { decode_quoted_printable(&text) } else { text };
     let mut shown = Shown::default();

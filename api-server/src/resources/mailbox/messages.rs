@@ -3,8 +3,8 @@
 use axum::Json;
 use uuid::Uuid;
 
-use super::MessageList;
 use crate::http::error::{ApiError, MissingMessage};
+use crate::message::MessageList;
 use crate::state::AppState;
 
 /// A page (from 1) of a mailbox's messages, newest first: of those before a message of it, or of all. However far back
