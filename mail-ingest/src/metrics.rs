@@ -69,7 +69,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a session that ended since its client did not read the replies, which it can't be told of.
+    /// Counts a session that ended since its client did not read the replies, so that it gets none about it.
     pub(crate) fn unread_replies(&self) {
         counter!("tempmail_smtp_limited_total", "code" => "none", "limit" => "unread_replies").increment(1);
     }

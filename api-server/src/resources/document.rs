@@ -139,7 +139,7 @@ pub(crate) async fn answer(
     Ok(document.into_response())
 }
 
-/// What became of a message or its reader is not told to who has the address alone.
+/// What became of a message or its reader is not revealed to who has the address alone.
 pub(crate) fn as_unknown(error: ApiError) -> ApiError {
     match error {
         ApiError::EmailExpired | ApiError::NoHtml | ApiError::InvalidToken | ApiError::AccountDisabled => {

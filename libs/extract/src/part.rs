@@ -1,8 +1,11 @@
 //! The parts of a message, as a reader sees them.
 
-use crate::text::{Shown, chars, plain, quoted_from};
+mod quote;
+
+use crate::text::{Shown, chars, plain};
 use crate::words::{Hit, find_words};
 use crate::{Message, Source, bounds, html};
+use quote::quoted_from;
 
 /// A part of a message, read, with the words that were found in it.
 pub(crate) struct Part {

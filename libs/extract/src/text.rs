@@ -4,7 +4,6 @@ pub(crate) mod chars;
 pub(crate) mod fold;
 mod line;
 pub(crate) mod plain;
-mod quote;
 mod url_scan;
 
 use std::ops::Range;
@@ -12,7 +11,6 @@ use std::ops::Range;
 use crate::bounds;
 
 pub(crate) use line::{Lines, ends_sentence, line_at, sentence_at};
-pub(crate) use quote::quoted_from;
 use url_scan::urls_in;
 
 /// How much a piece of text stands out.

@@ -1,4 +1,4 @@
-//! Whether a process is ready, and what it still waits for; with its [`Liveness`], what probes are told.
+//! Whether a process is ready, and what it still waits for; with its [`Liveness`], what probes are answered.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

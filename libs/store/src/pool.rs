@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::pooled_connection::{PING_AFTER_IDLE, PING_TIMEOUT, PooledConnection, answered};
 use crate::row::first_column;
 
-/// How long this process waits for the answer to a statement, unless told otherwise: longer than Postgres works on it
+/// How long this process waits for the answer to a statement, unless set otherwise: longer than Postgres works on it
 /// (`statement_timeout`), so a statement ends here only where Postgres, or the network before it, is silent.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(31);
 

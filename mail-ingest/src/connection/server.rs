@@ -257,7 +257,7 @@ impl Server {
         stream.feed_unconsumed(session)
     }
 
-    /// Waits until a client that guesses recipients may be told of these.
+    /// Waits until these recipients may be rejected to a client that guesses.
     ///
     /// # Errors
     /// The reply that ends the session.

@@ -1,5 +1,5 @@
-//! Slows down peers that guess addresses. A peer may be told of so many recipients a minute that there are none, at
-//! once if it likes; further replies wait for their turn. Recipients that exist are never delayed.
+//! Slows down peers that guess addresses. So many unknown recipients a minute are rejected to a peer at once; further
+//! rejections wait for their turn. Recipients that exist are never delayed.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

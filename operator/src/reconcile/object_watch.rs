@@ -74,7 +74,7 @@ impl<K: Resource<DynamicType = ()> + Clone + 'static> Cache<K> {
         let event = match event {
             Ok(event) => event,
             Err(error) if self.is_single() => return Some(Err(error)),
-            // A controller that is told of it waits, and so would the objects of the other namespaces.
+            // A controller that gets an error waits, and so would the objects of the other namespaces.
             Err(error) => {
                 let (kind, namespace) = (K::kind(&()), self.sync.namespace(watch));
                 tracing::warn!(%kind, namespace, %error, "a watch failed, and is restarted");

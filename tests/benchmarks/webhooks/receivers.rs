@@ -61,11 +61,11 @@ impl Receivers {
     /// There is none.
     pub fn start() -> anyhow::Result<Self> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         runtime.spawn(async move {
-            let _ = tell.send(std::fs::read_link("/proc/thread-self"));
+            let _ = sender.send(std::fs::read_link("/proc/thread-self"));
         });
-        let path = told.recv()??;
+        let path = receiver.recv()??;
         let thread = path.file_name().and_then(|id| id.to_str()?.parse().ok());
         Ok(Self { runtime: Some(runtime), thread: thread.context("Linux does not name the thread")? })
     }

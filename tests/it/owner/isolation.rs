@@ -49,11 +49,11 @@ async fn names_no_other_recipient_in_a_copy() {
         assert!(copy.contains("the same body"));
         let own = ["quarterdeck", "forecastle", "gangway"][i / 2];
         for name in ["quarterdeck", "forecastle", "gangway"] {
-            let told = copy.contains(name);
+            let has_name = copy.contains(name);
             // The JSON names its own address; the raw message of several recipients nobody.
-            assert_eq!(told, name == own && i % 2 == 0, "{name} in copy {i}: {copy}");
+            assert_eq!(has_name, name == own && i % 2 == 0, "{name} in copy {i}: {copy}");
         }
-        // No id that two copies have in common: none can be told to be of one mail.
+        // No id that two copies have in common: none shows that they are of one mail.
         for (j, other) in copies.iter().enumerate().filter(|(j, _)| j / 2 != i / 2 && j % 2 == 1) {
             if i % 2 == 1 {
                 assert_eq!(trace(copy).len(), trace(other).len(), "{i} {j}");

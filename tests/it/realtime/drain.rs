@@ -1,4 +1,4 @@
-//! SIGTERM while mail flows: every client is told to reconnect, no mail is lost, and the process exits with success.
+//! SIGTERM while mail flows: every client is asked to reconnect, no mail is lost, and the process exits with success.
 
 use futures_util::future::join_all;
 use reqwest::Method;

@@ -100,24 +100,24 @@ pub(super) async fn manage(base: &str, live: &str, pro: &str) -> Vec<String> {
         Request::new(&client, method, &format!("{base}{path}")).bearer(pro).header("x-api-token", live)
     };
     let mut secrets = Vec::new();
-    let mut told = |answer: &Value, field: &str| secrets.push(answer[field].as_str().unwrap().to_owned());
+    let mut add = |answer: &Value, field: &str| secrets.push(answer[field].as_str().unwrap().to_owned());
 
     let account = json!({ "address": "kanarek-localpart2@inbox.localhost", "password": "kanarek-password" });
     let account = ask(Method::POST, "/api/accounts").json(&account).send().await.expect(201);
-    told(&account, "token");
+    add(&account, "token");
     let reset = format!("/pro/api/accounts/{}/reset-password", account["id"].as_str().unwrap());
     for (password, status) in [("kanarek-password-2", 200), (&"kanarek-password".repeat(9), 400)] {
         ask(Method::PUT, &reset).json(&json!({ "password": password })).send().await.expect(status);
     }
     let session = ask(Method::POST, "/pro/api/session").json(&json!({ "token": pro })).send().await;
-    told(&session.expect(200), "token");
+    add(&session.expect(200), "token");
     let guess = json!({ "token": "tm_pro_kanarek-unknown" });
     ask(Method::POST, "/pro/api/session").json(&guess).send().await.assert_api_error(401, "invalid_token");
 
     for path in ["/pro/api/tokens", "/v1/tokens"] {
         let token =
             ask(Method::POST, path).json(&json!({ "name": "kanarek-unknown" })).send().await.expect(201);
-        told(&token, "token");
+        add(&token, "token");
         let bad = json!({ "name": "kanarek-unknown\n", "kind": "kanarek-unknown" });
         ask(Method::POST, path).json(&bad).send().await.expect(400);
         ask(Method::DELETE, &format!("{path}/{}", token["id"].as_str().unwrap())).send().await.expect(204);
@@ -125,12 +125,12 @@ pub(super) async fn manage(base: &str, live: &str, pro: &str) -> Vec<String> {
     }
     let webhook = json!({ "url": "https://hooks.example/kanarek-query", "events": ["email.received"] });
     let created = ask(Method::POST, "/pro/api/webhooks").json(&webhook).send().await.expect(201);
-    told(&created, "secret");
+    add(&created, "secret");
     ask(Method::POST, "/pro/api/webhooks").json(&webhook).send().await.expect(403);
     let bad = json!({ "url": "http://kanarek-query/", "events": ["kanarek-unknown"] });
     ask(Method::POST, "/pro/api/webhooks").json(&bad).send().await.expect(400);
     let path = format!("/pro/api/webhooks/{}", created["id"].as_str().unwrap());
-    told(&ask(Method::POST, &format!("{path}/rotate")).send().await.expect(200), "secret");
+    add(&ask(Method::POST, &format!("{path}/rotate")).send().await.expect(200), "secret");
     ask(Method::GET, &format!("{path}/deliveries?limit=kanarek-query")).send().await.expect(400);
     ask(Method::GET, "/pro/api/accounts/kanarek-unknown/messages").send().await.expect(404);
     secrets

@@ -134,5 +134,5 @@ async fn records_every_change_of_rights() {
     }
     let used = sqlx::query("UPDATE mailbox SET seen_at = now() WHERE id = $1").bind(mailbox.id);
     used.execute(&app.pool).await.unwrap();
-    assert_eq!(look(&store, &mut last).await, NOTHING, "what changes no right is not told");
+    assert_eq!(look(&store, &mut last).await, NOTHING, "what changes no right is not in the feed");
 }

@@ -170,7 +170,7 @@ impl AttributeFilter {
         }
     }
 
-    /// The source of an image. What is remote is noted, and shown over https if the reader asked for it.
+    /// The source of an image. What is remote is recorded, and shown over https if the reader asked for it.
     fn image(&self, value: &str) -> Option<String> {
         let mut url = Url::parse(value).ok()?;
         match url.scheme() {

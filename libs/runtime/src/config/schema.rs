@@ -239,7 +239,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
     count("smtp.max_errors", "Rejected commands after which the session is closed with `421`."),
     count(
         "smtp.unknown_recipients_per_minute",
-        "Recipients a minute that a peer is told of at once that they do not exist; further replies about such recipients are delayed.",
+        "Unknown recipients a minute that are rejected to a peer at once; further rejections are delayed.",
     ),
     count(
         "smtp.tenant_messages_per_minute",

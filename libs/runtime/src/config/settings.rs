@@ -202,7 +202,7 @@ pub struct Smtp {
     pub session_seconds: u64,
     /// Rejected commands after which the session is closed with 421.
     pub max_errors: u32,
-    /// Recipients a minute that a peer may be told of at once that they are unknown.
+    /// Unknown recipients a minute that are rejected to a peer at once.
     pub unknown_recipients_per_minute: u32,
     /// Maximum messages a minute to a tenant.
     pub tenant_messages_per_minute: u64,

@@ -7,7 +7,7 @@ const HEADER_LINES: usize = 6;
 
 /// Where in a text the rest is quoted: after `On … wrote:`, `---- Original message ----`, or fields of a header.
 /// Quotations by `>` are marked line by line, and what follows them is not.
-pub(crate) fn quoted_from(text: &str, hits: &[Hit]) -> Option<usize> {
+pub(super) fn quoted_from(text: &str, hits: &[Hit]) -> Option<usize> {
     let mut at = 0;
     let mut hits = hits.iter().filter(|hit| hit.class.is_of_quotation()).peekable();
     for line in text.split_inclusive('\n') {
