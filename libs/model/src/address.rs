@@ -149,9 +149,9 @@ pub enum Reservation {
     Refused,
     /// `postmaster` and `abuse`: mail is stored for the tenant `platform`.
     Platform,
-    /// Nothing is reserved, and every domain is served: the process is the sink of this tenant, which owns what no
-    /// mailbox and no custom domain does.
-    Sink(Uuid),
+    /// Nothing is reserved, and every domain is served: the process is a sink, whose tenant owns what no mailbox and no
+    /// custom domain does.
+    Sink,
 }
 
 impl Reservation {
@@ -165,7 +165,7 @@ impl Reservation {
 #[derive(Debug, Clone)]
 pub struct ReservedLocalParts {
     names: HashSet<String>,
-    sink: Option<Uuid>,
+    is_sink: bool,
 }
 
 impl ReservedLocalParts {
@@ -209,22 +209,20 @@ impl ReservedLocalParts {
             names.into_iter().map(|name| name.as_ref().to_ascii_lowercase()).collect();
         set.insert("postmaster".into());
         set.insert("abuse".into());
-        Self { names: set, sink: None }
+        Self { names: set, is_sink: false }
     }
 
-    /// The same names for a process whose listener is the sink of this tenant, if it is one: then none is reserved.
+    /// The same names for a process that may be a sink: then none is reserved.
     #[must_use]
-    pub fn with_sink(mut self, tenant: Option<Uuid>) -> Self {
-        self.sink = tenant;
+    pub fn with_sink(mut self, is_sink: bool) -> Self {
+        self.is_sink = is_sink;
         self
     }
 
     /// The reservation of a [base local part](RecipientAddress::base_local_part).
     pub fn reservation_of(&self, base_local_part: &str) -> Reservation {
-        if let Some(tenant) = self.sink {
-            return Reservation::Sink(tenant);
-        }
         match base_local_part {
+            _ if self.is_sink => Reservation::Sink,
             "postmaster" | "abuse" => Reservation::Platform,
             other if self.names.contains(other) => Reservation::Refused,
             _ => Reservation::None,
@@ -233,7 +231,7 @@ impl ReservedLocalParts {
 
     /// The names in order, as published in `/v1/config`.
     pub fn sorted(&self) -> Vec<&str> {
-        let reserved = self.names.iter().filter(|_| self.sink.is_none());
+        let reserved = self.names.iter().filter(|_| !self.is_sink);
         let mut names: Vec<&str> = reserved.map(String::as_str).collect();
         names.sort_unstable();
         names
@@ -401,10 +399,9 @@ mod tests {
 
     #[test]
     fn reserves_nothing_in_a_sink() {
-        let sink = Uuid::from_u128(1);
-        let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT).with_sink(Some(sink));
-        assert_eq!(reserved.reservation_of("postmaster"), Reservation::Sink(sink));
-        assert_eq!(reserved.reservation_of("a"), Reservation::Sink(sink));
+        let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT).with_sink(true);
+        assert_eq!(reserved.reservation_of("postmaster"), Reservation::Sink);
+        assert_eq!(reserved.reservation_of("a"), Reservation::Sink);
         assert!(reserved.sorted().is_empty());
     }
 

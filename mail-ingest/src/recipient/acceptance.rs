@@ -45,11 +45,6 @@ pub(super) fn decide(
     status: RecipientStatus,
     size: u64,
 ) -> Result<Acceptance, RecipientRejection> {
-    if let Reservation::Sink(tenant) = reserved
-        && !is_owned(status)
-    {
-        return Ok(Acceptance { tenant: Some(tenant), quota_left: QuotaLeft::NoMailbox });
-    }
     let RecipientStatus::Served { system, shared_inboxes, tenant, suspended, mailbox } = status else {
         return Err(RecipientRejection::NotServed);
     };
@@ -74,20 +69,11 @@ pub(super) fn decide(
     Ok(Acceptance { tenant, quota_left })
 }
 
-/// Whether a mailbox, live or with its address on hold, or a custom domain has the address.
-fn is_owned(status: RecipientStatus) -> bool {
-    match status {
-        RecipientStatus::NotServed => false,
-        RecipientStatus::Served { system, mailbox, .. } => !system || mailbox != RecipientMailbox::Absent,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const TENANT: Uuid = Uuid::from_u128(1);
-    const SINK: Reservation = Reservation::Sink(TENANT);
     const SYSTEM: RecipientStatus = RecipientStatus::Served {
         system: true,
         shared_inboxes: true,
@@ -124,6 +110,7 @@ mod tests {
         let held = with(|_, _, suspended, mailbox| (*suspended, *mailbox) = (true, RecipientMailbox::Held));
         let closed = with(|_, shared_inboxes, _, _| *shared_inboxes = false);
         let custom = with(|system, _, _, _| *system = false);
+        let sink = with(|system, shared_inboxes, _, _| (*system, *shared_inboxes) = (false, false));
         let suspended = with(|system, _, suspended, _| (*system, *suspended) = (false, true));
         for (address, reserved, status, size, expected) in [
             (&plain, Reservation::None, RecipientStatus::NotServed, 0, Err(NotServed)),
@@ -153,12 +140,10 @@ mod tests {
             ),
             (&plain, Reservation::None, mailbox(Some(5)), 6, Err(MailboxFull)),
             (&plain, Reservation::None, mailbox(Some(-1)), 1, Err(MailboxFull)),
-            (&plain, SINK, RecipientStatus::NotServed, 9, Ok(own)),
-            (&umlaut, SINK, SYSTEM, 0, Ok(own)),
-            (&plain, SINK, closed, 0, Ok(own)),
-            (&plain, SINK, held, 0, Err(Unknown)),
-            (&plain, SINK, suspended, 0, Err(Suspended)),
-            (&plain, SINK, mailbox(Some(5)), 6, Err(MailboxFull)),
+            (&umlaut, Reservation::Sink, of_tenant(sink), 9, Ok(own)),
+            (&plain, Reservation::Sink, held, 0, Err(Unknown)),
+            (&plain, Reservation::Sink, suspended, 0, Err(Suspended)),
+            (&plain, Reservation::Sink, mailbox(Some(5)), 6, Err(MailboxFull)),
         ] {
             assert_eq!(
                 decide(address, reserved, status, size),

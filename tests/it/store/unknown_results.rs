@@ -8,15 +8,13 @@ use tempmail_tests::{App, SmtpClient, send_mail, smtp};
 
 /// Makes a function answer what no version answered yet.
 async fn replace(app: &App, function: &str, word: &str, other: &str) {
-    let definitions: Vec<String> =
+    let definition: String =
         sqlx::query_scalar("SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = $1")
             .bind(function)
-            .fetch_all(&app.pool)
+            .fetch_one(&app.pool)
             .await
             .unwrap();
-    // One of the version before may be beside it, and call it.
-    let definition = definitions.into_iter().find(|definition| definition.contains(word));
-    let definition = definition.unwrap_or_else(|| panic!("{function} says {word}"));
+    assert!(definition.contains(word), "{function} says {word}");
     app.pool.execute(AssertSqlSafe(definition.replace(word, other))).await.unwrap();
 }
 

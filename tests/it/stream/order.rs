@@ -44,9 +44,7 @@ async fn loses_mail_with_a_plain_sequence() {
 /// Replaces the numbering of `accept_mail`: no lock of the stream, the number taken from a
 /// sequence when the batch begins, and every second batch slow to commit.
 async fn number_by_plain_sequence(pool: &PgPool) {
-    // That of the version before, beside it, calls it.
-    let statement = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'accept_mail'
-                      ORDER BY pronargs DESC LIMIT 1";
+    let statement = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'accept_mail'";
     let function: String = sqlx::query_scalar(statement).fetch_one(pool).await.unwrap();
     let locked = "UPDATE stream SET seq = seq + v_count RETURNING seq - v_count INTO STRICT v_before;";
     assert_eq!(function.matches(locked).count(), 1, "accept_mail takes the lock of the stream once");

@@ -61,7 +61,7 @@ pub struct Config {
 impl Config {
     /// The reserved local parts of system domains (`addresses.reserved`); none in a sink.
     pub fn reserved_local_parts(&self) -> ReservedLocalParts {
-        ReservedLocalParts::new(&self.addresses.reserved).with_sink(self.sink)
+        ReservedLocalParts::new(&self.addresses.reserved).with_sink(self.sink.is_some())
     }
 }
 

@@ -40,12 +40,3 @@ BEGIN
            password_epoch = b.password_epoch + (b.removed_at IS NULL)::integer
      WHERE b.domain = p_domain;
 END $$;
-
--- What functions of the version before call that are still running, holding the stream's row. Its programs check at their
--- start that they may.
-CREATE OR REPLACE FUNCTION clear_domain(p_domain uuid, p_seq bigint, p_now timestamptz) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM remove_mailboxes_of_domain(p_domain, p_now);
-    PERFORM purge_owner(p_domain, p_seq, p_now);
-END $$;

@@ -8,12 +8,6 @@ CREATE OR REPLACE FUNCTION lock_epoch(p_epoch bigint, p_uid uuid) RETURNS boolea
 BEGIN
     PERFORM set_config('tempmail.actor', 'object ' || p_uid, true);
     PERFORM FROM cluster WHERE epoch = p_epoch FOR SHARE;
-    IF FOUND THEN
-        RETURN true;
-    END IF;
-    -- An operator of the version before has the newest epoch of all clusters. It does not know of releases.
-    PERFORM FROM operator o
-      WHERE o.epoch = p_epoch AND NOT EXISTS (SELECT FROM cluster WHERE released_at IS NOT NULL) FOR SHARE OF o;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'another operator leads' USING ERRCODE = 'TM001';
     END IF;

@@ -53,22 +53,6 @@ BEGIN
               LEFT JOIN LATERAL address_owner(r.domain, r.local_part, r.reserved, p_now) o ON true
              ORDER BY r.ord) x;
 
-    -- What a sink received belongs to its tenant, unless a mailbox or a custom domain has the address.
-    IF 4 = ANY (p_rcpt_reserved) THEN
-        SELECT array_agg(CASE WHEN t.id IS NULL THEN x.result WHEN t.suspended THEN 1::smallint ELSE 0::smallint END
-                         ORDER BY x.ord),
-               array_agg(CASE WHEN t.id IS NULL THEN x.owner_kind ELSE 4::smallint END ORDER BY x.ord),
-               array_agg(coalesce(t.id, x.owner) ORDER BY x.ord),
-               array_agg(coalesce(t.retention_hours, x.class) ORDER BY x.ord),
-               array_agg(coalesce(t.id, x.tenant) ORDER BY x.ord),
-               bool_or(CASE WHEN t.id IS NULL THEN x.result <> 0 ELSE t.suspended END),
-               bool_or(t.id IS NOT NULL OR x.owner_kind <> 0)
-          INTO o_result, v_kind, o_owner, o_class, o_tenant, v_refused, v_owned
-          FROM unnest(o_result, v_kind, o_owner, o_class, o_tenant, p_rcpt_reserved) WITH ORDINALITY
-                   AS x (result, owner_kind, owner, class, tenant, reserved, ord)
-          LEFT JOIN tenant t ON t.is_sink AND x.reserved = 4 AND x.owner_kind IN (0, 3);
-    END IF;
-
     -- Whether it fits: mailboxes, addresses under custom domains, tenants. Each scope is looked up once.
     -- Shared inboxes have no sums of their own.
     IF v_owned THEN

@@ -40,15 +40,6 @@ BEGIN
     RETURN CASE WHEN FOUND THEN 'created' ELSE 'address_taken' END;
 END $$;
 
--- The same for programs of the version before, which know no limit of free mailboxes.
-CREATE OR REPLACE FUNCTION create_mailbox(
-    p_id uuid, p_domain uuid, p_local_part text, p_tenant uuid, p_free_quota bigint, p_password_hash text,
-    p_managed_by text, p_active boolean, p_now timestamptz
-) RETURNS text LANGUAGE sql AS $$
-    SELECT create_mailbox(p_id, p_domain, p_local_part, p_tenant, p_free_quota, NULL, p_password_hash, p_managed_by,
-                          p_active, p_now)
-$$;
-
 -- Creates a free mailbox again, whose address is held for the former one p_former. Its password has been compared with that
 -- of the former one, which it keeps; it has another id, and so none of the former one's mail and JWTs. Answers created,
 -- free_limit_reached, no_such_domain (the domain does not serve), or address_taken (it is not held for this mailbox any more).

@@ -14,11 +14,3 @@ BEGIN
     VALUES (p_id, p_tenant, p_kind, p_name, p_hint, p_hash, p_surfaces, p_created_by, p_now, p_expires_at);
     RETURN 'created';
 END $$;
-
--- The same for programs of the version before, whose tokens are for no drop-in surface.
-CREATE OR REPLACE FUNCTION create_token(
-    p_id uuid, p_tenant uuid, p_kind text, p_name text, p_hint text, p_hash bytea, p_created_by text,
-    p_now timestamptz, p_expires_at timestamptz
-) RETURNS text LANGUAGE sql AS $$
-    SELECT create_token(p_id, p_tenant, p_kind, p_name, p_hint, p_hash, '{}', p_created_by, p_now, p_expires_at)
-$$;

@@ -111,7 +111,7 @@ const PREFLIGHT_DELIVERY: &str = "/* preflight_delivery */
                      AS tenant_used
           FROM unnest($1::text[], $2::text[], $3::smallint[], $4::uuid[], $5::integer[])
                AS r (domain, local_part, reserved, key, size)
-          CROSS JOIN LATERAL inbox_owner(r.domain, r.local_part, r.reserved, $6) o
+          CROSS JOIN LATERAL address_owner(r.domain, r.local_part, r.reserved, $6) o
           CROSS JOIN LATERAL (SELECT coalesce(o.mailbox, r.key) AS inbox) i
           WHERE o.receives) x
     GROUP BY 1";

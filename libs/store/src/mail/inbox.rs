@@ -107,7 +107,7 @@ macro_rules! access {
             SELECT o.domain, o.mailbox, o.owner_kind, o.owner, coalesce(o.mailbox, $5::uuid) AS inbox,
                    CASE WHEN o.owner_kind = 1 AND $6::text = $2 || '@' || $1 THEN '' ELSE $6 END AS address,
                    CASE o.owner_kind WHEN 0 THEN ARRAY(SELECT class FROM free_class) ELSE o.classes END AS classes
-            FROM inbox_owner($1, $2, $3, $7) o
+            FROM address_owner($1, $2, $3, $7) o
             WHERE NOT o.on_hold AND ($3 <> 3 OR NOT o.is_system)
               AND CASE o.owner_kind WHEN 0 THEN o.shared_inboxes AND $3 = 0 ELSE o.tenant = $4 END
         )"

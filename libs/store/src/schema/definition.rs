@@ -81,7 +81,6 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "mail/address",
         "mail/stream",
         "mail/accept",
-        "mail/accept_before",
         "mail/deletion",
         "tenants/limit",
         "tenants/origin",
@@ -97,7 +96,6 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "tenants/session",
         "webhooks/webhook",
         "webhooks/delivery",
-        "webhooks/delivery_before",
         "webhooks/probe",
         "kubernetes/epoch",
         "kubernetes/grant",
@@ -110,7 +108,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         "kubernetes/system_domain",
         "kubernetes/cluster",
     ],
-    lowest_compatible: 1,
+    lowest_compatible: 17,
 };
 
 impl SchemaDefinition {

@@ -27,11 +27,10 @@ const AT_TABLES: &str = "
        AND (x.columns IS NOT NULL OR has_table_privilege(r.name, c.oid, p.privilege))
      ORDER BY c.relname COLLATE \"C\", p.number";
 
-/// The functions that each of some roles ($1) may execute. That of the version before may have the same name.
+/// The functions that each of some roles ($1) may execute.
 const AT_FUNCTIONS: &str = "
     SELECT r.name, p.proname::text FROM pg_proc p CROSS JOIN unnest($1::text[]) r (name)
      WHERE p.pronamespace = 'public'::regnamespace AND has_function_privilege(r.name, p.oid, 'EXECUTE')
-     GROUP BY r.name, p.proname
      ORDER BY p.proname COLLATE \"C\"";
 
 /// Functions that a function which runs with the caller's rights names, and that a role ($1) may not execute although it

@@ -73,7 +73,6 @@ pub(in super::super) const API: Rights = Rights {
             "expired_usage",
             "id_time",
             "inbox_bytes",
-            "inbox_owner",
             "inbox_messages",
             "lock_inbox",
             "mailbox_used",

@@ -42,7 +42,6 @@ pub(in super::super) const INGEST: Rights = Rights {
         "expire_usage",
         "expired_usage",
         "inbox_bytes",
-        "inbox_owner",
         "lock_inbox",
         "mailbox_used",
         "message_row_bytes",

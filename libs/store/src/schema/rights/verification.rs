@@ -26,8 +26,6 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "lock_domain_names",
     "overlaps_system_domain",
     "domains_overlap",
-    // Of the version before.
-    "clear_domain",
     "purge_owner",
     "purge_removed",
     "remove_mailboxes_of_domain",
