@@ -133,5 +133,6 @@ async fn record() -> Vec<RecordedRequest> {
     requests::record_mail(&fixture, &mut session).await;
     loops::record_stream(&fixture, &mut session).await;
     loops::record_webhooks(&fixture, &mut session).await;
+    requests::record_tags(&fixture, &mut session).await;
     session.recorded
 }

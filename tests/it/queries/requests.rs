@@ -4,6 +4,7 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::app::SYSTEM_DOMAIN;
+use tempmail_tests::http::percent;
 use tempmail_tests::{MintedToken, SmtpClient, smtp};
 use uuid::Uuid;
 
@@ -131,6 +132,35 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
             let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
             assert_eq!(app.delete(&path).await.status, 204);
         })
+        .await;
+}
+
+/// What went to a tag of a mailbox with much other mail. Last: a mailbox is read past the tags that were cleared.
+pub async fn record_tags(fixture: &QueryFixture, session: &mut Session<'_>) {
+    let app = &fixture.app;
+    session.process = None;
+    let tag = |number: usize| format!("box+{number}@{SYSTEM_DOMAIN}");
+    join_all((0..usize::from(super::REPEATED)).map(|number| async move {
+        app.deliver(&tag(number), "tagged", "the text of all").await;
+    }))
+    .await;
+    session
+        .record(
+            "GET /v1/inbox/{address with a tag}",
+            &["find_live_token", "scan_inbox"],
+            |number| async move {
+                app.get(&format!("/v1/inbox/{}", percent(&tag(number)))).await.expect(200);
+            },
+        )
+        .await;
+    session
+        .record(
+            "DELETE /v1/inbox/{address with a tag}",
+            &["find_live_token", "clear_inbox"],
+            |number| async move {
+                assert_eq!(app.delete(&format!("/v1/inbox/{}", percent(&tag(number)))).await.status, 204);
+            },
+        )
         .await;
 }
 

@@ -36,7 +36,8 @@ pub const HOT: &[HotStatement] = &[
     HotStatement { name: "scan_inbox", indexes: INBOX, rows: LIST },
     HotStatement {
         name: "clear_inbox",
-        // It sums all messages that it hides, by their inbox, and finds others of their mails by id.
+        // It sums all messages that it hides, by their inbox or tag, past the tags that were cleared before, and finds
+        // others of their mails by id.
         indexes: &[
             "domain_serving",
             "mailbox_address",
@@ -45,11 +46,12 @@ pub const HOT: &[HotStatement] = &[
             "stream_pkey",
             "free_class_pkey",
             "message_inbox_seq_idx",
+            TAGGED,
             "message_pkey",
             "usage_pkey",
             PURGE,
         ],
-        rows: LIST,
+        rows: LIST + 2 * super::REPEATED as u64,
     },
     HotStatement {
         name: "find_readable_message",
@@ -202,6 +204,9 @@ const PENDING_LANES: u64 = super::fixture::LANES as u64 + 10;
 /// Finds the purges that hide a message.
 const PURGE: &str = "purge_inbox_owner_address_up_to_seq_owner_removed_key";
 
+/// Finds what went to an address with a tag.
+const TAGGED: &str = "message_inbox_address_seq_idx";
+
 const INBOX: &[&str] = &[
     "domain_serving",
     "mailbox_address",
@@ -210,6 +215,7 @@ const INBOX: &[&str] = &[
     "stream_pkey",
     "free_class_pkey",
     "message_inbox_seq_idx",
+    TAGGED,
     PURGE,
 ];
 

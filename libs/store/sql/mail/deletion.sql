@@ -2,6 +2,18 @@
 -- partition, and last the partition, which every delivery changes. What an owner deletes as a whole is hidden at once by
 -- a row of `purge`, and deleted by the worker in batches.
 
+-- The messages of a mail in one class: their ids have its millisecond. p_from and p_past: all of them are between, so that
+-- few partitions are opened. Inlined where it is called; OFFSET 0: by their ids, and not by the inbox that is wanted.
+CREATE OR REPLACE FUNCTION messages_of_mail(p_class smallint, p_from uuid, p_past uuid, p_mail uuid)
+RETURNS SETOF message LANGUAGE sql STABLE AS $$
+    SELECT m.* FROM message m
+     WHERE m.class = p_class AND m.id >= p_from AND m.id < p_past
+       AND m.id >= (left(p_mail::text, 13) || '-0000-0000-000000000000')::uuid
+       AND m.id <= (left(p_mail::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
+       AND m.mail = p_mail
+    OFFSET 0
+$$;
+
 -- Deletes messages of one class with the raw data that no other message refers to, and lowers the sums that
 -- count them; returns the bytes that they had. What a cleared inbox had is not in its sums any more.
 --
@@ -10,7 +22,7 @@
 CREATE OR REPLACE FUNCTION delete_messages(p_class smallint, p_ids uuid[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     v_freed  bigint;
-    -- All messages of these mails are between: they have the millisecond of their mail.
+    -- All messages of these mails are between.
     v_lowest CONSTANT uuid := (SELECT time_id(id_time(i.id)) FROM unnest(p_ids) AS i (id) ORDER BY i.id LIMIT 1);
     v_past   CONSTANT uuid := (SELECT time_id(id_time(i.id) + interval '1 millisecond')
                                  FROM unnest(p_ids) AS i (id) ORDER BY i.id DESC LIMIT 1);
@@ -36,17 +48,6 @@ BEGIN
                        count(*) FILTER (WHERE d.owner_kind = 0) AS shared
                   FROM deleted d GROUP BY d.mail) g
           LEFT JOIN raw r ON r.class = p_class AND r.mail = g.mail AND r.part = 0
-    ), kept AS MATERIALIZED (
-        SELECT k.*
-          FROM mails w
-         CROSS JOIN LATERAL (
-                  SELECT m.mail, m.inbox, m.owner, m.owner_kind, m.tenant, m.address, m.seq FROM message m
-                   WHERE m.class = p_class AND m.id >= v_lowest AND m.id < v_past
-                     AND m.id >= time_id(id_time(w.mail))
-                     AND m.id < time_id(id_time(w.mail) + interval '1 millisecond')
-                     AND m.mail = w.mail AND m.id <> ALL (p_ids)
-                  OFFSET 0) k
-         WHERE NOT w.is_last
     ), raw_kept AS (
         UPDATE raw r SET recipients = r.recipients - w.messages FROM mails w
          WHERE r.class = p_class AND r.mail = w.mail AND r.part = 0 AND NOT w.is_last
@@ -54,33 +55,40 @@ BEGIN
         DELETE FROM raw r USING mails w WHERE r.class = p_class AND r.mail = w.mail AND w.is_last
     ), of_scope AS (
         SELECT d.inbox AS scope, d.mail,
-               CASE WHEN EXISTS (SELECT FROM kept k
-                                  WHERE k.mail = d.mail AND k.inbox = d.inbox
+               CASE WHEN NOT w.is_last
+                     AND EXISTS (SELECT FROM messages_of_mail(p_class, v_lowest, v_past, d.mail) k
+                                  WHERE k.inbox = d.inbox AND k.id <> ALL (p_ids)
                                     AND NOT EXISTS (SELECT FROM purge p
                                                      WHERE NOT p.owner_removed AND p.inbox = k.inbox
                                                        AND p.owner = k.owner AND p.address IN ('', k.address)
                                                        AND p.up_to_seq >= k.seq OFFSET 0))
                     THEN count(*) * least(max(d.size), message_row_bytes())
                     ELSE inbox_bytes(max(d.size), count(*)) END AS bytes
-          FROM deleted d
+          FROM deleted d JOIN mails w ON w.mail = d.mail
          WHERE d.owner_kind <> 0
            AND NOT EXISTS (SELECT FROM purge p
                             WHERE NOT p.owner_removed AND p.inbox = d.inbox AND p.owner = d.owner
                               AND p.address IN ('', d.address) AND p.up_to_seq >= d.seq OFFSET 0)
-         GROUP BY d.inbox, d.mail
+         GROUP BY d.inbox, d.mail, w.is_last
         UNION ALL
         SELECT d.tenant, d.mail,
-               stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = d.mail AND k.tenant = d.tenant)
+               stored_bytes(CASE WHEN NOT w.is_last
+                                  AND EXISTS (SELECT FROM messages_of_mail(p_class, v_lowest, v_past, d.mail) k
+                                               WHERE k.tenant = d.tenant AND k.id <> ALL (p_ids))
                                  THEN 0 ELSE w.data END, count(*))
           FROM deleted d JOIN mails w ON w.mail = d.mail
          WHERE d.tenant IS NOT NULL
-         GROUP BY d.tenant, d.mail, w.data
+         GROUP BY d.tenant, d.mail, w.data, w.is_last
     ), of_partition AS (
         SELECT partition_start(p_class, id_time(w.mail)) AS starts,
                sum(stored_bytes(CASE WHEN w.is_last THEN w.data ELSE 0 END, w.messages)) AS bytes,
-               sum(stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = w.mail AND k.tenant IS NULL)
+               sum(stored_bytes(CASE WHEN w.free > 0 AND NOT w.is_last
+                                      AND EXISTS (SELECT FROM messages_of_mail(p_class, v_lowest, v_past, w.mail) k
+                                                   WHERE k.tenant IS NULL AND k.id <> ALL (p_ids))
                                      THEN 0 ELSE w.data END, w.free)) AS free,
-               sum(stored_bytes(CASE WHEN EXISTS (SELECT FROM kept k WHERE k.mail = w.mail AND k.owner_kind = 0)
+               sum(stored_bytes(CASE WHEN w.shared > 0 AND NOT w.is_last
+                                      AND EXISTS (SELECT FROM messages_of_mail(p_class, v_lowest, v_past, w.mail) k
+                                                   WHERE k.owner_kind = 0 AND k.id <> ALL (p_ids))
                                      THEN 0 ELSE w.data END, w.shared)) AS shared
           FROM mails w GROUP BY 1
     )
@@ -128,8 +136,8 @@ BEGIN
     RETURN delete_messages(p_class, ARRAY[p_id]) > 0;
 END $$;
 
--- Deletes what an inbox has now, all of it or (p_address is not empty) what went to that exact address. It is
--- hidden at once and counts no more; mail is stored meanwhile.
+-- Deletes what an inbox has now, all of it or (p_address is not empty) what went to that exact address, which has a tag.
+-- It is hidden at once and counts no more; mail is stored meanwhile.
 CREATE OR REPLACE FUNCTION clear_inbox(p_inbox uuid, p_owner uuid, p_address text, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -150,20 +158,25 @@ BEGIN
         v_usage.bytes := (
             SELECT coalesce(sum(CASE
                        WHEN p_address <> '' AND NOT x.single_recipient
-                            AND EXISTS (SELECT FROM visible_message k
-                                         WHERE k.class = v_usage.class AND k.id >= v_from AND k.id < v_past
-                                           AND k.id >= time_id(id_time(x.mail))
-                                           AND k.id < time_id(id_time(x.mail) + interval '1 millisecond')
-                                           AND k.mail = x.mail AND k.inbox = p_inbox AND k.address <> p_address)
+                            AND EXISTS (SELECT FROM messages_of_mail(v_usage.class, v_from, v_past, x.mail) k
+                                         WHERE k.inbox = p_inbox AND k.address <> p_address
+                                           AND EXISTS (SELECT FROM visible_message v
+                                                        WHERE v.class = v_usage.class AND v.id = k.id
+                                                          AND v.id >= v_from AND v.id < v_past OFFSET 0))
                        THEN x.messages * least(x.size, message_row_bytes())
                        ELSE inbox_bytes(x.size, x.messages) END), 0)
               FROM (SELECT h.mail, bool_and(h.single_recipient) AS single_recipient, max(h.size) AS size,
                            count(*) AS messages
-                      FROM (SELECT m.mail, m.single_recipient, m.size FROM visible_message m
-                             WHERE m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
-                               AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
-                               AND (p_address = '' OR m.address = p_address)
-                             ORDER BY m.seq OFFSET 0) h
+                      FROM ((SELECT m.mail, m.single_recipient, m.size FROM visible_message m
+                              WHERE p_address = '' AND m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
+                                AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
+                              ORDER BY m.seq OFFSET 0)
+                            UNION ALL
+                            (SELECT m.mail, m.single_recipient, m.size FROM visible_message m
+                              WHERE m.address = p_address AND m.address LIKE '%+%'
+                                AND m.class = v_usage.class AND m.id >= v_from AND m.id < v_past
+                                AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
+                              ORDER BY m.seq OFFSET 0)) h
                      GROUP BY h.mail) x);
         v_hidden := v_hidden || v_usage;
     END LOOP;
@@ -210,7 +223,12 @@ BEGIN
               FROM (SELECT h.id, sum(h.size) OVER (ROWS UNBOUNDED PRECEDING) - h.size AS before
                       FROM (SELECT m.id, m.size FROM message m
                              WHERE m.class = v_class AND m.inbox = v_purge.inbox AND m.owner = v_purge.owner
-                               AND m.seq <= v_purge.up_to_seq AND v_purge.address IN ('', m.address)
+                               AND m.seq <= v_purge.up_to_seq AND v_purge.address = ''
+                            UNION ALL
+                            SELECT m.id, m.size FROM message m
+                             WHERE m.class = v_class AND m.inbox = v_purge.inbox AND m.owner = v_purge.owner
+                               AND m.seq <= v_purge.up_to_seq
+                               AND m.address = v_purge.address AND m.address LIKE '%+%'
                             UNION ALL
                             SELECT m.id, m.size FROM message m
                              WHERE m.class = v_class AND m.owner_kind = 2 AND m.owner = v_purge.owner

@@ -28,7 +28,20 @@ CREATE OR REPLACE FUNCTION inbox_messages(
 ) RETURNS SETOF visible_message LANGUAGE plpgsql STABLE ROWS 20 AS $$
 DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
 BEGIN
-    IF NOT p_newest_first THEN
+    IF p_address LIKE '%+%' THEN
+        -- By the index of tagged mail.
+        IF p_newest_first THEN
+            RETURN QUERY SELECT m.* FROM visible_message m
+             WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
+               AND m.address = p_address AND m.address LIKE '%+%' AND m.seq < p_seq
+             ORDER BY m.seq DESC LIMIT p_limit;
+        ELSE
+            RETURN QUERY SELECT m.* FROM visible_message m
+             WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
+               AND m.address = p_address AND m.address LIKE '%+%' AND m.seq > p_seq
+             ORDER BY m.seq LIMIT p_limit;
+        END IF;
+    ELSIF NOT p_newest_first THEN
         RETURN QUERY SELECT m.* FROM visible_message m
          WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner
            AND (p_address = '' OR m.address = p_address) AND m.seq > p_seq

@@ -69,6 +69,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (15, "webhook_event", "0015_webhook_event"),
         (16, "webhook_failures", "0016_webhook_failures"),
         (17, "sink", "0017_sink"),
+        (18, "tagged_mail", "0018_tagged_mail"),
     ],
     files: files![
         "id",

@@ -77,6 +77,7 @@ pub(in super::super) const API: Rights = Rights {
             "lock_inbox",
             "mailbox_used",
             "message_row_bytes",
+            "messages_of_mail",
             "mint_token",
             "partition_start",
             "partition_width",

@@ -74,6 +74,7 @@ pub(in super::super) const WORKER: Rights = Rights {
             "id_time",
             "inbox_bytes",
             "message_row_bytes",
+            "messages_of_mail",
             "next_probe",
             "partition_start",
             "partition_width",
