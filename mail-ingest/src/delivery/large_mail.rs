@@ -1,9 +1,11 @@
 //! Large mail. Its data is not stored under the lock of the stream, since all other mail would wait:
 //! it is uploaded before, in parts, and the batcher stores the messages only. The number of medium and
 //! large mails that are processed at once is limited, so that they leave processor and disk to the others;
-//! peers and tenants take turns.
+//! peers and tenants take turns. Beside small mail an upload rests for longer than it works.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
@@ -11,6 +13,7 @@ use tempmail_store::{
     DeliveryLimits, DeliveryPreflight, NewMail, RAW_PART_BYTES, RawData, Store, StoreError,
 };
 use tokio::sync::Notify;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::partition::create_partitions;
@@ -20,12 +23,21 @@ use crate::memory::TenantKey;
 use crate::peer::{Peer, PeerNetwork};
 use crate::smtp::{DeliveryOutcome, ReceivedMail};
 
+/// How long after a small mail an upload still rests between its parts.
+const BESIDE_SMALL_MAIL: Duration = Duration::from_secs(1);
+/// How much longer than a part took it rests, and at most: then two thirds of what the disk writes are for other mail.
+const REST_FACTOR: u32 = 2;
+const REST_MAX: Duration = Duration::from_millis(50);
+
 /// Uploads the data of large mail.
 pub(super) struct LargeMailUploader {
     store: Store,
     clock: Arc<dyn Clock>,
     medium: FairPermits<SenderKey>,
     large: FairPermits<SenderKey>,
+    started: Instant,
+    /// When the last small mail came, in milliseconds since `started`.
+    small_mail_at: AtomicU64,
     /// Notified where an upload waited for Postgres as long as it may: those that wait for a permit would, too.
     silent: Notify,
 }
@@ -46,7 +58,15 @@ impl LargeMailUploader {
     pub(super) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let permits = || FairPermits::new((cores / 2).max(1));
-        Self { store, clock, medium: permits(), large: permits(), silent: Notify::new() }
+        Self {
+            store,
+            clock,
+            medium: permits(),
+            large: permits(),
+            started: Instant::now(),
+            small_mail_at: AtomicU64::new(0),
+            silent: Notify::new(),
+        }
     }
 
     /// Waits for a permit to prepare and upload a mail; `None` if it is a small one.
@@ -58,7 +78,10 @@ impl LargeMailUploader {
         mail: &ReceivedMail,
     ) -> Result<Option<LargeMailPermit>, DeliveryOutcome> {
         let permits = match SizeClass::of(mail.data.len()) {
-            SizeClass::Small => return Ok(None),
+            SizeClass::Small => {
+                self.small_mail_at.store(self.age(), Ordering::Relaxed);
+                return Ok(None);
+            }
             SizeClass::Medium => &self.medium,
             SizeClass::Large => &self.large,
         };
@@ -115,20 +138,50 @@ impl LargeMailUploader {
         self.store.preflight_delivery(limits, &mail.recipients, now).await
     }
 
-    /// Creates a missing partition, which the first part reports, and tries again.
     async fn store_parts(
         &self,
         mail: &NewMail,
         classes: &[RetentionClass],
         data: &[u8],
     ) -> Result<(), StoreError> {
-        match self.store.store_raw(mail.id, classes, mail.for_clause_offset, data).await {
+        for part in 0.. {
+            let began = Instant::now();
+            if !self.store_part(mail, classes, data, part).await? {
+                break;
+            }
+            if self.is_beside_small_mail() {
+                sleep(rest(began.elapsed())).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates a missing partition, which the first part reports, and tries again. `false` where it is the last part.
+    async fn store_part(
+        &self,
+        mail: &NewMail,
+        classes: &[RetentionClass],
+        data: &[u8],
+        part: i16,
+    ) -> Result<bool, StoreError> {
+        match self.store.store_raw_part(mail.id, classes, mail.for_clause_offset, data, part).await {
             Err(error) if error.is_missing_partition() => {
                 create_partitions(&self.store, self.clock.now()).await?;
-                self.store.store_raw(mail.id, classes, mail.for_clause_offset, data).await
+                self.store.store_raw_part(mail.id, classes, mail.for_clause_offset, data, part).await
             }
             result => result,
         }
+    }
+
+    /// Whether small mail is delivered these moments.
+    fn is_beside_small_mail(&self) -> bool {
+        let since = self.age().saturating_sub(self.small_mail_at.load(Ordering::Relaxed));
+        Duration::from_millis(since) < BESIDE_SMALL_MAIL
+    }
+
+    /// Milliseconds since the start.
+    fn age(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Deletes the data of a mail that was not accepted, in the background: its sender waits for the answer.
@@ -152,4 +205,21 @@ impl LargeMailUploader {
 
 fn is_large(bytes: usize) -> bool {
     i64::try_from(bytes).is_ok_and(|bytes| bytes > RAW_PART_BYTES)
+}
+
+/// How long an upload rests after a part that took so long.
+fn rest(part: Duration) -> Duration {
+    (part * REST_FACTOR).min(REST_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_as_long_as_a_part_took_twice_within_a_bound() {
+        let ms = Duration::from_millis;
+        assert_eq!(rest(ms(4)), ms(8));
+        assert_eq!(rest(ms(900)), ms(50));
+    }
 }

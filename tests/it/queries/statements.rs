@@ -384,7 +384,7 @@ pub const COLD: &[&str] = &[
     "set_token_expiry",
     "set_webhook_url",
     "shared_inbox_usage",
-    "store_raw",
+    "store_raw_part",
     "store_usage",
     "stream_id",
     "touch_mailbox",

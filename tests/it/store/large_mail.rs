@@ -92,7 +92,10 @@ async fn defers_a_mail_whose_retention_changed_meanwhile() {
     assert!(!ahead.is_over_quota() && !ahead.store_full);
     let part = usize::try_from(RAW_PART_BYTES).unwrap();
     let mail = mail(RawData::StoredSeparately { bytes: part + 1 }, recipient, now);
-    store(&app).store_raw(mail.id, &ahead.classes, 0, &vec![7; part + 1]).await.unwrap();
+    for (number, more) in [(0, true), (1, false)] {
+        let stored = store(&app).store_raw_part(mail.id, &ahead.classes, 0, &vec![7; part + 1], number).await;
+        assert_eq!(stored.unwrap(), more);
+    }
     assert_eq!(app.count(RAW_PARTS).await, 2);
 
     set_retention(&app.pool, app.tenant.id, 24).await;

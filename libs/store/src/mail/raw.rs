@@ -53,7 +53,7 @@ impl StoredMessage {
 pub enum RawData {
     /// Stored by the statement that stores the messages. At most [`RAW_PART_BYTES`], since other mail waits for it.
     Inline(Vec<u8>),
-    /// Stored before, by [`Store::store_raw`].
+    /// Stored before, by [`Store::store_raw_part`].
     StoredSeparately {
         /// How long it is.
         bytes: usize,
@@ -102,34 +102,34 @@ pub(crate) fn mails_of_moment(message: Uuid) -> [Uuid; 2] {
 }
 
 impl Store {
-    /// Stores the raw data of a mail before its messages, in the classes that these will have. Each part is a
-    /// transaction of its own, so that other mail does not wait for it.
+    /// Stores a part (from 0) of the raw data of a mail before its messages, in the classes that these will have. It is a
+    /// transaction of its own, so that other mail does not wait for all parts. `false` where it is the last one.
     ///
     /// # Errors
     /// Some parts may be stored: [`Self::discard_raw`].
-    pub async fn store_raw(
+    pub async fn store_raw_part(
         &self,
         mail: Uuid,
         classes: &[RetentionClass],
         for_clause_offset: i32,
         data: &[u8],
-    ) -> Result<(), StoreError> {
+        part: i16,
+    ) -> Result<bool, StoreError> {
         let hours: Vec<i16> = classes.iter().map(|class| class.hours()).collect();
         let part_len = usize::try_from(RAW_PART_BYTES).unwrap_or(usize::MAX);
+        let mut rest = data.chunks(part_len).skip(usize::from(part.unsigned_abs()));
         // A mail is far smaller than what an i32 counts.
         let len = i32::try_from(data.len()).unwrap_or(i32::MAX);
-        for (part, part_data) in (0_i16..).zip(data.chunks(part_len)) {
-            let (offset, len) = if part == 0 { (for_clause_offset, len) } else { (0, 0) };
-            let statement = sqlx::query("/* store_raw */ SELECT store_raw_part($1, $2, $3, $4, $5, $6)")
-                .bind(&hours)
-                .bind(mail)
-                .bind(part)
-                .bind(offset)
-                .bind(len)
-                .bind(part_data);
-            self.execute(statement).await?;
-        }
-        Ok(())
+        let (offset, len) = if part == 0 { (for_clause_offset, len) } else { (0, 0) };
+        let statement = sqlx::query("/* store_raw_part */ SELECT store_raw_part($1, $2, $3, $4, $5, $6)")
+            .bind(hours)
+            .bind(mail)
+            .bind(part)
+            .bind(offset)
+            .bind(len)
+            .bind(rest.next());
+        self.execute(statement).await?;
+        Ok(rest.next().is_some())
     }
 
     /// Deletes raw data whose mail was not accepted.
