@@ -1,6 +1,7 @@
 //! The real program as a child process.
 
 mod installation;
+mod starting_role;
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 
 pub use self::installation::UpInstallation;
+pub use self::starting_role::StartingRole;
 use crate::process::{self, pid};
 use crate::wait::DEADLINE;
 

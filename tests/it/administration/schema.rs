@@ -2,17 +2,15 @@
 //! hand become the schema of this version.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sqlx::{AssertSqlSafe, Executor as _, PgPool};
 use tempmail_store::SCHEMA;
-use tempmail_tests::binary::program;
-use tempmail_tests::port::free_port;
+use tempmail_tests::CommandOutput;
+use tempmail_tests::binary::StartingRole;
 use tempmail_tests::postgres::{Database, PostgresProxy};
 use tempmail_tests::wait::eventually;
-use tempmail_tests::{Binary, CommandOutput, http};
 
 /// A function of ours, and how it is changed by hand.
 const FUNCTION: &str = "partition_width(smallint)";
@@ -373,31 +371,13 @@ async fn upgrades_to_the_schema_of_a_new_database() {
     assert!(old == new, "{differing:#?}");
 }
 
-/// A process of this command over a database, and where its probes answer.
-fn start(command: &str, url: &str) -> (Binary, SocketAddr) {
-    let admin = free_port();
-    let mut process = Command::new(program());
-    process.arg(command).env_clear();
-    process.env("TEMPMAIL_POSTGRES__URL", url);
-    process.env("TEMPMAIL_ADMIN__LISTEN", admin.to_string());
-    process.env("TEMPMAIL_SMTP__LISTEN", free_port().to_string());
-    (Binary::spawn(process), admin)
-}
-
-async fn readyz(admin: SocketAddr) -> Option<String> {
-    http::client().get(format!("http://{admin}/readyz")).send().await.ok()?.text().await.ok()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn roles_wait_for_the_migration_and_say_so() {
     let database = Database::empty().await;
-    let (_ingest, admin) = start("ingest", &database.url());
-    eventually("/readyz names the migration", || async {
-        readyz(admin).await?.contains("postgres: the schema is at version 0").then_some(())
-    })
-    .await;
+    let ingest = StartingRole::start("ingest", &database.url());
+    ingest.wait_for_readyz("postgres: the schema is at version 0").await;
     migrate(&database).await;
-    eventually("the role is ready", || async { (readyz(admin).await? == "ok\n").then_some(()) }).await;
+    ingest.wait_for_readyz("ok\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -408,13 +388,10 @@ async fn roles_wait_for_postgres_that_is_silent_at_their_start_and_say_so() {
     // What a role writes at its start waits for this lock.
     let mut lock = pool.begin().await.unwrap();
     sqlx::query("LOCK TABLE free_class").execute(&mut *lock).await.unwrap();
-    let (_ingest, admin) = start("ingest", &database.url());
-    eventually("/readyz names Postgres", || async {
-        readyz(admin).await?.contains("postgres: Postgres does not answer").then_some(())
-    })
-    .await;
+    let ingest = StartingRole::start("ingest", &database.url());
+    ingest.wait_for_readyz("postgres: Postgres does not answer").await;
     lock.rollback().await.unwrap();
-    eventually("the role is ready", || async { (readyz(admin).await? == "ok\n").then_some(()) }).await;
+    ingest.wait_for_readyz("ok\n").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -422,10 +399,12 @@ async fn waits_for_postgres() {
     let database = Database::empty().await;
     let postgres = PostgresProxy::start().await;
     postgres.cut();
-    let (mut migrating, _) = start("migrate", &database.url_through(postgres.port()));
-    eventually("it waits", || async { migrating.stderr().contains("waiting for Postgres").then_some(()) })
-        .await;
+    let mut migrating = StartingRole::start("migrate", &database.url_through(postgres.port()));
+    eventually("it waits", || async {
+        migrating.process.stderr().contains("waiting for Postgres").then_some(())
+    })
+    .await;
     postgres.restore();
-    assert!(migrating.wait().success(), "{}", migrating.stderr());
+    assert!(migrating.process.wait().success(), "{}", migrating.process.stderr());
     assert_eq!(migrate(&database).await, [""; 0]);
 }
