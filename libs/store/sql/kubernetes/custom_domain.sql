@@ -1,5 +1,11 @@
 -- Custom domains as Kubernetes objects declare them.
 
+-- The custom domain of an object, read while its operator leads.
+CREATE OR REPLACE FUNCTION domain_of_object(p_epoch bigint, p_uid uuid) RETURNS domain LANGUAGE sql AS $$
+    SELECT lock_epoch(p_epoch, p_uid);
+    SELECT d.* FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = p_uid AND d.removed_at IS NULL
+$$;
+
 -- Creates an object's custom domain; one that was deactivated becomes pending again. Answers created,
 -- adopted (p_adopt: one that the tenant created over HTTP), existing, restored, managed_by_another, not_adopted (it
 -- exists and may not be adopted), tenant_changed (it is another tenant's), or what create_custom_domain answers.
@@ -8,13 +14,10 @@ CREATE OR REPLACE FUNCTION declare_custom_domain(
     p_installation_names text[], p_deadline timestamptz, p_next_check_at timestamptz, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_domain domain;
+    v_domain domain := domain_of_object(p_epoch, p_uid);
     v_answer text;
 BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id
-     WHERE r.uid = p_uid AND d.removed_at IS NULL;
-    IF FOUND THEN
+    IF v_domain.id IS NOT NULL THEN
         IF v_domain.tenant <> p_tenant THEN
             RETURN 'tenant_changed';
         ELSIF v_domain.active THEN
@@ -50,30 +53,19 @@ BEGIN
 END $$;
 
 -- Releases an object's domain: it is removed with its mailboxes and mail, or its tenant manages it over HTTP
--- (p_retained), active if it was. Without the grant (p_granting: as in is_granted) it is the tenant's and inactive,
--- whatever p_retained says.
+-- (p_retained), active if it was. Without the grant it is the tenant's and inactive (end_of_object).
 CREATE OR REPLACE FUNCTION release_custom_domain(
     p_epoch bigint, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_domain  domain;
-    v_granted boolean;
+    v_domain domain := domain_of_object(p_epoch, p_uid);
+    v_end    text := end_of_object(v_domain.tenant, p_uid, p_retained, p_granting, p_now);
 BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id
-     WHERE r.uid = p_uid AND d.removed_at IS NULL;
-    v_granted := is_granted(v_domain.tenant, p_granting);
-    IF NOT v_granted THEN
-        PERFORM end_origins(v_domain.tenant, ARRAY[p_uid], p_now);
-        UPDATE domain SET managed_by = 'api', origin = NULL WHERE id = v_domain.id;
-    ELSIF p_retained THEN
-        -- It still is what its namespace was granted.
-        UPDATE domain SET managed_by = 'api' WHERE id = v_domain.id;
-    ELSE
-        UPDATE domain SET origin = NULL WHERE id = v_domain.id;
-    END IF;
+    UPDATE domain SET managed_by = CASE v_end WHEN 'removed' THEN managed_by ELSE 'api' END,
+                      origin = CASE v_end WHEN 'retained' THEN origin END
+     WHERE id = v_domain.id;
     PERFORM release_resource(p_epoch, p_uid);
-    IF v_granted AND NOT p_retained THEN
+    IF v_end = 'removed' THEN
         PERFORM remove_custom_domain(v_domain.id, v_domain.tenant, 'kubernetes', p_now);
     END IF;
 END $$;

@@ -82,6 +82,20 @@ CREATE OR REPLACE FUNCTION is_granted(p_tenant uuid, p_granting uuid[]) RETURNS 
                     WHERE r.uid = ANY (p_granting) AND t.id = p_tenant AND NOT t.suspended AND t.removed_at IS NULL)
 $$;
 
+-- What becomes of the custom domain or mailbox of a released object at a tenant. removed; retained (p_retained), as its
+-- namespace was granted it; or revoked: without the grant (p_granting: as in is_granted), whatever p_retained says, all
+-- access that the object gave has ended.
+CREATE OR REPLACE FUNCTION end_of_object(
+    p_tenant uuid, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz
+) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_granted(p_tenant, p_granting) THEN
+        RETURN CASE WHEN p_retained THEN 'retained' ELSE 'removed' END;
+    END IF;
+    PERFORM end_origins(p_tenant, ARRAY[p_uid], p_now);
+    RETURN 'revoked';
+END $$;
+
 -- Records that an object no longer exists although it was not released. Its row is kept for a day; a credential ends now.
 CREATE OR REPLACE FUNCTION record_missing(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
 LANGUAGE plpgsql AS $$

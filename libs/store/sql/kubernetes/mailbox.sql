@@ -1,6 +1,12 @@
 -- Mailboxes as Kubernetes objects declare them. A password is delivered to its owner in a Secret, after the row is
 -- changed and before it becomes active.
 
+-- The mailbox of an object, read while its operator leads.
+CREATE OR REPLACE FUNCTION mailbox_of_object(p_epoch bigint, p_uid uuid) RETURNS mailbox LANGUAGE sql AS $$
+    SELECT lock_epoch(p_epoch, p_uid);
+    SELECT b.* FROM resource r JOIN mailbox b ON b.id = r.row_id WHERE r.uid = p_uid AND b.removed_at IS NULL
+$$;
+
 -- Gives an object's mailbox a password that is not yet delivered to its owner, so it is inactive; creates
 -- the mailbox first where the object has none, or adopts it (p_adopt: one that the tenant created over
 -- HTTP). Records p_rotate_requested (null: not requested) as handled. Answers existing, created, adopted,
@@ -11,16 +17,13 @@ CREATE OR REPLACE FUNCTION declare_mailbox(
     p_password_hash text, p_adopt boolean, p_rotate_requested text, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_mailbox mailbox;
+    v_mailbox mailbox := mailbox_of_object(p_epoch, p_uid);
     v_domain  uuid;
     v_answer  text := 'existing';
 BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
-     WHERE r.uid = p_uid AND b.removed_at IS NULL;
-    IF FOUND AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN
+    IF v_mailbox.id IS NOT NULL AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN
         RETURN 'tenant_changed';
-    ELSIF NOT FOUND THEN
+    ELSIF v_mailbox.id IS NULL THEN
         SELECT d.id INTO v_domain FROM domain d
          WHERE d.name = p_domain AND d.serves AND (d.tenant IS NULL OR d.tenant = p_tenant);
         IF NOT FOUND THEN
@@ -55,30 +58,21 @@ BEGIN
 END $$;
 
 -- Releases an object's mailbox: it is removed with its mail, or its tenant manages it over HTTP (p_retained), active if it
--- was. Without the grant (p_granting: as in is_granted) it is the tenant's, inactive and with an unusable password,
--- whatever p_retained says.
+-- was. Without the grant it is the tenant's, inactive and with an unusable password (end_of_object).
 CREATE OR REPLACE FUNCTION release_mailbox(
     p_epoch bigint, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz, p_hold_days integer
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_mailbox mailbox;
-    v_granted boolean;
+    v_mailbox mailbox := mailbox_of_object(p_epoch, p_uid);
+    v_end     text := end_of_object(v_mailbox.tenant, p_uid, p_retained, p_granting, p_now);
 BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    SELECT b.* INTO v_mailbox FROM resource r JOIN mailbox b ON b.id = r.row_id
-     WHERE r.uid = p_uid AND b.removed_at IS NULL;
-    v_granted := is_granted(v_mailbox.tenant, p_granting);
-    IF NOT v_granted THEN
-        PERFORM end_origins(v_mailbox.tenant, ARRAY[p_uid], p_now);
-        UPDATE mailbox SET managed_by = 'api', password_hash = '!', origin = NULL WHERE id = v_mailbox.id;
-    ELSIF p_retained THEN
-        -- It still is what its namespace was granted.
-        UPDATE mailbox SET managed_by = 'api' WHERE id = v_mailbox.id;
-    ELSE
-        UPDATE mailbox SET origin = NULL WHERE id = v_mailbox.id;
-    END IF;
+    UPDATE mailbox
+       SET password_hash = CASE v_end WHEN 'revoked' THEN '!' ELSE password_hash END,
+           managed_by = CASE v_end WHEN 'removed' THEN managed_by ELSE 'api' END,
+           origin = CASE v_end WHEN 'retained' THEN origin END
+     WHERE id = v_mailbox.id;
     PERFORM release_resource(p_epoch, p_uid);
-    IF v_granted AND NOT p_retained THEN
+    IF v_end = 'removed' THEN
         PERFORM remove_mailbox(v_mailbox.id, 'kubernetes', p_now, p_hold_days);
     END IF;
 END $$;

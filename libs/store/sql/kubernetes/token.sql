@@ -40,19 +40,16 @@ END $$;
 
 -- Ends the token of an object that is no longer accepted.
 CREATE OR REPLACE FUNCTION revoke_managed_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    PERFORM end_managed_token(p_uid, p_now);
+LANGUAGE sql AS $$
+    SELECT lock_epoch(p_epoch, p_uid);
+    SELECT end_managed_token(p_uid, p_now);
     UPDATE resource SET row_id = NULL WHERE uid = p_uid;
-END $$;
+$$;
 
 -- Ends the token of an object that is deleted, with all that was made with its tokens over HTTP, and deletes the object's
 -- row.
-CREATE OR REPLACE FUNCTION release_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM lock_epoch(p_epoch, p_uid);
-    PERFORM end_origin(p_uid, p_now);
-    PERFORM release_resource(p_epoch, p_uid);
-END $$;
+CREATE OR REPLACE FUNCTION release_token(p_epoch bigint, p_uid uuid, p_now timestamptz) RETURNS void LANGUAGE sql AS $$
+    SELECT lock_epoch(p_epoch, p_uid);
+    SELECT end_origin(p_uid, p_now);
+    SELECT release_resource(p_epoch, p_uid);
+$$;
