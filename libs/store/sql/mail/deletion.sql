@@ -216,6 +216,8 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
+    -- Mail waits for its locks, and need not wait for the disk: a crash may only bring back what the purge still hides.
+    PERFORM set_config('synchronous_commit', 'off', true);
     FOR v_class IN SELECT DISTINCT class FROM message_partition ORDER BY 1 LOOP
         -- Mail of a custom domain has the keys of its addresses as inboxes.
         v_ids := ARRAY(
