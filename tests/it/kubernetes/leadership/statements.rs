@@ -233,16 +233,3 @@ async fn a_release_ends_the_epoch_of_the_cluster_and_gives_it_no_other() {
     assert_eq!(admitted, ClusterAdmission::Admitted);
     acquire_epoch(&store, cluster).await;
 }
-
-#[tokio::test]
-async fn an_operator_of_the_version_before_leads_until_a_newer_one_does() {
-    let database = Database::create().await;
-    let store = Store::connect(&database.url(), 1, "tempmail tests").expect("our own URL is one");
-    let pool = database.pool();
-    let statement = "UPDATE operator SET epoch = epoch + 1 RETURNING epoch";
-    let epoch: i64 = sqlx::query_scalar(statement).fetch_one(&pool).await.expect("Postgres answers");
-    let lock = async || sqlx::query("SELECT lock_epoch($1, NULL)").bind(epoch).execute(&pool).await;
-    lock().await.expect("it leads");
-    acquire_epoch(&store, Uuid::new_v4()).await;
-    lock().await.expect_err("a newer one leads");
-}
