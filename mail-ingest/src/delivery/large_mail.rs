@@ -25,7 +25,7 @@ use crate::smtp::{DeliveryOutcome, ReceivedMail};
 
 /// How long after a small mail an upload still rests between its parts.
 const BESIDE_SMALL_MAIL: Duration = Duration::from_secs(1);
-/// How much longer than a part took it rests, and at most: then two thirds of what the disk writes are for other mail.
+/// How many times as long as a part took it rests, and at most: then two thirds of the time the disk is for other mail.
 const REST_FACTOR: u32 = 2;
 const REST_MAX: Duration = Duration::from_millis(50);
 

@@ -37,9 +37,20 @@ impl StartingRole {
     /// It does not.
     pub async fn wait_for_readyz(&self, expected: &str) {
         eventually(&format!("/readyz says: {expected}"), || async {
-            let answer = http::client().get(format!("http://{}/readyz", self.admin)).send().await.ok()?;
-            answer.text().await.ok()?.contains(expected).then_some(())
+            self.readyz().await?.contains(expected).then_some(())
         })
         .await;
+    }
+
+    /// Waits until `/readyz` reports nothing.
+    ///
+    /// # Panics
+    /// It does not.
+    pub async fn wait_until_ready(&self) {
+        eventually("the role is ready", || async { (self.readyz().await? == "ok\n").then_some(()) }).await;
+    }
+
+    async fn readyz(&self) -> Option<String> {
+        http::client().get(format!("http://{}/readyz", self.admin)).send().await.ok()?.text().await.ok()
     }
 }

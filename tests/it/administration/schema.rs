@@ -377,7 +377,7 @@ async fn roles_wait_for_the_migration_and_say_so() {
     let ingest = StartingRole::start("ingest", &database.url());
     ingest.wait_for_readyz("postgres: the schema is at version 0").await;
     migrate(&database).await;
-    ingest.wait_for_readyz("ok\n").await;
+    ingest.wait_until_ready().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -391,7 +391,7 @@ async fn roles_wait_for_postgres_that_is_silent_at_their_start_and_say_so() {
     let ingest = StartingRole::start("ingest", &database.url());
     ingest.wait_for_readyz("postgres: Postgres does not answer").await;
     lock.rollback().await.unwrap();
-    ingest.wait_for_readyz("ok\n").await;
+    ingest.wait_until_ready().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,15 +55,7 @@ pub const HOT: &[HotStatement] = &[
     },
     HotStatement {
         name: "find_readable_message",
-        indexes: &[
-            "message_pkey",
-            "raw_pkey",
-            "domain_serving",
-            "mailbox_address",
-            "tenant_pkey",
-            "tenant_is_sink",
-            PURGE,
-        ],
+        indexes: &["message_pkey", "raw_pkey", "domain_serving", "mailbox_address", "tenant_pkey", PURGE],
         rows: 7,
     },
     HotStatement { name: "find_mailbox_message", indexes: &["message_pkey", "raw_pkey", PURGE], rows: 3 },

@@ -13,7 +13,7 @@ async fn a_role_waits_until_its_login_has_the_rights() {
     let ingest = StartingRole::start("ingest", &url);
     ingest.wait_for_readyz("postgres: the database login lacks a right (").await;
     run(&database.pool(), &format!("GRANT tempmail_ingest TO {login}")).await;
-    ingest.wait_for_readyz("ok\n").await;
+    ingest.wait_until_ready().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
