@@ -1,8 +1,9 @@
-//! Postgres as an administrator runs it: behind a pooler, over TLS, with a full disk, silent, and restored.
+//! Postgres as an administrator runs it: behind a pooler, over TLS, with a full disk, slow, silent, and restored.
 
 mod chaos;
 mod full_disk;
 mod pgbouncer;
 mod recovery;
+mod slow_commit;
 mod start;
 mod tls;

@@ -156,6 +156,14 @@ impl Store {
         Ok(self.run(statement).await?.1)
     }
 
+    /// Waits until what earlier transactions changed is on disk, also those that did not wait for it so that nobody waits
+    /// for their locks meanwhile.
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
+        // Its commit waits for all that was written to the log before. Text: sqlx would ask what a position of the log is.
+        self.execute(sqlx::query("/* flush */ SELECT pg_logical_emit_message(true, 'tempmail', '')::text"))
+            .await
+    }
+
     /// Runs a statement; returns how many rows it changed, and those of the result. It is repeated once where a
     /// migration changed what the connection had planned it for. All of that has one end.
     async fn run(&self, mut statement: Statement<'_>) -> Result<(u64, Vec<PgRow>), StoreError> {

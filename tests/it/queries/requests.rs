@@ -120,7 +120,7 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
     session
         .record(
             "DELETE /v1/email/{id}",
-            &["find_live_token", "find_readable_message", "delete_message"],
+            &["find_live_token", "find_readable_message", "delete_message", "flush"],
             |number| async move {
                 let path = format!("/v1/email/{}", id(number));
                 assert_eq!(app.delete(&path).await.status, 204);
@@ -128,10 +128,14 @@ pub async fn record_token_api(fixture: &QueryFixture, session: &mut Session<'_>)
         )
         .await;
     session
-        .record("DELETE /v1/inbox/{address}", &["find_live_token", "clear_inbox"], |number| async move {
-            let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
-            assert_eq!(app.delete(&path).await.status, 204);
-        })
+        .record(
+            "DELETE /v1/inbox/{address}",
+            &["find_live_token", "clear_inbox", "flush"],
+            |number| async move {
+                let path = format!("/v1/inbox/inbox{}@{SYSTEM_DOMAIN}", 100 + number);
+                assert_eq!(app.delete(&path).await.status, 204);
+            },
+        )
         .await;
 }
 
@@ -156,7 +160,7 @@ pub async fn record_tags(fixture: &QueryFixture, session: &mut Session<'_>) {
     session
         .record(
             "DELETE /v1/inbox/{address with a tag}",
-            &["find_live_token", "clear_inbox"],
+            &["find_live_token", "clear_inbox", "flush"],
             |number| async move {
                 assert_eq!(app.delete(&format!("/v1/inbox/{}", percent(&tag(number)))).await.status, 204);
             },

@@ -84,6 +84,7 @@ pub const HOT: &[HotStatement] = &[
     },
     // All rows of `message_partition`, and twice those of a partition that has few, by whatever index: 29 of the oldest.
     HotStatement { name: "delete_message", indexes: DELETION, rows: 150 },
+    HotStatement { name: "flush", indexes: &[], rows: 0 },
     // A BRIN has 32 pages a range, and reads all of them. In a partition with few rows any index fits.
     HotStatement {
         name: "list_arrivals",

@@ -1,6 +1,9 @@
 -- Deletion of messages. Locks are taken in this order: the inbox (advisory), raw data by mail, usage by scope, class and
 -- partition, and last the partition, which every delivery changes. What an owner deletes as a whole is hidden at once by
 -- a row of `purge`, and deleted by the worker in batches.
+--
+-- No deletion waits for the disk while it holds locks, since all mail waits for them: its transaction ends before, and
+-- who answers that something is deleted waits after it (`Store::flush`).
 
 -- The messages of a mail in one class: their ids have its millisecond. p_from and p_past: all of them are between, so that
 -- few partitions are opened. Inlined where it is called; OFFSET 0: by their ids, and not by the inbox that is wanted.
@@ -129,6 +132,7 @@ END $$;
 CREATE OR REPLACE FUNCTION delete_message(p_class smallint, p_id uuid, p_inbox uuid) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM lock_inbox(p_inbox);
     IF NOT EXISTS (SELECT FROM visible_message m WHERE m.class = p_class AND m.id = p_id) THEN
         RETURN false;
@@ -147,6 +151,7 @@ DECLARE
     v_past   uuid;
     v_hidden usage[] := '{}';
 BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM lock_inbox(p_inbox);
     -- Every message up to this position shows in the statements that follow.
     SELECT s.seq INTO STRICT v_seq FROM stream s;
@@ -216,7 +221,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    -- Mail waits for its locks, and need not wait for the disk: a crash may only bring back what the purge still hides.
+    -- Nobody waits for the disk after it: a crash may only bring back what the purge still hides.
     PERFORM set_config('synchronous_commit', 'off', true);
     FOR v_class IN SELECT DISTINCT class FROM message_partition ORDER BY 1 LOOP
         -- Mail of a custom domain has the keys of its addresses as inboxes.

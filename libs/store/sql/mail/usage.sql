@@ -88,7 +88,9 @@ DECLARE
     v_oldest uuid[];
     v_bytes  bigint[];
 BEGIN
-    -- First what may be much to read, then the rows, which mail to these inboxes changes.
+    -- Mail to these inboxes waits for its locks, and need not wait for the disk: what a crash takes back is done again.
+    PERFORM set_config('synchronous_commit', 'off', true);
+    -- First what may be much to read, then the rows, which that mail changes.
     SELECT array_agg(s.scope), array_agg(e.class), array_agg(e.starts), array_agg(e.oldest), array_agg(e.bytes)
       INTO v_scope, v_class, v_starts, v_oldest, v_bytes
       FROM unnest(v_scopes) AS s (scope) CROSS JOIN LATERAL expired_usage(s.scope, p_now) e;

@@ -222,7 +222,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn clear_inbox(&self, query: InboxQuery<'_>, now: Timestamp) -> Result<bool, StoreError> {
-        self.fetch_value(with_access(CLEAR_INBOX, &query, now)).await
+        let may_read = self.fetch_value(with_access(CLEAR_INBOX, &query, now)).await?;
+        if may_read {
+            self.flush().await?;
+        }
+        Ok(may_read)
     }
 
     /// An unexpired message that the tokens of the tenant may read, with up to `raw_len` bytes of its raw data: of

@@ -156,12 +156,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete_message(&self, row: &MessageRow) -> Result<bool, StoreError> {
-        self.fetch_value(
-            sqlx::query("/* delete_message */ SELECT delete_message($1, $2, $3)")
-                .bind(row.class.hours())
-                .bind(row.id)
-                .bind(row.inbox),
-        )
-        .await
+        let statement = sqlx::query("/* delete_message */ SELECT delete_message($1, $2, $3)");
+        let deleted =
+            self.fetch_value(statement.bind(row.class.hours()).bind(row.id).bind(row.inbox)).await?;
+        if deleted {
+            self.flush().await?;
+        }
+        Ok(deleted)
     }
 }

@@ -194,6 +194,7 @@ impl Store {
     /// [`StoreError`].
     pub async fn clear_tenant_inbox(&self, inbox: &TenantInbox, now: Timestamp) -> Result<(), StoreError> {
         let statement = sqlx::query("/* clear_tenant_inbox */ SELECT clear_inbox($1, $2, '', $3)");
-        self.execute(statement.bind(inbox.inbox).bind(inbox.owner).bind(now.to_sqlx())).await
+        self.execute(statement.bind(inbox.inbox).bind(inbox.owner).bind(now.to_sqlx())).await?;
+        self.flush().await
     }
 }
