@@ -22,7 +22,7 @@ use tempmail_model::retention::RetentionClass;
 use tempmail_store::Store;
 use tokio::sync::OnceCell;
 
-pub use self::dedicated::{DedicatedPostgres, StopMode, SuspendedBackends};
+pub use self::dedicated::{DedicatedPostgres, REPLICATION, StopMode, SuspendedBackends};
 use self::directory::ServerDirectory;
 pub use self::migration::migrate;
 use self::migration::{migrate_with_logins, url_for};

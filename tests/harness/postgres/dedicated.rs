@@ -20,6 +20,9 @@ use crate::process::{self, pid};
 /// The database of [`DedicatedPostgres::database`].
 const DATABASE: &str = "tempmail";
 
+/// Settings of a server that may have standbys.
+pub const REPLICATION: [(&str, &str); 2] = [("wal_level", "replica"), ("max_wal_senders", "4")];
+
 /// How to stop a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopMode {

@@ -5,14 +5,11 @@ use std::pin::pin;
 use futures_util::poll;
 use sqlx::PgPool;
 use tempmail_tests::App;
-use tempmail_tests::postgres::DedicatedPostgres;
+use tempmail_tests::postgres::{DedicatedPostgres, REPLICATION};
 use tempmail_tests::wait::eventually;
 use tokio::task::JoinHandle;
 
 const ADDRESS: &str = "box@inbox.localhost";
-
-/// Commits of a server with this wait once they are told to.
-const REPLICATION: [(&str, &str); 2] = [("wal_level", "replica"), ("max_wal_senders", "1")];
 
 /// Commits that wait, until [`Self::end`].
 struct WaitingCommits {

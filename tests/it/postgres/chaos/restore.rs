@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::token::TokenKind;
-use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
+use tempmail_tests::postgres::{DedicatedPostgres, REPLICATION, StopMode};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{CommandOutput, EventStream, Feed, Fleet, Follower};
 
@@ -13,9 +13,6 @@ const MAILBOX: &str = "box@inbox.localhost";
 /// Mails that the copy lacks, and those after the restore: more, so that all positions are given again.
 const LOST: usize = 5;
 const AFTER: usize = 12;
-
-/// What a standby needs that takes over.
-const REPLICATION: [(&str, &str); 2] = [("wal_level", "replica"), ("max_wal_senders", "4")];
 
 async fn start(postgres: &DedicatedPostgres) -> Fleet {
     Fleet::builder().apis(1).ingests(1).workers(1).database(postgres.database().await).start().await
