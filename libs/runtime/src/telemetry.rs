@@ -40,7 +40,7 @@ pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
-    tracing_subscriber::registry().with(lines.with_filter(ours_or_warning)).with(filter).try_init()?;
+    tracing_subscriber::registry().with(lines).with(ours_or_warning).with(filter).try_init()?;
     Ok(())
 }
 
