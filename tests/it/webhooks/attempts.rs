@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use jiff_sqlx::ToSqlx as _;
 use serde_json::{Value, json};
-use tempmail_model::clock::Clock as _;
+use tempmail_model::clock::{Clock as _, TestClock};
 use tempmail_tests::App;
 use tempmail_tests::receiver::Reaction;
 use tempmail_tests::wait::eventually;
@@ -26,9 +26,9 @@ async fn partitioned_days(app: &App) -> Vec<i64> {
     .unwrap()
 }
 
-/// The day of the test's clock, as the Unix time at which it begins.
-fn today(app: &App) -> i64 {
-    app.clock.now().as_second().div_euclid(DAY) * DAY
+/// The day of a clock, as the Unix time at which it begins.
+fn today(clock: &TestClock) -> i64 {
+    clock.now().as_second().div_euclid(DAY) * DAY
 }
 
 /// Waits until this number of attempts is recorded, and returns them.
@@ -75,17 +75,19 @@ async fn records_every_attempt_with_its_number_for_the_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keeps_attempts_for_a_week_and_drops_older_ones_by_the_day() {
+    let started = today(&TestClock::default());
     let (app, receiver) = app_and_receiver().await;
     let webhook = create_webhook(&app, &receiver.url()).await;
     app.mailbox(Some(&app.tenant.pro), BOX).await;
     app.worker_pass().await;
-    // The day of the first pass of the worker, which may be over by now.
+    // The day of the worker's first pass, which may be over by now.
     let first = partitioned_days(&app).await[0];
+    assert!((started..=today(&app.clock)).contains(&first), "{first} is before {started}");
     for day in 0..12 {
         // A partition that is in use is dropped in a later pass.
         eventually("there are the days from a week ago until tomorrow", || async {
             app.worker_pass().await;
-            let (days, today) = (partitioned_days(&app).await, today(&app));
+            let (days, today) = (partitioned_days(&app).await, today(&app.clock));
             let oldest = first.max(today - 7 * DAY);
             let expected: Vec<_> =
                 (0..).map(|day| oldest + day * DAY).take_while(|day| *day <= today + DAY).collect();
@@ -114,6 +116,6 @@ async fn creates_a_missing_partition_to_record_an_attempt() {
     .await;
     app.deliver(BOX, "hello", "").await;
     wait_for_attempts(&app, &webhook, 1).await;
-    assert!(partitioned_days(&app).await.contains(&today(&app)));
+    assert!(partitioned_days(&app).await.contains(&today(&app.clock)));
     assert_eq!(receiver.request_count(), 1, "recording it again does not send it again");
 }
