@@ -161,6 +161,23 @@ fn mutate(text: &str, changes: &[(usize, usize, u8)]) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
+/// A piece of a mail of the corpus, of up to 90 octets.
+fn piece_of_corpus() -> impl Strategy<Value = String> {
+    (any::<prop::sample::Index>(), any::<usize>(), 0..90_usize).prop_map(|(mail, at, len)| {
+        let text: &String = mail.get(&CORPUS);
+        let start = text.floor_char_boundary(at % text.len());
+        let end = text.floor_char_boundary((start + len).min(text.len()));
+        text[start..end].to_owned()
+    })
+}
+
+/// Pieces of different mails run together, with codes among them.
+fn patchwork() -> impl Strategy<Value = String> {
+    let joint = prop::sample::select(vec!["", "", " ", "\n", "482913", "\n482913\n", "\n\nX7K9QD "]);
+    prop::collection::vec((piece_of_corpus(), joint), 1..12)
+        .prop_map(|pieces| pieces.into_iter().map(|(piece, joint)| piece + joint).collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -183,6 +200,11 @@ proptest! {
         let original: &String = at.get(&CORPUS);
         let text = mutate(original, &changes);
         look(&text, &text, &text);
+    }
+
+    #[test]
+    fn survives_pieces_of_different_mails(text in patchwork()) {
+        look("", &text, &text);
     }
 }
 
@@ -241,6 +263,13 @@ fn survives_a_link_whose_text_goes_on_in_the_next_line() {
     let html = r#"<a href="https://a.example/v?token=abc123">&#x34;<table>&#x34;"#;
     let extraction = extract(&Message { subject: "", text: None, html: Some(html), from_domain: None });
     assert!(extraction.codes.is_empty());
+}
+
+#[test]
+fn finds_the_code_below_a_name_that_goes_on_in_the_next_line() {
+    let text = "Your verification\ncode\n482913";
+    let extraction = extract(&Message { subject: "", text: Some(text), html: None, from_domain: None });
+    assert_eq!(extraction.codes.first().map(|code| code.code.as_str()), Some("482913"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::words::{Class, Hit};
 const LINES_ABOVE: usize = 6;
 /// Lines below that may name the code above them.
 const LINES_BELOW: usize = 3;
+
 impl Place<'_> {
     /// Whether a candidate is set apart, so that lines above or below may be about it.
     pub(super) fn stands_out(&self) -> bool {
@@ -38,7 +39,9 @@ impl Place<'_> {
             let sentence = sentence_at(text, &line, &(last.start..last.end));
             let free = |hit: &&Hit| !self.has_number(hit.end, line.end.max(hit.end));
             let positive = self.names_in(sentence.clone()).filter(free).rfind(|hit| self.is_positive(hit));
-            let is_label = text[last.end..line.end].chars().filter(|c| c.is_alphanumeric()).count() <= 2
+            // Its last word may be on the next line.
+            let rest = text.get(last.end..line.end).unwrap_or_default();
+            let is_label = rest.chars().filter(|c| c.is_alphanumeric()).count() <= 2
                 && sentence.len() <= 60
                 && !(self.is_about_auth(sentence.clone())
                     || self
