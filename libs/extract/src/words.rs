@@ -4,16 +4,16 @@
 //! (`text::fold`). In scripts that have spaces a phrase is one of whole words; `*` at an end lets a word go on there,
 //! `=` before a word makes its accents count, and `^` its capitals.
 
+mod index;
 mod table;
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
 use crate::text::fold::{Folded, fold};
+use index::{Index, Match};
 pub(crate) use table::Class;
-use table::{GROUPS, Phrase, phrases};
+use table::{GROUPS, phrases};
 
 /// Hits of a part that are kept.
 const HITS_MAX: usize = 20_000;
@@ -27,41 +27,27 @@ pub(crate) struct Hit {
     pub(crate) class: Class,
 }
 
-struct Index {
-    phrases: Vec<Phrase>,
-    automaton: AhoCorasick,
-}
-
-static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let phrases = phrases();
-    let automaton = AhoCorasick::builder()
-        .kind(Some(AhoCorasickKind::ContiguousNFA))
-        .match_kind(MatchKind::Standard)
-        .build(phrases.iter().map(|phrase| phrase.text.as_str()))
-        .expect("a few thousand short phrases fit");
-    Index { phrases, automaton }
-});
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(phrases()));
 
 /// Finds phrases in a text, in order. Of phrases of a group within one another only the longest counts, so that a
 /// `promo code` is no `code`.
 pub(crate) fn find_words(text: &str) -> Vec<Hit> {
     let folded = fold(text);
-    let mut found: Vec<(usize, usize, usize, Class)> = Vec::new();
-    for matched in INDEX.automaton.find_overlapping_iter(&folded.text) {
-        let phrase = &INDEX.phrases[matched.pattern().as_usize()];
-        let written = folded.origin[matched.start()] as usize..folded.origin[matched.end()] as usize;
-        if phrase.stands_at(&folded.text, matched.start(), matched.end())
-            && text.get(written).is_some_and(|written| phrase.is_written(written))
-        {
-            let (start, end) = phrase.extent(&folded.text, matched.start(), matched.end());
-            found.push((start, end, phrase.text.len(), phrase.class));
-            if found.len() == HITS_MAX {
-                break;
-            }
-        }
-    }
+    let is_whole = |found: &Match<'_>| {
+        let written = folded.origin[found.start] as usize..folded.origin[found.end] as usize;
+        found.phrase.stands_at(&folded.text, found.start, found.end)
+            && text.get(written).is_some_and(|written| found.phrase.is_written(written))
+    };
+    let of_words = INDEX.of_words(&folded.text).filter(is_whole).take(HITS_MAX);
+    let of_parts = INDEX.of_parts(&folded.text).filter(is_whole).take(HITS_MAX);
+    let extent = |found: Match<'_>| {
+        let (start, end) = found.phrase.extent(&folded.text, found.start, found.end);
+        (start, end, found.phrase.text.len(), found.phrase.class)
+    };
+    let mut found: Vec<(usize, usize, usize, Class)> = of_words.chain(of_parts).map(extent).collect();
     // Of phrases that are in one word, the one that is most of it.
     found.sort_by_key(|(start, end, len, class)| (*start, Reverse(*end), Reverse(*len), *class));
+    found.truncate(HITS_MAX);
     let mut hits: Vec<Hit> = Vec::new();
     let mut longest = [(0, 0, 0); GROUPS];
     for (start, end, len, class) in found {

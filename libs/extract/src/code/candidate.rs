@@ -106,6 +106,9 @@ fn spread((range, code): (Range<usize>, String)) -> Option<Candidate> {
 fn in_line(shown: &Shown, line: &Range<usize>, found: &mut Vec<Candidate>) {
     let text = &shown.text;
     let tokens = tokens(text, line.clone());
+    if !tokens.iter().any(Token::may_be_code) {
+        return;
+    }
     let excluded = excluded_words(text, line);
     if let Some(candidate) = spaced_letters(text, line, &tokens) {
         found.push(candidate);
@@ -172,13 +175,16 @@ fn spaced_letters(text: &str, line: &Range<usize>, tokens: &[Token]) -> Option<C
     let fits = tokens.len() >= 2
         && tokens.iter().all(|token| !token.has_hyphen && token.len() == first.len())
         && matches!((first.len(), tokens.len()), (1, 4..=10) | (3..=4, 2));
+    if !fits {
+        return None;
+    }
     let range = first.range.start..last.range.end;
     let shown = &text[range.clone()];
     let has_letter = shown.bytes().any(|byte| byte.is_ascii_uppercase());
     let has_digit = shown.bytes().any(|byte| byte.is_ascii_digit());
     let code: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
     let is_plain = code.bytes().all(is_code);
-    (fits && is_plain && has_letter && has_digit && is_alone(text, line, &range)).then_some(Candidate {
+    (is_plain && has_letter && has_digit && is_alone(text, line, &range)).then_some(Candidate {
         code,
         range,
         shape: Shape::Capitals,

@@ -11,11 +11,18 @@ pub(super) struct Token {
     /// Whether it is digits only, hyphens apart.
     pub(super) is_digits: bool,
     pub(super) has_hyphen: bool,
+    has_digit: bool,
+    has_small: bool,
 }
 
 impl Token {
     pub(super) fn len(&self) -> usize {
         self.range.len()
+    }
+
+    /// Whether it may be a code or a part of one: it has a digit, or capitals only.
+    pub(super) fn may_be_code(&self) -> bool {
+        self.has_digit || !self.has_small
     }
 
     fn is_plain_digits(&self) -> bool {
@@ -34,7 +41,13 @@ pub(super) fn tokens(text: &str, line: Range<usize>) -> Vec<Token> {
             continue;
         }
         let start = at;
-        let mut token = Token { range: start..start, is_digits: true, has_hyphen: false };
+        let mut token = Token {
+            range: start..start,
+            is_digits: true,
+            has_hyphen: false,
+            has_digit: false,
+            has_small: false,
+        };
         while at < line.end {
             let byte = bytes[at];
             if byte == b'-' {
@@ -44,6 +57,8 @@ pub(super) fn tokens(text: &str, line: Range<usize>) -> Vec<Token> {
                 token.has_hyphen = true;
             } else if byte.is_ascii_alphanumeric() {
                 token.is_digits &= byte.is_ascii_digit();
+                token.has_digit |= byte.is_ascii_digit();
+                token.has_small |= byte.is_ascii_lowercase();
             } else {
                 break;
             }

@@ -65,7 +65,9 @@ fn digit(c: char) -> Option<char> {
 
 /// The text in that form.
 pub(crate) fn normalized(text: &str) -> String {
-    text.chars().filter_map(normal).collect()
+    let mut form = String::with_capacity(text.len());
+    form.extend(text.chars().filter_map(normal));
+    form
 }
 
 #[cfg(test)]

@@ -34,11 +34,14 @@ impl Folded {
     fn push(&mut self, c: char, at: usize) {
         self.text.push(c);
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        self.origin.resize(self.text.len(), at);
+        self.origin.push(at);
+        if !c.is_ascii() {
+            self.origin.resize(self.text.len(), at);
+        }
     }
 
     fn push_space(&mut self, at: usize) {
-        if !self.text.ends_with(' ') {
+        if self.text.as_bytes().last() != Some(&b' ') {
             self.push(' ', at);
         }
     }

@@ -196,7 +196,7 @@ pub(super) struct Phrase {
     pub(super) text: String,
     pub(super) class: Class,
     /// Whether a word may begin before it, or go on after it.
-    open_start: bool,
+    pub(super) open_start: bool,
     open_end: bool,
     /// The word with its accents, where they tell it from words of other languages.
     exact: Option<String>,
@@ -234,7 +234,7 @@ impl Phrase {
             let before = &text[..start];
             let glued =
                 before.chars().rev().take_while(|c| c.is_alphanumeric() && has_spaces(*c)).take(4).count();
-            glued == 0 || (glued < 4 && before.chars().rev().take(glued).all(|c| PROCLITICS.contains(c)))
+            glued == 0 || (glued < 4 && before.chars().rev().take(glued).all(is_proclitic))
         };
         let ends = self.open_end
             || !has_spaces(last)
@@ -267,8 +267,12 @@ fn composed(text: &str) -> String {
     text.to_lowercase().nfc().collect()
 }
 
+pub(super) fn is_proclitic(c: char) -> bool {
+    !c.is_ascii() && PROCLITICS.contains(c)
+}
+
 /// Whether a script puts spaces between words.
-fn has_spaces(c: char) -> bool {
+pub(super) fn has_spaces(c: char) -> bool {
     c.is_alphanumeric()
         && !matches!(c,
             // Thai, Lao, Burmese, Khmer; kana, Han and their extensions.
