@@ -63,7 +63,8 @@ impl Address {
             Host::Ipv4(address) => address.to_string(),
             Host::Ipv6(address) => format!("[{address}]"),
         };
-        Some(Self { text, url, host })
+        // The root of the DNS has no name: `https://./`.
+        (!host.is_empty()).then_some(Self { text, url, host })
     }
 
     /// Whether the host is of the same registrable domain.
@@ -219,6 +220,7 @@ mod tests {
             "https://u@a.example/",
             "https://u:p@a.example/",
             "https://@a.example/",
+            "https://./v?t=1",
             "data:text/html,x",
         ] {
             assert_eq!(text(written, None), None, "{written}");
