@@ -14,7 +14,8 @@ export function whileBusy(node, action) {
     } finally {
       isBusy = false;
       node.removeAttribute("aria-busy");
-      node.removeAttribute("aria-disabled");
+      // A count down that has begun gives the button back itself.
+      if (!("countsDown" in node.dataset)) node.removeAttribute("aria-disabled");
     }
   };
 }

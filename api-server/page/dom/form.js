@@ -8,8 +8,7 @@ import { t } from "../text/text.js";
 
 /** Counts down on a button where the service said when to come back. */
 export function waitAsTold(node, error) {
-  // `whileBusy` gives the button back first.
-  if (error.retryAfter) setTimeout(() => countDown(node, error.retryAfter));
+  if (error.retryAfter) countDown(node, error.retryAfter);
 }
 
 /** `errorFields` has the field that an error's code is about. */

@@ -44,6 +44,7 @@ export function countDown(node, seconds, action = null) {
   const text = label.textContent;
   const until = Date.now() + seconds * 1000;
   let isOver = false;
+  node.dataset.countsDown = "";
   node.setAttribute("aria-disabled", "true");
   everySecond(node, (now) => {
     if (isOver) return;
@@ -52,6 +53,7 @@ export function countDown(node, seconds, action = null) {
       return;
     }
     isOver = true;
+    delete node.dataset.countsDown;
     node.removeAttribute("aria-disabled");
     label.textContent = text;
     action?.();
