@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use tempmail_tests::Browser;
-use tempmail_tests::browser::{button, css, dialog, key, textbox};
+use tempmail_tests::browser::{button, containing, css, dialog, key, textbox};
 use tempmail_tests::wait::eventually;
 
 use crate::mail::with_attachment;
-use crate::{deliver_as_is, html_of, row, service, shown_address, wait_until_live};
+use crate::{deliver_as_is, row, service, shown_address, wait_until_live};
 
 /// More than there is to stop at before anything in a page.
 const MOST_STOPS: usize = 80;
@@ -109,6 +109,7 @@ async fn opens_and_leaves_dialogs_and_gives_the_focus_back() {
     browser.press(&['?']).await;
     browser.wait_for(dialog("Keyboard shortcuts")).await;
     browser.press(&[key::ESCAPE]).await;
+    browser.wait_until_gone(dialog("Keyboard shortcuts")).await;
     browser.press(&['n']).await;
     browser.wait_for(dialog("New address")).await;
 }
@@ -134,7 +135,7 @@ async fn signs_in_to_the_dashboard_and_goes_through_its_sections() {
     tab_to(&browser, "dialog .dialog-actions button").await;
     browser.press(&[key::ENTER]).await;
     browser.wait_until_gone(dialog("The token was created.")).await;
-    assert!(html_of(&browser).await.contains("robot"));
+    browser.wait_for(containing(".row", "robot")).await;
     browser.press(&['6']).await;
     browser.wait_for_text("What your tenant uses").await;
 }

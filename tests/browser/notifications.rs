@@ -1,11 +1,11 @@
 //! Desktop notifications, for who turns them on.
 
 use serde_json::{Value, json};
-use tempmail_tests::Browser;
 use tempmail_tests::browser::{button, containing};
 use tempmail_tests::wait::eventually;
+use tempmail_tests::{App, Browser};
 
-use crate::{row, service, take_address, wait_until_live};
+use crate::{service, take_address, wait_until_live};
 
 /// There is no desktop to look at: what the page notifies of is kept in `notified`. The permission is the browser's.
 const RECORD: &str = "
@@ -26,6 +26,12 @@ async fn notified(browser: &Browser) -> Vec<Value> {
     browser.evaluate(script, vec![]).await.as_array().unwrap().clone()
 }
 
+/// Delivers a mail to the page; returns once it has said so, which is when it would also have notified of it.
+async fn deliver_until_said(app: &App, browser: &Browser, address: &str, subject: &str) {
+    app.deliver(address, subject, "").await;
+    browser.wait_for(containing("[role=status]", &format!(": {subject}"))).await;
+}
+
 /// Puts the page into the background, or back, as far as it can tell.
 async fn set_hidden(browser: &Browser, is_hidden: bool) {
     let script = "Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] })";
@@ -42,13 +48,11 @@ async fn notify_of_mail_while_the_page_is_in_the_background() {
     wait_until_live(&browser).await;
     browser.evaluate(RECORD, vec![]).await;
     set_hidden(&browser, true).await;
-    app.deliver(&address, "Not asked for", "").await;
-    browser.wait_for(row("Not asked for")).await;
+    deliver_until_said(&app, &browser, &address, "Not asked for").await;
     set_hidden(&browser, false).await;
     browser.click(button("Desktop notifications")).await;
     browser.wait_for_text("Desktop notifications are on.").await;
-    app.deliver(&address, "In sight", "").await;
-    browser.wait_for(row("In sight")).await;
+    deliver_until_said(&app, &browser, &address, "In sight").await;
 
     set_hidden(&browser, true).await;
     app.deliver(&address, "Out of sight", "").await;
@@ -67,8 +71,7 @@ async fn notify_of_mail_while_the_page_is_in_the_background() {
     browser.click(button("Desktop notifications")).await;
     browser.wait_for_text("Desktop notifications are off.").await;
     set_hidden(&browser, true).await;
-    app.deliver(&address, "Not any more", "").await;
-    browser.wait_for(row("Not any more")).await;
+    deliver_until_said(&app, &browser, &address, "Not any more").await;
     assert_eq!(notified(&browser).await.len(), 1);
 }
 

@@ -34,9 +34,12 @@ async fn creates_a_token_shows_it_once_and_revokes_it() {
         };
         assert_eq!(list().send().await.status, 200);
 
-        browser.click(button(&format!("Revoke the token {name}"))).await;
-        browser.wait_for(dialog(&format!("Revoke “{name}”?"))).await;
+        let (revoke, question) = (format!("Revoke the token {name}"), format!("Revoke “{name}”?"));
+        browser.click(button(&revoke)).await;
+        browser.wait_for(dialog(&question)).await;
         browser.click(button("Revoke")).await;
+        browser.wait_until_gone(dialog(&question)).await;
+        browser.wait_until_gone(button(&revoke)).await;
         browser.wait_for(containing(".pill", "Revoked on")).await;
         assert_eq!(list().send().await.error(401), "invalid_token");
     }
