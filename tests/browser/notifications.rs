@@ -5,7 +5,7 @@ use tempmail_tests::browser::{button, containing};
 use tempmail_tests::wait::eventually;
 use tempmail_tests::{App, Browser};
 
-use crate::{service, take_address, wait_until_live};
+use crate::{row, service, take_address, wait_until_live};
 
 /// There is no desktop to look at: what the page notifies of is kept in `notified`. The permission is the browser's.
 const RECORD: &str = "
@@ -26,9 +26,10 @@ async fn notified(browser: &Browser) -> Vec<Value> {
     browser.evaluate(script, vec![]).await.as_array().unwrap().clone()
 }
 
-/// Delivers a mail to the page; returns once it has said so, which is when it would also have notified of it.
+/// Delivers a mail to the page; returns once it shows it and has said so, which is when it would also have notified of it.
 async fn deliver_until_said(app: &App, browser: &Browser, address: &str, subject: &str) {
     app.deliver(address, subject, "").await;
+    browser.wait_for(row(subject)).await;
     browser.wait_for(containing("[role=status]", &format!(": {subject}"))).await;
 }
 
