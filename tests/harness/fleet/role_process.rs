@@ -182,6 +182,15 @@ impl RoleProcess {
         self.with(|starts| format!("{}{}", starts.log, starts.binary.stderr()))
     }
 
+    /// Waits until the log contains this: it is read a moment after it is written.
+    ///
+    /// # Panics
+    /// It never does.
+    pub async fn wait_for_log(&self, expected: &str) {
+        let what = format!("the log of {:?} contains: {expected}", self.role);
+        eventually(&what, || async { self.log().contains(expected).then_some(()) }).await;
+    }
+
     /// Resident memory in bytes.
     ///
     /// # Panics

@@ -41,7 +41,7 @@ async fn follower_receives_each_mail_once_across_restarts() {
     follower.stop().await;
     assert_eq!(follower.received(), fleet.stored_message_ids(&address).await);
     assert_eq!(follower.duplicates(), 0);
-    eventually("the end is logged", || async { fleet.api(1).log().contains("draining").then_some(()) }).await;
+    fleet.api(1).wait_for_log("draining").await;
     assert!(fleet.api(0).resident_bytes() > 0 && fleet.worker(0).is_ready().await);
 }
 

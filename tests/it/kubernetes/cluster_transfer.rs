@@ -118,7 +118,7 @@ async fn wait_until_reported_released(operator: &OperatorProcess, cluster: &str)
     })
     .await;
     assert!(!operator.is_ready().await);
-    assert!(operator.log().contains("was released"), "{}", operator.log());
+    operator.wait_for_log("was released").await;
 }
 
 impl Transfer {

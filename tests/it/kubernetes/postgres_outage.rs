@@ -41,7 +41,7 @@ async fn survives_an_outage<F: Future<Output = ()>>(meanwhile: impl FnOnce() -> 
     assert_eq!(fixture.secrets().await, secrets);
     fixture.assert_nothing_is_carried_out().await;
     team.wait_for_event("PostgresUnavailable").await;
-    assert!(operator.log().contains(team.namespace.name()), "the log names the objects: {}", operator.log());
+    operator.wait_for_log(team.namespace.name()).await;
     eventually("the operator is not ready", || async { (!operator.is_ready().await).then_some(()) }).await;
 
     postgres.restore();
