@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, OperatorProcess, StopPoint, Team};
+use tempmail_tests::kubernetes::{ApiProxy, ApiRequest, OperatorProcess, StopPoint, StopReached, Team};
 
 use super::statement::{StatementCounter, StatementGate};
 
@@ -61,7 +61,13 @@ impl Victim {
 /// A kill that is scheduled.
 pub(super) struct Kill {
     victim: Victim,
-    gate: Option<StatementGate>,
+    stop: Stop,
+}
+
+/// What stops the write at which the operator is killed.
+enum Stop {
+    Request(StopReached),
+    Statement(StatementGate),
 }
 
 impl Kill {
@@ -80,8 +86,8 @@ impl Kill {
             *armed.state() == KillState::Armed
                 && (request.namespace.as_ref() == Some(&namespace) || request.name.as_ref() == Some(&tenant))
         };
-        proxy.stop_at_matching_write(matches, nth, point, move || killed.kill());
-        Self { victim, gate: None }
+        let reached = proxy.stop_at_matching_write(matches, nth, point, move || killed.kill());
+        Self { victim, stop: Stop::Request(reached) }
     }
 
     /// At the `nth` statement from now on.
@@ -92,7 +98,7 @@ impl Kill {
     ) -> Self {
         let victim = Victim::new(operator);
         let gate = statements.kill_at(nth, victim.clone()).await;
-        Self { victim, gate: Some(gate) }
+        Self { victim, stop: Stop::Statement(gate) }
     }
 
     /// Whether it happened.
@@ -100,12 +106,15 @@ impl Kill {
         *self.victim.state() == KillState::Killed
     }
 
-    /// Disarms it, so that later writes, such as a usage that is counted again, kill nothing. Whether it
-    /// happened before.
+    /// Disarms it, so that later writes, such as a usage that is counted again, kill nothing, and returns when nothing stops
+    /// another operator's writes. Whether it happened before.
     pub(super) async fn disarm(self) -> bool {
         let was_killed = self.victim.disarm();
-        if let Some(gate) = self.gate {
-            gate.open().await;
+        match self.stop {
+            // The proxy closes its connections after the kill.
+            Stop::Request(mut reached) if was_killed => reached.wait().await,
+            Stop::Request(_) => {}
+            Stop::Statement(gate) => gate.open().await,
         }
         was_killed
     }
