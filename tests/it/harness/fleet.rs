@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use tempmail_tests::app::SYSTEM_DOMAIN;
 use tempmail_tests::fleet::Role;
 use tempmail_tests::postgres::{DedicatedPostgres, StopMode};
-use tempmail_tests::wait::eventually;
 use tempmail_tests::{Feed, Fleet, Follower, OutgoingMail};
 
 fn mail(address: &str, number: usize) -> OutgoingMail {
