@@ -1,7 +1,7 @@
 //! Large mail. Its data is not stored under the lock of the stream, since all other mail would wait:
 //! it is uploaded before, in parts, and the batcher stores the messages only. The number of medium and
 //! large mails that are processed at once is limited, so that they leave processor and disk to the others;
-//! peers and tenants take turns. Beside small mail an upload rests for longer than it works.
+//! peers and tenants take turns. Beside small mail an upload rests for much longer than it works.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,9 +25,10 @@ use crate::smtp::{DeliveryOutcome, ReceivedMail};
 
 /// How long after a small mail an upload still rests between its parts.
 const BESIDE_SMALL_MAIL: Duration = Duration::from_secs(1);
-/// How many times as long as a part took it rests, and at most: then two thirds of the time the disk is for other mail.
-const REST_FACTOR: u32 = 2;
-const REST_MAX: Duration = Duration::from_millis(50);
+/// How many times as long as a part took it rests, and at most. A disk is slow not only while it is given data but also
+/// while it keeps what it was given before: it is bytes a second that delay a small mail.
+const REST_FACTOR: u32 = 6;
+const REST_MAX: Duration = Duration::from_millis(100);
 
 /// Uploads the data of large mail.
 pub(super) struct LargeMailUploader {
@@ -217,9 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rests_as_long_as_a_part_took_twice_within_a_bound() {
+    fn rests_six_times_as_long_as_a_part_took_within_a_bound() {
         let ms = Duration::from_millis;
-        assert_eq!(rest(ms(4)), ms(8));
-        assert_eq!(rest(ms(900)), ms(50));
+        assert_eq!(rest(ms(4)), ms(24));
+        assert_eq!(rest(ms(900)), ms(100));
     }
 }

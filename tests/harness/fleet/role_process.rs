@@ -251,9 +251,13 @@ impl RoleProcess {
     /// # Panics
     /// It exits or hangs instead.
     pub async fn restart(&self) {
-        if self.with(|starts| starts.binary.exit_status()).is_none() {
-            self.kill().await;
-        }
+        self.with(|starts| {
+            // It may be about to end, and signals are for those that are there.
+            if starts.binary.exit_status().is_none() {
+                starts.binary.signal(Signal::SIGKILL);
+            }
+        });
+        self.wait_for_exit().await;
         self.with(|starts| {
             starts.log.push_str(&starts.binary.stderr());
             starts.log.push('\n');
