@@ -94,7 +94,7 @@ impl CrashFixture {
             if snapshot == expected {
                 return;
             }
-            assert!(Instant::now() < give_up, "{what}:\n{snapshot:#?}\ninstead of\n{expected:#?}");
+            assert!(Instant::now() < give_up, "{what}:\n{}", snapshot.differences(&expected));
             sleep(POLL).await;
         }
     }

@@ -9,7 +9,7 @@ const CLUSTER_WIDE: [&str; 2] = ["tenant", "systemdomain"];
 const NAMESPACED: [&str; 4] = ["customdomain", "webhook", "apitoken", "mailbox"];
 
 /// What there is of a team.
-#[derive(Debug, PartialEq)]
+#[derive(PartialEq)]
 pub(super) struct Snapshot {
     objects: Vec<Value>,
     secrets: Vec<Value>,
@@ -30,6 +30,19 @@ impl Snapshot {
         let secrets = secrets.iter().map(|secret| anonymous(&secret_outline(secret), team)).collect();
         let rows = anonymous(&rows(team, installation).await, team);
         Self { objects, secrets, rows }
+    }
+
+    /// A line for each object, Secret and count of rows that is not as expected, and for each that is expected instead.
+    pub(super) fn differences(&self, expected: &Self) -> String {
+        let (there, expected) = (self.parts(), expected.parts());
+        let surplus = there.iter().filter(|part| !expected.contains(part));
+        let missing = expected.iter().filter(|part| !there.contains(part));
+        let surplus = surplus.map(|part| format!("there is: {part}\n"));
+        surplus.chain(missing.map(|part| format!("expected: {part}\n"))).collect()
+    }
+
+    fn parts(&self) -> Vec<String> {
+        self.objects.iter().chain(&self.secrets).chain([&self.rows]).map(Value::to_string).collect()
     }
 }
 
