@@ -252,7 +252,7 @@ impl RoleProcess {
     /// It exits or hangs instead.
     pub async fn restart(&self) {
         self.with(|starts| {
-            // It may be about to end, and signals are for those that are there.
+            // Asked and killed at once: it may be about to end, and `kill` panics if it has ended.
             if starts.binary.exit_status().is_none() {
                 starts.binary.signal(Signal::SIGKILL);
             }
