@@ -1,6 +1,5 @@
 //! The HTTP server: HTTP/1.1 over the router, bounded connections, graceful drain.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +11,13 @@ use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::http_listener;
 use tempmail_runtime::keys::Keys;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -29,10 +29,6 @@ use crate::http::connection::{self, ConnectionPermits};
 use crate::http::deadline::{Activity, ActivityLimits};
 use crate::router::router;
 use crate::state::AppState;
-
-/// Connections that wait to be accepted: when a process restarts, all of its clients reconnect at once.
-/// The system may allow fewer (`net.core.somaxconn`).
-const BACKLOG: u32 = 4_096;
 
 /// Pause after the operating system refused a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -202,14 +198,8 @@ fn address_of(listener: &TcpListener) -> SocketAddr {
 }
 
 fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    open(address).map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
-}
-
-fn open(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    http_listener::listen(address)
+        .map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
 }
 
 /// Sends small segments at once, detects within 6 s a client that vanished without closing, and keeps little of an

@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 
 use self::connections::Connections;
 use crate::config;
+use crate::http_listener;
 use crate::known_host;
 use crate::liveness::Liveness;
 use crate::readiness::Readiness;
@@ -51,8 +52,7 @@ impl AdminServer {
         readiness: Readiness,
         metrics: PrometheusHandle,
     ) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(settings.listen)
-            .await
+        let listener = http_listener::listen(settings.listen)
             .with_context(|| format!("`admin.listen`: can't listen on {}", settings.listen))?;
         Ok(Self { listener, settings: settings.clone(), readiness, metrics, host_check: None })
     }
@@ -168,17 +168,24 @@ mod tests {
         (address, tokio::spawn(admin.run(shutdown.clone())))
     }
 
+    /// A connection whose request has begun.
+    async fn begin_request(address: SocketAddr) -> tokio::net::TcpStream {
+        let mut connection = tokio::net::TcpStream::connect(address).await.unwrap();
+        connection.write_all(b"GET ").await.unwrap();
+        connection
+    }
+
     #[tokio::test]
-    async fn ends_the_oldest_silent_connection_for_a_new_one() {
+    async fn ends_the_oldest_connection_without_a_request_for_a_new_one() {
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let settings = config::Admin { connections: 3, ..config::Admin::default() };
         let (address, _running) = start(settings, &readiness, &shutdown).await;
-        let mut silent = Vec::new();
+        let mut slow = Vec::new();
         for _ in 0..3 {
-            silent.push(tokio::net::TcpStream::connect(address).await.unwrap());
+            slow.push(begin_request(address).await);
         }
         assert!(get(address, "/livez").await.starts_with("HTTP/1.1 200"));
-        assert_eq!(silent[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest is closed");
+        assert_eq!(slow[0].read(&mut [0; 1]).await.unwrap_or(0), 0, "the oldest is closed");
         shutdown.stop.cancel();
     }
 
@@ -202,8 +209,8 @@ mod tests {
         let (readiness, shutdown) = (Readiness::default(), Shutdown::new());
         let settings = config::Admin { request_seconds: 1, ..config::Admin::default() };
         let (address, _running) = start(settings, &readiness, &shutdown).await;
-        let mut silent = tokio::net::TcpStream::connect(address).await.unwrap();
-        assert_eq!(silent.read(&mut [0; 1]).await.unwrap_or(0), 0);
+        let mut slow = begin_request(address).await;
+        assert_eq!(slow.read(&mut [0; 1]).await.unwrap_or(0), 0);
         shutdown.stop.cancel();
     }
 

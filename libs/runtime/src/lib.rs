@@ -4,6 +4,7 @@
 pub mod admin;
 pub mod config;
 pub mod file_watch;
+pub mod http_listener;
 pub mod keys;
 pub mod known_host;
 pub mod last_success;
