@@ -1,7 +1,8 @@
 //! `./tests/bench attack`: whether attacks disturb a well-behaved client of another tenant. It sends, waits and reads
-//! alone, then beside each attack, and then beside a spinner that burns the processor time that the attacker used: what
-//! an attack costs beyond that is the platform's. Each attack has processes and a database of its own.
+//! alone, then beside each attack, and then beside a spinner that burns the processor time that the attacker used, when it
+//! did: what an attack costs beyond that is the platform's. Each attack has processes and a database of its own.
 
+mod disk;
 mod platform;
 mod spinner;
 
@@ -14,20 +15,23 @@ use clap::Args;
 use tempmail_tests::attack::{
     AttackKind, AttackReport, AttackTarget, Placement, RunningAttack, Victim, VictimReport, silent_dns,
 };
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::environment::{self, describe_machine, work_directory};
 use crate::measure::{Latencies, millis, print_table};
 use crate::stack::BenchPostgres;
+use disk::Disk;
 use platform::Platform;
 use spinner::Spinner;
 
 /// Time in which connections and plans are made that the measurements share.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// Time between two measurements, so that what the one before left is done.
-const SETTLE: Duration = Duration::from_secs(5);
 /// Mailboxes of the victim, each of which gets five mails a second.
 const MAILBOXES: usize = 4;
+/// Ports: of SMTP, of HTTP, and for probes of three processes.
+const PORTS: usize = 5;
+/// Open files that this process needs beside idle connections.
+const OTHER_FILES: usize = 1_000;
 /// What a victim waits for.
 const STEPS: [&str; 5] =
     ["send to 250", "250 to long-poll", "250 to event", "read with a token", "read with a JWT"];
@@ -47,7 +51,7 @@ pub struct AttackArgs {
     /// Seconds a measurement; three for each row
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Idle connections to each port of `idle-connections`
+    /// Idle connections to each of the five ports of `idle-connections`; fewer where open files are limited
     #[arg(long, default_value_t = 5_000)]
     idle_connections: usize,
     /// Directory for data, on a disk
@@ -73,13 +77,15 @@ impl AttackArgs {
     ///
     /// # Errors
     /// An attack is unknown, or a server does not start.
-    pub async fn run(self) -> anyhow::Result<()> {
+    pub async fn run(mut self) -> anyhow::Result<()> {
         let attacks = self.attacks()?;
-        environment::raise_open_file_limit()?;
+        let open_files = environment::raise_open_file_limit()?;
+        self.idle_connections = self.idle_connections.min(open_files.saturating_sub(OTHER_FILES) / PORTS);
         let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let directory = work_directory(&self.work_dir)?;
         println!("{}\n{}", program.display(), describe_machine(directory.path())?);
+        let disk = Disk::new(directory.path()).await?;
         let cluster = BenchPostgres::start(directory.path()).await?;
         let mut measurements = Vec::new();
         for attack in attacks {
@@ -87,9 +93,10 @@ impl AttackArgs {
                 if self.apart && placement != Placement::Apart {
                     continue;
                 }
+                cluster.fill_log().await?;
                 let dns = silent_dns().await;
                 let platform = Platform::start(&program, directory.path(), &cluster, &dns).await?;
-                let measured = self.measure(&platform, attack, placement).await;
+                let measured = self.measure(&platform, &disk, attack, placement).await;
                 platform.stop(&cluster).await?;
                 let measured = measured?;
                 println!("{measured}");
@@ -113,6 +120,7 @@ impl AttackArgs {
     async fn measure(
         &self,
         platform: &Platform,
+        disk: &Disk,
         attack: AttackKind,
         placement: Placement,
     ) -> anyhow::Result<Measurement> {
@@ -121,19 +129,19 @@ impl AttackArgs {
         let victim = Victim::new(&target).await;
         let prepared = attack.prepare(&target).await;
         victim.run(Instant::now() + WARM_UP).await;
-        sleep(SETTLE).await;
+        platform.settle(disk).await?;
         let until = || Instant::now() + Duration::from_secs(self.seconds);
 
         let alone = victim.run(until()).await;
+        platform.settle(disk).await?;
         let end = until();
         let running = RunningAttack::start(prepared, target, end);
         let attacked = victim.run(end).await;
         let did = running.report().await;
         let memory = platform.peak_memory()?;
-        sleep(SETTLE).await;
-        let end = until();
-        let spinner = Spinner::start(did.cpu.div_duration_f64(did.elapsed), end.into_std());
-        let spun = victim.run(end).await;
+        platform.settle(disk).await?;
+        let spinner = Spinner::start(did.cpu.clone());
+        let spun = victim.run(until()).await;
         spinner.wait().await?;
         Ok(Measurement { attack, placement, did, alone, attacked, spun, memory })
     }

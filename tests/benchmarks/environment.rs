@@ -36,13 +36,14 @@ pub fn describe_machine(directory: &Path) -> anyhow::Result<String> {
     Ok(format!("{cores} cores, load average {load}, files in {}", directory.display()))
 }
 
-/// Raises the limit on open files of this process, and of the servers that inherit it, to the maximum.
+/// Raises the limit on open files of this process, and of the servers that inherit it, to the maximum, and returns it.
 ///
 /// # Errors
 /// The system does not say how many.
-pub fn raise_open_file_limit() -> anyhow::Result<()> {
+pub fn raise_open_file_limit() -> anyhow::Result<usize> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    Ok(usize::try_from(most)?)
 }
 
 /// The path of tempmail: the one given, or beside this program.

@@ -25,7 +25,7 @@ use sqlx::PgPool;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::token::TokenKind;
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
 
 use self::connections::IdleConnections;
 use self::dns::SilentNameServers;
@@ -40,6 +40,8 @@ use crate::rows::{SYSTEM_DOMAIN, Tenant, insert_tenant, insert_token, set_mailbo
 
 /// Quota of the mailboxes of the victim, bytes: more than an attack sends to them.
 const VICTIM_QUOTA: i64 = 8 << 30;
+/// Time between two readings of an attacker's processor time.
+const READING: Duration = Duration::from_millis(10);
 /// Pause of an attacker after a refusal: to be refused is not what costs others anything.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -186,17 +188,25 @@ impl AttackLog {
 pub struct AttackReport {
     /// How often it was answered what.
     pub answers: BTreeMap<String, u64>,
-    /// Processor time of its thread.
-    pub cpu: Duration,
-    /// How long it took.
-    pub elapsed: Duration,
+    /// Readings of the processor time of its thread.
+    pub cpu: Vec<CpuReading>,
+}
+
+/// Processor time of a thread up to a moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CpuReading {
+    /// The moment, since the start.
+    pub at: Duration,
+    /// Processor time since the start.
+    pub used: Duration,
 }
 
 impl fmt::Display for AttackReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers: Vec<String> =
             self.answers.iter().map(|(answer, count)| format!("{count} x {answer}")).collect();
-        write!(f, "{:.1} s of processor time; {}", self.cpu.as_secs_f64(), answers.join(", "))
+        let used = self.cpu.last().copied().unwrap_or_default().used;
+        write!(f, "{:.1} s of processor time; {}", used.as_secs_f64(), answers.join(", "))
     }
 }
 
@@ -211,16 +221,17 @@ impl RunningAttack {
     /// There is no thread left.
     pub fn start(attack: Box<dyn Attack>, target: AttackTarget, until: Instant) -> Self {
         Self(thread::spawn(move || {
-            let (started, log) = (Instant::now(), AttackLog::default());
+            let (mut cpu, log) = (Vec::new(), AttackLog::default());
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.expect("a runtime can be made");
             runtime.block_on(async {
+                let attacking = async { tokio::join!(read_cpu_time(&mut cpu), attack.run(&target, &log)) };
                 // It has no other end.
-                let _ = timeout_at(until, attack.run(&target, &log)).await;
+                let _ = timeout_at(until, attacking).await;
             });
             drop(runtime);
             let answers = log.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-            AttackReport { answers, cpu: thread_cpu_time(), elapsed: started.elapsed() }
+            AttackReport { answers, cpu }
         }))
     }
 
@@ -231,6 +242,17 @@ impl RunningAttack {
     pub async fn report(self) -> AttackReport {
         let joined = tokio::task::spawn_blocking(|| self.0.join()).await.expect("a thread can be joined");
         joined.expect("an attack ends by itself")
+    }
+}
+
+/// Reads the processor time of this thread until it is dropped: a reading is late where the thread is busy.
+async fn read_cpu_time(readings: &mut Vec<CpuReading>) {
+    let (started, before) = (Instant::now(), thread_cpu_time());
+    let mut ticks = interval(READING);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        readings.push(CpuReading { at: started.elapsed(), used: thread_cpu_time() - before });
     }
 }
 

@@ -2,6 +2,7 @@
 //! default limits. No client is exempt.
 
 use std::path::Path;
+use std::time::Duration;
 
 use sqlx::PgPool;
 use tempmail_model::clock::{Clock as _, SystemClock};
@@ -13,7 +14,9 @@ use tempmail_tests::port::free_port;
 use tempmail_tests::postgres::migrate;
 use tempmail_tests::{RedisServer, TestDns};
 use tokio::process::Command;
+use tokio::time::sleep;
 
+use super::disk::Disk;
 use crate::process::{ServerProcess, tempmail};
 use crate::stack::{BenchPostgres, DOMAIN, config};
 
@@ -28,6 +31,9 @@ const DEFAULTS: [&str; 4] = [
 ];
 /// Small enough to be filled while it is measured.
 const STORE_BYTES: u64 = 1 << 30;
+
+/// Time in which it ends what a measurement has left to it.
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// See the module.
 pub struct Platform {
@@ -83,6 +89,18 @@ impl Platform {
         let (ingest, smtp, ingest_admin) = start("ingest", "TEMPMAIL_SMTP__LISTEN").await?;
         let listeners = Listeners { smtp, http, admin: vec![api_admin, ingest_admin, worker_admin] };
         Ok(Self { listeners, pool: PgPool::connect_lazy(&url)?, api, ingest, worker, _redis: redis })
+    }
+
+    /// Waits until what was measured before no longer occupies it: a measurement begins with clean pages, from a
+    /// checkpoint, with segments of the log to use again, and on a quiet disk.
+    ///
+    /// # Errors
+    /// Postgres or the disk refuses.
+    pub async fn settle(&self, disk: &Disk) -> anyhow::Result<()> {
+        sleep(SETTLE).await;
+        sqlx::query("CHECKPOINT").execute(&self.pool).await?;
+        disk.wait_until_quiet().await?;
+        Ok(())
     }
 
     /// Peak resident memory of `api` and of `ingest`, MiB.

@@ -2,28 +2,29 @@
 
 use std::hint::spin_loop;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// It is busy for its share of each of these.
-const PERIOD: Duration = Duration::from_millis(10);
+use tempmail_tests::attack::CpuReading;
 
 /// A running spinner.
 #[derive(Debug)]
 pub struct Spinner(JoinHandle<()>);
 
 impl Spinner {
-    /// Burns `share` (0 to 1) of a core until then.
-    pub fn start(share: f64, until: Instant) -> Self {
-        let busy = PERIOD.mul_f64(share.clamp(0.0, 1.0));
+    /// Burns what was read of another thread: as much, and when it did.
+    pub fn start(readings: Vec<CpuReading>) -> Self {
         Self(thread::spawn(move || {
-            let mut began = Instant::now();
-            while began < until {
+            let started = Instant::now();
+            for pair in readings.windows(2) {
+                let [from, to] = [pair[0], pair[1]];
+                // It does not make up for time in which it was not run: neither did the other thread.
+                let Some(left) = to.at.checked_sub(started.elapsed()) else { continue };
+                thread::sleep(from.at.saturating_sub(started.elapsed()));
+                let busy = (to.used - from.used).min(left);
+                let began = Instant::now();
                 while began.elapsed() < busy {
                     spin_loop();
                 }
-                // It does not make up for time in which it was not run: neither did the attacker.
-                thread::sleep(PERIOD.saturating_sub(began.elapsed()));
-                began = Instant::now();
             }
         }))
     }
