@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
+use crate::measure::Latencies;
+
 /// What is written at a time: a page of Postgres.
 const PAGE: [u8; 8 << 10] = [0x5a; 8 << 10];
 /// Writes in a look at the disk, and the time between two of them.
@@ -69,7 +71,6 @@ impl Disk {
             self.file.sync_data()?;
             times.push(began.elapsed());
         }
-        times.sort_unstable();
-        Ok(times[WRITES * 95 / 100])
+        Ok(Latencies::new(times).quantile(0.95))
     }
 }
