@@ -10,6 +10,7 @@ mod pipeline;
 mod prepare;
 mod shared_inbox_capacity;
 mod size_class;
+mod small_mail;
 mod summary;
 mod unanswered;
 

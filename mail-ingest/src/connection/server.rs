@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use tempmail_runtime::traces::{Stage, StageTimer};
@@ -31,6 +32,10 @@ const DISCARD_PAUSE: Duration = Duration::from_millis(16);
 /// Sessions that pause at the same time; the others wait for that. All of them read 8 MiB/s at most.
 const DISCARDS_AT_ONCE: usize = 2;
 
+/// Pause after a turn in large message data beside small mail: all sessions that read with one permit read some 32 MiB/s,
+/// more than is stored beside small mail.
+const LARGE_DATA_PAUSE: Duration = Duration::from_millis(1);
+
 /// What all connections of a process share.
 pub(crate) struct Server {
     /// The settings of sessions.
@@ -48,6 +53,8 @@ pub(crate) struct Server {
     /// Turns of peers, by their widest network, in reading what is discarded. Who sends again at once what was refused
     /// would otherwise keep the processor as busy as who is accepted.
     pub(crate) discards: FairPermits<Option<PeerNetwork>>,
+    /// Turns of peers in reading large message data beside small mail.
+    pub(crate) large_data: FairPermits<Option<PeerNetwork>>,
     /// The time that clients may take.
     pub(crate) timeouts: Timeouts,
     /// Counters.
@@ -77,6 +84,12 @@ impl Server {
     /// Turns in reading what is discarded.
     pub(crate) fn discard_turns() -> FairPermits<Option<PeerNetwork>> {
         FairPermits::new(DISCARDS_AT_ONCE)
+    }
+
+    /// Turns in reading large message data: on half of the cores, as it is prepared.
+    pub(crate) fn large_data_turns() -> FairPermits<Option<PeerNetwork>> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        FairPermits::new((cores / 2).max(1))
     }
 
     /// Serves one client until the connection ends, or another one gets its place.
@@ -112,12 +125,15 @@ impl Server {
 
     /// Lets other sessions have their turn.
     async fn give_way(&self, session: &Session, client: Client) {
-        if session.discards_data() {
-            let _permit = self.discards.acquire(client.peer.map(Peer::widest)).await;
-            tokio::time::sleep(DISCARD_PAUSE).await;
+        let (turns, pause) = if session.discards_data() {
+            (&self.discards, DISCARD_PAUSE)
+        } else if self.delivery.reads_slowly(session.message_octets()) {
+            (&self.large_data, LARGE_DATA_PAUSE)
         } else {
-            tokio::task::yield_now().await;
-        }
+            return tokio::task::yield_now().await;
+        };
+        let _permit = turns.acquire(client.peer.map(Peer::widest)).await;
+        tokio::time::sleep(pause).await;
     }
 
     async fn run_session<S: AsyncRead + AsyncWrite + Unpin>(

@@ -1,11 +1,10 @@
 //! Large mail. Its data is not stored under the lock of the stream, since all other mail would wait:
 //! it is uploaded before, in parts, and the batcher stores the messages only. The number of medium and
 //! large mails that are processed at once is limited, so that they leave processor and disk to the others;
-//! peers and tenants take turns. Beside small mail an upload rests for much longer than it works.
+//! peers and tenants take turns.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tempmail_model::clock::Clock;
 use tempmail_model::retention::RetentionClass;
@@ -18,17 +17,11 @@ use uuid::Uuid;
 
 use super::partition::create_partitions;
 use super::size_class::SizeClass;
+use super::small_mail::SmallMail;
 use crate::fair_permits::{FairPermit, FairPermits};
 use crate::memory::TenantKey;
 use crate::peer::{Peer, PeerNetwork};
 use crate::smtp::{DeliveryOutcome, ReceivedMail};
-
-/// How long after a small mail an upload still rests between its parts.
-const BESIDE_SMALL_MAIL: Duration = Duration::from_secs(1);
-/// How many times as long as a part took it rests, and at most. A disk is slow not only while it is given data but also
-/// while it keeps what it was given before: it is bytes a second that delay a small mail.
-const REST_FACTOR: u32 = 6;
-const REST_MAX: Duration = Duration::from_millis(100);
 
 /// Uploads the data of large mail.
 pub(super) struct LargeMailUploader {
@@ -36,9 +29,7 @@ pub(super) struct LargeMailUploader {
     clock: Arc<dyn Clock>,
     medium: FairPermits<SenderKey>,
     large: FairPermits<SenderKey>,
-    started: Instant,
-    /// When the last small mail came, in milliseconds since `started`.
-    small_mail_at: AtomicU64,
+    small_mail: Arc<SmallMail>,
     /// Notified where an upload waited for Postgres as long as it may: those that wait for a permit would, too.
     silent: Notify,
 }
@@ -56,18 +47,10 @@ pub(super) struct UploadedData {
 }
 
 impl LargeMailUploader {
-    pub(super) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(store: Store, clock: Arc<dyn Clock>, small_mail: Arc<SmallMail>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let permits = || FairPermits::new((cores / 2).max(1));
-        Self {
-            store,
-            clock,
-            medium: permits(),
-            large: permits(),
-            started: Instant::now(),
-            small_mail_at: AtomicU64::new(0),
-            silent: Notify::new(),
-        }
+        Self { store, clock, medium: permits(), large: permits(), small_mail, silent: Notify::new() }
     }
 
     /// Waits for a permit to prepare and upload a mail; `None` if it is a small one.
@@ -80,7 +63,7 @@ impl LargeMailUploader {
     ) -> Result<Option<LargeMailPermit>, DeliveryOutcome> {
         let permits = match SizeClass::of(mail.data.len()) {
             SizeClass::Small => {
-                self.small_mail_at.store(self.age(), Ordering::Relaxed);
+                self.small_mail.record();
                 return Ok(None);
             }
             SizeClass::Medium => &self.medium,
@@ -150,8 +133,8 @@ impl LargeMailUploader {
             if !self.store_part(mail, classes, data, part).await? {
                 break;
             }
-            if self.is_beside_small_mail() {
-                sleep(rest(began.elapsed())).await;
+            if let Some(rest) = self.small_mail.rest_after(began.elapsed()) {
+                sleep(rest).await;
             }
         }
         Ok(())
@@ -172,17 +155,6 @@ impl LargeMailUploader {
             }
             result => result,
         }
-    }
-
-    /// Whether small mail is delivered these moments.
-    fn is_beside_small_mail(&self) -> bool {
-        let since = self.age().saturating_sub(self.small_mail_at.load(Ordering::Relaxed));
-        Duration::from_millis(since) < BESIDE_SMALL_MAIL
-    }
-
-    /// Milliseconds since the start.
-    fn age(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Deletes the data of a mail that was not accepted, in the background: its sender waits for the answer.
@@ -206,21 +178,4 @@ impl LargeMailUploader {
 
 fn is_large(bytes: usize) -> bool {
     i64::try_from(bytes).is_ok_and(|bytes| bytes > RAW_PART_BYTES)
-}
-
-/// How long an upload rests after a part that took so long.
-fn rest(part: Duration) -> Duration {
-    (part * REST_FACTOR).min(REST_MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rests_six_times_as_long_as_a_part_took_within_a_bound() {
-        let ms = Duration::from_millis;
-        assert_eq!(rest(ms(4)), ms(24));
-        assert_eq!(rest(ms(900)), ms(100));
-    }
 }

@@ -21,6 +21,8 @@ use super::in_flight::{InFlight, InFlightGuard};
 use super::large_mail::{LargeMailPermit, LargeMailUploader};
 use super::prepare::prepare;
 use super::shared_inbox_capacity::{SharedInboxCapacity, SharedInboxReservation};
+use super::size_class::SizeClass;
+use super::small_mail::SmallMail;
 use super::unanswered::Unanswered;
 use crate::capacity::CapacityGate;
 use crate::smtp::{DeliveryOutcome, ReceivedMail, Reply};
@@ -47,6 +49,7 @@ struct DeliveryContext {
     capacity: CapacityGate,
     shared_inboxes: SharedInboxCapacity,
     large_mail: LargeMailUploader,
+    small_mail: Arc<SmallMail>,
     retries: Semaphore,
     in_flight: InFlight,
     unanswered: Unanswered,
@@ -89,6 +92,7 @@ impl Delivery {
             inbox_bytes: i64::try_from(inbox_bytes).unwrap_or(i64::MAX),
             tenant_bytes: i64::MAX,
         };
+        let small_mail = Arc::new(SmallMail::new());
         let (in_flight, unanswered) = (InFlight::new(), Unanswered::default());
         let context = DeliveryContext {
             hostname: config.smtp.hostname.clone(),
@@ -98,7 +102,8 @@ impl Delivery {
             limits,
             capacity: capacity.clone(),
             shared_inboxes: SharedInboxCapacity::new(inbox_bytes, free_class, store.clone()),
-            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock)),
+            large_mail: LargeMailUploader::new(store.clone(), Arc::clone(&clock), Arc::clone(&small_mail)),
+            small_mail,
             retries: Semaphore::new(RETRIES_AT_ONCE),
             in_flight: in_flight.clone(),
             measuring: tokio::spawn(unanswered.clone().measure()),
@@ -114,16 +119,22 @@ impl Delivery {
         self.context.in_flight.begin()
     }
 
+    /// Whether message data that has so many octets by now is read slowly: it is large, beside small mail.
+    pub(crate) fn reads_slowly(&self, octets: usize) -> bool {
+        SizeClass::of(octets) == SizeClass::Large && self.context.small_mail.is_present()
+    }
+
     /// Stores a mail for all of its recipients or for none, and returns when that is certain. Ends `timer`, which
     /// began with the transaction, for its messages.
     pub(crate) async fn deliver(&self, mut mail: ReceivedMail, timer: StageTimer) -> DeliveryOutcome {
-        let DeliveryContext { hostname, reserved, clock, large_mail, unanswered, .. } = &*self.context;
+        let DeliveryContext { hostname, reserved, clock, large_mail, small_mail, unanswered, .. } =
+            &*self.context;
         let _unanswered = unanswered.begin();
         let bytes = mail.data.len();
         let Ok(permit) = large_mail.acquire_permit(&mail).await else {
             return DeliveryOutcome::Unavailable;
         };
-        let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now()).await else {
+        let Some(prepared) = prepare(&mut mail, hostname, reserved, clock.now(), small_mail).await else {
             return DeliveryOutcome::Unavailable;
         };
         let recipients = prepared.recipients.len();

@@ -2,6 +2,10 @@
 //! the session's task, so that all cores share the work and the batcher only collects.
 
 use std::cell::RefCell;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use tempmail_model::address::ReservedLocalParts;
@@ -10,11 +14,15 @@ use tempmail_model::trace::{ReceivedField, for_clause, return_path};
 use tempmail_store::{NewMail, NewMessage, RawData};
 
 use super::size_class::SizeClass;
+use super::small_mail::SmallMail;
 use super::summary::Summary;
 use crate::smtp::{AcceptedRecipient, ReceivedMail};
 
 /// Buffers above this size are not kept by threads.
 const BUFFER_RETAINED: usize = 256 << 10;
+
+/// Bytes of a mail that is not small that are compressed at once, in about a millisecond.
+const PIECE: usize = 512 << 10;
 
 /// zstd's fastest level that halves ordinary mail: written bytes limit the throughput.
 const ZSTD_LEVEL: i32 = 1;
@@ -26,6 +34,7 @@ pub(super) async fn prepare(
     hostname: &str,
     reserved: &ReservedLocalParts,
     now: Timestamp,
+    small_mail: &Arc<SmallMail>,
 ) -> Option<NewMail> {
     let id = new_id(now);
     let received = ReceivedField::new(&mail.hello, mail.client.address, hostname, mail.protocol, id, now);
@@ -35,9 +44,11 @@ pub(super) async fn prepare(
     let (summary, raw) = if SizeClass::of(data_len) == SizeClass::Small {
         (Summary::extract(&data), compress(&field, &data)?)
     } else {
-        tokio::task::spawn_blocking(move || Some((Summary::extract(&data), compress(&field, &data)?)))
-            .await
-            .ok()??
+        let small_mail = Arc::clone(small_mail);
+        let prepared = tokio::task::spawn_blocking(move || {
+            Some((Summary::extract(&data), compress_in_pieces(&field, &data, &small_mail).ok()?))
+        });
+        prepared.await.ok()??
     };
     let common_size = return_path(&mail.sender).len() + received.text.len() + data_len;
     let single_recipient = mail.recipients.len() == 1;
@@ -88,6 +99,21 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
+/// The same for a mail that is not small, with a rest after each piece.
+fn compress_in_pieces(field: &str, data: &[u8], small_mail: &SmallMail) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+    encoder.set_pledged_src_size(Some((field.len() + data.len()) as u64))?;
+    encoder.write_all(field.as_bytes())?;
+    for piece in data.chunks(PIECE) {
+        let began = Instant::now();
+        encoder.write_all(piece)?;
+        if let Some(rest) = small_mail.rest_after(began.elapsed()) {
+            thread::sleep(rest);
+        }
+    }
+    encoder.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use tempmail_model::address::RecipientAddress;
@@ -118,16 +144,25 @@ mod tests {
             memory: MemoryBudget::of(1 << 20).open(None, Vec::new()).unwrap().finish().unwrap().1,
         };
         let reserved = ReservedLocalParts::new(ReservedLocalParts::DEFAULT);
-        let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now).await.unwrap();
+        let small_mail = Arc::new(SmallMail::new());
+        let single = prepare(&mut received(&["a@b.example"]), "mx.example", &reserved, now, &small_mail)
+            .await
+            .unwrap();
         let text = decompressed(&single);
         let expected =
             "Return-Path: <s@example.org>\r\n".len() + text.len() + "\r\n\tfor <a@b.example>".len();
         assert_eq!(usize::try_from(single.recipients[0].size).unwrap(), expected);
         assert_eq!(&text[usize::try_from(single.for_clause_offset).unwrap()..][..1], b";");
 
-        let two = prepare(&mut received(&["a@b.example", "c@b.example"]), "mx.example", &reserved, now)
-            .await
-            .unwrap();
+        let two = prepare(
+            &mut received(&["a@b.example", "c@b.example"]),
+            "mx.example",
+            &reserved,
+            now,
+            &small_mail,
+        )
+        .await
+        .unwrap();
         let text = decompressed(&two);
         let expected = "Return-Path: <s@example.org>\r\n".len() + text.len();
         assert!(two.recipients.iter().all(|to| usize::try_from(to.size).unwrap() == expected));

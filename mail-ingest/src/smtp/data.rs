@@ -117,6 +117,11 @@ impl MessageData {
         }
     }
 
+    /// Octets received so far, including discarded ones.
+    pub(super) fn octets(&self) -> u64 {
+        self.octets
+    }
+
     /// The reply that rejects the message for an error found so far.
     pub(super) fn error_reply(&self) -> Option<Reply> {
         let DataErrors { bare_line_end, long_line, too_big, header_too_big, no_memory } = self.errors;

@@ -130,6 +130,16 @@ impl Session {
         AwaitedInput { completed: self.completed, data: in_data.then_some(self.data_octets) }
     }
 
+    /// Octets of the message that it receives, so far; 0 if it receives none.
+    pub(crate) fn message_octets(&self) -> usize {
+        let message = match &self.state {
+            SessionState::Data(message) => Some(message),
+            SessionState::Chunk(chunk) => chunk.message.as_ref().ok(),
+            _ => None,
+        };
+        message.map_or(0, |message| usize::try_from(message.octets()).unwrap_or(usize::MAX))
+    }
+
     /// Whether it waits for message data that it will reject.
     pub(crate) fn discards_data(&self) -> bool {
         match &self.state {
