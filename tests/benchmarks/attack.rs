@@ -28,10 +28,6 @@ use spinner::Spinner;
 const WARM_UP: Duration = Duration::from_secs(3);
 /// Mailboxes of the victim, each of which gets five mails a second.
 const MAILBOXES: usize = 4;
-/// Ports: of SMTP, of HTTP, and for probes of three processes.
-const PORTS: usize = 5;
-/// Open files that this process needs beside idle connections.
-const OTHER_FILES: usize = 1_000;
 /// What a victim waits for.
 const STEPS: [&str; 5] =
     ["send to 250", "250 to long-poll", "250 to event", "read with a token", "read with a JWT"];
@@ -51,7 +47,7 @@ pub struct AttackArgs {
     /// Seconds a measurement; three for each row
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Idle connections to each of the five ports of `idle-connections`; fewer where open files are limited
+    /// Idle connections to each of the five ports of `idle-connections`
     #[arg(long, default_value_t = 5_000)]
     idle_connections: usize,
     /// Directory for data, on a disk
@@ -77,10 +73,9 @@ impl AttackArgs {
     ///
     /// # Errors
     /// An attack is unknown, or a server does not start.
-    pub async fn run(mut self) -> anyhow::Result<()> {
+    pub async fn run(self) -> anyhow::Result<()> {
         let attacks = self.attacks()?;
-        let open_files = environment::raise_open_file_limit()?;
-        self.idle_connections = self.idle_connections.min(open_files.saturating_sub(OTHER_FILES) / PORTS);
+        environment::raise_open_file_limit()?;
         let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let directory = work_directory(&self.work_dir)?;
@@ -135,14 +130,16 @@ impl AttackArgs {
         let alone = victim.run(until()).await;
         platform.settle(disk).await?;
         let end = until();
-        let running = RunningAttack::start(prepared, target, end);
+        let running = RunningAttack::start(prepared, &target, end);
         let attacked = victim.run(end).await;
         let did = running.report().await;
         let memory = platform.peak_memory()?;
         platform.settle(disk).await?;
-        let spinner = Spinner::start(did.cpu.clone());
+        let spinners: Vec<Spinner> = did.cpu.iter().cloned().map(Spinner::start).collect();
         let spun = victim.run(until()).await;
-        spinner.wait().await?;
+        for spinner in spinners {
+            spinner.wait().await?;
+        }
         Ok(Measurement { attack, placement, did, alone, attacked, spun, memory })
     }
 

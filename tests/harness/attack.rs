@@ -5,6 +5,7 @@ mod connections;
 mod dns;
 mod http;
 mod large_mail;
+mod open_files;
 mod smtp;
 mod store;
 mod victim;
@@ -13,8 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
+use std::mem;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ use self::connections::IdleConnections;
 use self::dns::SilentNameServers;
 pub use self::dns::silent_dns;
 use self::http::{DeepPages, PasswordResets, SignIns, SlowReaders, UnknownCredentials};
+use self::open_files::runtime_with_own_files;
 use self::smtp::{Harvest, ParkedBdat, SlowData};
 use self::store::{StoreFiller, TagDeletions};
 pub use self::victim::{Victim, VictimReport};
@@ -143,12 +146,12 @@ impl AttackKind {
         }
     }
 
-    /// Creates what the attack needs: mailboxes, mail, domains.
+    /// Creates what the attack needs: mailboxes, mail, domains. What is returned attacks at once, each on a thread.
     ///
     /// # Panics
     /// The platform refuses it.
-    pub async fn prepare(self, target: &AttackTarget) -> Box<dyn Attack> {
-        match self {
+    pub async fn prepare(self, target: &AttackTarget) -> Vec<Box<dyn Attack>> {
+        let attack: Box<dyn Attack> = match self {
             Self::ParkedBdat => Box::new(ParkedBdat::new()),
             Self::SlowData => Box::new(SlowData),
             Self::SlowReaders => Box::new(SlowReaders::prepare(target).await),
@@ -157,11 +160,12 @@ impl AttackKind {
             Self::PasswordResets => Box::new(PasswordResets::prepare(target).await),
             Self::DeepPages => Box::new(DeepPages::prepare(target).await),
             Self::StoreFiller => Box::new(StoreFiller::new(target)),
-            Self::IdleConnections => Box::new(IdleConnections),
+            Self::IdleConnections => return IdleConnections::to_each_port(target),
             Self::SilentNameServers => Box::new(SilentNameServers::prepare(target).await),
             Self::Harvest => Box::new(Harvest::prepare(target).await),
             Self::TagDeletions => Box::new(TagDeletions::prepare(target).await),
-        }
+        };
+        vec![attack]
     }
 }
 
@@ -188,8 +192,8 @@ impl AttackLog {
 pub struct AttackReport {
     /// How often it was answered what.
     pub answers: BTreeMap<String, u64>,
-    /// Readings of the processor time of its thread.
-    pub cpu: Vec<CpuReading>,
+    /// Readings of the processor time of each of its threads.
+    pub cpu: Vec<Vec<CpuReading>>,
 }
 
 /// Processor time of a thread up to a moment.
@@ -205,34 +209,31 @@ impl fmt::Display for AttackReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answers: Vec<String> =
             self.answers.iter().map(|(answer, count)| format!("{count} x {answer}")).collect();
-        let used = self.cpu.last().copied().unwrap_or_default().used;
+        let used: Duration = self.cpu.iter().filter_map(|readings| Some(readings.last()?.used)).sum();
         write!(f, "{:.1} s of processor time; {}", used.as_secs_f64(), answers.join(", "))
     }
 }
 
-/// An attack that runs on a thread of its own, so that its processor time can be told from that of the victim.
+/// An attack that runs on threads of its own, so that its processor time can be told from that of the victim, and with
+/// open files of its own.
 #[derive(Debug)]
-pub struct RunningAttack(JoinHandle<AttackReport>);
+pub struct RunningAttack {
+    threads: Vec<JoinHandle<Vec<CpuReading>>>,
+    log: Arc<AttackLog>,
+}
 
 impl RunningAttack {
     /// Starts an attack that ends at `until`.
     ///
     /// # Panics
     /// There is no thread left.
-    pub fn start(attack: Box<dyn Attack>, target: AttackTarget, until: Instant) -> Self {
-        Self(thread::spawn(move || {
-            let (mut cpu, log) = (Vec::new(), AttackLog::default());
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.expect("a runtime can be made");
-            runtime.block_on(async {
-                let attacking = async { tokio::join!(read_cpu_time(&mut cpu), attack.run(&target, &log)) };
-                // It has no other end.
-                let _ = timeout_at(until, attacking).await;
-            });
-            drop(runtime);
-            let answers = log.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-            AttackReport { answers, cpu }
-        }))
+    pub fn start(attacks: Vec<Box<dyn Attack>>, target: &AttackTarget, until: Instant) -> Self {
+        let log = Arc::new(AttackLog::default());
+        let threads = attacks.into_iter().map(|attack| {
+            let (target, log) = (target.clone(), Arc::clone(&log));
+            thread::spawn(move || attack_until(until, &*attack, &target, &log))
+        });
+        Self { threads: threads.collect(), log }
     }
 
     /// Waits for its end.
@@ -240,9 +241,28 @@ impl RunningAttack {
     /// # Panics
     /// The attack panicked.
     pub async fn report(self) -> AttackReport {
-        let joined = tokio::task::spawn_blocking(|| self.0.join()).await.expect("a thread can be joined");
-        joined.expect("an attack ends by itself")
+        let join = || self.threads.into_iter().map(JoinHandle::join).collect::<thread::Result<Vec<_>>>();
+        let joined = tokio::task::spawn_blocking(join).await.expect("threads can be joined");
+        let cpu = joined.expect("an attack ends by itself");
+        let answers = mem::take(&mut *self.log.0.lock().unwrap_or_else(PoisonError::into_inner));
+        AttackReport { answers, cpu }
     }
+}
+
+/// Attacks from this thread, and reads its processor time.
+fn attack_until(
+    until: Instant,
+    attack: &dyn Attack,
+    target: &AttackTarget,
+    log: &AttackLog,
+) -> Vec<CpuReading> {
+    let mut cpu = Vec::new();
+    runtime_with_own_files().block_on(async {
+        let attacking = async { tokio::join!(read_cpu_time(&mut cpu), attack.run(target, log)) };
+        // It has no other end.
+        let _ = timeout_at(until, attacking).await;
+    });
+    cpu
 }
 
 /// Reads the processor time of this thread until it is dropped: a reading is late where the thread is busy.

@@ -23,11 +23,24 @@ const REOPEN: Duration = Duration::from_secs(1);
 /// How the log calls the port of SMTP.
 const SMTP: &str = "smtp";
 
-/// Thousands of connections to each port that say nothing. Those that are closed are opened again.
-pub(super) struct IdleConnections;
+/// Thousands of connections to a port that say nothing. Those that are closed are opened again.
+pub(super) struct IdleConnections {
+    /// How the log calls the port.
+    port: &'static str,
+    server: SocketAddr,
+}
 
 impl IdleConnections {
-    async fn hold(log: &AttackLog, port: &str, server: SocketAddr, from: Ipv4Addr, number: usize) {
+    /// One for each port: a thread may have as many open files as a process.
+    pub(super) fn to_each_port(target: &AttackTarget) -> Vec<Box<dyn Attack>> {
+        let listeners = &target.listeners;
+        let admin = listeners.admin.iter().map(|&admin| ("admin", admin));
+        let ports = [(SMTP, listeners.smtp), ("http", listeners.http)].into_iter().chain(admin);
+        ports.map(|(port, server)| Box::new(Self { port, server }) as Box<dyn Attack>).collect()
+    }
+
+    async fn hold(&self, log: &AttackLog, from: Ipv4Addr, number: usize) {
+        let Self { port, server } = *self;
         sleep(PAUSE * u32::try_from(number / STEP).unwrap_or(u32::MAX)).await;
         loop {
             match connect(server, from, None).await {
@@ -56,15 +69,7 @@ fn address(target: &AttackTarget, port: &str, number: usize) -> Ipv4Addr {
 #[async_trait::async_trait]
 impl Attack for IdleConnections {
     async fn run(&self, target: &AttackTarget, log: &AttackLog) {
-        let listeners = &target.listeners;
-        let mut ports = vec![(SMTP, listeners.smtp), ("http", listeners.http)];
-        ports.extend(listeners.admin.iter().map(|&admin| ("admin", admin)));
-        let mut held = Vec::new();
-        for (port, server) in ports {
-            for number in 0..target.idle_connections {
-                held.push(Self::hold(log, port, server, address(target, port, number), number));
-            }
-        }
-        join_all(held).await;
+        let hold = |number| self.hold(log, address(target, self.port, number), number);
+        join_all((0..target.idle_connections).map(hold)).await;
     }
 }

@@ -55,7 +55,8 @@ pub struct VictimReport {
     pub mails: usize,
     /// From connecting to the `250`, each.
     pub sends: Vec<Duration>,
-    /// From the `250` to the answer of a long-poll, each.
+    /// From the `250` to the answer of a long-poll, each; or from its request, where that came later: a long-poll that
+    /// is answered for another's mail is not asked again at once.
     pub polls: Vec<Duration>,
     /// From the `250` to the event of a stream, each.
     pub events: Vec<Duration>,
@@ -102,6 +103,7 @@ struct Progress {
 struct MailProgress {
     send: Option<Duration>,
     accepted_at: Option<Instant>,
+    poll_began_at: Option<Instant>,
     polled_at: Option<Instant>,
     event_at: Option<Instant>,
     read: Option<Duration>,
@@ -324,14 +326,19 @@ impl<'a> Run<'a> {
         loop {
             pace.tick().await;
             let path = format!("/v1/inbox/{}?limit=50&since={since}", percent(&self.mailbox().address));
+            let began_at = Instant::now();
             match self.get(&path, 0).try_send().await {
                 Ok(answer) if answer.status == 200 => {
                     let body = answer.json();
                     for mail in body["emails"].as_array().expect("emails is a list").iter().rev() {
                         if self.received(mail, |mail| &mut mail.polled_at) {
                             let text = |key: &str| mail[key].as_str().unwrap_or_default().to_owned();
+                            let subject = text("subject");
+                            if let Some(mail) = self.progress().mails.get_mut(&subject) {
+                                mail.poll_began_at = Some(began_at);
+                            }
                             // The receiver is there as long as this task.
-                            let _ = read_later.send((text("id"), text("subject")));
+                            let _ = read_later.send((text("id"), subject));
                         }
                     }
                     body["next_since"].as_str().expect("next_since is a text").clone_into(&mut since);
@@ -383,8 +390,9 @@ impl<'a> Run<'a> {
             let Some(accepted_at) = mail.accepted_at else { continue };
             // A waiter may be answered before the sender has read its reply.
             let since = |at: Instant| at.saturating_duration_since(accepted_at);
+            let poll_began = mail.poll_began_at.map_or(Duration::ZERO, since);
             report.sends.extend(mail.send);
-            report.polls.extend(mail.polled_at.map(since));
+            report.polls.extend(mail.polled_at.map(|at| since(at).saturating_sub(poll_began)));
             report.events.extend(mail.event_at.map(since));
             report.reads.extend(mail.read);
             report.mailbox_reads.extend(mail.mailbox_read);

@@ -15,8 +15,6 @@ use tempmail_tests::{Fleet, TestDns};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::descriptors::ManyConnections;
-
 /// How long each attack runs, unless `$ATTACK_SECONDS` says otherwise.
 const ATTACK_SECONDS: u64 = 30;
 /// Message data in memory of `ingest`: a quarter of the default, less than each attack that parks data sends.
@@ -24,9 +22,8 @@ const MESSAGE_DATA: usize = 128 << 20;
 /// Most resident memory of a process, beside message data. Of `api`, 256 MiB may be answers that wait to be read, of
 /// which one client has a quarter at most.
 const MEMORY: u64 = 300 << 20;
-/// Idle connections to each port, if the system allows so many: two processes have an admin port.
+/// Idle connections to each port.
 const IDLE_CONNECTIONS: usize = 5_000;
-const PORTS: usize = 4;
 
 /// An attack takes the processor that others need for their deadlines, so one runs at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -56,28 +53,23 @@ fn attack_duration() -> Duration {
 async fn disturbs_nobody(attack: AttackKind) {
     let _permit = ONE_AT_A_TIME.lock().await;
     for &placement in attack.placements() {
-        let many = match attack {
-            AttackKind::IdleConnections => Some(ManyConnections::reserve(PORTS * IDLE_CONNECTIONS).await),
-            _ => None,
-        };
-        let idle_connections = many.as_ref().map_or(0, |many| many.connections / PORTS);
-        disturbs_nobody_at(attack, placement, idle_connections).await;
+        disturbs_nobody_at(attack, placement).await;
     }
 }
 
-async fn disturbs_nobody_at(attack: AttackKind, placement: Placement, idle_connections: usize) {
+async fn disturbs_nobody_at(attack: AttackKind, placement: Placement) {
     let dns = silent_dns().await;
     let builder = Fleet::builder().apis(1).ingests(1).workers(1);
     let fleet = builder.config(|config| limit_everybody(config, &dns)).start().await;
     let (api, ingest) = (fleet.api(0), fleet.ingest(0));
     let admin = vec![api.admin(), ingest.admin()];
     let listeners = Listeners { smtp: ingest.listen(), http: api.listen(), admin };
-    let target = AttackTarget::new(listeners, fleet.pool.clone(), placement, idle_connections, 1).await;
+    let target = AttackTarget::new(listeners, fleet.pool.clone(), placement, IDLE_CONNECTIONS, 1).await;
     let victim = Victim::new(&target).await;
     let prepared = attack.prepare(&target).await;
 
     let until = Instant::now() + attack_duration();
-    let running = RunningAttack::start(prepared, target, until);
+    let running = RunningAttack::start(prepared, &target, until);
     let seen = victim.run(until).await;
     let did = running.report().await;
 
