@@ -147,7 +147,9 @@ impl FleetBuilder {
         let (pool, clock) = (database.pool(), SystemClock::default());
         insert_system_domain(&pool, &clock, SYSTEM_DOMAIN, true).await;
         let tenant = insert_tenant(&pool, &clock, "harbour").await;
-        let http_client = http::client();
+        // A pool may have connections over which nothing was sent yet. A process that has accepted none of them does not
+        // close them when it ends, and the one that follows at its address resets them.
+        let http_client = http::client_without_pool().clone();
         let roles = self.counts.iter().flat_map(|&(role, count)| (0..count).map(move |index| (role, index)));
         let processes: Vec<RoleProcess> = roles
             .map(|(role, index)| {
