@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
 
 use tokio::sync::oneshot;
 
@@ -26,6 +27,12 @@ impl<K: PartialEq> FairPermits<K> {
     /// So many permits.
     pub(crate) fn new(permits: usize) -> Self {
         Self(Arc::new(Mutex::new(Queue { free: permits, waiting: VecDeque::new() })))
+    }
+
+    /// As many as half of the cores, at least one: what others need of the processor is left to them.
+    pub(crate) fn for_half_of_the_cores() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self::new((cores / 2).max(1))
     }
 
     /// Waits for a permit, in the turn of `key`.

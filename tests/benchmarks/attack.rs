@@ -75,7 +75,6 @@ impl AttackArgs {
     /// An attack is unknown, or a server does not start.
     pub async fn run(self) -> anyhow::Result<()> {
         let attacks = self.attacks()?;
-        environment::raise_open_file_limit()?;
         let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let directory = work_directory(&self.work_dir)?;

@@ -1,4 +1,4 @@
-//! What all benchmarks need of the machine: a directory on a disk, open files, and the program.
+//! What all benchmarks need of the machine: a directory on a disk, and the program.
 
 use std::env;
 use std::fs::{self, Permissions};
@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use tempfile::TempDir;
 
@@ -34,16 +33,6 @@ pub fn describe_machine(directory: &Path) -> anyhow::Result<String> {
     let load = fs::read_to_string("/proc/loadavg")?;
     let load = load.split(' ').next().unwrap_or_default();
     Ok(format!("{cores} cores, load average {load}, files in {}", directory.display()))
-}
-
-/// Raises the limit on open files of this process, and of the servers that inherit it, to the maximum, and returns it.
-///
-/// # Errors
-/// The system does not say how many.
-pub fn raise_open_file_limit() -> anyhow::Result<usize> {
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
-    Ok(usize::try_from(most)?)
 }
 
 /// The path of tempmail: the one given, or beside this program.

@@ -113,7 +113,7 @@ impl Neighbours {
     /// # Errors
     /// The program does not start, or the mailbox can't be filled.
     pub async fn run(self) -> anyhow::Result<()> {
-        environment::raise_open_file_limit()?;
+        tempmail_tests::open_files::raise_limit();
         let program = environment::tempmail_program(self.program.as_deref())?;
         let program = fs::canonicalize(&program).with_context(|| program.display().to_string())?;
         let neighbours = [Neighbour::Tags, Neighbour::Large].into_iter().filter(|it| self.only.contains(it));

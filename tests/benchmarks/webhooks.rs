@@ -82,7 +82,7 @@ impl Webhooks {
     /// # Errors
     /// A server does not start, or refuses what it should take.
     pub async fn run(self) -> anyhow::Result<()> {
-        environment::raise_open_file_limit()?;
+        tempmail_tests::open_files::raise_limit();
         let directory = work_directory(&self.work_dir)?;
         println!("{}", describe_machine(directory.path())?);
         let program = environment::tempmail_program(self.tempmail.as_deref())?;

@@ -20,6 +20,7 @@ pub mod mailbox;
 pub mod metrics;
 pub mod minted;
 pub mod network;
+pub mod open_files;
 pub mod port;
 pub mod postgres;
 mod process;

@@ -1,7 +1,7 @@
 //! File descriptors for tests that open thousands of connections. Such tests run one at a time, since
 //! all tests share a process.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tempmail_tests::open_files;
 use tokio::sync::{Mutex, MutexGuard};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -21,11 +21,7 @@ impl ManyConnections {
     /// this process, which programs that are started later inherit.
     pub async fn reserve(max: usize) -> Self {
         let permit = ONE_AT_A_TIME.lock().await;
-        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-        // If it fails, the current limit applies.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-        let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-        let available = usize::try_from(soft).unwrap_or(usize::MAX).saturating_sub(REMAINING);
+        let available = open_files::raise_limit().saturating_sub(REMAINING);
         Self { _permit: permit, connections: max.min(available) }
     }
 }

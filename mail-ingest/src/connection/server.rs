@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use tempmail_runtime::traces::{Stage, StageTimer};
@@ -88,8 +87,7 @@ impl Server {
 
     /// Turns in reading large message data: on half of the cores, as it is prepared.
     pub(crate) fn large_data_turns() -> FairPermits<Option<PeerNetwork>> {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        FairPermits::new((cores / 2).max(1))
+        FairPermits::for_half_of_the_cores()
     }
 
     /// Serves one client until the connection ends, or another one gets its place.

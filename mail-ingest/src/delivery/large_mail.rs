@@ -48,9 +48,8 @@ pub(super) struct UploadedData {
 
 impl LargeMailUploader {
     pub(super) fn new(store: Store, clock: Arc<dyn Clock>, small_mail: Arc<SmallMail>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let permits = || FairPermits::new((cores / 2).max(1));
-        Self { store, clock, medium: permits(), large: permits(), small_mail, silent: Notify::new() }
+        let (medium, large) = (FairPermits::for_half_of_the_cores(), FairPermits::for_half_of_the_cores());
+        Self { store, clock, medium, large, small_mail, silent: Notify::new() }
     }
 
     /// Waits for a permit to prepare and upload a mail; `None` if it is a small one.

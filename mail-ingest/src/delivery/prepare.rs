@@ -18,9 +18,6 @@ use super::small_mail::SmallMail;
 use super::summary::Summary;
 use crate::smtp::{AcceptedRecipient, ReceivedMail};
 
-/// Buffers above this size are not kept by threads.
-const BUFFER_RETAINED: usize = 256 << 10;
-
 /// Bytes of a mail that is not small that are compressed at once, in about a millisecond.
 const PIECE: usize = 512 << 10;
 
@@ -77,7 +74,7 @@ pub(super) async fn prepare(
     })
 }
 
-/// The trace field and the data as one zstd frame.
+/// The trace field and the data of a small mail as one zstd frame.
 fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
     thread_local! {
         static SCRATCH: RefCell<(Option<zstd::bulk::Compressor<'static>>, Vec<u8>)> =
@@ -90,12 +87,7 @@ fn compress(field: &str, data: &[u8]) -> Option<Vec<u8>> {
         whole.clear();
         whole.extend_from_slice(field.as_bytes());
         whole.extend_from_slice(data);
-        let compressed = compressor.as_mut()?.compress(whole).ok();
-        // Threads do not keep the buffers of large mails.
-        if whole.capacity() > BUFFER_RETAINED {
-            *whole = Vec::new();
-        }
-        compressed
+        compressor.as_mut()?.compress(whole).ok()
     })
 }
 

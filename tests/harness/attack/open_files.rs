@@ -5,9 +5,10 @@ use std::os::fd::RawFd;
 
 use nix::libc::STDERR_FILENO;
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::close;
 use tokio::runtime::{Builder, Runtime};
+
+use crate::open_files;
 
 /// A runtime for this thread, which gets a table of its own with the files of the runtime and the standard streams only,
 /// as a process on another machine would have. Where the system forbids it (some containers do), it stays with the
@@ -16,10 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 /// # Panics
 /// A runtime can't be made.
 pub(super) fn runtime_with_own_files() -> Runtime {
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("the system tells its limits");
-    // If it fails, the current limit applies.
-    let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    let copies = unshare(CloneFlags::CLONE_FILES).map_or_else(|_| Vec::new(), |()| open_files());
+    open_files::raise_limit();
+    let copies = unshare(CloneFlags::CLONE_FILES).map_or_else(|_| Vec::new(), |()| list_open_files());
     // It has a part of its own in the files by which all runtimes learn of signals.
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     // What others close would stay open as long as this thread.
@@ -29,7 +28,7 @@ pub(super) fn runtime_with_own_files() -> Runtime {
     runtime
 }
 
-fn open_files() -> Vec<RawFd> {
+fn list_open_files() -> Vec<RawFd> {
     let path = "/proc/thread-self/fd";
     let listed = fs::read_dir(path).expect("Linux lists open files");
     let listed: Vec<RawFd> =
