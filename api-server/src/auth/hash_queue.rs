@@ -1,7 +1,5 @@
-//! Passwords that wait to be hashed: those who asked take turns, so none of them waits for all that another asked, and
-//! none of them keeps more than half of the threads busy.
+//! Passwords that wait to be hashed: those who asked take turns, so none of them waits for all that another asked.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -40,28 +38,12 @@ impl HashParty {
             Self::Unlimited => usize::MAX,
         }
     }
-
-    /// Jobs that may run at once on so many threads: what others need of the processor is left to them.
-    fn max_running(self, threads: usize) -> usize {
-        match self {
-            Self::Tenant(_) | Self::Client(_) => (threads / 2).max(1),
-            Self::Unlimited => usize::MAX,
-        }
-    }
-}
-
-/// A job whose turn it is.
-pub(super) struct NextHash {
-    pub(super) party: HashParty,
-    pub(super) job: HashJob,
 }
 
 /// See the module.
 pub(super) struct HashQueue {
     state: Mutex<QueueState>,
     changed: Condvar,
-    /// Threads that run jobs.
-    threads: usize,
     /// Jobs that run or wait.
     max: usize,
 }
@@ -69,10 +51,8 @@ pub(super) struct HashQueue {
 #[derive(Default)]
 struct QueueState {
     waiting: HashMap<HashParty, VecDeque<HashJob>>,
-    /// Parties with jobs that wait; the first that may run another is next.
+    /// Parties with jobs that wait; the first one is next.
     turns: VecDeque<HashParty>,
-    /// Jobs of each party that run.
-    running: HashMap<HashParty, usize>,
     /// Jobs that run or wait.
     jobs: usize,
     closed: bool,
@@ -81,7 +61,7 @@ struct QueueState {
 impl HashQueue {
     /// For so many threads. At most `max_waiting` jobs wait besides those that run.
     pub(super) fn new(threads: usize, max_waiting: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), threads, max: threads + max_waiting }
+        Self { state: Mutex::default(), changed: Condvar::new(), max: threads + max_waiting }
     }
 
     /// Adds a job. Where the queue is full, the newest job of the party with the most makes room, unless that is this
@@ -114,31 +94,23 @@ impl HashQueue {
         Ok(())
     }
 
-    /// The next job; waits for one. `None` where the queue is closed. Each job is followed by [`Self::done`] on the
-    /// same thread, which then asks for the next one: the party may have one that waits.
-    pub(super) fn next(&self) -> Option<NextHash> {
+    /// The next job; waits for one. `None` where the queue is closed. Each job is followed by [`Self::done`].
+    pub(super) fn next(&self) -> Option<HashJob> {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return None;
             }
-            if let Some(next) = state.take_next(self.threads) {
+            if let Some(next) = state.take_next() {
                 return Some(next);
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// A job of this party has run.
-    pub(super) fn done(&self, party: HashParty) {
-        let mut state = self.lock();
-        state.jobs -= 1;
-        if let Entry::Occupied(mut running) = state.running.entry(party) {
-            *running.get_mut() -= 1;
-            if *running.get() == 0 {
-                running.remove();
-            }
-        }
+    /// A job has run.
+    pub(super) fn done(&self) {
+        self.lock().jobs -= 1;
     }
 
     /// Ends the threads that wait in [`Self::next`].
@@ -154,12 +126,8 @@ impl HashQueue {
 
 impl QueueState {
     /// The oldest job of the party whose turn it is.
-    fn take_next(&mut self, threads: usize) -> Option<NextHash> {
-        let may_run = |party: &HashParty| {
-            self.running.get(party).is_none_or(|running| *running < party.max_running(threads))
-        };
-        let turn = self.turns.iter().position(may_run)?;
-        let party = self.turns.remove(turn)?;
+    fn take_next(&mut self) -> Option<HashJob> {
+        let party = self.turns.pop_front()?;
         let jobs = self.waiting.get_mut(&party)?;
         let job = jobs.pop_front()?;
         if jobs.is_empty() {
@@ -167,8 +135,7 @@ impl QueueState {
         } else {
             self.turns.push_back(party);
         }
-        *self.running.entry(party).or_default() += 1;
-        Some(NextHash { party, job })
+        Some(job)
     }
 
     /// The newest job of the party with the most, if these are more than `least`.
@@ -208,9 +175,9 @@ mod tests {
     fn run_all(queue: &HashQueue, order: &mpsc::Receiver<i32>) -> Vec<i32> {
         let mut hasher = PasswordHasher::default();
         while !queue.lock().waiting.is_empty() {
-            let NextHash { party, job } = queue.next().expect("the queue is open");
+            let job = queue.next().expect("the queue is open");
             job(Some(&mut hasher));
-            queue.done(party);
+            queue.done();
         }
         order.try_iter().collect()
     }
@@ -225,29 +192,6 @@ mod tests {
         push(&queue, tenant(3), 5, &sender).unwrap();
         assert_eq!(run_all(&queue, &order), [1, 4, 5, 2, 3]);
         assert!(queue.lock().turns.is_empty() && queue.lock().jobs == 0);
-    }
-
-    #[test]
-    fn a_party_runs_on_half_of_the_threads() {
-        for (party, threads, expected) in
-            [(tenant(1), 1, 1), (tenant(1), 2, 1), (tenant(1), 4, 2), (HashParty::Unlimited, 3, 2)]
-        {
-            let (queue, (sender, order)) = (HashQueue::new(threads, 64), mpsc::channel());
-            for name in 1..=3 {
-                push(&queue, party, name, &sender).unwrap();
-            }
-            push(&queue, tenant(2), 4, &sender).unwrap();
-            // As threads that have not finished one.
-            let running: Vec<_> = (0..threads).filter_map(|_| queue.lock().take_next(threads)).collect();
-            let of_party = running.iter().filter(|next| next.party == party).count();
-            assert_eq!(of_party, expected, "{party:?} on {threads} threads");
-            for next in running {
-                (next.job)(Some(&mut PasswordHasher::default()));
-                queue.done(next.party);
-            }
-            run_all(&queue, &order);
-            assert!(queue.lock().running.is_empty() && queue.lock().jobs == 0);
-        }
     }
 
     #[test]

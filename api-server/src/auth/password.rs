@@ -1,4 +1,4 @@
-//! Hashes mailbox passwords with argon2id: one at a time per core, of which one party gets half, with up to 64 queued.
+//! Hashes mailbox passwords with argon2id: on half of the cores at most, with up to 64 queued.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
@@ -7,11 +7,11 @@ use std::thread::{self, available_parallelism};
 use tempmail_model::password::PasswordHasher;
 use tokio::sync::oneshot;
 
-use super::hash_queue::{HashParty, HashQueue, NextHash};
+use super::hash_queue::{HashParty, HashQueue};
 use crate::http::error::ApiError;
 use crate::http::rate_limit::SignInAttempt;
 
-/// Hashes that may wait for a core.
+/// Hashes that may wait for a thread.
 const QUEUE_MAX: usize = 64;
 
 /// Verified where there is no mailbox, so that the answer takes the same time.
@@ -28,14 +28,15 @@ pub(crate) struct PasswordPool {
 impl PasswordPool {
     pub(crate) fn new() -> Self {
         let cores = available_parallelism().map_or(1, std::num::NonZero::get);
-        Self::with_capacity(cores, QUEUE_MAX)
+        // What others need of the processor is left to them, whoever asks for hashes.
+        Self::with_capacity((cores / 2).max(1), QUEUE_MAX)
     }
 
-    fn with_capacity(cores: usize, queue_max: usize) -> Self {
+    fn with_capacity(threads: usize, queue_max: usize) -> Self {
         // Before the first sign-in, which would take longer.
         LazyLock::force(&DUMMY_HASH);
-        let queue = Arc::new(HashQueue::new(cores, queue_max));
-        for _ in 0..cores {
+        let queue = Arc::new(HashQueue::new(threads, queue_max));
+        for _ in 0..threads {
             let queue = Arc::clone(&queue);
             thread::spawn(move || run_jobs(&queue));
         }
@@ -112,10 +113,10 @@ impl Drop for PasswordPool {
 /// Runs the jobs of a queue until it is closed.
 fn run_jobs(queue: &HashQueue) {
     let mut hasher = PasswordHasher::default();
-    while let Some(NextHash { party, job }) = queue.next() {
+    while let Some(job) = queue.next() {
         // A job that panics fails its caller, and does not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(|| job(Some(&mut hasher))));
-        queue.done(party);
+        queue.done();
     }
 }
 

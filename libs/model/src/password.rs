@@ -6,9 +6,10 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use rand::TryRng as _;
 use subtle::ConstantTimeEq as _;
 
-/// 19 MiB, two passes, one lane: the first choice of OWASP's password storage cheat sheet.
-const MEMORY_KIB: u32 = 19 << 10;
-const PASSES: u32 = 2;
+/// 7 MiB, five passes, one lane: of the equally strong choices of OWASP's password storage cheat sheet, the one with
+/// the least memory, which a core's caches hold best: it is also the quickest.
+const MEMORY_KIB: u32 = 7 << 10;
+const PASSES: u32 = 5;
 /// Bytes of a salt and of a hash (RFC 9106, 4).
 const SALT: usize = 16;
 const HASH: usize = 32;
@@ -18,7 +19,7 @@ const HASH: usize = 32;
 #[error("a password can't be hashed: {0}")]
 pub struct PasswordHashError(String);
 
-/// Hashes one password at a time, with 19 MiB of memory that it keeps.
+/// Hashes one password at a time, with 7 MiB of memory that it keeps.
 #[derive(Default)]
 pub struct PasswordHasher {
     memory: Vec<Block>,
@@ -98,7 +99,7 @@ mod tests {
     fn hashes_with_argon2id_and_a_random_salt() {
         let mut hasher = PasswordHasher::default();
         let hash = hasher.hash(b"pass123").unwrap();
-        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert!(hash.starts_with("$argon2id$v=19$m=7168,t=5,p=1$"), "{hash}");
         let parsed = PasswordHash::new(&hash).unwrap();
         assert!(Argon2::default().verify_password(b"pass123", &parsed).is_ok());
         assert!(hasher.verify(b"pass123", &hash) && !hasher.verify(b"pass124", &hash));
@@ -115,7 +116,7 @@ mod tests {
         };
         assert!(hasher.verify(b"pass123", &other(Algorithm::Argon2id)));
         assert!(!hasher.verify(b"pass123", &other(Algorithm::Argon2i)));
-        for nothing in ["", "pass123", "$argon2id$v=19$m=19456,t=2,p=1$"] {
+        for nothing in ["", "pass123", "$argon2id$v=19$m=7168,t=5,p=1$"] {
             assert!(!hasher.verify(b"pass123", nothing));
         }
     }
