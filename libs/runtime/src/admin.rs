@@ -31,6 +31,11 @@ use crate::telemetry;
 /// Pause after the operating system refused a connection (no file descriptors left).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Connections that are accepted one after the other, and the pause after them. Probes and scrapes are a few a second;
+/// a client that opens thousands must not keep the process from its work.
+const ACCEPTED_AT_ONCE: usize = 16;
+const TURN_PAUSE: Duration = Duration::from_millis(1);
+
 /// The admin server, bound but not serving yet.
 #[derive(Debug)]
 pub struct AdminServer {
@@ -115,10 +120,13 @@ impl AdminServer {
 /// Accepts and serves connections.
 async fn accept(listener: TcpListener, mut connections: Connections) -> Infallible {
     loop {
-        match listener.accept().await {
-            Ok((stream, _peer)) => connections.serve(stream),
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        for _ in 0..ACCEPTED_AT_ONCE {
+            match listener.accept().await {
+                Ok((stream, _peer)) => connections.serve(stream),
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            }
         }
+        tokio::time::sleep(TURN_PAUSE).await;
     }
 }
 
