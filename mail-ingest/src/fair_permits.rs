@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::available_parallelism;
 
+use tempmail_runtime::cores;
 use tokio::sync::oneshot;
 
 /// Permits, and who waits for them. Clones share them.
@@ -29,10 +29,9 @@ impl<K: PartialEq> FairPermits<K> {
         Self(Arc::new(Mutex::new(Queue { free: permits, waiting: VecDeque::new() })))
     }
 
-    /// As many as half of the cores, at least one: what others need of the processor is left to them.
+    /// As many as [half of the cores](cores::half).
     pub(crate) fn for_half_of_the_cores() -> Self {
-        let cores = available_parallelism().map_or(1, usize::from);
-        Self::new((cores / 2).max(1))
+        Self::new(cores::half())
     }
 
     /// Waits for a permit, in the turn of `key`.

@@ -2,9 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
-use std::thread::{self, available_parallelism};
+use std::thread;
 
 use tempmail_model::password::PasswordHasher;
+use tempmail_runtime::cores;
 use tokio::sync::oneshot;
 
 use super::hash_queue::{HashParty, HashQueue};
@@ -27,9 +28,7 @@ pub(crate) struct PasswordPool {
 
 impl PasswordPool {
     pub(crate) fn new() -> Self {
-        let cores = available_parallelism().map_or(1, std::num::NonZero::get);
-        // What others need of the processor is left to them, whoever asks for hashes.
-        Self::with_capacity((cores / 2).max(1), QUEUE_MAX)
+        Self::with_capacity(cores::half(), QUEUE_MAX)
     }
 
     fn with_capacity(threads: usize, queue_max: usize) -> Self {

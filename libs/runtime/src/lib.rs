@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod config;
+pub mod cores;
 pub mod file_watch;
 pub mod http_listener;
 pub mod keys;
