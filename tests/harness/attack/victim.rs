@@ -236,7 +236,8 @@ impl<'a> Run<'a> {
         let due = |number: u32| start + EVERY * number;
         let count = (0..).take_while(|&number| due(number) < until).count();
         let mails = stream::iter((0..).take(count)).for_each_concurrent(None, |number| {
-            let due = due(number);
+            // At a random moment of its turn: an attack that is as regular would meet either every mail or none.
+            let due = due(number) + EVERY.mul_f64(rand::random());
             async move {
                 sleep_until(due).await;
                 if let Err(refusal) = self.send_mail(number).await {
