@@ -1,5 +1,5 @@
 //! Limits on requests: by client where there is no credential, by token or mailbox where there is one, on creating
-//! mailboxes by client, on failed sign-ins, and on requests that nobody may make. They apply before any hashing,
+//! mailboxes by client, on failed sign-ins, on password resets by tenant, and on requests that nobody may make. They apply before any hashing,
 //! and use real time, not business time.
 
 mod headers;
@@ -8,19 +8,17 @@ mod sign_in;
 
 use std::time::Duration;
 
-use tempmail_bus::{FailureLimit, RateDecision, RateLimit, SharedBus};
+use tempmail_bus::{RateDecision, RateLimit, SharedBus};
 use tempmail_model::limits::Limits;
 use uuid::Uuid;
 
 use self::refused::RefusedRequests;
+use self::sign_in::SignInLimits;
 use super::client::Client;
 use super::error::ApiError;
 
 pub(crate) use headers::RateLimitHeaders;
 pub(crate) use sign_in::SignInAttempt;
-
-/// Window of failed sign-ins.
-const SIGN_IN_WINDOW: Duration = Duration::from_secs(15 * 60);
 
 /// All limits of one API server, shared with the other servers over the bus; their memory is bounded.
 pub(crate) struct RequestLimits {
@@ -31,15 +29,14 @@ pub(crate) struct RequestLimits {
     minted_tokens: RateLimit,
     pro_tokens: RateLimit,
     free_mailboxes: RateLimit,
-    sign_in: FailureLimit,
-    sign_in_client: FailureLimit,
+    password_resets: RateLimit,
+    sign_ins: SignInLimits,
     refused: RefusedRequests,
 }
 
 impl RequestLimits {
     pub(crate) fn new(bus: SharedBus, limits: &Limits) -> Self {
-        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
-        let per_client = limits.sign_in_failures_per_client;
+        let [second, minute, hour] = [1, 60, 3600].map(Duration::from_secs);
         Self {
             bus,
             public: RateLimit::new("api", limits.api_per_second, second),
@@ -48,8 +45,8 @@ impl RequestLimits {
             minted_tokens: RateLimit::new("minted", limits.minted_per_second, second),
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
             free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
-            sign_in: FailureLimit::new("sign-in", limits.sign_in_failures, SIGN_IN_WINDOW),
-            sign_in_client: FailureLimit::new("sign-in-client", per_client, SIGN_IN_WINDOW),
+            password_resets: RateLimit::new("password-resets", limits.password_resets_per_minute, minute),
+            sign_ins: SignInLimits::new(limits),
             refused: RefusedRequests::new(limits.refused_per_minute),
         }
     }
@@ -84,6 +81,11 @@ impl RequestLimits {
         self.count_for_client(&self.free_mailboxes, client).await
     }
 
+    /// Counts a password that a tenant resets.
+    pub(crate) async fn count_password_reset(&self, tenant: Uuid) -> RateDecision {
+        self.bus.check_rate(&self.password_resets, tenant.into()).await
+    }
+
     /// Counts a request whose credential was missing or not accepted; the decision where its client has made too
     /// many.
     pub(crate) fn count_refused(&self, client: Client) -> Option<RateDecision> {
@@ -104,7 +106,7 @@ impl RequestLimits {
         address: &str,
         client: Client,
     ) -> Result<SignInAttempt, ApiError> {
-        SignInAttempt::begin(&self.bus, &self.sign_in, &self.sign_in_client, address, client).await
+        self.sign_ins.begin(&self.bus, address, client).await
     }
 
     async fn count_for_client(&self, limit: &RateLimit, client: Client) -> Option<RateDecision> {
@@ -185,14 +187,21 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn limits_failed_sign_ins_per_client_over_all_addresses() {
-        let limits = limits();
-        let mut begun = 0;
+    /// Of 200 sign-ins of a client that fail, each to another address, how many are attempted.
+    async fn attempted(limits: &Limits) -> u32 {
+        let limits = RequestLimits::new(Arc::new(LocalBus::new()), limits);
+        let mut attempted = 0;
         for i in 0..200 {
             let attempt = limits.begin_sign_in(&format!("a{i}@b.example"), client("192.0.2.1")).await;
-            begun += u32::from(attempt.map(SignInAttempt::keep).is_ok());
+            attempted += u32::from(attempt.map(SignInAttempt::keep).is_ok());
         }
-        assert_eq!(begun, 100);
+        attempted
+    }
+
+    #[tokio::test]
+    async fn limits_failed_sign_ins_per_client_over_all_addresses() {
+        let defaults = Limits::default();
+        assert_eq!(attempted(&defaults).await, 20, "in a minute");
+        assert_eq!(attempted(&Limits { sign_in_failures_per_minute: 200, ..defaults }).await, 100);
     }
 }

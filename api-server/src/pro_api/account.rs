@@ -14,6 +14,7 @@ use crate::auth::{HashParty, ProCaller, TenantCaller as _};
 use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::parameter::{BeforeMessage, PageNumber, PathId};
+use crate::http::rate_limit::enforce;
 use crate::message::MessageList;
 use crate::openapi::{Credential, Operation, Routes, path_id};
 use crate::resources::mailbox;
@@ -163,6 +164,7 @@ async fn reset_password(
 ) -> Result<Json<PasswordReset>, ApiError> {
     let password = body.text("password")?;
     mailbox::check_password_length(&state, &password)?;
+    enforce("password_resets", state.limits.count_password_reset(caller.tenant).await)?;
     // Found before hashing, which costs far more.
     let found = find_mutable(&state, caller, id).await?;
     let hash = state.passwords.hash(HashParty::Tenant(caller.tenant), password).await?;

@@ -98,6 +98,10 @@ pub struct Limits {
     pub sign_in_failures: u32,
     /// Failed sign-ins in 15 minutes per client, over all addresses.
     pub sign_in_failures_per_client: u32,
+    /// Failed sign-ins a minute per client, over all addresses.
+    pub sign_in_failures_per_minute: u32,
+    /// Passwords that a tenant may reset a minute over `/pro/api`; also the burst.
+    pub password_resets_per_minute: u32,
 }
 
 impl Default for Limits {
@@ -121,6 +125,8 @@ impl Default for Limits {
             free_mailboxes_per_hour: 60,
             sign_in_failures: 10,
             sign_in_failures_per_client: 100,
+            sign_in_failures_per_minute: 20,
+            password_resets_per_minute: 20,
         }
     }
 }

@@ -62,3 +62,30 @@ async fn allows_ten_failed_sign_ins_per_address_and_client() {
     eleventh.assert_api_error(429, "rate_limit_exceeded");
     assert!(eleventh.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=900).contains(&seconds)));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resets_twenty_passwords_of_a_tenant_a_minute() {
+    let app = App::builder()
+        .config(|config| {
+            config.limits.password_resets_per_minute = Limits::default().password_resets_per_minute;
+        })
+        .start()
+        .await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    let path = format!("/pro/api/accounts/{}/reset-password", mailbox.id);
+    let body = serde_json::json!({ "password": "another pass" });
+    let reset = || app.request(Method::PUT, &path).bearer(&app.tenant.pro).json(&body).send();
+    for number in 1..=20 {
+        assert_eq!(reset().await.status, 200, "{number}");
+    }
+    // A few more where the first ones took long.
+    let mut refused = reset().await;
+    for _ in 0..20 {
+        if refused.status == 200 {
+            refused = reset().await;
+        }
+    }
+    refused.assert_api_error(429, "rate_limit_exceeded");
+    let seconds = refused.header("retry-after").parse::<u64>();
+    assert!(seconds.is_ok_and(|seconds| (1..=3).contains(&seconds)), "then one every 3 s");
+}

@@ -87,6 +87,18 @@ async fn limits_failed_sign_ins_per_client_over_all_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn limits_failed_sign_ins_of_a_client_a_minute() {
+    let app = limited(|limits| limits.sign_in_failures_per_minute = 4).await;
+    for i in 0..4 {
+        let address = format!("nobody{i}@inbox.localhost");
+        sign_in(&app, &address, "wrong password").await.assert_api_error(401, "invalid_credentials");
+    }
+    let fifth = sign_in(&app, "nobody4@inbox.localhost", "wrong password").await;
+    assert_limited(&fifth);
+    assert!(fifth.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds <= 60));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn takes_the_rightmost_untrusted_forwarded_address_as_the_client() {
     let app = App::builder()
         .config(|config| {

@@ -1,36 +1,53 @@
 //! Attempts to sign in, which count as failed until it is known that they did not.
 
+use std::time::Duration;
+
 use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
+use tempmail_model::limits::Limits;
 use tokio::runtime::Handle;
 
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 
-/// A sign-in in progress. It counts as failed; dropping it gives it back, since the password was not checked then.
-pub(crate) struct SignInAttempt {
-    /// Empty where the client has no limits.
-    counted: Vec<Attempt>,
-    runtime: Handle,
+const MINUTE: Duration = Duration::from_secs(60);
+const QUARTER_OF_AN_HOUR: Duration = Duration::from_secs(15 * 60);
+
+/// How many sign-ins may fail.
+pub(super) struct SignInLimits {
+    by_address: FailureLimit,
+    by_client: FailureLimit,
+    by_client_and_minute: FailureLimit,
 }
 
-impl SignInAttempt {
-    /// Counts an attempt by client and by address and client.
+impl SignInLimits {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let per_client = limits.sign_in_failures_per_client;
+        let per_minute = limits.sign_in_failures_per_minute;
+        Self {
+            by_address: FailureLimit::new("sign-in", limits.sign_in_failures, QUARTER_OF_AN_HOUR),
+            by_client: FailureLimit::new("sign-in-client", per_client, QUARTER_OF_AN_HOUR),
+            by_client_and_minute: FailureLimit::new("sign-in-client-minute", per_minute, MINUTE),
+        }
+    }
+
+    /// Counts an attempt by client, and by address and client.
     pub(super) async fn begin(
+        &self,
         bus: &SharedBus,
-        by_address: &FailureLimit,
-        by_client: &FailureLimit,
         address: &str,
         client: Client,
-    ) -> Result<Self, ApiError> {
-        let mut attempt = Self { counted: Vec::new(), runtime: Handle::current() };
+    ) -> Result<SignInAttempt, ApiError> {
+        let mut attempt = SignInAttempt { counted: Vec::new(), runtime: Handle::current() };
         if client.unlimited {
             return Ok(attempt);
         }
         let client_key = RateKey::from(client.key);
         let address_key = RateKey::from_parts(&[address.as_bytes(), client_key.as_uuid().as_bytes()]);
-        for (limit, key, name) in
-            [(by_client, client_key, "sign_in_client"), (by_address, address_key, "sign_in_address")]
-        {
+        for (limit, key, name) in [
+            (&self.by_client, client_key, "sign_in_client"),
+            (&self.by_client_and_minute, client_key, "sign_in_client"),
+            (&self.by_address, address_key, "sign_in_address"),
+        ] {
             match bus.begin_attempt(limit, key).await {
                 Ok(counted) => attempt.counted.push(counted),
                 Err(retry_after) => {
@@ -41,7 +58,16 @@ impl SignInAttempt {
         }
         Ok(attempt)
     }
+}
 
+/// A sign-in in progress. It counts as failed; dropping it gives it back, since the password was not checked then.
+pub(crate) struct SignInAttempt {
+    /// Empty where the client has no limits.
+    counted: Vec<Attempt>,
+    runtime: Handle,
+}
+
+impl SignInAttempt {
     /// Leaves it counted: the password was wrong.
     pub(crate) fn keep(mut self) {
         self.counted.clear();

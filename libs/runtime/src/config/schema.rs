@@ -447,6 +447,11 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "limits.sign_in_failures_per_client",
         "Failed sign-ins in 15 minutes per client, over all addresses.",
     ),
+    count("limits.sign_in_failures_per_minute", "Failed sign-ins a minute per client, over all addresses."),
+    count(
+        "limits.password_resets_per_minute",
+        "Passwords that a tenant may reset a minute over `/pro/api`; also the burst.",
+    ),
     key(
         "telemetry.log",
         ValueKind::Text,

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tempmail_model::clock::Clock as _;
+use tempmail_model::id::new_id;
 use tempmail_tests::app::Mailbox;
 use tempmail_tests::rows::{self, ManagedKind};
 use tempmail_tests::wait::{eventually, within_deadline};
@@ -106,6 +108,30 @@ async fn requires_a_password_of_6_to_128_characters() {
     assert_eq!(app.get_mailbox(&mailbox, "/api/me").await.status, 200, "nothing was changed");
     assert_eq!(reset(&app, mailbox.id, json!("é".repeat(128))).await.status, 200);
     assert_eq!(reset(&app, mailbox.id, json!("123456")).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_the_resets_of_a_tenant_a_minute() {
+    let app = App::builder().config(|config| config.limits.password_resets_per_minute = 2).start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "name@inbox.localhost").await;
+    for _ in 0..3 {
+        reset(&app, mailbox.id, json!("short")).await.assert_api_error(400, "password_too_short");
+    }
+    reset(&app, new_id(app.clock.now()), json!("another pass")).await.assert_api_error(404, "not_found");
+    assert_eq!(reset(&app, mailbox.id, json!("second pass")).await.status, 200);
+    let third = reset(&app, mailbox.id, json!("third pass")).await;
+    third.assert_api_error(429, "rate_limit_exceeded");
+    assert!(third.header("retry-after").parse::<u64>().is_ok_and(|seconds| (1..=30).contains(&seconds)));
+    assert_eq!(sign_in(&app, &mailbox, "second pass").await.status, 200, "nothing was changed");
+
+    let other = app.another_tenant("lighthouse").await;
+    let theirs = app.mailbox(Some(&other.pro), "theirs@inbox.localhost").await;
+    let request = app.request(Method::PUT, &path(theirs.id)).bearer(&other.pro);
+    assert_eq!(
+        request.json(&json!({ "password": "another pass" })).send().await.status,
+        200,
+        "each has its own"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
