@@ -1,6 +1,6 @@
 //! Limits on requests: by client where there is no credential, by token or mailbox where there is one, on creating
-//! mailboxes by client, on failed sign-ins, on password resets by tenant, and on requests that nobody may make. They apply before any hashing,
-//! and use real time, not business time.
+//! mailboxes by client, on failed sign-ins, on password resets by tenant, and on requests that nobody may make. They
+//! apply before any hashing, and use real time, not business time.
 
 mod headers;
 mod refused;
