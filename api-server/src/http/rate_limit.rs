@@ -20,6 +20,8 @@ use super::error::ApiError;
 pub(crate) use headers::RateLimitHeaders;
 pub(crate) use sign_in::SignInAttempt;
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// All limits of one API server, shared with the other servers over the bus; their memory is bounded.
 pub(crate) struct RequestLimits {
     bus: SharedBus,
@@ -36,7 +38,7 @@ pub(crate) struct RequestLimits {
 
 impl RequestLimits {
     pub(crate) fn new(bus: SharedBus, limits: &Limits) -> Self {
-        let [second, minute, hour] = [1, 60, 3600].map(Duration::from_secs);
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
         Self {
             bus,
             public: RateLimit::new("api", limits.api_per_second, second),
@@ -45,7 +47,7 @@ impl RequestLimits {
             minted_tokens: RateLimit::new("minted", limits.minted_per_second, second),
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
             free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
-            password_resets: RateLimit::new("password-resets", limits.password_resets_per_minute, minute),
+            password_resets: RateLimit::new("password-resets", limits.password_resets_per_minute, MINUTE),
             sign_ins: SignInLimits::new(limits),
             refused: RefusedRequests::new(limits.refused_per_minute),
         }

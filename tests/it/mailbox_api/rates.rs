@@ -25,6 +25,15 @@ async fn sign_in(app: &App, address: &str, password: &str) -> Response {
     app.request(Method::POST, "/api/token").json(&body).send().await
 }
 
+/// The answer to a fifth sign-in with a wrong password, each to another address.
+async fn sign_in_after_four_failures(app: &App) -> Response {
+    for i in 0..4 {
+        let address = format!("nobody{i}@inbox.localhost");
+        sign_in(app, &address, "wrong password").await.assert_api_error(401, "invalid_credentials");
+    }
+    sign_in(app, "nobody4@inbox.localhost", "wrong password").await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn returns_429_above_the_rate_of_a_client() {
     let app = limited(|limits| limits.api_per_second = 1).await;
@@ -79,21 +88,13 @@ async fn limits_failed_sign_ins_per_address() {
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_failed_sign_ins_per_client_over_all_addresses() {
     let app = limited(|limits| limits.sign_in_failures_per_client = 4).await;
-    for i in 0..4 {
-        let address = format!("nobody{i}@inbox.localhost");
-        sign_in(&app, &address, "wrong password").await.assert_api_error(401, "invalid_credentials");
-    }
-    assert_limited(&sign_in(&app, "nobody9@inbox.localhost", "wrong password").await);
+    assert_limited(&sign_in_after_four_failures(&app).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_failed_sign_ins_of_a_client_a_minute() {
     let app = limited(|limits| limits.sign_in_failures_per_minute = 4).await;
-    for i in 0..4 {
-        let address = format!("nobody{i}@inbox.localhost");
-        sign_in(&app, &address, "wrong password").await.assert_api_error(401, "invalid_credentials");
-    }
-    let fifth = sign_in(&app, "nobody4@inbox.localhost", "wrong password").await;
+    let fifth = sign_in_after_four_failures(&app).await;
     assert_limited(&fifth);
     assert!(fifth.header("retry-after").parse::<u64>().is_ok_and(|seconds| seconds <= 60));
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tempmail_bus::{RateDecision, RateLimit};
 
+use super::MINUTE;
 use crate::http::client::{Client, ClientNetwork};
 use crate::http::expiring_set::ExpiringSet;
 
-const MINUTE: Duration = Duration::from_secs(60);
 /// How much more than a client a /56 and a /48 may make.
 const PER_56: u32 = 4;
 const PER_48: u32 = 16;

@@ -6,10 +6,10 @@ use tempmail_bus::{Attempt, FailureLimit, RateKey, SharedBus};
 use tempmail_model::limits::Limits;
 use tokio::runtime::Handle;
 
+use super::MINUTE;
 use crate::http::client::Client;
 use crate::http::error::ApiError;
 
-const MINUTE: Duration = Duration::from_secs(60);
 const QUARTER_OF_AN_HOUR: Duration = Duration::from_secs(15 * 60);
 
 /// How many sign-ins may fail.
