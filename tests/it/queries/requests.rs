@@ -175,7 +175,7 @@ pub async fn record_mailbox_api(fixture: &QueryFixture, session: &mut Session<'_
     };
     session
         .record("GET /api/messages", &["find_mailbox", "list_mailbox_messages"], |number| {
-            get(format!("/api/messages?page={}", 1 + number % 2))
+            get(format!("/api/messages?page={}", 1 + number % 3))
         })
         .await;
     let [_, ids, _] = fixture.ids().await;
@@ -198,6 +198,12 @@ pub async fn record_pro_api(fixture: &QueryFixture, session: &mut Session<'_>) {
     session
         .record("GET /pro/api/accounts", &["find_token", "list_tenant_mailboxes"], |number| async move {
             let path = format!("/pro/api/accounts?page={}", 1 + number % 2);
+            app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
+        })
+        .await;
+    session
+        .record("GET /pro/api/messages", &["find_token", "list_tenant_messages"], |number| async move {
+            let path = format!("/pro/api/messages?page={}", 1 + number % 3);
             app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
         })
         .await;

@@ -66,6 +66,18 @@ pub const HOT: &[HotStatement] = &[
         rows: LIST,
     },
     HotStatement {
+        name: "list_tenant_messages",
+        indexes: &[
+            "tenant_pkey",
+            "message_tenant_seq_idx",
+            "message_pkey",
+            "mailbox_pkey",
+            "domain_pkey",
+            PURGE,
+        ],
+        rows: 2 * LIST,
+    },
+    HotStatement {
         name: "mailbox_used",
         indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", PURGE],
         rows: LIST,
@@ -318,7 +330,6 @@ pub const COLD: &[&str] = &[
     "list_system_domain_usage",
     "list_system_domains",
     "list_tenant_inboxes",
-    "list_tenant_messages",
     "list_tenants",
     "list_tokens",
     "list_unlogged_audit",

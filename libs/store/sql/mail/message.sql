@@ -60,6 +60,25 @@ BEGIN
     END IF;
 END $$;
 
+-- Positions of an inbox's unexpired messages in one class before the position p_seq, newest first: what a later page of a
+-- list skips, and what is counted. Rows are wide, and of most of them no more is wanted.
+CREATE OR REPLACE FUNCTION inbox_positions(
+    p_class smallint, p_now timestamptz, p_inbox uuid, p_owner uuid, p_seq bigint, p_limit bigint
+) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 20 AS $$
+DECLARE v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
+BEGIN
+    IF EXISTS (SELECT FROM purge p WHERE p.inbox IN (p_inbox, p_owner) AND p.owner = p_owner) THEN
+        RETURN QUERY SELECT m.seq FROM visible_message m
+         WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq < p_seq
+         ORDER BY m.seq DESC LIMIT p_limit;
+    ELSE
+        -- All are visible, as in `inbox_messages`.
+        RETURN QUERY SELECT m.seq FROM message m
+         WHERE m.class = p_class AND m.id >= v_oldest AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq < p_seq
+         ORDER BY m.seq DESC LIMIT p_limit;
+    END IF;
+END $$;
+
 -- Unexpired messages of a tenant in one class, in the same orders: of its mailboxes, and of every address under its
 -- custom domains while they serve.
 CREATE OR REPLACE FUNCTION tenant_messages(
@@ -76,4 +95,43 @@ BEGIN
          WHERE m.class = p_class AND m.id >= v_oldest AND m.tenant = p_tenant AND m.seq > p_seq
          ORDER BY m.seq LIMIT p_limit;
     END IF;
+END $$;
+
+-- Positions of a tenant's unexpired messages in one class before the position p_seq, in no order: at least the p_limit
+-- newest, if it has as many. They are read in blocks. Of an inbox that no purge concerns one message in the block is looked
+-- at for all: to look at each would be most of what a long list costs.
+CREATE OR REPLACE FUNCTION tenant_positions(
+    p_class smallint, p_now timestamptz, p_tenant uuid, p_seq bigint, p_limit bigint
+) RETURNS TABLE (seq bigint, is_read boolean) LANGUAGE plpgsql STABLE ROWS 20 AS $$
+DECLARE
+    v_oldest CONSTANT uuid := time_id(p_now - make_interval(hours => p_class));
+    -- The block has up to p_limit messages before it, the hidden ones included.
+    v_before bigint := p_seq;
+    v_found  bigint;
+    v_left   bigint := p_limit;
+BEGIN
+    LOOP
+        RETURN QUERY WITH block AS MATERIALIZED (
+            SELECT m.id, m.seq, m.is_read, m.inbox, m.owner FROM message m
+             WHERE m.class = p_class AND m.id >= v_oldest AND m.tenant = p_tenant AND m.seq < v_before
+             ORDER BY m.seq DESC LIMIT p_limit
+        ), inbox AS MATERIALIZED (
+            SELECT i.inbox, i.owner,
+                   EXISTS (SELECT FROM purge p WHERE p.inbox IN (i.inbox, i.owner) AND p.owner = i.owner OFFSET 0) AS purged,
+                   EXISTS (SELECT FROM served_message s WHERE s.class = p_class AND s.id = i.id OFFSET 0) AS served
+              FROM (SELECT DISTINCT ON (b.inbox, b.owner) b.inbox, b.owner, b.id FROM block b) i
+        )
+        SELECT b.seq, b.is_read FROM block b JOIN inbox i ON i.inbox = b.inbox AND i.owner = b.owner
+         WHERE CASE WHEN i.purged
+                    THEN EXISTS (SELECT FROM served_message s WHERE s.class = p_class AND s.id = b.id OFFSET 0)
+                    ELSE i.served END;
+        GET DIAGNOSTICS v_found = ROW_COUNT;
+        v_left := v_left - v_found;
+        EXIT WHEN v_left <= 0;
+        -- Some are hidden, or there are no more.
+        v_before := (SELECT m.seq FROM message m
+                      WHERE m.class = p_class AND m.id >= v_oldest AND m.tenant = p_tenant AND m.seq < v_before
+                      ORDER BY m.seq DESC OFFSET p_limit - 1 LIMIT 1);
+        EXIT WHEN v_before IS NULL;
+    END LOOP;
 END $$;

@@ -13,15 +13,31 @@ use crate::error::StoreError;
 use crate::page::rows_before;
 use crate::pool::Store;
 
+/// The classes of a mailbox `$1`.
+macro_rules! mailbox_classes {
+    () => {
+        "SELECT b.id AS mailbox, c.class FROM mailbox b
+        LEFT JOIN tenant t ON t.id = b.tenant
+        CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
+        WHERE b.id = $1"
+    };
+}
+
+/// A later page begins below the last position of the page before it: rows are read of one page only.
 const LIST_MAILBOX_MESSAGES: &str = concat!(
-    "/* list_mailbox_messages */ SELECT ",
+    "/* list_mailbox_messages */ WITH kept AS (",
+    mailbox_classes!(),
+    "), page_before AS (
+        SELECT p.seq FROM kept k
+        CROSS JOIN LATERAL inbox_positions(k.class, $2, k.mailbox, k.mailbox, $5, $3) AS p (seq)
+        ORDER BY p.seq DESC OFFSET $3 - 1 LIMIT 1
+    )
+    SELECT ",
     message_columns!(),
-    " FROM mailbox b
-    LEFT JOIN tenant t ON t.id = b.tenant
-    CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
-    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, $5, $3 + $4) m
-    WHERE b.id = $1
-    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
+    " FROM kept k
+    CROSS JOIN LATERAL inbox_messages(
+        k.class, $2, k.mailbox, k.mailbox, '', true, CASE $3 WHEN 0 THEN $5 ELSE (SELECT seq FROM page_before) END, $4) m
+    ORDER BY m.seq DESC LIMIT $4"
 );
 
 static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
@@ -48,12 +64,12 @@ static MARK_MESSAGE_READ: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-const COUNT_MAILBOX_MESSAGES: &str = "/* count_mailbox_messages */
-    SELECT count(*) FROM mailbox b
-    LEFT JOIN tenant t ON t.id = b.tenant
-    CROSS JOIN LATERAL unnest(coalesce(t.classes, ARRAY(SELECT class FROM free_class))) AS c (class)
-    CROSS JOIN LATERAL inbox_messages(c.class, $2, b.id, b.id, '', true, 9223372036854775807, $3) m
-    WHERE b.id = $1";
+const COUNT_MAILBOX_MESSAGES: &str = concat!(
+    "/* count_mailbox_messages */ SELECT count(*) FROM (",
+    mailbox_classes!(),
+    ") k
+    CROSS JOIN LATERAL inbox_positions(k.class, $2, k.mailbox, k.mailbox, 9223372036854775807, $3)"
+);
 
 const MARK_MESSAGES: &str = "/* mark_messages */
     UPDATE message m SET is_read = $3 FROM unnest($1::smallint[], $2::uuid[]) AS r (class, id)

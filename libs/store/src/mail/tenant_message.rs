@@ -15,14 +15,20 @@ use crate::error::StoreError;
 use crate::page::rows_before;
 use crate::pool::Store;
 
+/// As pages of a mailbox are.
 const LIST_TENANT_MESSAGES: &str = concat!(
-    "/* list_tenant_messages */ SELECT ",
+    "/* list_tenant_messages */ WITH kept AS (
+        SELECT t.id AS tenant, c.class FROM tenant t CROSS JOIN LATERAL unnest(t.classes) AS c (class) WHERE t.id = $1
+    ), page_before AS (
+        SELECT p.seq FROM kept k CROSS JOIN LATERAL tenant_positions(k.class, $2, k.tenant, $5, $3) p
+        ORDER BY p.seq DESC OFFSET $3 - 1 LIMIT 1
+    )
+    SELECT ",
     message_columns!(),
-    " FROM tenant t
-    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $5, $3 + $4) m
-    WHERE t.id = $1
-    ORDER BY m.seq DESC OFFSET $3 LIMIT $4"
+    " FROM kept k
+    CROSS JOIN LATERAL tenant_messages(
+        k.class, $2, k.tenant, true, CASE $3 WHEN 0 THEN $5 ELSE (SELECT seq FROM page_before) END, $4) m
+    ORDER BY m.seq DESC LIMIT $4"
 );
 
 static FIND_OWNED_MESSAGE: LazyLock<String> = LazyLock::new(|| {
@@ -61,9 +67,12 @@ const LIST_TENANT_INBOXES: &str = "/* list_tenant_inboxes */
     GROUP BY m.inbox, m.owner";
 
 const COUNT_TENANT_MESSAGES: &str = "/* count_tenant_messages */
-    SELECT count(*) AS total, count(*) FILTER (WHERE NOT m.is_read) AS unread FROM tenant t
+    SELECT count(*) AS total, count(*) FILTER (WHERE NOT p.is_read) AS unread FROM tenant t
     CROSS JOIN LATERAL unnest(t.classes) AS c (class)
-    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, 9223372036854775807, $3) m
+    CROSS JOIN LATERAL (
+        SELECT p.is_read FROM tenant_positions(c.class, $2, t.id, 9223372036854775807, $3) p
+        ORDER BY p.seq DESC LIMIT $3
+    ) p
     WHERE t.id = $1";
 
 /// How many messages there are.
