@@ -26,7 +26,7 @@ use crate::http::client::ClientKey;
 use crate::http::key_permit::KeyPermits;
 use crate::http::rate_limit::RequestLimits;
 use crate::http::stream_permit::StreamPermits;
-use crate::message::{Deletions, MessageRenderer, UsedDocuments};
+use crate::message::{Deletions, LongReads, MessageRenderer, UsedDocuments};
 
 /// How long a statement of a request may take, with the time until there is a connection for it.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -82,6 +82,8 @@ pub(crate) struct App {
     pub(crate) messages: MessageRenderer,
     /// Deletes messages in turns.
     pub(crate) deletions: Deletions,
+    /// Turns at later pages, counts and searches.
+    pub(crate) long_reads: LongReads,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.
     pub(crate) unauthenticated_sockets: KeyPermits<ClientKey>,
@@ -129,6 +131,7 @@ impl AppState {
             limits,
             messages: MessageRenderer::new(store.clone(), Arc::clone(&clock)),
             deletions: Deletions::new(store.clone()),
+            long_reads: LongReads::new(),
             stream_permits: StreamPermits::new(config.http.streams),
             unauthenticated_sockets: KeyPermits::new(config.http.unauthenticated_sockets_per_client),
             config,

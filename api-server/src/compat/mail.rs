@@ -109,6 +109,7 @@ impl TenantMail {
     /// How many messages the tenant owns; as far as requests look.
     pub(super) async fn count(&self) -> Result<MessageCount, ApiError> {
         let most = i64::try_from(SCAN_MAX).unwrap_or(i64::MAX);
+        let _turn = self.state.long_reads.turn(self.tenant).await?;
         Ok(self.state.store.count_tenant_messages(self.tenant, most, self.state.clock.now()).await?)
     }
 
@@ -335,6 +336,7 @@ impl<'a> Scan<'a> {
             return Ok(None);
         }
         let TenantMail { state, tenant, .. } = self.mail;
+        let _turn = state.long_reads.turn(*tenant).await?;
         let rows_max = i64::try_from(limit).unwrap_or(i64::MAX);
         let request = ScanRequest::new(ScanRange::Before(self.before), rows_max);
         let scanned = state.store.scan_tenant(*tenant, None, request, state.clock.now()).await?;

@@ -80,7 +80,8 @@ async fn list_messages(
     BeforeMessage(before): BeforeMessage,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MessageList>, ApiError> {
-    mailbox::list_messages(&state, mailbox.id, before, page).await
+    let owner = mailbox.tenant.unwrap_or(mailbox.id);
+    mailbox::list_messages(&state, owner, mailbox.id, before, page).await
 }
 
 async fn get_message(

@@ -184,7 +184,7 @@ async fn list_messages(
     if !mailbox.serves {
         return Err(ApiError::NotFound);
     }
-    mailbox::list_messages(&state, mailbox.id, before, page).await
+    mailbox::list_messages(&state, caller.tenant, mailbox.id, before, page).await
 }
 
 /// The tenant's mailbox with this id. Mailboxes of other owners are not found.

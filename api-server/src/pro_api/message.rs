@@ -109,6 +109,7 @@ async fn list_messages(
             found.ok_or_else(|| MissingMessage::of(id, now))?.seq
         }
     };
+    let _turn = state.long_reads.turn_for_page(caller.tenant, page).await?;
     let rows = state.store.list_tenant_messages(caller.tenant, position, page, now).await?;
     Ok(Json(OwnedMessageList::new(rows, page)))
 }

@@ -36,8 +36,11 @@ pub(super) async fn list(
     }
     let now = state.clock.now();
     let counted = i64::try_from(SCAN_MAX).unwrap_or(i64::MAX);
-    let total = state.store.count_mailbox_messages(mailbox.id, counted, now).await?;
-    let rows = state.store.list_mailbox_messages(mailbox.id, i64::MAX, page, now).await?;
+    let (total, rows) = {
+        let _turn = state.long_reads.turn(mailbox.tenant.unwrap_or(mailbox.id)).await?;
+        let total = state.store.count_mailbox_messages(mailbox.id, counted, now).await?;
+        (total, state.store.list_mailbox_messages(mailbox.id, i64::MAX, page, now).await?)
+    };
     let mut members = Vec::with_capacity(rows.len());
     for row in rows {
         if let Some(digest) = digest(&state, client, &mailbox, row.id).await? {

@@ -8,12 +8,15 @@ use crate::message::MessageList;
 use crate::state::AppState;
 
 /// A page (from 1) of a mailbox's messages, newest first: of those before a message of it, or of all. However far back
-/// that message is, the page costs the same.
+/// that message is, the page costs the same; later pages cost more, and those of an owner, its tenant or a mailbox of none,
+/// are read one at a time.
 ///
 /// # Errors
-/// [`ApiError::NotFound`] or [`ApiError::EmailExpired`] where the mailbox has no such message; the store failed.
+/// [`ApiError::NotFound`] or [`ApiError::EmailExpired`] where the mailbox has no such message; [`ApiError::Busy`]
+/// where too many pages of the owner wait; the store failed.
 pub(crate) async fn list_messages(
     state: &AppState,
+    owner: Uuid,
     mailbox: Uuid,
     before: Option<Uuid>,
     page: i64,
@@ -26,6 +29,7 @@ pub(crate) async fn list_messages(
             found.ok_or_else(|| MissingMessage::of(id, now))?.row.seq
         }
     };
+    let _turn = state.long_reads.turn_for_page(owner, page).await?;
     let rows = state.store.list_mailbox_messages(mailbox, position, page, now).await?;
     Ok(Json(MessageList::new(rows, page)))
 }

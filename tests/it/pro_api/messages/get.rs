@@ -1,9 +1,12 @@
 //! `GET /pro/api/messages`
 
+use futures_util::future::join_all;
 use jiff::SignedDuration;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::App;
+use tempmail_tests::rows::set_retention;
+use tempmail_tests::wait::eventually;
 
 use super::{Owners, PATH, id, subjects};
 use crate::pro_api::{assert_time, pro};
@@ -68,4 +71,76 @@ async fn leaves_out_what_is_expired_or_not_served() {
     assert_eq!(subjects(&owners.list(&app.tenant.pro).await), ["quay mailbox"]);
     app.clock.advance(SignedDuration::from_hours(73));
     assert!(owners.list(&app.tenant.pro).await.is_empty());
+}
+
+/// Also while a purge is not carried out, and with messages of two classes.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_have_30_messages_beside_hidden_ones() {
+    let app = App::start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "quay@inbox.localhost").await;
+    let domain = app.custom_domain(&app.tenant, "quay.example").await;
+    for number in 0..31 {
+        set_retention(&app.pool, app.tenant.id, [24, 72][number % 2]).await;
+        for address in ["quay@inbox.localhost", "quay+tag@inbox.localhost", "any@quay.example"] {
+            app.deliver(address, &format!("{number}"), "x").await;
+        }
+    }
+    app.end_verification(domain).await;
+    // The worker, which deletes what is cleared, waits for these locks.
+    let mut held = app.pool.begin().await.unwrap();
+    sqlx::query("SELECT FROM raw FOR UPDATE").execute(&mut *held).await.unwrap();
+    assert_eq!(app.delete("/v1/inbox/quay%2Btag@inbox.localhost").await.status, 204);
+
+    let newest_first: Vec<String> = (0..31).rev().map(|number| number.to_string()).collect();
+    for path in [PATH, &format!("/pro/api/accounts/{}/messages", mailbox.id)] {
+        for (page, expected) in [(1, &newest_first[..30]), (2, &newest_first[30..]), (3, &[])] {
+            let answer = pro(&app, Method::GET, &format!("{path}?page={page}")).send().await.expect(200);
+            assert_eq!(subjects(answer["messages"].as_array().unwrap()), expected, "{path}, page {page}");
+        }
+    }
+    let left = "SELECT count(*) FROM message WHERE address LIKE '%+tag@%' OR owner_kind = 2";
+    assert_eq!(app.count(left).await, 62, "hidden, and not deleted");
+    held.rollback().await.unwrap();
+}
+
+/// What one tenant lists at once leaves connections and cores to others, and to its own first pages.
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_later_pages_of_a_tenant_one_at_a_time() {
+    let app = App::builder().config(|config| config.postgres.pool = 12).start().await;
+    let mailbox = app.mailbox(Some(&app.tenant.pro), "quay@inbox.localhost").await;
+    let other = app.another_tenant("lighthouse").await;
+    let mut lock = app.pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE message").execute(&mut *lock).await.unwrap();
+
+    let list = async |token: &str, path: String| {
+        app.request(Method::GET, &path).bearer(token).send().await.expect(200);
+    };
+    let waiting = async |statement: &str| {
+        let count = "SELECT count(*) FROM pg_stat_activity
+                      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE $1";
+        let count = sqlx::query_scalar::<_, i64>(count).bind(format!("/* {statement} */%"));
+        count.fetch_one(&app.pool).await.unwrap()
+    };
+    let of_mailbox = (2..9).map(|page| format!("/pro/api/accounts/{}/messages?page={page}", mailbox.id));
+    let later_pages = join_all(of_mailbox.map(|path| list(&app.tenant.pro, path)));
+    let beside = async {
+        eventually("a later page waits for the lock", || async {
+            (waiting("list_mailbox_messages").await >= 1).then_some(())
+        })
+        .await;
+        let later_page = list(&app.tenant.pro, format!("{PATH}?page=2"));
+        let first_page = list(&app.tenant.pro, PATH.to_owned());
+        let others_page = list(&other.pro, format!("{PATH}?page=2"));
+        let unlocked = async {
+            eventually("pages beside it wait for the lock", || async {
+                (waiting("list_tenant_messages").await >= 2).then_some(())
+            })
+            .await;
+            let of_each = (waiting("list_mailbox_messages").await, waiting("list_tenant_messages").await);
+            assert_eq!(of_each, (1, 2));
+            lock.rollback().await.unwrap();
+        };
+        tokio::join!(later_page, first_page, others_page, unlocked);
+    };
+    tokio::join!(later_pages, beside);
 }
