@@ -87,7 +87,7 @@ pub enum AttackKind {
     SignIns,
     /// Password resets of a Pro tenant.
     PasswordResets,
-    /// The last page of a mailbox with 20,000 messages.
+    /// The last pages of a mailbox with 20,000 messages and of its tenant.
     DeepPages,
     /// Mails of 25 MB to 100 recipients.
     StoreFiller,

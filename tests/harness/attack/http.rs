@@ -219,7 +219,7 @@ impl Attack for PasswordResets {
     }
 }
 
-/// The last page of a mailbox with 20,000 messages, at the rate of five tokens.
+/// The last pages of a mailbox with 20,000 messages and of all that its tenant owns, in turn, at the rate of five tokens.
 pub(super) struct DeepPages {
     mailbox: Mailbox,
     tokens: Vec<String>,
@@ -234,11 +234,12 @@ impl DeepPages {
 
     async fn request_again_and_again(&self, target: &AttackTarget, log: &AttackLog, token: &str) {
         let client = client(target);
-        let path = format!("/pro/api/accounts/{}/messages?page={LAST_PAGE}", self.mailbox.id);
+        let of_mailbox = format!("/pro/api/accounts/{}/messages?page={LAST_PAGE}", self.mailbox.id);
+        let of_tenant = format!("/pro/api/messages?page={LAST_PAGE}");
         let mut ticks = paced(Duration::from_secs(1) / PRO_RATE);
-        loop {
+        for path in [of_mailbox, of_tenant].iter().cycle() {
             ticks.tick().await;
-            count(log, "", client.get(target.url(&path)).bearer_auth(token)).await;
+            count(log, "", client.get(target.url(path)).bearer_auth(token)).await;
         }
     }
 }
