@@ -82,7 +82,7 @@ pub(crate) struct App {
     pub(crate) messages: MessageRenderer,
     /// Deletes messages in turns.
     pub(crate) deletions: Deletions,
-    /// Turns at later pages, counts and searches.
+    /// Turns at what reads more than a page.
     pub(crate) long_reads: LongReads,
     pub(crate) stream_permits: StreamPermits,
     /// For WebSockets that are not authenticated yet.

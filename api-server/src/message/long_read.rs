@@ -11,8 +11,9 @@ use crate::http::key_turn::{KeyTurn, KeyTurns};
 /// How long a request waits for a turn.
 const WAIT: Duration = Duration::from_secs(8);
 
-/// The turns of this process at later pages, counts and searches. A tenant, or a mailbox of none, has one at a time: what
-/// it asks for at once keeps one core of Postgres busy, and leaves the others to other requests.
+/// The turns of this process at later pages of messages, counts, searches and lists of mailboxes. A tenant, or a mailbox of
+/// none, has one at a time: what it asks for at once keeps one core of Postgres busy, and leaves the others to other
+/// requests.
 pub(crate) struct LongReads {
     turns: KeyTurns<Uuid>,
 }

@@ -128,6 +128,8 @@ async fn list_accounts(
     caller: ProCaller,
     PageNumber(page): PageNumber,
 ) -> Result<Json<MailboxAccounts>, ApiError> {
+    // It sums what each of up to 1,000 mailboxes has.
+    let _turn = state.long_reads.turn(caller.tenant).await?;
     let mailboxes = state.store.list_tenant_mailboxes(caller.tenant, page, state.clock.now()).await?;
     Ok(Json(MailboxAccounts { accounts: mailboxes.into_iter().map(Into::into).collect() }))
 }

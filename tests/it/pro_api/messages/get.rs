@@ -105,12 +105,12 @@ async fn pages_have_30_messages_beside_hidden_ones() {
 
 /// What one tenant lists at once leaves connections and cores to others, and to its own first pages.
 #[tokio::test(flavor = "multi_thread")]
-async fn reads_later_pages_of_a_tenant_one_at_a_time() {
+async fn makes_long_reads_of_a_tenant_one_at_a_time() {
     let app = App::builder().config(|config| config.postgres.pool = 12).start().await;
     let mailbox = app.mailbox(Some(&app.tenant.pro), "quay@inbox.localhost").await;
     let other = app.another_tenant("lighthouse").await;
     let mut lock = app.pool.begin().await.unwrap();
-    sqlx::query("LOCK TABLE message").execute(&mut *lock).await.unwrap();
+    sqlx::query("LOCK TABLE message, usage").execute(&mut *lock).await.unwrap();
 
     let list = async |token: &str, path: String| {
         app.request(Method::GET, &path).bearer(token).send().await.expect(200);
@@ -128,6 +128,7 @@ async fn reads_later_pages_of_a_tenant_one_at_a_time() {
             (waiting("list_mailbox_messages").await >= 1).then_some(())
         })
         .await;
+        let mailboxes = list(&app.tenant.pro, "/pro/api/accounts".to_owned());
         let later_page = list(&app.tenant.pro, format!("{PATH}?page=2"));
         let first_page = list(&app.tenant.pro, PATH.to_owned());
         let others_page = list(&other.pro, format!("{PATH}?page=2"));
@@ -138,9 +139,10 @@ async fn reads_later_pages_of_a_tenant_one_at_a_time() {
             .await;
             let of_each = (waiting("list_mailbox_messages").await, waiting("list_tenant_messages").await);
             assert_eq!(of_each, (1, 2));
+            assert_eq!(waiting("list_tenant_mailboxes").await, 0);
             lock.rollback().await.unwrap();
         };
-        tokio::join!(later_page, first_page, others_page, unlocked);
+        tokio::join!(mailboxes, later_page, first_page, others_page, unlocked);
     };
     tokio::join!(later_pages, beside);
 }
