@@ -29,7 +29,7 @@ const REPEATED: u8 = 36;
 const EXECUTIONS_MIN: usize = 10;
 
 /// One for the authentication, and one for the read; a mail with more than 32 KiB of compressed data takes one more for
-/// each further 128 KiB.
+/// each further 128 KiB, and a later page of messages one for each 500 messages before it.
 #[tokio::test(flavor = "multi_thread")]
 async fn sends_one_statement_beside_the_authentication_of_a_hot_request() {
     for recorded in recording().await {

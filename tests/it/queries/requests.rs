@@ -174,10 +174,12 @@ pub async fn record_mailbox_api(fixture: &QueryFixture, session: &mut Session<'_
         app.get_mailbox(mailbox, &path).await.expect(200);
     };
     session
-        .record("GET /api/messages", &["find_mailbox", "list_mailbox_messages"], |number| {
-            get(format!("/api/messages?page={}", 1 + number % 3))
+        .record("GET /api/messages", &["find_mailbox", "list_mailbox_messages"], |_| {
+            get("/api/messages".to_owned())
         })
         .await;
+    let expected = &["find_mailbox", "skip_mailbox_messages", "list_mailbox_messages"];
+    session.record("GET /api/messages?page=2", expected, |_| get("/api/messages?page=2".to_owned())).await;
     let [_, ids, _] = fixture.ids().await;
     session
         .record("GET /api/messages/{id}", &["find_mailbox", "find_mailbox_message"], |number| {
@@ -201,12 +203,13 @@ pub async fn record_pro_api(fixture: &QueryFixture, session: &mut Session<'_>) {
             app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
         })
         .await;
-    session
-        .record("GET /pro/api/messages", &["find_token", "list_tenant_messages"], |number| async move {
-            let path = format!("/pro/api/messages?page={}", 1 + number % 3);
-            app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
-        })
-        .await;
+    let list = |page: usize| async move {
+        let path = format!("/pro/api/messages?page={page}");
+        app.request(Method::GET, &path).bearer(&app.tenant.pro).send().await.expect(200);
+    };
+    session.record("GET /pro/api/messages", &["find_token", "list_tenant_messages"], |_| list(1)).await;
+    let expected = &["find_token", "skip_tenant_messages", "list_tenant_messages"];
+    session.record("GET /pro/api/messages?page=2", expected, |number| list(2 + number % 3)).await;
 }
 
 pub async fn record_mail(fixture: &QueryFixture, session: &mut Session<'_>) {

@@ -60,23 +60,10 @@ pub const HOT: &[HotStatement] = &[
     },
     HotStatement { name: "find_mailbox_message", indexes: &["message_pkey", "raw_pkey", PURGE], rows: 3 },
     HotStatement { name: "raw_chunk", indexes: &["raw_pkey"], rows: 1 },
-    HotStatement {
-        name: "list_mailbox_messages",
-        indexes: &["mailbox_pkey", "tenant_pkey", "free_class_pkey", "message_inbox_seq_idx", PURGE],
-        rows: LIST,
-    },
-    HotStatement {
-        name: "list_tenant_messages",
-        indexes: &[
-            "tenant_pkey",
-            "message_tenant_seq_idx",
-            "message_pkey",
-            "mailbox_pkey",
-            "domain_pkey",
-            PURGE,
-        ],
-        rows: 2 * LIST,
-    },
+    HotStatement { name: "list_mailbox_messages", indexes: MAILBOX_PAGE, rows: LIST },
+    HotStatement { name: "skip_mailbox_messages", indexes: MAILBOX_PAGE, rows: 2 * LIST },
+    HotStatement { name: "list_tenant_messages", indexes: TENANT_PAGE, rows: 2 * LIST },
+    HotStatement { name: "skip_tenant_messages", indexes: TENANT_PAGE, rows: 2 * LIST },
     HotStatement {
         name: "mailbox_used",
         indexes: &["usage_pkey", "message_inbox_seq_idx", "message_pkey", PURGE],
@@ -211,6 +198,12 @@ const PURGE: &str = "purge_inbox_owner_address_up_to_seq_owner_removed_key";
 
 /// Finds what went to an address with a tag.
 const TAGGED: &str = "message_inbox_address_seq_idx";
+
+const MAILBOX_PAGE: &[&str] =
+    &["mailbox_pkey", "tenant_pkey", "free_class_pkey", "message_inbox_seq_idx", PURGE];
+
+const TENANT_PAGE: &[&str] =
+    &["tenant_pkey", "message_tenant_seq_idx", "message_pkey", "mailbox_pkey", "domain_pkey", PURGE];
 
 const INBOX: &[&str] = &[
     "domain_serving",

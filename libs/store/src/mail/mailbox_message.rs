@@ -23,21 +23,22 @@ macro_rules! mailbox_classes {
     };
 }
 
-/// A later page begins below the last position of the page before it: rows are read of one page only.
 const LIST_MAILBOX_MESSAGES: &str = concat!(
-    "/* list_mailbox_messages */ WITH kept AS (",
-    mailbox_classes!(),
-    "), page_before AS (
-        SELECT p.seq FROM kept k
-        CROSS JOIN LATERAL inbox_positions(k.class, $2, k.mailbox, k.mailbox, $5, $3) AS p (seq)
-        ORDER BY p.seq DESC OFFSET $3 - 1 LIMIT 1
-    )
-    SELECT ",
+    "/* list_mailbox_messages */ SELECT ",
     message_columns!(),
-    " FROM kept k
-    CROSS JOIN LATERAL inbox_messages(
-        k.class, $2, k.mailbox, k.mailbox, '', true, CASE $3 WHEN 0 THEN $5 ELSE (SELECT seq FROM page_before) END, $4) m
+    " FROM (",
+    mailbox_classes!(),
+    ") k
+    CROSS JOIN LATERAL inbox_messages(k.class, $2, k.mailbox, k.mailbox, '', true, $3, $4) m
     ORDER BY m.seq DESC LIMIT $4"
+);
+
+const SKIP_MAILBOX_MESSAGES: &str = concat!(
+    "/* skip_mailbox_messages */ SELECT p.seq FROM (",
+    mailbox_classes!(),
+    ") k
+    CROSS JOIN LATERAL inbox_positions(k.class, $2, k.mailbox, k.mailbox, $3, $4) AS p (seq)
+    ORDER BY p.seq DESC OFFSET $4 - 1 LIMIT 1"
 );
 
 static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
@@ -88,16 +89,14 @@ impl Store {
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
-        self.fetch_all(
-            sqlx::query(LIST_MAILBOX_MESSAGES)
-                .bind(mailbox)
-                .bind(now.to_sqlx())
-                .bind(rows_before(page, PAGE_SIZE))
-                .bind(PAGE_SIZE)
-                .bind(before),
-            MessageRow::from_row,
-        )
-        .await
+        let skipped = rows_before(page, PAGE_SIZE);
+        let Some(before) = self.skip_messages(SKIP_MAILBOX_MESSAGES, mailbox, before, skipped, now).await?
+        else {
+            return Ok(Vec::new());
+        };
+        let statement = sqlx::query(LIST_MAILBOX_MESSAGES);
+        let statement = statement.bind(mailbox).bind(now.to_sqlx()).bind(before).bind(PAGE_SIZE);
+        self.fetch_all(statement, MessageRow::from_row).await
     }
 
     /// An unexpired message of a mailbox, with up to `raw_len` bytes of its raw data.

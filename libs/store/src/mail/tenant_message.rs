@@ -15,21 +15,22 @@ use crate::error::StoreError;
 use crate::page::rows_before;
 use crate::pool::Store;
 
-/// As pages of a mailbox are.
 const LIST_TENANT_MESSAGES: &str = concat!(
-    "/* list_tenant_messages */ WITH kept AS (
-        SELECT t.id AS tenant, c.class FROM tenant t CROSS JOIN LATERAL unnest(t.classes) AS c (class) WHERE t.id = $1
-    ), page_before AS (
-        SELECT p.seq FROM kept k CROSS JOIN LATERAL tenant_positions(k.class, $2, k.tenant, $5, $3) p
-        ORDER BY p.seq DESC OFFSET $3 - 1 LIMIT 1
-    )
-    SELECT ",
+    "/* list_tenant_messages */ SELECT ",
     message_columns!(),
-    " FROM kept k
-    CROSS JOIN LATERAL tenant_messages(
-        k.class, $2, k.tenant, true, CASE $3 WHEN 0 THEN $5 ELSE (SELECT seq FROM page_before) END, $4) m
+    " FROM tenant t
+    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
+    CROSS JOIN LATERAL tenant_messages(c.class, $2, t.id, true, $3, $4) m
+    WHERE t.id = $1
     ORDER BY m.seq DESC LIMIT $4"
 );
+
+const SKIP_TENANT_MESSAGES: &str = "/* skip_tenant_messages */
+    SELECT p.seq FROM tenant t
+    CROSS JOIN LATERAL unnest(t.classes) AS c (class)
+    CROSS JOIN LATERAL tenant_positions(c.class, $2, t.id, $3, $4) p
+    WHERE t.id = $1
+    ORDER BY p.seq DESC OFFSET $4 - 1 LIMIT 1";
 
 static FIND_OWNED_MESSAGE: LazyLock<String> = LazyLock::new(|| {
     let columns = message_columns!();
@@ -108,16 +109,14 @@ impl Store {
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
-        self.fetch_all(
-            sqlx::query(LIST_TENANT_MESSAGES)
-                .bind(tenant)
-                .bind(now.to_sqlx())
-                .bind(rows_before(page, PAGE_SIZE))
-                .bind(PAGE_SIZE)
-                .bind(before),
-            MessageRow::from_row,
-        )
-        .await
+        let skipped = rows_before(page, PAGE_SIZE);
+        let Some(before) = self.skip_messages(SKIP_TENANT_MESSAGES, tenant, before, skipped, now).await?
+        else {
+            return Ok(Vec::new());
+        };
+        let statement = sqlx::query(LIST_TENANT_MESSAGES);
+        let statement = statement.bind(tenant).bind(now.to_sqlx()).bind(before).bind(PAGE_SIZE);
+        self.fetch_all(statement, MessageRow::from_row).await
     }
 
     /// Counts the unexpired messages that a tenant owns, up to `most` of each retention.
