@@ -29,17 +29,20 @@ async fn returns_the_newest_match_without_a_start() {
 async fn returns_the_first_match_that_comes_without_a_start_and_a_match() {
     let app = App::start().await;
     deliver_all(&app, &["other 1"]).await;
+    // What the wait finds at first is the newest match, so the mail has to come after its first read. That has its snapshot
+    // where it waits for this lock.
+    let mut lock = app.pool.begin().await.unwrap();
+    sqlx::query("LOCK TABLE message").execute(&mut *lock).await.unwrap();
     let body = on_address(&json!({ "match": { "subject": "code" } }));
     let request = app.request(Method::POST, "/v1/wait").live(&app.tenant.live).json(&body);
     let wait = tokio::spawn(request.send());
-    // What the wait finds at first is the newest match, so the mail has to come after its first read: the only one of
-    // an inbox so far.
-    eventually("the wait has read the inbox", || async {
+    eventually("the wait reads the inbox", || async {
         let statement = "SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND state = 'idle' AND query LIKE '/* scan_inbox */%'";
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '/* scan_inbox */%'";
         (app.count(statement).await > 0).then_some(())
     })
     .await;
+    lock.rollback().await.unwrap();
     deliver_all(&app, &["other 2", "code 1", "code 2"]).await;
     let answer = within_deadline("the first match", wait).await.unwrap().expect(200);
     assert_eq!(subject(&answer), "code 1");
