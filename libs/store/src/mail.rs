@@ -7,6 +7,7 @@ pub(crate) mod generation;
 pub(crate) mod inbox;
 mod mailbox_message;
 pub(crate) mod message;
+mod message_page;
 pub(crate) mod partition;
 pub(crate) mod purge;
 pub(crate) mod raw;

@@ -4,13 +4,12 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
-use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
 use super::message::{MessageRow, message_by_id, message_columns};
+use super::message_page::MessageList;
 use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
-use crate::page::rows_before;
 use crate::pool::Store;
 
 /// The classes of a mailbox `$1`.
@@ -23,7 +22,7 @@ macro_rules! mailbox_classes {
     };
 }
 
-const LIST_MAILBOX_MESSAGES: &str = concat!(
+const READ_MAILBOX_MESSAGES: &str = concat!(
     "/* list_mailbox_messages */ SELECT ",
     message_columns!(),
     " FROM (",
@@ -40,6 +39,9 @@ const SKIP_MAILBOX_MESSAGES: &str = concat!(
     CROSS JOIN LATERAL inbox_positions(k.class, $2, k.mailbox, k.mailbox, $3, $4) AS p (seq)
     ORDER BY p.seq DESC OFFSET $4 - 1 LIMIT 1"
 );
+
+const MAILBOX_MESSAGES: MessageList =
+    MessageList { skip: SKIP_MAILBOX_MESSAGES, read: READ_MAILBOX_MESSAGES };
 
 static FIND_MAILBOX_MESSAGE: LazyLock<String> = LazyLock::new(|| {
     let (columns, message, raw) = (message_columns!(), message_by_id(), raw_start("$4", "$5", "$6"));
@@ -89,14 +91,7 @@ impl Store {
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
-        let skipped = rows_before(page, PAGE_SIZE);
-        let Some(before) = self.skip_messages(SKIP_MAILBOX_MESSAGES, mailbox, before, skipped, now).await?
-        else {
-            return Ok(Vec::new());
-        };
-        let statement = sqlx::query(LIST_MAILBOX_MESSAGES);
-        let statement = statement.bind(mailbox).bind(now.to_sqlx()).bind(before).bind(PAGE_SIZE);
-        self.fetch_all(statement, MessageRow::from_row).await
+        self.message_page(&MAILBOX_MESSAGES, mailbox, before, page, now).await
     }
 
     /// An unexpired message of a mailbox, with up to `raw_len` bytes of its raw data.

@@ -5,17 +5,16 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
-use tempmail_model::limits::PAGE_SIZE;
 use uuid::Uuid;
 
 use super::class::each_class;
 use super::message::{MessageRow, message_by_id, message_columns};
+use super::message_page::MessageList;
 use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
-use crate::page::rows_before;
 use crate::pool::Store;
 
-const LIST_TENANT_MESSAGES: &str = concat!(
+const READ_TENANT_MESSAGES: &str = concat!(
     "/* list_tenant_messages */ SELECT ",
     message_columns!(),
     " FROM tenant t
@@ -31,6 +30,8 @@ const SKIP_TENANT_MESSAGES: &str = "/* skip_tenant_messages */
     CROSS JOIN LATERAL tenant_positions(c.class, $2, t.id, $3, $4) p
     WHERE t.id = $1
     ORDER BY p.seq DESC OFFSET $4 - 1 LIMIT 1";
+
+const TENANT_MESSAGES: MessageList = MessageList { skip: SKIP_TENANT_MESSAGES, read: READ_TENANT_MESSAGES };
 
 static FIND_OWNED_MESSAGE: LazyLock<String> = LazyLock::new(|| {
     let columns = message_columns!();
@@ -109,14 +110,7 @@ impl Store {
         page: i64,
         now: Timestamp,
     ) -> Result<Vec<MessageRow>, StoreError> {
-        let skipped = rows_before(page, PAGE_SIZE);
-        let Some(before) = self.skip_messages(SKIP_TENANT_MESSAGES, tenant, before, skipped, now).await?
-        else {
-            return Ok(Vec::new());
-        };
-        let statement = sqlx::query(LIST_TENANT_MESSAGES);
-        let statement = statement.bind(tenant).bind(now.to_sqlx()).bind(before).bind(PAGE_SIZE);
-        self.fetch_all(statement, MessageRow::from_row).await
+        self.message_page(&TENANT_MESSAGES, tenant, before, page, now).await
     }
 
     /// Counts the unexpired messages that a tenant owns, up to `most` of each retention.
