@@ -3,6 +3,7 @@
 mod credentials;
 mod installation;
 mod keys;
+mod reserved_port;
 mod settings;
 mod sign_in;
 mod sink;
@@ -121,6 +122,7 @@ async fn serve(
     };
     let Some(prepared) = shutdown.drain.run_until_cancelled(prepare).await else { return Ok(()) };
     let (config, installation, admin, roles, sign_in_url) = prepared?;
+    drop(settings.reserved_ports);
     let Installation { store, clock, readiness, domains, credentials, .. } = installation;
     let admin = tokio::spawn(admin.run(shutdown.clone()));
     let clock_sync = clock_sync::run(store, clock, readiness.clone(), shutdown.stop.clone());

@@ -1,12 +1,13 @@
 //! The configuration of `up`: flags override the environment, then the file, then `up`'s own defaults.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
 use tempmail_runtime::config::{Compat, Config, Sources};
 
+use super::reserved_port::ReservedPort;
 use super::sink;
 use super::up_args::UpArgs;
 
@@ -20,6 +21,8 @@ pub(super) struct UpSettings {
     pub(super) has_keys: bool,
     /// Whether all mail is caught.
     pub(super) sink: bool,
+    /// The ports that were 0, to be kept until the roles listen.
+    pub(super) reserved_ports: Vec<ReservedPort>,
 }
 
 impl UpSettings {
@@ -30,15 +33,7 @@ impl UpSettings {
     pub(super) fn read(args: &UpArgs) -> anyhow::Result<Self> {
         let sources = Sources::read(args.config.as_deref())?;
         let mut config = sources.config(&defaults(), &flags(args))?;
-        for address in [&mut config.http.listen, &mut config.smtp.listen, &mut config.admin.listen] {
-            *address = with_port(*address)?;
-        }
-        let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
-        for address in
-            [mailpit, mailhog, mailosaur, mailtm].into_iter().filter_map(|surface| surface.listen.as_mut())
-        {
-            *address = with_port(*address)?;
-        }
+        let reserved_ports = choose_ports(&mut config)?;
         if !sources.sets("http.base_url") {
             config.http.base_url = format!("http://{}", reachable(config.http.listen));
         }
@@ -50,7 +45,7 @@ impl UpSettings {
             domains.push(sink::DOMAIN.to_owned());
         }
         let has_keys = sources.sets("jwt.keys") || sources.sets("secrets.keys");
-        Ok(Self { config, domains, has_keys, sink: args.sink })
+        Ok(Self { config, domains, has_keys, sink: args.sink, reserved_ports })
     }
 }
 
@@ -83,13 +78,20 @@ fn flags(args: &UpArgs) -> Value {
     flags
 }
 
-/// Replaces port 0 by a free port, because links to the site must name the port.
-fn with_port(address: SocketAddr) -> anyhow::Result<SocketAddr> {
-    if address.port() != 0 {
-        return Ok(address);
-    }
-    let listener = TcpListener::bind(address).with_context(|| format!("can't listen on {address}"))?;
-    Ok(listener.local_addr()?)
+/// Replaces each port 0 by a free port, because links to the site must name the port.
+fn choose_ports(config: &mut Config) -> anyhow::Result<Vec<ReservedPort>> {
+    let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
+    let surfaces = [mailpit, mailhog, mailosaur, mailtm].into_iter().filter_map(|it| it.listen.as_mut());
+    [&mut config.http.listen, &mut config.smtp.listen, &mut config.admin.listen]
+        .into_iter()
+        .chain(surfaces)
+        .filter(|address| address.port() == 0)
+        .map(|address| {
+            let reserved = ReservedPort::choose(*address)?;
+            *address = reserved.address;
+            Ok(reserved)
+        })
+        .collect()
 }
 
 /// An address at which this machine reaches a listener on `address`.

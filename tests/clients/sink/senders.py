@@ -4,7 +4,6 @@ clear reply."""
 import json
 import os
 import smtplib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,12 +17,6 @@ RECIPIENT = "ada@customer.example.org"
 REFUSAL = "5.7.1 This domain is not served here"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Up:
     """A running `tempmail up`."""
 
@@ -33,19 +26,19 @@ class Up:
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="tempmail-sink-", ignore_cleanup_errors=True)
         os.chmod(self.directory.name, 0o755)
-        self.http, self.smtp, admin = free_port(), free_port(), free_port()
         data = Path(self.directory.name, "data")
-        arguments = [f"--{name}=127.0.0.1:{port}" for name, port in
-                     (("http", self.http), ("smtp", self.smtp), ("admin", admin))]
+        listeners = [f"--{name}=127.0.0.1:0" for name in ("http", "smtp", "admin")]
         self.process = subprocess.Popen(
-            [os.environ["TEMPMAIL"], "up", "--data-dir", str(data), *arguments, *self.flags],
+            [os.environ["TEMPMAIL"], "up", "--data-dir", str(data), *listeners, *self.flags],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for line in self.process.stdout:
             if line.strip() == "ready":
                 break
         else:
             raise RuntimeError("`tempmail up` did not start")
-        self.token = json.loads(data.joinpath("credentials.json").read_text())["live_token"]
+        credentials = json.loads(data.joinpath("credentials.json").read_text())
+        self.url, self.token = credentials["base_url"], credentials["live_token"]
+        self.smtp = int(credentials["smtp"].rpartition(":")[2])
         return self
 
     def __exit__(self, *_):
@@ -55,7 +48,7 @@ class Up:
 
     def subjects(self):
         """The subjects of the mail to RECIPIENT, as one wait finds them."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/v1/inbox/{RECIPIENT}?limit=50",
+        request = urllib.request.Request(f"{self.url}/v1/inbox/{RECIPIENT}?limit=50",
                                          headers={"x-api-token": self.token})
         with urllib.request.urlopen(request) as answer:
             return [email["subject"] for email in json.load(answer)["emails"]]

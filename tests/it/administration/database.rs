@@ -1,7 +1,6 @@
 //! Which database the commands are about, and what keeps them from it.
 
-use std::net::TcpListener;
-
+use tempmail_tests::port::free_port;
 use tempmail_tests::{App, CommandOutput};
 
 const COMMANDS: &[&[&str]] =
@@ -89,8 +88,7 @@ async fn reports_a_schema_of_another_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_an_unavailable_database() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let url = format!("postgres://tempmail:hush@127.0.0.1:{port}/tempmail");
+    let url = format!("postgres://tempmail:hush@{}/tempmail", free_port());
     let away = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
     let sentence = away.failure();
     assert!(sentence.starts_with("Postgres is not available: "), "{sentence}");

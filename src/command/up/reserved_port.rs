@@ -1,0 +1,55 @@
+//! Ports that `up` chooses: no other program gets them before their listeners do.
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use tokio::net::TcpSocket;
+
+/// A port of this process that nothing listens on yet, until this is dropped.
+///
+/// Its socket is bound and does not listen: the system neither gives the port to who asks for any port nor uses it for
+/// connections. A listener takes it by its number, because both sockets set `SO_REUSEADDR` (socket(7)).
+pub(super) struct ReservedPort {
+    /// The address with the port.
+    pub(super) address: SocketAddr,
+    _socket: TcpSocket,
+}
+
+impl ReservedPort {
+    /// Reserves a free port of the host of `any`, whose port is 0.
+    ///
+    /// # Errors
+    /// The host is not this machine, or no port is free.
+    pub(super) fn choose(any: SocketAddr) -> anyhow::Result<Self> {
+        let reserve = || -> std::io::Result<Self> {
+            let socket = if any.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            socket.set_reuseaddr(true)?;
+            socket.bind(any)?;
+            Ok(Self { address: socket.local_addr()?, _socket: socket })
+        };
+        reserve().with_context(|| format!("can't listen on {any}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use tempmail_runtime::http_listener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn keeps_the_port_from_others_until_a_listener_names_it() {
+        let reserved = ReservedPort::choose(([127, 0, 0, 1], 0).into()).unwrap();
+        assert_ne!(reserved.address.port(), 0);
+
+        let other = TcpSocket::new_v4().unwrap().bind(reserved.address);
+        assert_eq!(other.unwrap_err().kind(), ErrorKind::AddrInUse);
+
+        let listener = http_listener::listen(reserved.address).unwrap();
+        drop(reserved);
+        let address = listener.local_addr().unwrap();
+        tokio::net::TcpStream::connect(address).await.unwrap();
+    }
+}
