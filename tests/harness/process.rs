@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit};
 
 use crate::wait::DEADLINE;
 
@@ -30,7 +32,16 @@ fn stat(process: u32) -> Option<Stat> {
 /// Whether the process runs and is not a zombie. A process whose first thread has ended keeps its files
 /// and ports while it has other threads.
 pub(crate) fn is_alive(process: u32) -> bool {
-    threads(process).any(|thread| !matches!(thread.state, 'Z' | 'X'))
+    !ends_within(process, Duration::ZERO)
+}
+
+/// Blocks until all threads of the process have ended, or until the time is over; returns whether they have. `/proc` does
+/// not tell: its list of threads leaves some out while others end.
+fn ends_within(process: u32, time: Duration) -> bool {
+    let Ok(process) = pidfd_open(raw(process), PidfdFlags::empty()) else { return true };
+    let time = Timespec::try_from(time).expect("the time fits");
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    retry_on_intr(|| poll(&mut ended, Some(&time))).expect("a process can be polled") == 1
 }
 
 fn threads(process: u32) -> impl Iterator<Item = Stat> {
@@ -56,10 +67,9 @@ pub(crate) fn cpu_time(process: u32) -> Option<Duration> {
 /// # Panics
 /// The process is gone, or the limit is above the maximum.
 pub(crate) fn set_open_file_limit(process: u32, limit: u64) -> u64 {
-    let process = rustix::process::Pid::from_raw(pid(process).as_raw());
     // The maximum is that of this process, which started it.
     let maximum = getrlimit(Resource::Nofile).maximum;
-    let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(limit), maximum });
+    let before = prlimit(Some(raw(process)), Resource::Nofile, Rlimit { current: Some(limit), maximum });
     before.expect("the limit can be set").current.expect("files have a limit")
 }
 
@@ -82,6 +92,10 @@ pub(crate) fn descendants(root: u32) -> Vec<u32> {
 /// The process id as `kill` takes it.
 pub(crate) fn pid(process: u32) -> Pid {
     Pid::from_raw(i32::try_from(process).expect("a process id fits"))
+}
+
+fn raw(process: u32) -> rustix::process::Pid {
+    rustix::process::Pid::from_raw(pid(process).as_raw()).expect("a process id is not 0")
 }
 
 /// Sends SIGKILL to all processes.
@@ -110,8 +124,8 @@ pub(crate) fn pause(process: u32) {
 /// A process keeps running.
 pub(crate) fn wait_until_gone(processes: &[u32]) {
     let deadline = Instant::now() + DEADLINE;
-    while processes.iter().any(|&process| is_alive(process)) {
-        assert!(Instant::now() < deadline, "killed processes keep running");
-        std::thread::sleep(Duration::from_millis(5));
+    for &process in processes {
+        let left = deadline.saturating_duration_since(Instant::now());
+        assert!(ends_within(process, left), "killed processes keep running");
     }
 }
