@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { freeAddresses } from "./ports.mjs";
 
 /** For how long the start may take, in milliseconds. */
 const START_TIME = 120_000;
@@ -13,7 +14,7 @@ export class Tempmail {
   #environment;
   #process;
   /** Addresses of the listeners, the same after a restart. */
-  #addresses = { http: "127.0.0.1:0", smtp: "127.0.0.1:0", admin: "127.0.0.1:0" };
+  #addresses;
 
   constructor(program, directory) {
     this.#program = program;
@@ -37,6 +38,10 @@ export class Tempmail {
   /** Starts it, and returns when it is ready. */
   async start(environment = this.#environment) {
     this.#environment = environment;
+    if (this.#addresses === undefined) {
+      const [http, smtp, admin] = await freeAddresses(3);
+      this.#addresses = { http, smtp, admin };
+    }
     const listeners = Object.entries(this.#addresses).flatMap(([name, address]) => [`--${name}`, address]);
     const args = ["up", "--data-dir", this.#directory, ...listeners];
     const env = { ...process.env, ...environment };
@@ -52,16 +57,7 @@ export class Tempmail {
     }
     clearTimeout(timer);
     child.stdout.resume();
-    const listens = (pattern) => {
-      const found = pattern.exec(output);
-      if (found === null) throw new Error(`tempmail did not start: ${output}`);
-      return found[1];
-    };
-    this.#addresses = {
-      http: listens(/^ +HTTP +http:\/\/(\S+)$/m),
-      smtp: listens(/^ +SMTP +(\S+)$/m),
-      admin: listens(/^ +probes +http:\/\/(\S+)\/readyz$/m),
-    };
+    if (!output.includes("\nready\n")) throw new Error(`tempmail did not start: ${output}`);
   }
 
   /** Ends it by a signal, and returns when it has ended. */
