@@ -83,6 +83,7 @@ impl ControlPlane {
     }
 
     /// Shows the end of the API server's log, which goes with the control plane: it may tell why a test failed.
+    #[expect(clippy::print_stderr, reason = "the output of a test that has failed")]
     fn print_log(&self) {
         let log = fs::read_to_string(self.directory.join("log/apiserver.log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
