@@ -7,7 +7,7 @@ use tokio::net::TcpSocket;
 
 /// A port of this process that nothing listens on yet, until this is dropped.
 ///
-/// Its socket is bound and does not listen: the system neither gives the port to who asks for any port nor uses it for
+/// Its socket is bound and does not listen: the system neither gives the port to whoever asks for any nor uses it for
 /// connections. A listener takes it by its number, because both sockets set `SO_REUSEADDR` (socket(7)).
 pub(super) struct ReservedPort {
     /// The address with the port.
