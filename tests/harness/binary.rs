@@ -169,14 +169,18 @@ impl Drop for Binary {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let (status, log) = (self.child.try_wait(), self.stderr());
-            let lines: Vec<&str> = log.lines().collect();
-            let end = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-            eprintln!("process {} ({status:?}):\n{end}", self.pid());
+            eprintln!("process {} ({status:?}):\n{}", self.pid(), end_of_log(&log));
         }
         if matches!(self.child.try_wait(), Ok(None)) {
             self.kill_tree();
         }
     }
+}
+
+/// The last lines of a log, for the output of a test that has failed.
+pub(crate) fn end_of_log(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
 /// The built `tempmail` beside the test program; built now if it is missing.

@@ -36,6 +36,7 @@ mod tests {
     use std::io::ErrorKind;
 
     use tempmail_runtime::http_listener;
+    use tokio::net::TcpStream;
 
     use super::*;
 
@@ -49,7 +50,6 @@ mod tests {
 
         let listener = http_listener::listen(reserved.address).unwrap();
         drop(reserved);
-        let address = listener.local_addr().unwrap();
-        tokio::net::TcpStream::connect(address).await.unwrap();
+        TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     }
 }

@@ -10,10 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use nix::sys::signal::{Signal, kill};
 use uuid::Uuid;
 
+use crate::binary::end_of_log;
 use crate::process::{pause, pid, wait_until_gone};
-
-/// Lines of the API server's log that a test that fails shows.
-const LOG_LINES: usize = 30;
 
 /// A control plane. It ends when it is dropped, or when the test process ends in any way: `up -w` ends
 /// with its standard input.
@@ -82,16 +80,6 @@ impl ControlPlane {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Shows the end of the API server's log, which goes with the control plane: it may tell why a test failed.
-    #[expect(clippy::print_stderr, reason = "the output of a test that has failed")]
-    fn print_log(&self) {
-        let log = fs::read_to_string(self.directory.join("log/apiserver.log")).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        for line in &lines[lines.len().saturating_sub(LOG_LINES)..] {
-            eprintln!("API server: {line}");
-        }
-    }
-
     fn signal(&self, signal: Signal) {
         kill(pid(self.api_server()), signal).expect("the API server is running");
     }
@@ -105,9 +93,12 @@ impl ControlPlane {
 }
 
 impl Drop for ControlPlane {
+    /// Ends it. Where the test has failed, prints the end of the API server's log, which goes with it.
+    #[expect(clippy::print_stderr, reason = "the output of a test that has failed")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.print_log();
+            let log = fs::read_to_string(self.directory.join("log/apiserver.log")).unwrap_or_default();
+            eprintln!("API server:\n{}", end_of_log(&log));
         }
         drop(self.restarts.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.up.wait();
