@@ -128,10 +128,9 @@ impl AttackArgs {
 
         let alone = victim.run(until()).await;
         platform.settle(disk).await?;
-        let end = until();
-        let running = RunningAttack::start(prepared, &target, end);
-        let attacked = victim.run(end).await;
-        let did = running.report().await;
+        let running = RunningAttack::start(prepared, &target);
+        let attacked = victim.run(until()).await;
+        let did = running.stop().await;
         let memory = platform.peak_memory()?;
         platform.settle(disk).await?;
         let spinners: Vec<Spinner> = did.cpu.iter().cloned().map(Spinner::start).collect();

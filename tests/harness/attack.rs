@@ -27,7 +27,8 @@ use sqlx::PgPool;
 use tempmail_model::clock::SystemClock;
 use tempmail_model::token::TokenKind;
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::connections::IdleConnections;
 use self::dns::SilentNameServers;
@@ -215,35 +216,38 @@ impl fmt::Display for AttackReport {
 }
 
 /// An attack that runs on threads of its own, so that its processor time can be told from that of the victim, and with
-/// open files of its own.
+/// open files of its own. Dropping it ends it.
 #[derive(Debug)]
 pub struct RunningAttack {
     threads: Vec<JoinHandle<Vec<CpuReading>>>,
     log: Arc<AttackLog>,
+    end: DropGuard,
 }
 
 impl RunningAttack {
-    /// Starts an attack that ends at `until`.
+    /// Starts an attack.
     ///
     /// # Panics
     /// There is no thread left.
-    pub fn start(attacks: Vec<Box<dyn Attack>>, target: &AttackTarget, until: Instant) -> Self {
-        let log = Arc::new(AttackLog::default());
+    pub fn start(attacks: Vec<Box<dyn Attack>>, target: &AttackTarget) -> Self {
+        let (log, end) = (Arc::new(AttackLog::default()), CancellationToken::new());
         let threads = attacks.into_iter().map(|attack| {
-            let (target, log) = (target.clone(), Arc::clone(&log));
-            thread::spawn(move || attack_until(until, &*attack, &target, &log))
+            let (target, log, end) = (target.clone(), Arc::clone(&log), end.clone());
+            thread::spawn(move || attack_until(&end, &*attack, &target, &log))
         });
-        Self { threads: threads.collect(), log }
+        Self { threads: threads.collect(), log, end: end.drop_guard() }
     }
 
-    /// Waits for its end.
+    /// Ends it. To close thousands of connections at once costs others something: whoever measures beside it does so
+    /// before.
     ///
     /// # Panics
     /// The attack panicked.
-    pub async fn report(self) -> AttackReport {
+    pub async fn stop(self) -> AttackReport {
+        drop(self.end);
         let join = || self.threads.into_iter().map(JoinHandle::join).collect::<thread::Result<Vec<_>>>();
         let joined = tokio::task::spawn_blocking(join).await.expect("threads can be joined");
-        let cpu = joined.expect("an attack ends by itself");
+        let cpu = joined.expect("an attack does not panic");
         let answers = mem::take(&mut *self.log.0.lock().unwrap_or_else(PoisonError::into_inner));
         AttackReport { answers, cpu }
     }
@@ -251,26 +255,28 @@ impl RunningAttack {
 
 /// Attacks from this thread, and reads its processor time.
 fn attack_until(
-    until: Instant,
+    end: &CancellationToken,
     attack: &dyn Attack,
     target: &AttackTarget,
     log: &AttackLog,
 ) -> Vec<CpuReading> {
     let mut cpu = Vec::new();
     runtime_with_own_files().block_on(async {
-        let attacking = async { tokio::join!(read_cpu_time(&mut cpu), attack.run(target, log)) };
-        // It has no other end.
-        let _ = timeout_at(until, attacking).await;
+        tokio::select! {
+            () = read_cpu_time(end, &mut cpu) => {}
+            () = attack.run(target, log) => unreachable!("it has no end of its own"),
+        }
     });
     cpu
 }
 
-/// Reads the processor time of this thread until it is dropped: a reading is late where the thread is busy.
-async fn read_cpu_time(readings: &mut Vec<CpuReading>) {
+/// Reads the processor time of this thread until the end: a reading is late where the thread is busy.
+async fn read_cpu_time(end: &CancellationToken, readings: &mut Vec<CpuReading>) {
     let (started, before) = (Instant::now(), thread_cpu_time());
     let mut ticks = interval(READING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
+    // It is asked for: only a thread with the same open files can wake this one.
+    while !end.is_cancelled() {
         ticks.tick().await;
         readings.push(CpuReading { at: started.elapsed(), used: thread_cpu_time() - before });
     }

@@ -68,10 +68,9 @@ async fn disturbs_nobody_at(attack: AttackKind, placement: Placement) {
     let victim = Victim::new(&target).await;
     let prepared = attack.prepare(&target).await;
 
-    let until = Instant::now() + attack_duration();
-    let running = RunningAttack::start(prepared, &target, until);
-    let seen = victim.run(until).await;
-    let did = running.report().await;
+    let running = RunningAttack::start(prepared, &target);
+    let seen = victim.run(Instant::now() + attack_duration()).await;
+    let did = running.stop().await;
 
     let beside = format!("{} ({placement}): {did}", attack.name());
     seen.assert_undisturbed(&beside);
