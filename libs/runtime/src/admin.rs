@@ -32,8 +32,9 @@ use crate::telemetry;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Connections that are accepted one after the other, and the pause after them. Probes and scrapes are a few a second;
-/// a client that opens thousands must not keep the process from its work.
-const ACCEPTED_AT_ONCE: usize = 16;
+/// a client that opens thousands must not keep the process from its work. Behind a full queue of silent connections a
+/// probe waits for about a second.
+const ACCEPTED_AT_ONCE: usize = 8;
 const TURN_PAUSE: Duration = Duration::from_millis(1);
 
 /// The admin server, bound but not serving yet.
