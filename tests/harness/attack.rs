@@ -275,7 +275,7 @@ async fn read_cpu_time(end: &CancellationToken, readings: &mut Vec<CpuReading>) 
     let (started, before) = (Instant::now(), thread_cpu_time());
     let mut ticks = interval(READING);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // It is asked for: only a thread with the same open files can wake this one.
+    // Looked at with each tick and not awaited: only a thread with the same open files can wake this one.
     while !end.is_cancelled() {
         ticks.tick().await;
         readings.push(CpuReading { at: started.elapsed(), used: thread_cpu_time() - before });
