@@ -85,7 +85,7 @@ impl CapacityGate {
             match &refreshed {
                 Ok(()) => readiness.set_ready("postgres"),
                 Err(error) => {
-                    readiness.set_not_ready("postgres", "does not answer");
+                    readiness.set_not_ready("postgres", error.to_string());
                     if !failing {
                         tracing::warn!(%error, "the usage of the store can't be read");
                     }

@@ -56,7 +56,7 @@ pub(crate) async fn run(
             Err(error) => {
                 tracing::warn!(%error, "the changes of rows can't be read");
                 if last_poll.age() > STALE_AFTER && !std::mem::replace(&mut stale, true) {
-                    readiness.set_not_ready(COMPONENT, "rows can't be read: Postgres does not answer");
+                    readiness.set_not_ready(COMPONENT, format!("rows can't be read: {error}"));
                 }
             }
         }

@@ -26,7 +26,7 @@ pub use self::dedicated::{DedicatedPostgres, REPLICATION, StopMode, SuspendedBac
 use self::directory::ServerDirectory;
 pub use self::migration::migrate;
 use self::migration::{migrate_with_logins, url_for};
-pub use self::pgbouncer::PgBouncer;
+pub use self::pgbouncer::{PgBouncer, PoolMode};
 pub use self::proxy::PostgresProxy;
 use crate::fleet::Role;
 use crate::wait::eventually;

@@ -184,9 +184,8 @@ impl Tailer {
             }
             Err(error) => {
                 if self.last_poll.age() > STALE_AFTER && !std::mem::replace(&mut self.reported_stale, true) {
-                    tracing::warn!(unavailable = error.is_unavailable(), "the stream can't be read");
-                    self.readiness
-                        .set_not_ready(COMPONENT, "the stream can't be read: Postgres does not respond");
+                    tracing::warn!(%error, "the stream can't be read");
+                    self.readiness.set_not_ready(COMPONENT, format!("the stream can't be read: {error}"));
                 }
             }
         }
@@ -285,7 +284,7 @@ impl Tailer {
                 Ok(found) => rows.extend(found.rows.into_iter().map(|row| (row.id, row))),
                 // Each subscriber then reads the store itself, and reports the error.
                 Err(error) => {
-                    tracing::debug!(unavailable = error.is_unavailable(), "arrivals were not read");
+                    tracing::debug!(%error, "arrivals were not read");
                 }
             }
         }

@@ -3,10 +3,11 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::{PgConnection, PgPool};
+use sqlx::PgConnection;
 use tokio::time::Instant;
 
 use crate::actor::Actor;
+use crate::connections::Connections;
 use crate::error::StoreError;
 use crate::pooled_connection::{PooledConnection, answered};
 
@@ -21,12 +22,12 @@ impl ActingConnection {
     /// A connection that carries `actor`, by `deadline`; without one it needs no further round trip. `timeout` is as
     /// for [`PooledConnection::acquire`].
     pub(crate) async fn acquire(
-        pool: &PgPool,
+        connections: &Connections,
         actor: Option<Actor>,
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Self, StoreError> {
-        let connection = PooledConnection::acquire(pool, deadline, timeout).await?;
+        let connection = PooledConnection::acquire(connections, deadline, timeout).await?;
         let mut acting = Self { connection, has_actor: actor.is_some() };
         if let Some(actor) = actor {
             let set = sqlx::query("/* set_actor */ SELECT set_config('tempmail.actor', $1, false)")

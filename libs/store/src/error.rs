@@ -10,6 +10,16 @@ pub enum StoreError {
     /// Postgres can't be reached, is starting or stopping, or lacks a resource: try again later.
     #[error("Postgres is not available: {}", without_data(.0))]
     Unavailable(#[source] sqlx::Error),
+    /// No connection to Postgres was made in time, and this is why: try again later.
+    #[error("Postgres can't be reached: {0}")]
+    Unreachable(String),
+    /// All connections of this process were in use for as long as a statement waits for one, and Postgres is well: try
+    /// again later.
+    #[error("all {connections} connections of this process to Postgres (`postgres.pool`) are in use")]
+    PoolExhausted {
+        /// How many there may be.
+        connections: u32,
+    },
     /// Postgres, or the network before it, did not answer in time: try again later. Whether a statement had an effect
     /// is not known.
     #[error("Postgres does not answer")]
@@ -24,6 +34,12 @@ pub enum StoreError {
         without_data(.0)
     )]
     Denied(#[source] sqlx::Error),
+    /// Prepared statements are not found where they were prepared, or are there already.
+    #[error(
+        "a pooler before Postgres gives each statement another connection: let it pool sessions (for PgBouncer \
+         `pool_mode = session`), or connect to Postgres itself"
+    )]
+    StatementPooling(#[source] sqlx::Error),
     /// Another operator leads: nothing was written.
     #[error("another operator leads")]
     Fenced,
@@ -58,13 +74,16 @@ impl StoreError {
 
     /// Whether to try again later.
     pub fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Silent)
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Unreachable(_) | Self::PoolExhausted { .. } | Self::Silent
+        )
     }
 
     /// Whether the statement waited for as long as it may, for a connection or for its answer: the next one may wait as
     /// long.
     pub fn is_silent(&self) -> bool {
-        matches!(self, Self::Silent | Self::Unavailable(sqlx::Error::PoolTimedOut))
+        matches!(self, Self::Silent | Self::Unreachable(_) | Self::PoolExhausted { .. })
     }
 
     /// Whether Postgres refused the data itself: SQLSTATE class 22 (data exception), 23
@@ -102,8 +121,13 @@ impl StoreError {
 
     fn sqlstate(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Unavailable(error) | Self::Database(error) | Self::Denied(error) => sqlstate(error),
-            Self::Silent
+            Self::Unavailable(error)
+            | Self::Database(error)
+            | Self::StatementPooling(error)
+            | Self::Denied(error) => sqlstate(error),
+            Self::Unreachable(_)
+            | Self::PoolExhausted { .. }
+            | Self::Silent
             | Self::Fenced
             | Self::TokenEnded
             | Self::Inconsistent { .. }
@@ -154,7 +178,6 @@ impl From<sqlx::Error> for StoreError {
         let unavailable = match &error {
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
-            | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed => true,
             // 08 connection, 53 resources, 57P0x shutdown and start-up, 40 serialization and
@@ -171,6 +194,8 @@ impl From<sqlx::Error> for StoreError {
             Some("TM001") => Self::Fenced,
             // Raised by `token_origin`.
             Some("TM004") => Self::TokenEnded,
+            // A prepared statement exists, or does not.
+            Some("42P05" | "26000") => Self::StatementPooling(error),
             Some("42501") => Self::Denied(error),
             _ if unavailable => Self::Unavailable(error),
             _ => Self::Database(error),

@@ -8,6 +8,7 @@ mod acting_connection;
 mod actor;
 mod audit;
 mod clock;
+mod connections;
 mod domains;
 mod error;
 mod kubernetes;

@@ -1,42 +1,23 @@
-//! The pool of connections to Postgres, and how statements run over it.
+//! The database, and how statements run.
 
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{Connection as _, Either, Execute as _, Executor as _, PgConnection, PgPool, Postgres};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::acting_connection::ActingConnection;
 use crate::actor::Actor;
+use crate::connections::Connections;
 use crate::error::StoreError;
-use crate::pooled_connection::{PING_AFTER_IDLE, PING_TIMEOUT, PooledConnection, answered};
+use crate::pooled_connection::{PooledConnection, answered};
 use crate::row::first_column;
 
 /// How long this process waits for the answer to a statement, unless set otherwise: longer than Postgres works on it
 /// (`statement_timeout`), so a statement ends here only where Postgres, or the network before it, is silent.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(31);
-
-/// Settings of every connection, by a statement: connection poolers refuse options at start-up. Statements are planned
-/// once a connection, for any value and any number of rows: planning over all partitions costs more than running does,
-/// and a table that was small when it was planned for may soon be large. Postgres looks each second whether the process
-/// still waits for a statement, and gives up a connection over which the process is not heard of for 15 s: what either
-/// left behind holds no lock.
-const SETTINGS: &str = "
-    SET statement_timeout = '30s';
-    SET idle_in_transaction_session_timeout = '10s';
-    SET client_connection_check_interval = '1s';
-    SET tcp_keepalives_idle = 5;
-    SET tcp_keepalives_interval = 5;
-    SET tcp_keepalives_count = 2;
-    SET tcp_user_timeout = '15s';
-    SET jit = off;
-    SET plan_cache_mode = force_generic_plan;
-    SET enable_seqscan = off;
-    SET enable_hashjoin = off;
-    SET enable_mergejoin = off";
 
 /// A statement with its arguments.
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
@@ -44,7 +25,7 @@ pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 /// A pool of connections to the database. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
-    pool: PgPool,
+    connections: Connections,
     /// Who makes the changes, for the audit trail; `None`: the process itself.
     actor: Option<Actor>,
     /// How long a statement may take, with the time until there is a connection for it.
@@ -62,19 +43,23 @@ impl Store {
         let options: PgConnectOptions = url.parse()?;
         // Poolers refuse a number of digits, too; it is for text, and all values are binary.
         let options = options.application_name(application_name).extra_float_digits(None);
-        Ok(Self { pool: pool(options, max_connections), actor: None, timeout: STATEMENT_TIMEOUT })
+        Ok(Self {
+            connections: Connections::new(options, max_connections),
+            actor: None,
+            timeout: STATEMENT_TIMEOUT,
+        })
     }
 
     /// The same database over a pool of its own with up to `max_connections`, for statements that must not
     /// wait behind requests.
     #[must_use]
     pub fn with_own_pool(&self, max_connections: u32) -> Self {
-        let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { pool: pool(options, max_connections), actor: None, timeout: self.timeout }
+        let connections = Connections::new(self.connections.options(), max_connections);
+        Self { connections, actor: None, timeout: self.timeout }
     }
 
-    /// The same connections, for statements that are given up after `timeout` (with [`StoreError::Silent`]), in which
-    /// the time until there is a connection is included. Without it, that is 31 s: longer than Postgres lets a
+    /// The same connections, for statements that are given up after `timeout` (with [`StoreError::Silent`] once they have
+    /// a connection), in which the time until there is one is included. Without it, that is 31 s: longer than Postgres lets a
     /// statement run.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
@@ -89,12 +74,17 @@ impl Store {
 
     /// The connections, for statements of this crate and of tests.
     pub fn pool(&self) -> &PgPool {
-        &self.pool
+        self.connections.pool()
+    }
+
+    /// How many connections there may be.
+    pub fn max_connections(&self) -> u32 {
+        self.connections.max()
     }
 
     /// A connection that the caller keeps.
     pub(crate) async fn acquire(&self) -> Result<PooledConnection, StoreError> {
-        PooledConnection::acquire(&self.pool, Instant::now() + self.timeout, self.timeout).await
+        PooledConnection::acquire(&self.connections, Instant::now() + self.timeout, self.timeout).await
     }
 
     /// Runs a statement for its effect.
@@ -171,7 +161,7 @@ impl Store {
         let text = statement.sql();
         let deadline = Instant::now() + self.timeout;
         let mut connection =
-            ActingConnection::acquire(&self.pool, self.actor, deadline, self.timeout).await?;
+            ActingConnection::acquire(&self.connections, self.actor, deadline, self.timeout).await?;
         let running = async {
             match run_over(&mut connection, sqlx::query_with(text.clone(), arguments.clone())).await {
                 Err(error) if error.is_plan_outdated() => {
@@ -203,28 +193,4 @@ async fn run_over(
         }
     }
     Ok((affected, rows))
-}
-
-fn pool(options: PgConnectOptions, max_connections: u32) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(max_connections)
-        .acquire_timeout(Duration::from_secs(5))
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                sqlx::raw_sql(SETTINGS).execute(connection).await?;
-                Ok(())
-            })
-        })
-        // A connection that was used a moment ago needs no ping: reads are one round trip.
-        .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                if meta.idle_for > PING_AFTER_IDLE {
-                    let answered = timeout(PING_TIMEOUT, connection.ping()).await;
-                    answered.map_err(|_| sqlx::Error::Io(ErrorKind::TimedOut.into()))??;
-                }
-                Ok(true)
-            })
-        })
-        .connect_lazy_with(options)
 }

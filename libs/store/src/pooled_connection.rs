@@ -8,10 +8,12 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{Connection as _, PgConnection, PgPool, Postgres};
+use sqlx::{Connection as _, PgConnection, Postgres};
 use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::connections::{Connections, count_failure};
 use crate::error::StoreError;
 
 /// A connection that was idle for longer is pinged before it is used again.
@@ -24,6 +26,8 @@ pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct PooledConnection {
     connection: PoolConnection<Postgres>,
+    /// Taken where the connection goes back to the pool.
+    permit: Option<OwnedSemaphorePermit>,
     /// How long Postgres may take to answer.
     timeout: Duration,
     close_on_drop: bool,
@@ -35,15 +39,14 @@ impl PooledConnection {
     /// A connection of the pool, by `deadline`; Postgres may take `timeout` to answer each statement.
     ///
     /// # Errors
-    /// [`StoreError::Silent`] where there is none by then.
+    /// As [`Connections::acquire`], where there is none by then.
     pub(crate) async fn acquire(
-        pool: &PgPool,
+        connections: &Connections,
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Self, StoreError> {
-        let acquired = timeout_at(deadline, pool.acquire()).await;
-        let connection = acquired.map_err(|_| StoreError::Silent)??;
-        Ok(Self { connection, timeout, close_on_drop: false, used_at: Instant::now() })
+        let (connection, permit) = connections.acquire(deadline).await?;
+        Ok(Self { connection, permit: Some(permit), timeout, close_on_drop: false, used_at: Instant::now() })
     }
 
     /// When a statement that is sent now has to be answered.
@@ -79,10 +82,13 @@ impl Drop for PooledConnection {
         if self.close_on_drop {
             return self.close();
         }
-        let (limit, returned) = (self.timeout, self.connection.return_to_pool());
+        let (limit, returned, permit) = (self.timeout, self.connection.return_to_pool(), self.permit.take());
         // At the end of a process there is no runtime: the connection is closed.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move { timeout(limit, returned).await });
+            runtime.spawn(async move {
+                let _ = timeout(limit, returned).await;
+                drop(permit);
+            });
         }
     }
 }
@@ -115,6 +121,9 @@ where
 {
     match timeout_at(deadline, statement).await {
         Ok(answer) => Ok(answer?),
-        Err(_) => Err(StoreError::Silent),
+        Err(_) => {
+            count_failure("silent");
+            Err(StoreError::Silent)
+        }
     }
 }

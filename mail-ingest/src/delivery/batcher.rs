@@ -236,23 +236,16 @@ impl Batcher {
 
     /// Takes note of what came of a statement after `waited`, and closes the connection if it may be broken.
     fn note_result<T>(&mut self, result: &Result<T, StoreError>, waited: Duration) {
-        let state = match result {
+        match result {
             Err(error) if error.is_unavailable() => {
                 self.writer = None;
                 let is_silent = error.is_silent() || waited >= LONG_WAIT;
-                if is_silent { StoreState::Silent } else { StoreState::Unavailable }
+                self.state = if is_silent { StoreState::Silent } else { StoreState::Unavailable };
+                self.readiness.set_not_ready(COMPONENT, format!("mail can't be stored: {error}"));
             }
-            _ => StoreState::Working,
-        };
-        self.set_state(state);
-    }
-
-    fn set_state(&mut self, state: StoreState) {
-        let was_working = std::mem::replace(&mut self.state, state) == StoreState::Working;
-        match state {
-            StoreState::Working if !was_working => self.readiness.set_ready(COMPONENT),
-            StoreState::Unavailable | StoreState::Silent if was_working => {
-                self.readiness.set_not_ready(COMPONENT, "mail can't be stored: Postgres does not answer");
+            _ if self.state != StoreState::Working => {
+                self.state = StoreState::Working;
+                self.readiness.set_ready(COMPONENT);
             }
             _ => {}
         }

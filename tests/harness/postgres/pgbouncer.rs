@@ -1,4 +1,4 @@
-//! PgBouncer before the shared Postgres, in session mode.
+//! PgBouncer before the shared Postgres.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -20,6 +20,15 @@ const PROGRAM: &str = "/usr/sbin/pgbouncer";
 /// Waits until the test process, which holds the other end of standard input, ends.
 const CLEAN_UP: &str = "read -r _; kill -KILL $1";
 
+/// What a connection to Postgres is given to a client for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolMode {
+    /// A session: tempmail works with it.
+    Sessions,
+    /// A transaction: the next one may have another connection.
+    Transactions,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct PgBouncer {
@@ -31,12 +40,31 @@ pub struct PgBouncer {
 }
 
 impl PgBouncer {
-    /// Starts it on a free port of loopback, and returns when it accepts connections. With a certificate it accepts
-    /// them over TLS only.
+    /// Starts it in session mode on a free port of loopback, and returns when it accepts connections. With a certificate
+    /// it accepts them over TLS only.
     ///
     /// # Panics
     /// It is not installed (Debian's `pgbouncer`), or does not start.
     pub async fn start(certificate: Option<&TestCertificate>) -> Self {
+        Self::start_with(PoolMode::Sessions, certificate).await
+    }
+
+    /// Starts it in this mode, without TLS.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub async fn start_pooling(mode: PoolMode) -> Self {
+        Self::start_with(mode, None).await
+    }
+
+    async fn start_with(mode: PoolMode, certificate: Option<&TestCertificate>) -> Self {
+        let mode = match mode {
+            PoolMode::Sessions => "session",
+            PoolMode::Transactions if knows_prepared_statements() => {
+                "transaction\nmax_prepared_statements = 0"
+            }
+            PoolMode::Transactions => "transaction",
+        };
         let postgres = tokio::task::spawn_blocking(super::server).await.expect("the server starts");
         let (directory, port) = (ServerDirectory::create(), free_port().port());
         let write = |name: &str, text: &str| {
@@ -49,7 +77,7 @@ impl PgBouncer {
         let socket = postgres.socket_directory();
         let mut settings = format!(
             "[databases]\n* = host={} port=5432\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {}\npool_mode = session\n\
+             unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {}\npool_mode = {mode}\n\
              max_client_conn = 400\ndefault_pool_size = 100\n",
             socket.display(),
             write("users", &users()),
@@ -97,6 +125,18 @@ impl Drop for PgBouncer {
             let _ = child.wait();
         }
     }
+}
+
+/// Whether this PgBouncer (1.21 and later) can follow prepared statements in transaction mode, and so has a setting that
+/// says that it does not.
+fn knows_prepared_statements() -> bool {
+    let version = Command::new(PROGRAM).arg("--version").output().expect("Debian's `pgbouncer` is installed");
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    let minor = version
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("PgBouncer 1.")?.split('.').next()?.parse().ok());
+    minor.is_some_and(|minor: u32| minor >= 21)
 }
 
 /// The file with the passwords of the roles' logins.

@@ -91,7 +91,7 @@ async fn reports_an_unavailable_database() {
     let url = format!("postgres://tempmail:hush@{}/tempmail", free_port());
     let away = CommandOutput::run(&["tenant", "list"], &[("TEMPMAIL_POSTGRES__URL", &url)]).await;
     let sentence = away.failure();
-    assert!(sentence.starts_with("Postgres is not available: "), "{sentence}");
+    assert!(sentence.starts_with("Postgres can't be reached: no connection to "), "{sentence}");
     assert!(sentence.ends_with(": check that it is running and that the URL is right"), "{sentence}");
 
     let app = App::start().await;

@@ -40,7 +40,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(4);
 /// Without a successful poll for this long, the process is not ready.
 const STALE_AFTER: Duration = Duration::from_secs(5);
-/// Time between two checks of how long ago the last poll and the last renewal were.
+/// Time between two checks of how long ago the last renewal was.
 const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// The component in `/readyz`.
 const COMPONENT: &str = "webhooks";
@@ -148,17 +148,10 @@ impl Dispatcher {
     /// long: what they have in flight is sent again, by whoever claims them. Never ends, and waits for nothing.
     async fn watch_leases(&self) {
         let age_gauge = metrics::gauge!("tempmail_webhook_claim_age_seconds");
-        let (mut checks, mut stale) = (ticker(CHECK_PERIOD), false);
+        let mut checks = ticker(CHECK_PERIOD);
         loop {
             checks.tick().await;
-            let age = self.last_claim.age();
-            age_gauge.set(age.as_secs_f64());
-            let was_stale = mem::replace(&mut stale, age > STALE_AFTER);
-            if stale && !was_stale {
-                self.readiness.set_not_ready(COMPONENT, "webhooks are not claimed: Postgres does not answer");
-            } else if was_stale && !stale {
-                self.readiness.set_ready(COMPONENT);
-            }
+            age_gauge.set(self.last_claim.age().as_secs_f64());
             if self.last_renewal.age() > GIVE_UP_AFTER {
                 mem::take(&mut *self.leases_held()).cancel();
                 // What is claimed from now on has leases of its own.
@@ -174,7 +167,7 @@ impl Dispatcher {
     async fn dispatch(&self, lanes: &mut ClaimedLanes, drain: &CancellationToken) {
         let mut arrivals = self.bus.subscribe();
         let (mut renewals, mut measurements) = (ticker(RENEW_PERIOD), ticker(MEASURE_PERIOD));
-        let mut next_poll = NextPoll::now();
+        let (mut next_poll, mut stale) = (NextPoll::now(), false);
         let pulse = self.readiness.liveness().watch(COMPONENT);
         loop {
             tokio::select! {
@@ -182,9 +175,8 @@ impl Dispatcher {
                     let _work = pulse.begin();
                     let started = Instant::now();
                     let scope = next_poll.take_scope(started);
-                    let claimed = self.claim(lanes, &scope, drain).await.inspect_err(|error| {
-                        tracing::warn!(%error, "webhooks were not claimed");
-                    });
+                    let claimed = self.claim(lanes, &scope, drain).await;
+                    self.report(claimed.as_ref().err(), &mut stale);
                     // Those that were left out are found by a poll for all.
                     next_poll.follow(started, matches!(claimed, Ok(Coverage::Complete)));
                 }
@@ -205,6 +197,21 @@ impl Dispatcher {
                     }
                 }
             }
+        }
+    }
+
+    /// Reports that lanes were not claimed, and whether that has been so for long.
+    fn report(&self, error: Option<&StoreError>, stale: &mut bool) {
+        match error {
+            Some(error) => {
+                tracing::warn!(%error, "webhooks were not claimed");
+                if self.last_claim.age() > STALE_AFTER {
+                    *stale = true;
+                    self.readiness.set_not_ready(COMPONENT, format!("webhooks are not claimed: {error}"));
+                }
+            }
+            None if mem::take(stale) => self.readiness.set_ready(COMPONENT),
+            None => {}
         }
     }
 

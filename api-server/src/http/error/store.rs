@@ -11,7 +11,7 @@ pub(crate) enum StoreFailure {
 impl From<StoreError> for StoreFailure {
     fn from(error: StoreError) -> Self {
         match error {
-            unavailable @ (StoreError::Unavailable(_) | StoreError::Silent) => {
+            unavailable if unavailable.is_unavailable() => {
                 tracing::warn!("{unavailable}");
                 Self::Unavailable
             }

@@ -22,6 +22,10 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("tempmail_operator_secret_checks_total", "Checks of Secrets for a loss or a change, by result."),
     ("tempmail_operator_status_patches_total", "Status updates that were written, or skipped as up to date."),
     ("tempmail_password_hashes_total", "Passwords that were hashed, or compared with a hash."),
+    (
+        "tempmail_postgres_failures_total",
+        "Statements that Postgres did not get or did not answer, by reason.",
+    ),
     ("tempmail_smtp_bytes_total", "Bytes of stored mail."),
     ("tempmail_smtp_connections_total", "SMTP connections, accepted and rejected."),
     ("tempmail_smtp_limited_total", "SMTP replies that are due to a limit."),
