@@ -115,7 +115,7 @@ async fn start(
     };
     let context = Context {
         cluster,
-        verifier: Verifier::new(&config, store.clone(), Arc::clone(&clock)),
+        verifier: Arc::new(Verifier::new(&config, store.clone(), Arc::clone(&clock))),
         verify_tokens,
         sealer: WebhookSecretSealer::new(&keys),
         status,

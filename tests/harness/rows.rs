@@ -66,6 +66,27 @@ pub(crate) async fn insert_custom_domain(pool: &PgPool, clock: &dyn Clock, tenan
     id
 }
 
+/// Pending custom domains whose check is due: `each` of as many new tenants, named `d1.t1.test` and so on.
+///
+/// # Panics
+/// The names are in use.
+pub async fn insert_due_domains(pool: &PgPool, tenants: i32, each: i32) {
+    let statement = "WITH owner AS (
+            INSERT INTO tenant (id, name, retention_hours, classes, mailbox_limit, domain_limit, webhook_limit,
+                                token_limit, mailbox_bytes, created_at)
+            SELECT new_id(now()), 't' || t, 72, '{72}', 100, $2, 1, 20, 52428800, now() FROM generate_series(1, $1) t
+            RETURNING id, name
+        )
+        INSERT INTO domain (id, name, tenant, serves, shared_inboxes, verify_status, verify_token, created_at, deadline,
+                            next_check_at)
+        SELECT new_id(now()), 'd' || d || '.' || o.name || '.test', o.id, false, false, 'pending', 'token', now(),
+               now() + interval '3 days', now()
+        FROM owner o, generate_series(1, $2) d";
+    let inserted = sqlx::query(statement).bind(tenants).bind(each).execute(pool).await;
+    let inserted = inserted.expect("the names are new").rows_affected();
+    assert_eq!(i32::try_from(inserted), Ok(tenants * each));
+}
+
 /// Fails the verification of a custom domain: its records are lost.
 pub(crate) async fn end_verification(pool: &PgPool, domain: Uuid) {
     let statement =

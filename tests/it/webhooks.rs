@@ -7,7 +7,7 @@ mod disabled;
 mod metrics;
 mod openapi;
 mod pending;
-mod processes;
+pub(crate) mod processes;
 mod receivers;
 mod recipients;
 mod refused;

@@ -1,15 +1,16 @@
 //! Checks custom domains and records the outcome. Any number of processes may check due domains: each domain is claimed
 //! by one process at a time.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use tempmail_model::clock::Clock;
 use tempmail_model::verification::{FailureReason, Finding, RecordFindings};
 use tempmail_runtime::config::Config;
 use tempmail_store::{DomainToCheck, Store, StoreError, VerifyOutcome};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::decision::{CheckTrigger, Decision, DomainUpdate, RECHECK, decide, unverified};
@@ -72,6 +73,9 @@ pub struct Verifier {
     /// `None` on a machine without DNS servers.
     resolver: Option<Resolver>,
     settings: DomainSettings,
+    /// Permits to record a check, each of which takes a connection: half of the pool, so that other work of the process
+    /// finds one however many checks end at once.
+    recording: Semaphore,
 }
 
 impl Verifier {
@@ -80,7 +84,8 @@ impl Verifier {
         let resolver = Resolver::new(&config.dns)
             .inspect_err(|error| tracing::warn!("custom domains can't be verified: {error}"))
             .ok();
-        Self { store, clock, resolver, settings: DomainSettings::new(config) }
+        let recording = Semaphore::new((store.max_connections() as usize / 2).max(1));
+        Self { store, clock, resolver, settings: DomainSettings::new(config), recording }
     }
 
     /// The settings for custom domains.
@@ -98,11 +103,14 @@ impl Verifier {
     }
 
     /// Checks every domain that is due and that no other process has claimed. An error with one domain does not affect
-    /// the others.
+    /// the others. Dropping the future ends the checks, whose domains are due again when their lease ends.
     ///
     /// # Errors
     /// The first [`StoreError`]; its domain is due again when its lease ends.
-    pub async fn check_due(&self) -> Result<(), StoreError> {
+    ///
+    /// # Panics
+    /// A check panicked.
+    pub async fn check_due(self: &Arc<Self>) -> Result<(), StoreError> {
         let done = self.check_claimed().await;
         if done.is_err() {
             metrics::counter!("tempmail_domain_failed_passes_total").increment(1);
@@ -110,7 +118,7 @@ impl Verifier {
         done
     }
 
-    async fn check_claimed(&self) -> Result<(), StoreError> {
+    async fn check_claimed(self: &Arc<Self>) -> Result<(), StoreError> {
         // Domains that become due meanwhile are left to the next pass, so that this one ends.
         let now = self.clock.now();
         let domains = self.store.count_domains_to_check(self.settings.interval, now).await?;
@@ -119,21 +127,26 @@ impl Verifier {
         metrics::gauge!("tempmail_domains_due").set(due);
         metrics::gauge!("tempmail_domains_pending").set(pending);
         let trigger = CheckTrigger::Scheduled { interval: self.settings.interval };
-        let mut result = Ok(());
-        let mut in_flight = FuturesUnordered::new();
+        let (mut result, mut claims) = (Ok(()), true);
+        // Tasks of their own: a check that holds a connection goes on while this pass waits for one.
+        let mut in_flight = JoinSet::new();
         loop {
             // After each check there may be one more, of a tenant that had as many in flight as it may.
-            if in_flight.len() <= IN_FLIGHT / 2 {
-                let free = IN_FLIGHT - in_flight.len();
-                let claimed = self.store.claim_due_domains(free, LEASE, now).await?;
-                in_flight.extend(
-                    claimed
-                        .into_iter()
-                        .map(|domain| async move { self.check_domain(&domain, trigger).await }),
-                );
+            if claims && in_flight.len() <= IN_FLIGHT / 2 {
+                match self.store.claim_due_domains(IN_FLIGHT - in_flight.len(), LEASE, now).await {
+                    Ok(claimed) => {
+                        for domain in claimed {
+                            let verifier = Arc::clone(self);
+                            in_flight.spawn(async move { verifier.check_domain(&domain, trigger).await });
+                        }
+                    }
+                    // What is claimed is still checked.
+                    Err(error) => (result, claims) = (result.and(Err(error)), false),
+                }
             }
-            match in_flight.next().await {
-                Some(checked) => result = result.and(checked.map(drop)),
+            match in_flight.join_next().await {
+                Some(Ok(checked)) => result = result.and(checked.map(drop)),
+                Some(Err(panicked)) => resume_unwind(panicked.into_panic()),
                 None => return result,
             }
         }
@@ -151,6 +164,7 @@ impl Verifier {
             findings = self.find_records(domain, Transport::TcpOnly).await;
             decision = decide(domain, &findings, trigger, self.clock.now());
         }
+        let _permit = self.recording.acquire().await.expect("the semaphore is never closed");
         let outcome = match decision {
             Decision::Verify { displaced } => self.verify(domain, &findings, trigger, displaced).await?,
             Decision::Update(update) => self.record(domain, &findings, update).await?,

@@ -38,7 +38,7 @@ pub(crate) struct Context {
     /// The cluster: `metadata.uid` of the namespace kube-system.
     pub cluster: Uuid,
     pub clock: Arc<dyn Clock>,
-    pub verifier: Verifier,
+    pub verifier: Arc<Verifier>,
     pub verify_tokens: VerifyTokenKey,
     pub sealer: WebhookSecretSealer,
     pub status: StatusWriter,

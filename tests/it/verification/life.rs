@@ -1,5 +1,6 @@
 //! The states of a custom domain over time, as its DNS records appear, change and disappear.
 
+mod due;
 mod findings;
 mod handover;
 mod loops;

@@ -18,15 +18,15 @@ use super::CreatedWebhook;
 use crate::pro_api::id_of;
 
 /// A mailbox of a tenant, the tenant's webhook, and its receiver.
-struct MailboxWebhook {
-    address: String,
+pub(crate) struct MailboxWebhook {
+    pub(crate) address: String,
     pro: String,
     webhook: CreatedWebhook,
-    receiver: Receiver,
+    pub(crate) receiver: Receiver,
 }
 
 impl MailboxWebhook {
-    async fn create(fleet: &Fleet, tenant: &Tenant, address: &str) -> Self {
+    pub(crate) async fn create(fleet: &Fleet, tenant: &Tenant, address: &str) -> Self {
         let receiver = Receiver::start().await;
         fleet.mailbox(Some(&tenant.pro), address).await;
         let body = json!({ "url": receiver.url(), "events": ["email.received"] });
@@ -65,7 +65,7 @@ async fn fleet_with_webhook(workers: usize) -> (Fleet, MailboxWebhook) {
 }
 
 /// Waits until no event is pending.
-async fn wait_until_delivered(fleet: &Fleet) {
+pub(crate) async fn wait_until_delivered(fleet: &Fleet) {
     eventually("no event is pending", || async {
         (count_pending_events(&fleet.pool).await == 0).then_some(())
     })
