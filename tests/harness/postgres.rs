@@ -3,6 +3,7 @@
 mod dedicated;
 mod directory;
 mod disk;
+mod dump;
 mod migration;
 mod password;
 mod pgbouncer;
@@ -24,6 +25,7 @@ use tokio::sync::OnceCell;
 
 pub use self::dedicated::{DedicatedPostgres, REPLICATION, StopMode, SuspendedBackends};
 use self::directory::ServerDirectory;
+pub use self::dump::Dump;
 pub use self::migration::migrate;
 use self::migration::{migrate_with_logins, url_for};
 pub use self::pgbouncer::{PgBouncer, PoolMode};

@@ -23,6 +23,7 @@ mod pause;
 mod platform_keys;
 mod postgres_outage;
 mod quickstart;
+mod restored_dump;
 mod roles;
 mod secret;
 mod suspension;

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod connections;
+mod dump;
 mod full_disk;
 mod pgbouncer;
 mod recovery;

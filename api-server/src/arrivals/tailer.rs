@@ -197,11 +197,7 @@ impl Tailer {
         // Rows of the feed of changes may have been deleted by now: then it is unknown what changed.
         let changes_lost = self.last_poll.age() > CHANGE_RETENTION / 2;
         let last = if changes_lost { None } else { self.snapshot.as_ref() };
-        let mut head = self.store.poll_stream(last).await?;
-        if head.server_changed {
-            self.store.ensure_generation().await?;
-            head = self.store.poll_stream(None).await?;
-        }
+        let head = self.store.poll_stream(last).await?;
         let began_anew = head.generation != self.generations.current_id();
         if began_anew {
             let generations = self.store.list_generations().await?;

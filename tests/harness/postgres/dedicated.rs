@@ -18,7 +18,7 @@ use super::{Database, downloads, migrate_with_logins, settings, url_of};
 use crate::process::{self, pid};
 
 /// The database of [`DedicatedPostgres::database`].
-const DATABASE: &str = "tempmail";
+pub(super) const DATABASE: &str = "tempmail";
 
 /// Settings of a server that may have standbys.
 pub const REPLICATION: [(&str, &str); 2] = [("wal_level", "replica"), ("max_wal_senders", "4")];

@@ -11,6 +11,15 @@ BEGIN
     RETURN (pg_control_system()).system_identifier || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8);
 END $$;
 
+-- Begins a generation on a server with this history; returns its base. The feed of changes is emptied: a server counts its
+-- transactions by itself, so one with a number of another server may be over for no reader here, and each poll would
+-- return it. Nothing is missed, since readers of the feed take everything as changed in another generation.
+CREATE OR REPLACE FUNCTION begin_generation(p_history text) RETURNS bigint LANGUAGE sql AS $$
+    UPDATE stream SET history = p_history, generation = gen_random_uuid() WHERE singleton;
+    DELETE FROM change;
+    INSERT INTO stream_generation (id, base) SELECT s.generation, s.seq FROM stream s WHERE s.singleton RETURNING base;
+$$;
+
 -- Begins a generation where the server has another history than the stream. Called over each connection that stores mail
 -- before it does, and by those who serve it, so no position is given twice in a generation. Whether mail was lost can't be
 -- known then; where none was, a generation that begins changes nothing for a client. Runs with the rights of the schema's
@@ -22,10 +31,9 @@ DECLARE
 BEGIN
     IF NOT EXISTS (SELECT FROM stream WHERE singleton AND history = v_history) THEN
         -- Waits for mail that is being numbered; a second process finds the history changed.
-        UPDATE stream SET history = v_history, generation = gen_random_uuid()
-         WHERE singleton AND history <> v_history;
+        PERFORM FROM stream WHERE singleton AND history <> v_history FOR NO KEY UPDATE;
         IF FOUND THEN
-            INSERT INTO stream_generation (id, base) SELECT generation, seq FROM stream WHERE singleton;
+            PERFORM begin_generation(v_history);
         END IF;
     END IF;
 END $$;
@@ -33,14 +41,9 @@ END $$;
 -- Begins a generation, and ends every Pro session and minted token: what `tempmail database restored` does first. Returns
 -- the base.
 CREATE OR REPLACE FUNCTION database_restored(p_now timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-    v_base bigint;
 BEGIN
     -- For the order of locks see domains/name.sql: the stream is last.
     UPDATE api_token SET sessions_from = p_now;
     DELETE FROM minted_token;
-    UPDATE stream SET history = server_history(), generation = gen_random_uuid()
-     WHERE singleton RETURNING seq INTO STRICT v_base;
-    INSERT INTO stream_generation (id, base) SELECT generation, seq FROM stream WHERE singleton;
-    RETURN v_base;
+    RETURN begin_generation(server_history());
 END $$;

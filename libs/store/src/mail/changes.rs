@@ -33,8 +33,8 @@ pub struct StreamHead {
     pub position: i64,
     /// The generation that it belongs to.
     pub generation: Uuid,
-    /// Whether a generation should begin: see [`Store::ensure_generation`].
-    pub server_changed: bool,
+    /// Whether the server is another one than that of the generation, or has another history.
+    server_changed: bool,
     /// Tenants, tokens, mailboxes, domains, webhooks and keys of addresses that changed since the last poll.
     pub changed: Vec<Uuid>,
     /// The snapshot to pass to the next poll.
@@ -71,11 +71,22 @@ impl StreamHead {
 
 impl Store {
     /// Reads the position of the stream, and the changes since the poll with the snapshot `last`; none without it. They
-    /// are not known where the snapshots are of different generations.
+    /// are not known where the snapshots are of different generations. Begins a generation first where the server changed,
+    /// as [`Self::ensure_generation`] does.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn poll_stream(&self, last: Option<&ChangeSnapshot>) -> Result<StreamHead, StoreError> {
+        let head = self.read_stream(last).await?;
+        if !head.server_changed {
+            return Ok(head);
+        }
+        // The changes and the snapshot are of transactions that two servers counted.
+        self.ensure_generation().await?;
+        self.read_stream(None).await
+    }
+
+    async fn read_stream(&self, last: Option<&ChangeSnapshot>) -> Result<StreamHead, StoreError> {
         let statement = sqlx::query(POLL_STREAM).bind(last.map(|last| &last.text));
         self.fetch_one(statement, StreamHead::from_row).await
     }

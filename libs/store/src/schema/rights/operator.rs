@@ -102,6 +102,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "end_of_object",
             "end_origin",
             "end_origins",
+            "ensure_generation",
             "ensure_verify_token_key",
             "is_granted",
             "is_predecessor",
