@@ -1,6 +1,7 @@
 //! What the schema keeps, and what it shares with the program: sums that are exact whatever happens, data that
 //! is stored ahead, and rules that are said once in SQL and once in Rust.
 
+mod columns;
 mod large_mail;
 mod rights;
 mod rules;

@@ -104,10 +104,10 @@ impl StoreError {
         self.sqlstate().is_some_and(|code| code == "23514") && self.constraint().is_none()
     }
 
-    /// Whether a migration changed what the statement was planned for: its result, the row that a function returns, or
-    /// a function that was replaced. The statement had no effect; planned again, it works.
+    /// Whether a migration changed what the statement was planned for: its result, or a function that was replaced. The
+    /// statement had no effect; planned again, it works.
     pub(crate) fn is_plan_outdated(&self) -> bool {
-        self.sqlstate().is_some_and(|code| code == "0A000" || code == "42804")
+        self.sqlstate().is_some_and(|code| code == "0A000")
             // Internal errors are not translated.
             || matches!(self, Self::Database(error) if error.as_database_error().is_some_and(|error| {
                 error.message().starts_with("cache lookup failed for function")

@@ -1,4 +1,4 @@
-//! Where SQL may take the time from, and what opens a transaction.
+//! Where SQL may take the time from, what opens a transaction, and that columns are named.
 
 use super::source_files;
 
@@ -60,4 +60,49 @@ fn the_store_opens_no_transaction() {
             assert!(!text.contains(words), "{} opens a transaction: make it one statement", file.display());
         }
     }
+}
+
+/// What selects the columns of a table or view whatever they are. Those of a subquery or of `unnest` have their names
+/// beside it.
+fn unnamed_columns(sql: &str) -> Vec<&str> {
+    let lines =
+        sql.lines().map(str::trim_start).filter(|line| !line.starts_with("--") && !line.starts_with("//"));
+    let is_unnamed = |line: &&str| {
+        let mut selected = line.split("SELECT * FROM ").skip(1);
+        let of_table = selected.any(|from| !from.starts_with('(') && !from.starts_with("unnest("));
+        of_table || line.ends_with("SELECT *") || line.contains("RETURNING *")
+    };
+    lines.filter(is_unnamed).collect()
+}
+
+/// Whether `alias.*` stands in a line.
+fn has_row(line: &str) -> bool {
+    line.match_indices(".*")
+        .any(|(at, _)| line[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+}
+
+/// A column that a later schema adds changes no result: a function whose result is that of a table fails from then on.
+#[test]
+fn functions_views_and_statements_name_their_columns() {
+    for file in source_files("libs/store", &[".rs", ".sql"]) {
+        let text = std::fs::read_to_string(&file).expect("source is UTF-8");
+        let mut unnamed = unnamed_columns(&text);
+        if file.extension().is_some_and(|extension| extension == "sql") {
+            unnamed.extend(text.lines().filter(|line| !line.starts_with("--") && has_row(line)));
+        }
+        assert!(unnamed.is_empty(), "{}: name the columns: {unnamed:#?}", file.display());
+    }
+}
+
+#[test]
+fn finds_columns_that_are_not_named() {
+    for unnamed in
+        ["SELECT * FROM mailbox", "(SELECT * FROM mailbox b", "SELECT *", "DELETE FROM a RETURNING *"]
+    {
+        assert_eq!(unnamed_columns(unnamed), [unnamed]);
+    }
+    for named in ["SELECT * FROM unnest(p_ids) AS i (id)", "SELECT * FROM (SELECT 1) a", "SELECT count(*)"] {
+        assert_eq!(unnamed_columns(named), [""; 0]);
+    }
+    assert!(has_row("SELECT m.* FROM message m") && !has_row("SELECT 2.5 * 2, count(*)"));
 }

@@ -10,17 +10,17 @@ CREATE OR REPLACE FUNCTION release_cluster(
     OUT o_outcome text, OUT o_heartbeat_at timestamptz, OUT o_objects bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    v_cluster cluster;
-    v_epoch   bigint;
+    v_released_at timestamptz;
+    v_epoch       bigint;
 BEGIN
     -- Waits for transactions of its operator.
-    SELECT c.* INTO v_cluster FROM cluster c WHERE c.id = p_cluster FOR UPDATE;
+    SELECT c.released_at, c.heartbeat_at INTO v_released_at, o_heartbeat_at
+      FROM cluster c WHERE c.id = p_cluster FOR UPDATE;
     o_outcome := CASE
         WHEN NOT FOUND THEN 'not_found'
-        WHEN v_cluster.released_at IS NOT NULL THEN 'already_released'
-        WHEN v_cluster.heartbeat_at > now() /* lease */ - interval '10 minutes' AND NOT p_force THEN 'alive'
+        WHEN v_released_at IS NOT NULL THEN 'already_released'
+        WHEN o_heartbeat_at > now() /* lease */ - interval '10 minutes' AND NOT p_force THEN 'alive'
         ELSE 'released' END;
-    o_heartbeat_at := v_cluster.heartbeat_at;
     SELECT count(*) INTO o_objects FROM resource WHERE cluster = p_cluster;
     IF o_outcome <> 'released' THEN
         RETURN;

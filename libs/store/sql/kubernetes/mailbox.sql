@@ -2,9 +2,10 @@
 -- changed and before it becomes active.
 
 -- The mailbox of an object, read while its operator leads.
-CREATE OR REPLACE FUNCTION mailbox_of_object(p_epoch bigint, p_uid uuid) RETURNS mailbox LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION mailbox_of_object(p_epoch bigint, p_uid uuid) RETURNS TABLE (id uuid, tenant uuid)
+LANGUAGE sql AS $$
     SELECT lock_epoch(p_epoch, p_uid);
-    SELECT b.* FROM resource r JOIN mailbox b ON b.id = r.row_id WHERE r.uid = p_uid AND b.removed_at IS NULL
+    SELECT b.id, b.tenant FROM resource r JOIN mailbox b ON b.id = r.row_id WHERE r.uid = p_uid AND b.removed_at IS NULL
 $$;
 
 -- Gives an object's mailbox a password that is not yet delivered to its owner, so it is inactive; creates
@@ -17,19 +18,21 @@ CREATE OR REPLACE FUNCTION declare_mailbox(
     p_password_hash text, p_adopt boolean, p_rotate_requested text, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_mailbox mailbox := mailbox_of_object(p_epoch, p_uid);
-    v_domain  uuid;
-    v_answer  text := 'existing';
+    v_id     uuid;
+    v_tenant uuid;
+    v_domain uuid;
+    v_answer text := 'existing';
 BEGIN
-    IF v_mailbox.id IS NOT NULL AND v_mailbox.tenant IS DISTINCT FROM p_tenant THEN
+    SELECT b.id, b.tenant INTO v_id, v_tenant FROM mailbox_of_object(p_epoch, p_uid) b;
+    IF v_id IS NOT NULL AND v_tenant IS DISTINCT FROM p_tenant THEN
         RETURN 'tenant_changed';
-    ELSIF v_mailbox.id IS NULL THEN
+    ELSIF v_id IS NULL THEN
         SELECT d.id INTO v_domain FROM domain d
          WHERE d.name = p_domain AND d.serves AND (d.tenant IS NULL OR d.tenant = p_tenant);
         IF NOT FOUND THEN
             RETURN 'no_such_domain';
         END IF;
-        SELECT b.* INTO v_mailbox FROM mailbox b
+        SELECT b.id INTO v_id FROM mailbox b
          WHERE b.domain = v_domain AND b.local_part = p_local_part AND b.tenant = p_tenant AND b.removed_at IS NULL
            FOR NO KEY UPDATE;
         IF NOT FOUND THEN
@@ -38,8 +41,8 @@ BEGIN
             IF v_answer <> 'created' THEN
                 RETURN v_answer;
             END IF;
-            v_mailbox.id := p_id;
-        ELSIF EXISTS (SELECT FROM resource WHERE row_id = v_mailbox.id) THEN
+            v_id := p_id;
+        ELSIF EXISTS (SELECT FROM resource WHERE row_id = v_id) THEN
             RETURN 'managed_by_another';
         ELSIF NOT p_adopt THEN
             RETURN 'not_adopted';
@@ -51,9 +54,9 @@ BEGIN
         UPDATE mailbox
            SET managed_by = 'kubernetes', origin = p_uid, active = false, password_hash = p_password_hash,
                password_epoch = password_epoch + 1
-         WHERE id = v_mailbox.id AND removed_at IS NULL;
+         WHERE id = v_id AND removed_at IS NULL;
     END IF;
-    UPDATE resource SET row_id = v_mailbox.id, rotate_handled = coalesce(p_rotate_requested, rotate_handled) WHERE uid = p_uid;
+    UPDATE resource SET row_id = v_id, rotate_handled = coalesce(p_rotate_requested, rotate_handled) WHERE uid = p_uid;
     RETURN v_answer;
 END $$;
 
@@ -63,16 +66,19 @@ CREATE OR REPLACE FUNCTION release_mailbox(
     p_epoch bigint, p_uid uuid, p_retained boolean, p_granting uuid[], p_now timestamptz, p_hold_days integer
 ) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_mailbox mailbox := mailbox_of_object(p_epoch, p_uid);
-    v_end     text := end_of_object(v_mailbox.tenant, p_uid, p_retained, p_granting, p_now);
+    v_id     uuid;
+    v_tenant uuid;
+    v_end    text;
 BEGIN
+    SELECT b.id, b.tenant INTO v_id, v_tenant FROM mailbox_of_object(p_epoch, p_uid) b;
+    v_end := end_of_object(v_tenant, p_uid, p_retained, p_granting, p_now);
     UPDATE mailbox
        SET password_hash = CASE v_end WHEN 'revoked' THEN '!' ELSE password_hash END,
            managed_by = CASE v_end WHEN 'removed' THEN managed_by ELSE 'api' END,
            origin = CASE v_end WHEN 'retained' THEN origin END
-     WHERE id = v_mailbox.id;
+     WHERE id = v_id;
     PERFORM release_resource(p_epoch, p_uid);
     IF v_end = 'removed' THEN
-        PERFORM remove_mailbox(v_mailbox.id, 'kubernetes', p_now, p_hold_days);
+        PERFORM remove_mailbox(v_id, 'kubernetes', p_now, p_hold_days);
     END IF;
 END $$;

@@ -47,14 +47,14 @@ CREATE OR REPLACE FUNCTION release_system_domain(
     p_epoch bigint, p_uid uuid, p_now timestamptz, OUT o_outcome text, OUT o_mailboxes bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    v_domain domain;
+    v_name text;
 BEGIN
     PERFORM lock_epoch(p_epoch, p_uid);
-    SELECT d.* INTO v_domain FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = p_uid AND d.serves;
+    SELECT d.name INTO v_name FROM resource r JOIN domain d ON d.id = r.row_id WHERE r.uid = p_uid AND d.serves;
     o_outcome := 'not_found';
     IF FOUND THEN
         SELECT s.o_outcome, s.o_mailboxes INTO o_outcome, o_mailboxes
-          FROM remove_system_domain(v_domain.name, false, p_now, 0) s;
+          FROM remove_system_domain(v_name, false, p_now, 0) s;
     END IF;
     IF o_outcome IN ('removed', 'not_found') THEN
         UPDATE domain d SET managed_by = 'api' FROM resource r WHERE r.uid = p_uid AND d.id = r.row_id;

@@ -91,13 +91,14 @@ BEGIN
     -- All recipients of a mail or none; what is stored is numbered without gaps.
     IF v_refused THEN
         WITH rcpt AS (
-            SELECT u.*, bool_or(u.result <> 0) OVER (PARTITION BY u.of) AS refused
+            SELECT u.result, u.ord, bool_or(u.result <> 0) OVER (PARTITION BY u.of) AS refused
               FROM unnest(o_result, p_rcpt_of) WITH ORDINALITY AS u (result, of, ord)
         )
         SELECT array_agg(CASE WHEN NOT x.refused THEN v_before + x.place END ORDER BY x.ord),
                array_agg(CASE WHEN x.result = 0 AND x.refused THEN 2::smallint ELSE x.result END ORDER BY x.ord)
           INTO o_seq, o_result
-          FROM (SELECT r.*, count(*) FILTER (WHERE NOT r.refused) OVER (ORDER BY r.ord) AS place FROM rcpt r) x;
+          FROM (SELECT r.result, r.ord, r.refused,
+                       count(*) FILTER (WHERE NOT r.refused) OVER (ORDER BY r.ord) AS place FROM rcpt r) x;
         UPDATE stream SET seq = v_before + cardinality(array_remove(o_seq, NULL));
     END IF;
 

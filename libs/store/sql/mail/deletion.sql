@@ -8,8 +8,9 @@
 -- The messages of a mail in one class: their ids have its millisecond. p_from and p_past: all of them are between, so that
 -- few partitions are opened. Inlined where it is called; OFFSET 0: by their ids, and not by the inbox that is wanted.
 CREATE OR REPLACE FUNCTION messages_of_mail(p_class smallint, p_from uuid, p_past uuid, p_mail uuid)
-RETURNS SETOF message LANGUAGE sql STABLE AS $$
-    SELECT m.* FROM message m
+RETURNS TABLE (id uuid, inbox uuid, owner uuid, tenant uuid, seq bigint, owner_kind smallint, address text)
+LANGUAGE sql STABLE AS $$
+    SELECT m.id, m.inbox, m.owner, m.tenant, m.seq, m.owner_kind, m.address FROM message m
      WHERE m.class = p_class AND m.id >= p_from AND m.id < p_past
        AND m.id >= (left(p_mail::text, 13) || '-0000-0000-000000000000')::uuid
        AND m.id <= (left(p_mail::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
@@ -46,7 +47,8 @@ BEGIN
         DELETE FROM message m WHERE m.class = p_class AND m.id = ANY (p_ids)
         RETURNING m.mail, m.inbox, m.owner, m.owner_kind, m.tenant, m.address, m.seq, m.size
     ), mails AS MATERIALIZED (
-        SELECT g.*, coalesce(r.stored_bytes, 0) AS data, coalesce(r.recipients, 0) <= g.messages AS is_last
+        SELECT g.mail, g.messages, g.free, g.shared, coalesce(r.stored_bytes, 0) AS data,
+               coalesce(r.recipients, 0) <= g.messages AS is_last
           FROM (SELECT d.mail, count(*)::integer AS messages, count(*) FILTER (WHERE d.tenant IS NULL) AS free,
                        count(*) FILTER (WHERE d.owner_kind = 0) AS shared
                   FROM deleted d GROUP BY d.mail) g
@@ -146,21 +148,26 @@ CREATE OR REPLACE FUNCTION clear_inbox(p_inbox uuid, p_owner uuid, p_address tex
 LANGUAGE plpgsql AS $$
 DECLARE
     v_seq    bigint;
-    v_usage  usage;
+    v_usage  record;
     v_from   uuid;
     v_past   uuid;
-    v_hidden usage[] := '{}';
+    v_bytes  bigint;
+    -- What is hidden of each row of usage.
+    v_class  smallint[] := '{}';
+    v_starts timestamptz[] := '{}';
+    v_hidden bigint[] := '{}';
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     PERFORM lock_inbox(p_inbox);
     -- Every message up to this position shows in the statements that follow.
     SELECT s.seq INTO STRICT v_seq FROM stream s;
-    FOR v_usage IN SELECT * FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts LOOP
+    FOR v_usage IN SELECT u.class, u.starts, u.expired_before FROM usage u
+                    WHERE u.scope = p_inbox ORDER BY u.class, u.starts LOOP
         v_from := greatest(v_usage.expired_before, time_id(v_usage.starts));
         v_past := time_id(v_usage.starts + partition_width(v_usage.class));
         -- In the order of the index that finds them: also a plan that was made for an empty partition uses it. Of a
         -- mail that also went to an address of the mailbox that is not cleared, only rows are hidden.
-        v_usage.bytes := (
+        v_bytes := (
             SELECT coalesce(sum(CASE
                        WHEN p_address <> '' AND NOT x.single_recipient
                             AND EXISTS (SELECT FROM messages_of_mail(v_usage.class, v_from, v_past, x.mail) k
@@ -183,14 +190,16 @@ BEGIN
                                 AND m.inbox = p_inbox AND m.owner = p_owner AND m.seq <= v_seq
                               ORDER BY m.seq OFFSET 0)) h
                      GROUP BY h.mail) x);
-        v_hidden := v_hidden || v_usage;
+        v_class := v_class || v_usage.class;
+        v_starts := v_starts || v_usage.starts;
+        v_hidden := v_hidden || v_bytes;
     END LOOP;
     INSERT INTO purge (inbox, owner, address, up_to_seq, owner_removed, created_at)
     VALUES (p_inbox, p_owner, p_address, v_seq, false, p_now)
     ON CONFLICT DO NOTHING;
     PERFORM FROM usage u WHERE u.scope = p_inbox ORDER BY u.class, u.starts FOR UPDATE;
     UPDATE usage u SET bytes = u.bytes - h.bytes
-      FROM unnest(v_hidden) AS h
+      FROM unnest(v_class, v_starts, v_hidden) AS h (class, starts, bytes)
      WHERE u.scope = p_inbox AND u.class = h.class AND u.starts = h.starts AND h.bytes <> 0;
 END $$;
 
@@ -213,11 +222,11 @@ $$;
 -- any more it is deleted itself, and the answer is 0; so it is while another worker carries it out.
 CREATE OR REPLACE FUNCTION purge_batch(p_id uuid, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-    v_purge purge;
+    v_purge record;
     v_class smallint;
     v_ids   uuid[];
 BEGIN
-    SELECT * INTO v_purge FROM purge WHERE id = p_id FOR UPDATE SKIP LOCKED;
+    SELECT p.inbox, p.owner, p.address, p.up_to_seq INTO v_purge FROM purge p WHERE p.id = p_id FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN 0;
     END IF;

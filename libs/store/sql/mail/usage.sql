@@ -36,10 +36,10 @@ $$;
 CREATE OR REPLACE FUNCTION expired_usage(p_scope uuid, p_now timestamptz)
 RETURNS TABLE (class smallint, starts timestamptz, oldest uuid, bytes bigint) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_usage usage;
+    v_usage record;
 BEGIN
     FOR v_usage IN
-        SELECT * FROM usage u
+        SELECT u.class, u.starts, u.expired_before FROM usage u
          WHERE u.scope = p_scope AND u.starts < p_now - make_interval(hours => u.class)
            AND u.starts + partition_width(u.class) > p_now - make_interval(hours => u.class)
          ORDER BY u.class, u.starts

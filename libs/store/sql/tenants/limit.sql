@@ -7,10 +7,10 @@
 CREATE OR REPLACE FUNCTION check_limit(p_tenant uuid, p_kind text, p_now timestamptz) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_tenant  tenant;
+    v_tenant  record;
     v_reached boolean;
 BEGIN
-    SELECT * INTO v_tenant FROM tenant t
+    SELECT t.token_limit, t.domain_limit, t.webhook_limit, t.mailbox_limit INTO v_tenant FROM tenant t
      WHERE t.id = p_tenant AND NOT t.suspended AND t.removed_at IS NULL FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN 'tenant_disabled';

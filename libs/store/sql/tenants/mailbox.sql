@@ -47,14 +47,14 @@ CREATE OR REPLACE FUNCTION recreate_mailbox(
     p_id uuid, p_former uuid, p_free_quota bigint, p_free_limit bigint, p_now timestamptz
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_former mailbox;
+    v_former record;
 BEGIN
     PERFORM FROM domain d JOIN mailbox b ON b.domain = d.id
       WHERE b.id = p_former AND d.serves AND d.tenant IS NULL FOR SHARE OF d;
     IF NOT FOUND THEN
         RETURN 'no_such_domain';
     END IF;
-    SELECT * INTO v_former FROM mailbox b
+    SELECT b.domain, b.local_part, b.password_hash INTO v_former FROM mailbox b
      WHERE b.id = p_former AND b.restorable AND b.tenant IS NULL AND b.held_until > p_now FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         RETURN 'address_taken';

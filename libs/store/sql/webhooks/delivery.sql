@@ -15,11 +15,12 @@ CREATE OR REPLACE FUNCTION record_deliveries(
     OUT o_outcome text, OUT o_failure_count integer, OUT o_due_at timestamptz
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    v_webhook webhook;
+    v_webhook record;
     v_gap     interval;
     v_counts  boolean;
 BEGIN
-    SELECT * INTO v_webhook FROM webhook WHERE id = p_webhook AND lease_holder = p_lease_holder FOR NO KEY UPDATE;
+    SELECT w.status, w.failure_count, w.failing_mailboxes, w.failed_at, w.last_triggered_at, w.due_at INTO v_webhook
+      FROM webhook w WHERE w.id = p_webhook AND w.lease_holder = p_lease_holder FOR NO KEY UPDATE;
     IF NOT FOUND THEN
         o_outcome := 'fenced';
         RETURN;

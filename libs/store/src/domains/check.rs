@@ -173,7 +173,7 @@ const CLAIM_DUE_DOMAINS: &str = concat!(
         UPDATE domain d
         SET claimed_until = clock_timestamp() + make_interval(secs => $3) /* lease */
         FROM due WHERE d.id = due.id
-        RETURNING d.*
+        RETURNING d.id, d.name, d.verify_token, d.verify_status, d.deadline, d.failed_checks
     ) ",
     to_check!("claimed"),
 );

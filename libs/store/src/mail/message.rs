@@ -107,6 +107,13 @@ pub(crate) use message_columns;
 
 /// SQL for the visible message of the id `$1`, of any class, as `m`.
 pub(crate) fn message_by_id() -> String {
-    let arms = each_class(|class| format!("SELECT * FROM visible_message WHERE class = {class} AND id = $1"));
+    of_any_class("visible_message")
+}
+
+/// SQL for the message of the id `$1`, of any class, as `m`, by one of the views.
+pub(super) fn of_any_class(view: &str) -> String {
+    let columns = message_columns!();
+    let arms =
+        each_class(|class| format!("SELECT {columns} FROM {view} m WHERE m.class = {class} AND m.id = $1"));
     format!("(SELECT * FROM ({arms}) m LIMIT 1) m")
 }

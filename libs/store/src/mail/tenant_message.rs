@@ -7,8 +7,7 @@ use jiff_sqlx::ToSqlx as _;
 use sqlx::Row as _;
 use uuid::Uuid;
 
-use super::class::each_class;
-use super::message::{MessageRow, message_by_id, message_columns};
+use super::message::{MessageRow, message_by_id, message_columns, of_any_class};
 use super::message_page::MessageList;
 use super::raw::{RAW_COLUMNS, StoredMessage, mails_of_moment, raw_start};
 use crate::error::StoreError;
@@ -34,11 +33,10 @@ const SKIP_TENANT_MESSAGES: &str = "/* skip_tenant_messages */
 const TENANT_MESSAGES: MessageList = MessageList { skip: SKIP_TENANT_MESSAGES, read: READ_TENANT_MESSAGES };
 
 static FIND_OWNED_MESSAGE: LazyLock<String> = LazyLock::new(|| {
-    let columns = message_columns!();
-    let arms = each_class(|class| format!("SELECT * FROM served_message WHERE class = {class} AND id = $1"));
+    let (columns, message) = (message_columns!(), of_any_class("served_message"));
     format!(
         "/* find_owned_message */
-        SELECT {columns} FROM (SELECT * FROM ({arms}) m LIMIT 1) m
+        SELECT {columns} FROM {message}
         WHERE m.tenant = $2 AND m.id >= time_id($3 - make_interval(hours => m.class))"
     )
 });

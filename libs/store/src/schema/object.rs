@@ -14,7 +14,7 @@ use super::report::{Deviation, MigrationReport, SchemaFinding};
 use crate::error::StoreError;
 
 /// The kinds of objects, as `schema_object` and `DROP` name them, in the order in which they are dropped: a trigger
-/// needs its function, and a function may return rows of a view.
+/// needs its function.
 const KINDS: [&str; 3] = ["trigger", "function", "view"];
 
 /// The functions, views and triggers of the schema `public` that belong to no extension: kind, name, hash of the
@@ -85,12 +85,10 @@ impl AppliedObject {
     }
 
     /// Whether its file has to be applied again.
-    fn is_stale(&self, state: &State, file_hash: &[u8], version: i64) -> bool {
+    fn is_stale(&self, state: &State, file_hash: &[u8]) -> bool {
         self.file_hash != file_hash
             || self.server != state.server
             || self.deviation(&state.present, state.server).is_some()
-            // A migration may have added columns, which `*` in a view does not follow.
-            || (self.kind() == "view" && self.version < version)
     }
 
     fn kind(&self) -> &str {
@@ -185,7 +183,7 @@ async fn apply_files(
     let (mut applied, mut defined) = (BTreeSet::new(), BTreeSet::new());
     for (file, hash) in schema.files.iter().zip(&hashes) {
         let mut recorded = state.recorded.iter().filter(|recorded| recorded.file == file.name).peekable();
-        if recorded.peek().is_some() && !recorded.any(|recorded| recorded.is_stale(&state, hash, version)) {
+        if recorded.peek().is_some() && !recorded.any(|recorded| recorded.is_stale(&state, hash)) {
             continue;
         }
         if applied.is_empty() {

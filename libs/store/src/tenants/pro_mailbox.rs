@@ -83,7 +83,7 @@ impl Store {
             "/* list_tenant_mailboxes */
             SELECT b.id, b.local_part || '@' || d.name AS address, b.quota, mailbox_used(b.id, $2) AS used,
                    b.created_at
-            FROM (SELECT * FROM mailbox WHERE tenant = $1 AND removed_at IS NULL
+            FROM (SELECT id, domain, local_part, quota, created_at FROM mailbox WHERE tenant = $1 AND removed_at IS NULL
                   ORDER BY created_at DESC, id DESC OFFSET $3 LIMIT $4) b
             JOIN domain d ON d.id = b.domain
             ORDER BY b.created_at DESC, b.id DESC",

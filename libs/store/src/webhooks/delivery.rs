@@ -176,7 +176,9 @@ impl Store {
             SELECT a.id, a.event_type, a.event_id, a.status_code, a.error, a.detail, a.given_up, a.attempt,
                    a.duration_ms FROM webhook w
             LEFT JOIN LATERAL (
-                SELECT * FROM webhook_delivery d WHERE d.webhook = w.id AND d.id >= $3
+                SELECT d.id, d.event_type, d.event_id, d.status_code, d.error, d.detail, d.given_up, d.attempt,
+                       d.duration_ms
+                FROM webhook_delivery d WHERE d.webhook = w.id AND d.id >= $3
                 ORDER BY d.id DESC LIMIT $4
             ) a ON true
             WHERE w.id = $1 AND w.tenant = $2

@@ -45,7 +45,9 @@ macro_rules! pending_events {
             $events,
             ") e ON true
     LEFT JOIN LATERAL (
-        SELECT m.*, d.serves ",
+        SELECT ",
+            message_columns!(),
+            ", d.serves ",
             message_of_event!("$3"),
             "
         LIMIT 1
@@ -62,11 +64,11 @@ const LIST_PENDING_EVENTS: &str = pending_events!(
     "/* list_pending_events */",
     "",
     "
-        (SELECT * FROM webhook_event e
+        (SELECT e.seq, e.id, e.attempts, e.due_at, e.class, e.message FROM webhook_event e
           WHERE e.webhook = w.id AND e.due_at <= '-infinity' AND (e.due_at, e.seq) > ('-infinity', $4)
           ORDER BY e.due_at, e.seq LIMIT $5)
         UNION ALL
-        (SELECT * FROM webhook_event e
+        (SELECT e.seq, e.id, e.attempts, e.due_at, e.class, e.message FROM webhook_event e
           WHERE e.webhook = w.id AND e.due_at <= $3 AND (e.due_at, e.seq) > (coalesce($6::timestamptz, '-infinity'), $7)
           ORDER BY e.due_at, e.seq LIMIT $8)"
 );
@@ -74,7 +76,8 @@ const LIST_PENDING_EVENTS: &str = pending_events!(
 const FIND_PROBE: &str = pending_events!(
     "/* find_probe */",
     "EXISTS (SELECT FROM webhook_event e WHERE e.webhook = w.id AND e.due_at <= $3) AS is_due, ",
-    "SELECT * FROM webhook_event e WHERE e.webhook = w.id AND e.seq = next_probe(w.id, $4, $3)"
+    "SELECT e.seq, e.id, e.attempts, e.due_at, e.class, e.message FROM webhook_event e
+      WHERE e.webhook = w.id AND e.seq = next_probe(w.id, $4, $3)"
 );
 
 /// The message is looked up again: a partition that is attached, and gets its first mail, between the plan of the
