@@ -15,7 +15,7 @@ const AUDIENCE: &str = "mailbox";
 struct MailboxTokenClaims {
     aud: String,
     sub: Uuid,
-    epoch: i32,
+    epoch: i64,
     iat: i64,
     exp: i64,
 }
@@ -26,7 +26,7 @@ pub(crate) struct VerifiedMailboxToken {
     /// The mailbox.
     pub(crate) mailbox: Uuid,
     /// Its password epoch when the JWT was issued.
-    pub(crate) epoch: i32,
+    pub(crate) epoch: i64,
     /// When the JWT expires.
     pub(crate) expires_at: Timestamp,
 }
@@ -41,7 +41,7 @@ impl MailboxTokens {
     }
 
     /// A JWT for a mailbox, valid for 7 days from `now` or until its epoch is raised.
-    pub(crate) fn issue(&self, mailbox: Uuid, epoch: i32, now: Timestamp) -> String {
+    pub(crate) fn issue(&self, mailbox: Uuid, epoch: i64, now: Timestamp) -> String {
         let claims = MailboxTokenClaims {
             aud: AUDIENCE.to_owned(),
             sub: mailbox,

@@ -24,7 +24,7 @@ pub enum DocumentReader {
         /// The mailbox.
         mailbox: Uuid,
         /// Its password epoch.
-        epoch: i32,
+        epoch: i64,
     },
     /// The holder of a Pro token, or of a session of it.
     Token {
@@ -60,7 +60,7 @@ impl DocumentSealer {
     /// An address, in characters that need no escape in a URL; each call gives another one.
     pub fn seal(&self, ticket: &DocumentTicket) -> String {
         let (kind, first, second, number) = match ticket.reader {
-            DocumentReader::Mailbox { mailbox, epoch } => (0, mailbox, Uuid::nil(), i64::from(epoch)),
+            DocumentReader::Mailbox { mailbox, epoch } => (0, mailbox, Uuid::nil(), epoch),
             DocumentReader::Token { token, session: None } => (1, token, Uuid::nil(), 0),
             DocumentReader::Token { token, session: Some(session) } => (2, token, session, 0),
         };
@@ -92,10 +92,7 @@ impl DocumentSealer {
             return None;
         }
         let reader = match kind {
-            0 => DocumentReader::Mailbox {
-                mailbox: first,
-                epoch: i64::from_be_bytes(*number).try_into().ok()?,
-            },
+            0 => DocumentReader::Mailbox { mailbox: first, epoch: i64::from_be_bytes(*number) },
             1 => DocumentReader::Token { token: first, session: None },
             2 => DocumentReader::Token { token: first, session: Some(second) },
             _ => return None,

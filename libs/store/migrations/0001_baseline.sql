@@ -196,8 +196,9 @@ CREATE TABLE mailbox (
     quota          bigint NOT NULL CHECK (quota > 0),
     -- PHC string.
     password_hash  text NOT NULL,
-    -- Part of every mailbox JWT; a password reset raises it and so revokes earlier ones.
-    password_epoch integer NOT NULL DEFAULT 0,
+    -- Part of every mailbox JWT; a password reset raises it and so revokes earlier ones. After a restore it is the time in
+    -- seconds (`Store::renew_password_epochs`).
+    password_epoch bigint NOT NULL DEFAULT 0,
     -- false: mail is received but sign-in is refused, because the password is not yet delivered or the Kubernetes
     -- object is not accepted.
     active         boolean NOT NULL DEFAULT true,

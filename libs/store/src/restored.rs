@@ -18,7 +18,7 @@ const RENEW_PASSWORD_EPOCHS: &str = "/* renew_password_epochs */
     WITH batch AS (SELECT id FROM mailbox WHERE id > $1 ORDER BY id LIMIT $3),
     renewed AS (
         UPDATE mailbox b
-        SET password_epoch = greatest(b.password_epoch + 1, extract(epoch FROM $2::timestamptz)::integer)
+        SET password_epoch = greatest(b.password_epoch + 1, extract(epoch FROM $2::timestamptz)::bigint)
         FROM batch WHERE b.id = batch.id
     )
     SELECT max(id::text)::uuid AS last, count(*) AS mailboxes FROM batch";

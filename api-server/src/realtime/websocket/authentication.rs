@@ -95,7 +95,7 @@ async fn subscribe(
 /// What the client is sent.
 pub(super) fn check_token(
     token: &VerifiedMailboxToken,
-    epoch: i32,
+    epoch: i64,
     suspended: bool,
     now: Timestamp,
 ) -> Result<(), SocketRejection> {

@@ -84,7 +84,7 @@ pub struct TenantScan {
 #[derive(Debug, Clone)]
 pub struct MailboxScan {
     /// What its valid JWTs carry.
-    pub password_epoch: i32,
+    pub password_epoch: i64,
     /// Whether its tenant is suspended.
     pub suspended: bool,
     /// The generation of the stream that the positions belong to.

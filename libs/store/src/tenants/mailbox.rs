@@ -30,7 +30,7 @@ pub struct Mailbox {
     /// Bytes that it may hold.
     pub quota: i64,
     /// The password epoch that its valid JWTs carry.
-    pub password_epoch: i32,
+    pub password_epoch: i64,
     /// When it was created.
     pub created_at: Timestamp,
     /// The last sign-in or read, to the hour.
