@@ -78,7 +78,7 @@ impl Generations {
     /// The position after which to go on in place of this one; `None` where its generation still is the current one.
     pub(crate) fn renew(&self, position: Position) -> Option<Position> {
         let known = self.read();
-        let cursor = Cursor { generation: Some(known.id(position.generation)), seq: position.seq };
+        let cursor = Cursor { generation: known.id(position.generation), seq: position.seq };
         (position.generation != known.current()).then(|| known.resume(cursor))
     }
 
@@ -100,10 +100,7 @@ impl KnownGenerations {
     /// The position after which everything is new to a client with this cursor. That of a generation which the database
     /// does not know is before all mail.
     fn resume(&self, cursor: Cursor) -> Position {
-        let at = match cursor.generation {
-            None => Some(0),
-            Some(id) => self.stored.iter().position(|generation| generation.id == id),
-        };
+        let at = self.stored.iter().position(|generation| generation.id == cursor.generation);
         let later = |at: usize| self.stored.iter().skip(at + 1).map(|later| later.base);
         let seq = at.map_or(0, |at| later(at).fold(cursor.seq, i64::min));
         Position { generation: self.current(), seq }
@@ -123,7 +120,7 @@ mod tests {
     }
 
     fn cursor(id: u128, seq: i64) -> Cursor {
-        Cursor { generation: Some(Uuid::from_u128(id)), seq }
+        Cursor { generation: Uuid::from_u128(id), seq }
     }
 
     #[test]
@@ -137,8 +134,6 @@ mod tests {
             (cursor(2, 90), 80),
             (cursor(3, 500), 500),
             (cursor(9, 500), 0),
-            (Cursor { generation: None, seq: 500 }, 80),
-            (Cursor { generation: None, seq: 7 }, 7),
         ] {
             assert_eq!(resume(of), expected, "{of:?}");
         }

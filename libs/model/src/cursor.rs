@@ -1,4 +1,4 @@
-//! The cursor of clients (`next_since`): a position in the stream of all mail, sealed (AES-256-GCM) for
+//! The cursor of clients (`next_since`): a position in the stream of all mail, sealed (AES-256-GCM-SIV) for
 //! a tenant, so that it discloses nothing and can't be forged.
 
 use base64::Engine as _;
@@ -10,16 +10,14 @@ use crate::sealer::Sealer;
 
 /// The format of a cursor: its first two octets. The generation (16) and the position (8) follow.
 const FORMAT: u16 = 1;
-/// The former format, which has the position only. It is opened for one more version.
-const FORMAT_WITHOUT_GENERATION: u16 = 0;
 /// Octets of a cursor before it is sealed.
 const LENGTH: usize = 26;
 
 /// A position in a generation of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The generation; `None`: the first one, in the former format.
-    pub generation: Option<Uuid>,
+    /// The generation.
+    pub generation: Uuid,
     /// The position: everything up to it was scanned.
     pub seq: i64,
 }
@@ -55,16 +53,12 @@ impl CursorSealer {
         let sealed = URL_SAFE_NO_PAD.decode(text).map_err(|_| InvalidCursor)?;
         let opened = self.0.open(tenant, &sealed).ok_or(InvalidCursor)?;
         let (format, rest) = opened.split_first_chunk::<2>().ok_or(InvalidCursor)?;
-        let (generation, seq) = match u16::from_be_bytes(*format) {
-            FORMAT => {
-                let (generation, seq) = rest.split_first_chunk::<16>().ok_or(InvalidCursor)?;
-                (Some(Uuid::from_bytes(*generation)), seq)
-            }
-            FORMAT_WITHOUT_GENERATION => (None, rest),
-            _ => return Err(InvalidCursor),
-        };
+        let (generation, seq) = rest.split_first_chunk::<16>().ok_or(InvalidCursor)?;
         let seq: [u8; 8] = seq.try_into().map_err(|_| InvalidCursor)?;
-        Ok(Cursor { generation, seq: i64::from_be_bytes(seq) })
+        if u16::from_be_bytes(*format) != FORMAT {
+            return Err(InvalidCursor);
+        }
+        Ok(Cursor { generation: Uuid::from_bytes(*generation), seq: i64::from_be_bytes(seq) })
     }
 }
 
@@ -79,7 +73,7 @@ mod tests {
     }
 
     fn cursor(seq: i64) -> Cursor {
-        Cursor { generation: Some(GENERATION), seq }
+        Cursor { generation: GENERATION, seq }
     }
 
     #[test]
@@ -92,17 +86,20 @@ mod tests {
     }
 
     #[test]
-    fn opens_cursors_of_the_former_format() {
+    fn rejects_a_cursor_of_another_format() {
         let ring = ring(&[("a", 1)]);
         let tenant = Uuid::from_u128(1);
-        let former =
-            |octets: &[u8]| URL_SAFE_NO_PAD.encode(Sealer::new(&ring, "cursor").seal(tenant, octets));
-        let open = |sealed: &str| CursorSealer::new(&ring).open(tenant, sealed);
-        let sealed = former(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 42]);
-        assert_eq!(open(&sealed), Ok(Cursor { generation: None, seq: 42 }));
-        for other in [&[0, 0, 42][..], &[0, 1, 0, 0, 0, 0, 0, 0, 0, 42], &[0, 2, 0, 0, 0, 0, 0, 0, 0, 42]] {
-            assert_eq!(open(&former(other)), Err(InvalidCursor), "{other:?}");
-        }
+        let open = |octets: &[u8]| {
+            let sealed = URL_SAFE_NO_PAD.encode(Sealer::new(&ring, "cursor").seal(tenant, octets));
+            CursorSealer::new(&ring).open(tenant, &sealed)
+        };
+        let mut octets = [0; LENGTH];
+        octets[1] = 1;
+        assert_eq!(open(&octets), Ok(Cursor { generation: Uuid::nil(), seq: 0 }));
+        assert_eq!(open(&octets[..LENGTH - 1]), Err(InvalidCursor));
+        assert_eq!(open(&[&octets[..], &[0]].concat()), Err(InvalidCursor));
+        octets[1] = 2;
+        assert_eq!(open(&octets), Err(InvalidCursor));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The address of a document: which message it shows, and to whom, sealed (AES-256-GCM), so that every process opens it
+//! The address of a document: which message it shows, and to whom, sealed (AES-256-GCM-SIV), so that every process opens it
 //! and nobody can make one.
 
 use base64::Engine as _;

@@ -1,7 +1,12 @@
-//! Authenticated encryption with keys of the installation (AES-256-GCM), bound to a purpose and an
-//! owner.
+//! Authenticated encryption with keys of the installation (AES-256-GCM-SIV, RFC 8452), bound to a purpose and an owner.
+//!
+//! Nonces are random, since processes share a key and no counter. **Limit:** 2^48 values a key and purpose, a million each
+//! second for nine years; up to there, one pair of values with the same nonce is as likely as none. A cursor is sealed for
+//! each event and ping of each stream, so a large installation passes within weeks the 2^32 values at which AES-GCM ends:
+//! there, such a pair discloses both values and lets others be forged. With AES-GCM-SIV each nonce has keys of its own, and
+//! a pair discloses only whether its values are equal.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use rand::TryRng as _;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -35,7 +40,7 @@ impl Sealer {
                 let digest = Sha256::digest(master.kid().as_bytes());
                 let mut id = [0; KEY_ID_LEN];
                 id.copy_from_slice(&digest[..KEY_ID_LEN]);
-                let key = UnboundKey::new(&AES_256_GCM, &master.derive(purpose))
+                let key = UnboundKey::new(&AES_256_GCM_SIV, &master.derive(purpose))
                     .expect("a derived key has the length of an AES-256 key");
                 (id, LessSafeKey::new(key))
             })
@@ -45,10 +50,14 @@ impl Sealer {
 
     /// Seals `plain` for `owner`: key id, nonce, ciphertext and tag.
     pub(crate) fn seal(&self, owner: Uuid, plain: &[u8]) -> Vec<u8> {
-        let (id, key) = &self.keys[0];
         let mut nonce = [0; NONCE_LEN];
         rand::rngs::SysRng.try_fill_bytes(&mut nonce).expect("the operating system provides randomness");
-        let mut sealed = Vec::with_capacity(KEY_ID_LEN + NONCE_LEN + plain.len() + AES_256_GCM.tag_len());
+        self.seal_with_nonce(nonce, owner, plain)
+    }
+
+    fn seal_with_nonce(&self, nonce: [u8; NONCE_LEN], owner: Uuid, plain: &[u8]) -> Vec<u8> {
+        let (id, key) = &self.keys[0];
+        let mut sealed = Vec::with_capacity(KEY_ID_LEN + NONCE_LEN + plain.len() + AES_256_GCM_SIV.tag_len());
         sealed.extend_from_slice(id);
         sealed.extend_from_slice(&nonce);
         sealed.extend_from_slice(plain);
@@ -84,5 +93,41 @@ impl Sealer {
         } else {
             Reseal::Resealed(self.seal(owner, &plain))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWNER: Uuid = Uuid::from_u128(1);
+
+    /// Values that were sealed with the same nonce, without key id and nonce.
+    fn sealed_with_one_nonce(values: [&[u8; 16]; 2]) -> [Vec<u8>; 2] {
+        let sealer = Sealer::new(&[MasterKey::new("a", &[1; 32]).unwrap()], "test");
+        values.map(|value| {
+            let sealed = sealer.seal_with_nonce([7; NONCE_LEN], OWNER, value);
+            assert_eq!(sealer.open(OWNER, &sealed).as_deref(), Some(&value[..]));
+            sealed[KEY_ID_LEN + NONCE_LEN..].to_vec()
+        })
+    }
+
+    fn difference(one: &[u8], other: &[u8]) -> Vec<u8> {
+        one.iter().zip(other).map(|(one, other)| one ^ other).collect()
+    }
+
+    #[test]
+    fn discloses_no_value_where_a_nonce_is_repeated() {
+        let values = [b"position 0000001", b"position 0000002"];
+        let [one, other] = sealed_with_one_nonce(values);
+        assert_ne!(difference(&one[..16], &other[..16]), difference(values[0], values[1]));
+        let [one, other] = sealed_with_one_nonce([values[0], values[0]]);
+        assert_eq!(one, other, "that they are the same is disclosed");
+    }
+
+    #[test]
+    fn seals_a_value_each_time_with_another_nonce() {
+        let sealer = Sealer::new(&[MasterKey::new("a", &[1; 32]).unwrap()], "test");
+        assert_ne!(sealer.seal(OWNER, b"the same"), sealer.seal(OWNER, b"the same"));
     }
 }

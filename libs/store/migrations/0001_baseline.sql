@@ -180,7 +180,7 @@ CREATE TABLE verify_token_key (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     -- Name of the key of the installation that sealed it.
     kid       text NOT NULL,
-    -- Sealed (AES-256-GCM) with that key.
+    -- Sealed (AES-256-GCM-SIV) with that key.
     sealed    bytea NOT NULL
 );
 
@@ -224,7 +224,7 @@ CREATE TABLE webhook (
     tenant            uuid NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
     url               text NOT NULL,
     events            text[] NOT NULL CHECK (cardinality(events) > 0),
-    -- Sealed (AES-256-GCM) with a key of the installation, for this webhook alone.
+    -- Sealed (AES-256-GCM-SIV) with a key of the installation, for this webhook alone.
     secret            bytea NOT NULL,
     -- How often the same secret was sealed again with another key: such a change is no rotation (sql/audit.sql).
     reseals           integer NOT NULL DEFAULT 0,
