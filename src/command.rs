@@ -19,6 +19,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use tempmail_client::shown_text::escaped_text;
 use tempmail_store::SchemaDefinition;
 
 use crate::process::open_files;
@@ -30,14 +31,14 @@ use role::Role;
 
 /// Runs the command of the arguments to its end; called as `kubectl-tempmail`, that of the plugin. What needs the
 /// database migrates to `schema`, or checks that this program works with the one that is there. An error is reported on
-/// standard error.
+/// standard error; it may quote text of strangers.
 pub fn run(schema: &SchemaDefinition) -> ExitCode {
     let ran = if kubectl::is_called() { Kubectl::parse().run() } else { Cli::parse().run(schema) };
     match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // If standard error is closed, there is nowhere left to report to.
-            let _ = writeln!(std::io::stderr(), "tempmail: {error:#}");
+            let _ = writeln!(std::io::stderr(), "tempmail: {}", escaped_text(&format!("{error:#}")));
             let failure = error.downcast_ref::<ClientFailure>();
             failure.map_or(ExitCode::FAILURE, |failure| failure.exit_code().into())
         }

@@ -7,7 +7,7 @@ mod request;
 mod wait;
 
 use clap::Subcommand;
-use tempmail_client::{Client, RequestedAddress, shown_text};
+use tempmail_client::{Client, RequestedAddress};
 use uuid::Uuid;
 
 use super::client::{ClientArgs, ClientFailure};
@@ -143,8 +143,8 @@ async fn list(client: &Client, args: ListArgs, json: bool) -> anyhow::Result<()>
         .emails
         .iter()
         .map(|email| {
-            let fields = [&email.id, &email.created_at, &email.address, &email.from_email, &email.subject];
-            fields.map(|field| shown_text::escaped_line(field))
+            [&email.id, &email.created_at, &email.address, &email.from_email, &email.subject]
+                .map(Clone::clone)
         })
         .collect();
     output::table(["ID", "RECEIVED", "ADDRESS", "FROM", "SUBJECT"], &rows)

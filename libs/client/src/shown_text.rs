@@ -1,5 +1,7 @@
 //! Text of strangers, without what a terminal or a reader would obey.
 
+use std::fmt::Write as _;
+
 /// A text in which every character that is not shown as itself is escaped: control characters, and those that hide
 /// text or change its order. Line breaks, too: for a line of its own.
 pub fn escaped_line(text: &str) -> String {
@@ -8,18 +10,31 @@ pub fn escaped_line(text: &str) -> String {
 
 /// The same for text of several lines: line feeds and tabs stay, and carriage returns before a line feed go.
 pub fn escaped_text(text: &str) -> String {
-    escaped(&text.replace("\r\n", "\n"), |character| character == '\n' || character == '\t')
+    escaped(&text.replace("\r\n", "\n"), is_layout)
+}
+
+/// A JSON document in which the same characters are escaped as in JSON, so that its values stay as they are. Line feeds
+/// and tabs stay: strings have none.
+pub fn escaped_json(document: &str) -> String {
+    let mut shown = String::with_capacity(document.len());
+    for character in document.chars() {
+        if is_hidden(character) && !is_layout(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // To a string it never fails.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
 }
 
 /// The text without characters that are not shown, and whether it had any. Line feeds and tabs stay.
 pub fn without_hidden(text: &str) -> (String, bool) {
     let text = text.replace("\r\n", "\n");
-    let kept: String = text
-        .chars()
-        .filter(|&character| {
-            matches!(character, '\n' | '\t') || !is_control(character) && !is_invisible(character)
-        })
-        .collect();
+    let kept: String =
+        text.chars().filter(|&character| is_layout(character) || !is_hidden(character)).collect();
     let has_hidden = kept.len() != text.len();
     (kept, has_hidden)
 }
@@ -27,7 +42,7 @@ pub fn without_hidden(text: &str) -> (String, bool) {
 fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        if !stays(character) && (is_control(character) || is_invisible(character)) {
+        if is_hidden(character) && !stays(character) {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -36,9 +51,14 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// C0, DEL and C1, which terminals obey.
-fn is_control(character: char) -> bool {
-    character.is_control()
+/// Line feeds and tabs.
+fn is_layout(character: char) -> bool {
+    matches!(character, '\n' | '\t')
+}
+
+/// Whether a character is not shown as itself: C0, DEL and C1, which terminals obey, and [invisible](is_invisible) ones.
+fn is_hidden(character: char) -> bool {
+    character.is_control() || is_invisible(character)
 }
 
 /// Characters without a shape of their own that hide text or change its order: of zero width, of bidirectional text,
@@ -64,6 +84,10 @@ mod tests {
     fn escapes_what_a_terminal_would_obey() {
         assert_eq!(escaped_line("bücher\u{1b}[31m\n\u{202e}cod"), "bücher\\u{1b}[31m\\n\\u{202e}cod");
         assert_eq!(escaped_text("a\tb\r\nc\rd\u{9b}2J"), "a\tb\nc\\rd\\u{9b}2J");
+        assert_eq!(
+            escaped_json("{\n\"a\": \"\u{7f}\u{202e}\u{e0041}ü\"}"),
+            "{\n\"a\": \"\\u007f\\u202e\\udb40\\udc41ü\"}"
+        );
         assert_eq!(escaped_line("日本語 العربية हिन्दी 👩‍👩‍👧"), "日本語 العربية हिन्दी 👩‍👩‍👧");
     }
 

@@ -39,7 +39,7 @@ pub(crate) async fn run(args: AuditArgs, schema: &SchemaDefinition) -> anyhow::R
     let since = database.now - SignedDuration::from_hours(args.hours);
     let entries = database.store.list_audit(tenant, since, args.limit).await.map_err(explain)?;
     if args.json {
-        return output::json(&entries.iter().map(record).collect());
+        return output::json(&entries.iter().map(record).collect::<Value>());
     }
     let rows: Vec<[String; 6]> = entries.iter().map(row).collect();
     output::table(["TIME", "ACTOR", "ACTION", "KIND", "SUBJECT", "TENANT"], &rows)

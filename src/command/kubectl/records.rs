@@ -56,7 +56,7 @@ pub(super) async fn run(args: &RecordsArgs, connection: &Connection) -> anyhow::
     };
     match args.output {
         Output::Table => print_table(&domains),
-        Output::Zone => output::line(zone(&domains).trim_end()),
+        Output::Zone => output::text(zone(&domains).trim_end()),
     }
 }
 
@@ -92,17 +92,9 @@ fn row(domain: String, record: &DnsRecord) -> [String; 6] {
     };
     let mut result = format!("{:?}", record.result);
     if !record.observed.is_empty() {
-        let observed: Vec<String> = record.observed.iter().map(|value| escaped_line(value)).collect();
-        let _ = write!(result, ", observed: {}", observed.join(", "));
+        let _ = write!(result, ", observed: {}", record.observed.join(", "));
     }
-    [
-        domain,
-        kind(record).to_owned(),
-        escaped_line(&record.name),
-        priority,
-        escaped_line(&record.value),
-        result,
-    ]
+    [domain, kind(record).to_owned(), record.name.clone(), priority, record.value.clone(), result]
 }
 
 /// The records as lines of a zone file; comments say which object they are for.

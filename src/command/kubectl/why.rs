@@ -6,7 +6,6 @@ use clap::Args;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Client, ResourceExt as _};
-use tempmail_client::shown_text::escaped_line;
 use tempmail_crds::{ApiToken, Condition, CustomDomain, Mailbox, SystemDomain, Tenant, Webhook};
 use tempmail_model::clock::{Clock as _, SystemClock};
 
@@ -48,8 +47,7 @@ pub(super) async fn run(args: &WhyArgs, connection: &Connection) -> anyhow::Resu
     let mut rows: Vec<[String; 6]> =
         objects.iter().flat_map(|(resource, object)| rows(resource, object, now)).collect();
     rows.sort();
-    let namespace = escaped_line(&connection.namespace);
-    let place = if all { "cluster".to_owned() } else { format!("namespace {namespace}") };
+    let place = if all { "cluster".to_owned() } else { format!("namespace {}", connection.namespace) };
     match (rows.is_empty(), objects.len()) {
         (true, 0) => output::line(&format!("There are no objects of tempmail in the {place}.")),
         (true, count) => output::line(&format!("Everything in the {place} is ready. Objects: {count}.")),
@@ -97,7 +95,7 @@ fn rows(resource: &ApiResource, object: &DynamicObject, now: Timestamp) -> Vec<[
     let row = |reason: &str, since: Option<Timestamp>, message: &str| {
         let since = since.map(|since| age(now.duration_since(since))).unwrap_or_default();
         let state = state.to_owned();
-        [namespace.clone(), name.clone(), state, reason.to_owned(), since, escaped_line(message)]
+        [namespace.clone(), name.clone(), state, reason.to_owned(), since, message.to_owned()]
     };
     let created = object.creation_timestamp().map(|created| created.0);
     if conditions.is_empty() {

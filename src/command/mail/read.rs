@@ -18,7 +18,7 @@ pub(super) async fn run(client: &Client, id: Uuid, json: bool) -> anyhow::Result
         return Ok(());
     }
     output::line("")?;
-    output::line(output::shown(text).trim_end_matches(['\r', '\n']))
+    output::text(text.trim_end_matches(['\r', '\n']))
 }
 
 fn fields(email: &Email) -> Vec<(&'static str, String)> {

@@ -2,8 +2,8 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use tempmail_tests::App;
 use tempmail_tests::wait::within_deadline;
+use tempmail_tests::{App, CommandOutput};
 
 use super::keys;
 
@@ -158,4 +158,41 @@ async fn lists_all_tokens_newest_first() {
     let cells: Vec<&str> = lines[1].split_whitespace().collect();
     let of = |key: &str| listed[0][key].as_str().unwrap();
     assert_eq!(cells, [of("id"), "live", of("hint"), "t30", of("created_at"), "-", "-", "-"]);
+}
+
+/// Clears the screen, adds a line, and shows `exe.txt` as `txt.exe`.
+const HOSTILE: &str = "a\u{1b}[2J\nrevoked\u{202e}txt.exe\u{2066}\u{9b}b";
+const ESCAPED: &str = "a\\u{1b}[2J\\nrevoked\\u{202e}txt.exe\\u{2066}\\u{9b}b";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escapes_what_a_terminal_would_obey_in_names() {
+    let app = App::start().await;
+    // A tenant names its tokens, also with characters that turn text around.
+    let named = json!({ "name": "\u{202e}txt.exe", "kind": "live" });
+    let created =
+        app.request(Method::POST, "/pro/api/tokens").bearer(&app.tenant.pro).json(&named).send().await;
+    let token = created.expect(201)["token"].as_str().unwrap().to_owned();
+    let hint = &token[token.len() - 4..];
+    let listed = app.tempmail("token list harbour").await;
+    assert!(listed.success().contains(" \\u{202e}txt.exe "), "{}", listed.stdout);
+
+    // Rows of before a rule, and those that somebody wrote by hand.
+    sqlx::query("UPDATE api_token SET name = $1").bind(HOSTILE).execute(&app.pool).await.unwrap();
+    let owner = app.database().url();
+    let environment = [("TEMPMAIL_POSTGRES__URL", owner.as_str())];
+    let restored = CommandOutput::run(&["database", "restored"], &environment).await;
+    let outputs = [app.tempmail("token list harbour").await, restored];
+    for (output, heading) in outputs.iter().zip([1, 3]) {
+        let lines: Vec<&str> = output.success().lines().collect();
+        assert_eq!(lines.len(), heading + 3, "a line a token: {lines:#?}");
+        assert!(lines[heading..].iter().all(|line| line.contains(ESCAPED)), "{lines:#?}");
+    }
+    let revoked = app.tempmail(&format!("token revoke harbour {hint}")).await;
+    assert!(revoked.success().contains(&format!("({ESCAPED}, ends in {hint})")), "{}", revoked.stdout);
+    let refused = app.tempmail("token revoke harbour \u{202e}").await;
+    assert_eq!(refused.failure(), "the tenant harbour has no token \\u{202e}");
+
+    let json = app.tempmail("token list harbour --json").await;
+    assert!(json.success().contains(r"\u001b[2J\nrevoked\u202etxt.exe\u2066\u009bb"), "{}", json.stdout);
+    assert_eq!(tokens(&app).await[0]["name"], HOSTILE, "the value is the same");
 }
