@@ -32,7 +32,7 @@ mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
 pub(crate) use bearer::bearer;
-pub(crate) use drop_in_caller::{DropInCaller, presented};
+pub(crate) use drop_in_caller::DropInCaller;
 pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};
 pub(crate) use mailbox_caller::MailboxCaller;

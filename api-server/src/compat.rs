@@ -7,12 +7,8 @@ mod mail;
 mod mailhog;
 mod mailosaur;
 mod mailpit;
-mod mailtm;
 mod request;
 mod search;
-
-use std::borrow::Cow;
-use std::io;
 
 use axum::Router;
 use axum::http::HeaderValue;
@@ -23,7 +19,6 @@ use tempmail_model::surface::DropInSurface;
 
 use crate::http::error::{DropIn, ErrorForm, code};
 use crate::http::middleware::{self, RequestPolicy};
-use crate::message::PieceWriter;
 use crate::state::AppState;
 use request::Anyone;
 
@@ -36,7 +31,6 @@ pub(crate) fn router(surface: DropInSurface, state: AppState) -> Router {
         DropInSurface::Mailpit => finish::<mailpit::Mailpit>(mailpit::routes(), state),
         DropInSurface::MailHog => finish::<mailhog::Mailhog>(mailhog::routes(), state),
         DropInSurface::Mailosaur => finish::<mailosaur::Mailosaur>(mailosaur::routes(), state),
-        DropInSurface::MailTm => finish::<mailtm::Mailtm>(mailtm::routes(), state),
     }
 }
 
@@ -59,18 +53,6 @@ async fn not_found<S: DropIn>(_: Anyone<S>) -> Response {
 async fn method_not_allowed<S: DropIn>(_: Anyone<S>) -> Response {
     ErrorForm::from(S::SURFACE)
         .error_response(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
-}
-
-/// Octets as a text, with U+FFFD for what is not UTF-8; a copy is set aside.
-///
-/// # Errors
-/// There is not enough memory.
-fn lossy_text<'a>(octets: &'a [u8], json: &mut PieceWriter) -> io::Result<Cow<'a, str>> {
-    let text = String::from_utf8_lossy(octets);
-    if let Cow::Owned(copy) = &text {
-        json.set_aside(copy.len())?;
-    }
-    Ok(text)
 }
 
 /// An answer that is part of a mail: a browser that opens it shows it, and runs nothing of it.

@@ -16,7 +16,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Migrates the schema, and gives the group roles their rights. The login must own the schema; those of the roles need
 /// not. A newer schema stays as it is: pods of a version that was rolled back run the migration of that version.
 pub(super) async fn run(config: Config, schema: &SchemaDefinition) -> anyhow::Result<()> {
-    telemetry::init(&config.telemetry)?;
+    telemetry::init(&config)?;
     let store = Store::connect(config.postgres.url.expose(), 1, "tempmail-migrate")?;
     match migrate_once_available(&store, schema, &config.postgres.role_prefix).await {
         Ok(report) => {

@@ -102,7 +102,7 @@ impl RoleKeys {
 
 /// Runs a role until a signal stops the process and the role has drained.
 pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinition) -> anyhow::Result<()> {
-    telemetry::init(&config.telemetry)?;
+    telemetry::init(&config)?;
     // First of all, so that no metric is missed.
     let metrics = telemetry::metrics_handle()?;
     traces::start(&config.telemetry, role.name())?;

@@ -41,7 +41,7 @@ pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Resu
     if args.sink {
         sink::check_listeners(&settings.config, args.force)?;
     }
-    telemetry::init(&settings.config.telemetry)?;
+    telemetry::init(&settings.config)?;
     traces::start(&settings.config.telemetry, "up")?;
     open_files::limit_connections(&mut settings.config, &[Server::Http, Server::Smtp]);
     let shutdown = Shutdown::on_signals()?;

@@ -99,8 +99,8 @@ impl AppBuilder {
     pub fn drop_ins(self) -> Self {
         self.config(|config| {
             let listen = Some(([127, 0, 0, 1], 0).into());
-            let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
-            for surface in [mailpit, mailhog, mailosaur, mailtm] {
+            let Compat { mailpit, mailhog, mailosaur } = &mut config.compat;
+            for surface in [mailpit, mailhog, mailosaur] {
                 surface.listen = listen;
             }
         })

@@ -4,7 +4,6 @@ mod listener;
 mod mailhog;
 mod mailosaur;
 mod mailpit;
-mod mailtm;
 mod rights;
 
 use reqwest::Method;

@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tempmail_model::surface::DropInSurface;
-use tempmail_store::Actor;
 use uuid::Uuid;
 
 use super::authenticator::{Authenticator, client_of};
@@ -31,13 +30,6 @@ pub(crate) struct DropInCaller<S> {
     /// Who sends the request.
     pub(crate) client: Client,
     surface: PhantomData<fn() -> S>,
-}
-
-impl<S> DropInCaller<S> {
-    /// The caller in the audit trail.
-    pub(crate) fn actor(&self) -> Actor {
-        Actor::Token(self.token)
-    }
 }
 
 impl<S: DropIn, State: AsRef<Authenticator> + Send + Sync> FromRequestParts<State> for DropInCaller<S> {
@@ -67,7 +59,7 @@ async fn authenticate<S>(
 ///
 /// # Errors
 /// [`ApiError::InvalidToken`]: more than one credential, or a malformed one.
-pub(crate) fn presented(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+fn presented(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let text = |value: &HeaderValue| {
         value.to_str().map(|text| text.trim().to_owned()).map_err(|_not_ascii| ApiError::InvalidToken)
     };

@@ -13,15 +13,9 @@ use crate::http::json_body::JsonObject;
 use crate::http::public_caller;
 use crate::state::AppState;
 
-/// Media types of JSON that clients declare.
-const JSON: [&str; 3] = ["application/json", "application/merge-patch+json", "application/ld+json"];
-
 /// A client without a credential. Extracting it counts the request against the client's rate.
 #[derive(Debug)]
-pub(super) struct Anyone<S> {
-    pub(super) client: Client,
-    surface: PhantomData<fn() -> S>,
-}
+pub(super) struct Anyone<S>(PhantomData<fn() -> S>);
 
 /// The variable segments of a path.
 #[derive(Debug)]
@@ -42,7 +36,7 @@ impl<S: DropIn> FromRequestParts<AppState> for Anyone<S> {
         // The middleware has put it there.
         let client = parts.extensions.get::<Client>().copied().ok_or(ApiError::Internal)?;
         public_caller::count(client, &state.limits, parts).await?;
-        Ok(Self { client, surface: PhantomData })
+        Ok(Self(PhantomData))
     }
 }
 
@@ -105,7 +99,7 @@ impl<S: DropIn> FromRequest<AppState> for Body<S> {
     type Rejection = DropInError<S>;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, DropInError<S>> {
-        let received = JsonObject::receive_optional(request, &state.config.http, &JSON).await;
+        let received = JsonObject::receive_optional(request, &state.config.http).await;
         Ok(Self(received.map_err(ApiError::from)?, PhantomData))
     }
 }

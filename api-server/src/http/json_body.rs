@@ -110,21 +110,17 @@ impl JsonObject {
         Self::parse(&receive_json(request, http).await?)
     }
 
-    /// The object in a body of one of these media types; one without fields where there is no body.
+    /// The object in a body; one without fields where there is no body.
     ///
     /// # Errors
     /// [`BodyError`].
-    pub(crate) async fn receive_optional(
-        request: Request,
-        http: &Http,
-        media_types: &[&str],
-    ) -> Result<Self, BodyError> {
-        let media_type = media_type(request.headers()).to_ascii_lowercase();
+    pub(crate) async fn receive_optional(request: Request, http: &Http) -> Result<Self, BodyError> {
+        let is_json = is_json(request.headers());
         let body = receive(request, http).await?;
         if body.is_empty() {
             return Ok(Self(Map::new()));
         }
-        if !media_types.contains(&media_type.as_str()) {
+        if !is_json {
             return Err(BodyError::UnsupportedMediaType);
         }
         Self::parse(&body)

@@ -158,14 +158,17 @@ pub(crate) fn parse_name(name: String) -> Result<String, BodyError> {
 }
 
 /// Drop-in surfaces by their names, each once, in one order.
-fn parse_surfaces(value: &Value) -> Result<Vec<DropInSurface>, BodyError> {
-    let invalid = BodyError::Invalid {
-        field: "surfaces",
-        expected: "a list of `mailpit`, `mailhog`, `mailosaur` and `mailtm`",
-    };
-    let surface = |name: &Value| name.as_str().and_then(DropInSurface::from_name);
-    let names = value.as_array().map(|names| names.iter().map(surface).collect::<Option<BTreeSet<_>>>());
-    names.flatten().map(|surfaces| surfaces.into_iter().collect()).ok_or(invalid)
+fn parse_surfaces(value: &Value) -> Result<Vec<DropInSurface>, ApiError> {
+    let expected = "a list of `mailpit`, `mailhog` and `mailosaur`";
+    let invalid = || BodyError::Invalid { field: "surfaces", expected };
+    let names = value.as_array().ok_or_else(invalid)?.iter().map(Value::as_str);
+    let names = names.collect::<Option<BTreeSet<_>>>().ok_or_else(invalid)?;
+    if let Some(removed) = DropInSurface::REMOVED.into_iter().find(|removed| names.contains(removed)) {
+        let message = format!("`surfaces` must be {expected}; the surface `{removed}` was removed.");
+        return Err(ApiError::InvalidRequest(message.into()));
+    }
+    let surfaces = names.into_iter().map(DropInSurface::from_name).collect::<Option<BTreeSet<_>>>();
+    Ok(surfaces.ok_or_else(invalid)?.into_iter().collect())
 }
 
 fn parse_days(value: &Value) -> Result<i64, BodyError> {

@@ -108,9 +108,9 @@ seccompProfile: {type: RuntimeDefault}
   verbs: [create, patch]
 {{- end }}
 
-{{- /* The ports of the drop-in surfaces that are on, by their names. */ -}}
+{{- /* The ports of the drop-in surfaces that are on, by their names; a surface that was removed has none. */ -}}
 {{- define "tempmail.dropIns" -}}
-{{- range $name, $surface := .Values.config.compat | default dict }}
+{{- range $name, $surface := pick (.Values.config.compat | default dict) "mailpit" "mailhog" "mailosaur" }}
 {{- with $surface.listen }}
 {{ $name }}: {{ regexFind "[0-9]+$" . }}
 {{- end }}

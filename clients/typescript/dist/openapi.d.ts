@@ -1201,7 +1201,7 @@ export interface operations {
                      *       "mailpit"
                      *     ]
                      */
-                    surfaces?: ("mailpit" | "mailhog" | "mailosaur" | "mailtm")[] | null;
+                    surfaces?: ("mailpit" | "mailhog" | "mailosaur")[] | null;
                 } | {
                     /**
                      * @description The exact address, which the tenant may read now.

@@ -9,13 +9,14 @@ pub enum DropInSurface {
     MailHog,
     /// Mailosaur's API.
     Mailosaur,
-    /// mail.tm's API.
-    MailTm,
 }
 
 impl DropInSurface {
     /// All of them, in the order in which a token shows them.
-    pub const ALL: [Self; 4] = [Self::Mailpit, Self::MailHog, Self::Mailosaur, Self::MailTm];
+    pub const ALL: [Self; 3] = [Self::Mailpit, Self::MailHog, Self::Mailosaur];
+
+    /// Names of those that former versions had. Tokens for them are listed and can be revoked, and work nowhere.
+    pub const REMOVED: [&'static str; 1] = ["mailtm"];
 
     /// Its name in the interface, in settings and in the store.
     pub const fn as_str(self) -> &'static str {
@@ -23,7 +24,6 @@ impl DropInSurface {
             Self::Mailpit => "mailpit",
             Self::MailHog => "mailhog",
             Self::Mailosaur => "mailosaur",
-            Self::MailTm => "mailtm",
         }
     }
 
@@ -42,6 +42,8 @@ mod tests {
         for surface in DropInSurface::ALL {
             assert_eq!(DropInSurface::from_name(surface.as_str()), Some(surface));
         }
-        assert_eq!(DropInSurface::from_name("Mailpit"), None);
+        for other in DropInSurface::REMOVED.into_iter().chain(["Mailpit"]) {
+            assert_eq!(DropInSurface::from_name(other), None, "{other}");
+        }
     }
 }

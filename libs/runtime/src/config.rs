@@ -7,6 +7,7 @@ mod environment;
 mod error;
 mod load;
 mod reference;
+mod removed;
 mod schema;
 mod secret;
 mod service_link;
@@ -17,6 +18,7 @@ pub use client::ClientEnvironment;
 pub use error::ConfigError;
 pub use load::Sources;
 pub use reference::reference;
+pub use removed::RemovedSetting;
 pub use secret::Secret;
 pub use settings::{
     Addresses, Admin, Compat, Config, Dns, DnsMode, DropIn, Http, Key, KeyRing, LogFormat, Mcp, Operator,

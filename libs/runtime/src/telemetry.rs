@@ -14,7 +14,7 @@ use tracing_subscriber::filter::{EnvFilter, filter_fn};
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::config::{LogFormat, Telemetry};
+use crate::config::{Config, LogFormat, RemovedSetting};
 
 /// Buckets of histograms whose name ends in `_seconds`.
 const SECONDS: [f64; 16] =
@@ -23,14 +23,15 @@ const SECONDS: [f64; 16] =
 const COUNTS: [f64; 12] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
 const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 
-/// Starts logging to standard error.
+/// Starts logging to standard error, and warns of settings that were removed.
 ///
 /// Libraries log warnings and errors only, whatever the filter says: at lower levels they may log
 /// headers, statements and notices of Postgres, while our logs have ids only.
 ///
 /// # Errors
 /// The filter is invalid, or logging was started before.
-pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
+pub fn init(config: &Config) -> anyhow::Result<()> {
+    let telemetry = &config.telemetry;
     let filter = EnvFilter::try_new(&telemetry.log).context("`telemetry.log` is not a valid log filter")?;
     let ours_or_warning =
         filter_fn(|event| event.target().starts_with("tempmail") || *event.level() <= Level::WARN);
@@ -41,6 +42,7 @@ pub fn init(telemetry: &Telemetry) -> anyhow::Result<()> {
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
     tracing_subscriber::registry().with(lines).with(ours_or_warning).with(filter).try_init()?;
+    config.removed.iter().copied().for_each(RemovedSetting::warn);
     Ok(())
 }
 

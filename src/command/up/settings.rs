@@ -80,8 +80,8 @@ fn flags(args: &UpArgs) -> Value {
 
 /// Replaces each port 0 by a free port, because links to the site must name the port.
 fn choose_ports(config: &mut Config) -> anyhow::Result<Vec<ReservedPort>> {
-    let Compat { mailpit, mailhog, mailosaur, mailtm } = &mut config.compat;
-    let surfaces = [mailpit, mailhog, mailosaur, mailtm].into_iter().filter_map(|it| it.listen.as_mut());
+    let Compat { mailpit, mailhog, mailosaur } = &mut config.compat;
+    let surfaces = [mailpit, mailhog, mailosaur].into_iter().filter_map(|it| it.listen.as_mut());
     [&mut config.http.listen, &mut config.smtp.listen, &mut config.admin.listen]
         .into_iter()
         .chain(surfaces)

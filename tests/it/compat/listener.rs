@@ -14,7 +14,6 @@ fn path(surface: DropInSurface) -> &'static str {
         DropInSurface::Mailpit => "/api/v1/messages",
         DropInSurface::MailHog => "/api/v2/messages",
         DropInSurface::Mailosaur => "/api/servers",
-        DropInSurface::MailTm => "/messages",
     }
 }
 

@@ -209,3 +209,13 @@ async fn only_the_owner_can_read_files_with_secrets() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_with_a_warning_where_a_removed_setting_is_set() {
+    let installation = UpInstallation::new();
+    let mut server = installation.up(&[("TEMPMAIL_COMPAT__MAILTM__LISTEN", "127.0.0.1:1")]);
+    let warnings = server.stderr().matches("`compat.mailtm` is ignored").count();
+    assert_eq!(warnings, 1, "{}", server.output());
+    server.signal(Signal::SIGTERM);
+    assert!(server.wait().success(), "{}", server.output());
+}

@@ -10,7 +10,6 @@ use tempmail_model::timestamp::timestamp;
 use tempmail_store::MessageRow;
 use uuid::Uuid;
 
-use crate::compat::lossy_text;
 use crate::message::PieceWriter;
 
 /// A message.
@@ -143,4 +142,16 @@ impl<'a> Content<'a> {
         let body = &raw[leaf.body.clone()];
         Ok(Self { headers, body: lossy_text(body, json)?, size: body.len(), mime: None })
     }
+}
+
+/// Octets as a text, with U+FFFD for what is not UTF-8; a copy is set aside.
+///
+/// # Errors
+/// There is not enough memory.
+fn lossy_text<'a>(octets: &'a [u8], json: &mut PieceWriter) -> io::Result<Cow<'a, str>> {
+    let text = String::from_utf8_lossy(octets);
+    if let Cow::Owned(copy) = &text {
+        json.set_aside(copy.len())?;
+    }
+    Ok(text)
 }

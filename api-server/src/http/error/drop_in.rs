@@ -17,7 +17,6 @@ pub(super) fn error_response(surface: DropInSurface, error: Code, message: &str)
     let mut response = match surface {
         DropInSurface::Mailpit | DropInSurface::MailHog => (status, format!("{message}\n")).into_response(),
         DropInSurface::Mailosaur => (status, Json(mailosaur_body(status, error, message))).into_response(),
-        DropInSurface::MailTm => (status, Json(mailtm_body(status, message))).into_response(),
     };
     if status == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static("Bearer realm=\"tempmail\"");
@@ -28,21 +27,10 @@ pub(super) fn error_response(surface: DropInSurface, error: Code, message: &str)
 
 /// The status that the clients of a surface know for an error.
 fn status(surface: DropInSurface, error: Code) -> StatusCode {
-    let is = |codes: &[Code]| codes.contains(&error);
     match surface {
         _ if error == code::SESSION_EXPIRED => StatusCode::UNAUTHORIZED,
         DropInSurface::Mailosaur => error.0,
         _ if error == code::EMAIL_EXPIRED => StatusCode::NOT_FOUND,
-        DropInSurface::MailTm
-            if is(&[
-                code::ADDRESS_TAKEN,
-                code::INVALID_ADDRESS,
-                code::PASSWORD_TOO_SHORT,
-                code::PASSWORD_TOO_LONG,
-            ]) =>
-        {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
         _ => error.0,
     }
 }
@@ -53,8 +41,6 @@ fn message_on(surface: DropInSurface, error: Code) -> Option<&'static str> {
     let expired = error == code::SESSION_EXPIRED;
     match surface {
         _ if expired => Some("The token has expired; use another one."),
-        DropInSurface::MailTm if missing => Some("JWT Token not found"),
-        DropInSurface::MailTm if error == code::INVALID_CREDENTIALS => Some("Invalid credentials."),
         DropInSurface::Mailosaur if missing => Some("Send a token of this surface as the API key."),
         _ if missing => {
             Some("Send a token of this surface as the password, or as `Authorization: Bearer <token>`.")
@@ -71,23 +57,4 @@ fn mailosaur_body(status: StatusCode, (_, code): Code, message: &str) -> Value {
     } else {
         json!({"type": code, "message": message})
     }
-}
-
-fn mailtm_body(status: StatusCode, message: &str) -> Value {
-    let mut body = json!({
-        "@context": "/contexts/Error",
-        "@type": "hydra:Error",
-        "hydra:title": "An error occurred",
-        "hydra:description": message,
-        "code": status.as_u16(),
-        "message": message,
-        "detail": message,
-    });
-    if status == StatusCode::UNPROCESSABLE_ENTITY {
-        let path = if message.contains("password") { "password" } else { "address" };
-        body["@context"] = "/contexts/ConstraintViolationList".into();
-        body["@type"] = "ConstraintViolationList".into();
-        body["violations"] = json!([{"propertyPath": path, "message": message}]);
-    }
-    body
 }

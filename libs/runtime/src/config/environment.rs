@@ -4,22 +4,32 @@ use serde_json::{Map, Value};
 
 use super::client::is_of_client;
 use super::error::ConfigError;
+use super::removed::RemovedSetting;
 use super::schema::{self, ConfigKey, ValueKind};
 use super::service_link::is_service_link;
 
 /// Prefix of every variable.
 const PREFIX: &str = "TEMPMAIL_";
 
-/// The settings among `variables`.
+/// The settings among `variables`. Those that were removed are added to `removed`, unless they are there.
 ///
 /// # Errors
 /// A `TEMPMAIL_` variable names no key and is not one of clients or one that Kubernetes sets, a file can't be read, or a
 /// value has the wrong kind.
-pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<Value, ConfigError> {
+pub(super) fn read(
+    variables: impl Iterator<Item = (String, String)>,
+    removed: &mut Vec<RemovedSetting>,
+) -> Result<Value, ConfigError> {
     let mut root = Value::Object(Map::new());
     for (variable, text) in variables {
         let Some(name) = variable.strip_prefix(PREFIX) else { continue };
         let Some((key, from_file)) = key_of(name) else {
+            if let Some(setting) = RemovedSetting::find(&path_of(name)) {
+                if !text.is_empty() && !removed.contains(&setting) {
+                    removed.push(setting);
+                }
+                continue;
+            }
             if is_service_link(name, &text) || is_of_client(&variable) {
                 continue;
             }
@@ -37,9 +47,14 @@ pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Result<
     Ok(root)
 }
 
+/// The path that a variable without its prefix names.
+fn path_of(name: &str) -> String {
+    name.to_ascii_lowercase().replace("__", ".")
+}
+
 /// The key of a variable without its prefix, and whether the variable names a file.
 fn key_of(name: &str) -> Option<(&'static ConfigKey, bool)> {
-    let path = name.to_ascii_lowercase().replace("__", ".");
+    let path = path_of(name);
     if let Some(key) = schema::find(&path) {
         return Some((key, false));
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::environment;
 use super::error::ConfigError;
+use super::removed::{self, RemovedSetting};
 use super::schema;
 use super::settings::Config;
 
@@ -17,6 +18,7 @@ use super::settings::Config;
 pub struct Sources {
     file: Value,
     environment: Value,
+    removed: Vec<RemovedSetting>,
 }
 
 impl Sources {
@@ -38,8 +40,11 @@ impl Sources {
         file: Option<&Path>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Self, ConfigError> {
-        let file = file.map(read_file).transpose()?.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        Ok(Self { file, environment: environment::read(variables)? })
+        let mut file =
+            file.map(read_file).transpose()?.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+        let mut removed = removed::take_from(&mut file);
+        let environment = environment::read(variables, &mut removed)?;
+        Ok(Self { file, environment, removed })
     }
 
     /// Whether file or environment set the key.
@@ -54,13 +59,14 @@ impl Sources {
     /// # Errors
     /// [`ConfigError`].
     pub fn config(&self, defaults: &Value, flags: &Value) -> Result<Config, ConfigError> {
-        let config: Config = Figment::from(Serialized::defaults(defaults))
+        let mut config: Config = Figment::from(Serialized::defaults(defaults))
             .merge(Serialized::defaults(&self.file))
             .merge(Serialized::defaults(&self.environment))
             .merge(Serialized::defaults(flags))
             .extract()
             .map_err(|error| explain(&error))?;
         config.validate()?;
+        config.removed.clone_from(&self.removed);
         Ok(config)
     }
 }
@@ -157,6 +163,26 @@ mod tests {
     }
 
     #[test]
+    fn ignores_settings_that_were_removed_and_names_each_once() {
+        let removed = |yaml: &str, variables: &[(&str, &str)]| {
+            let config = load(yaml, variables).unwrap();
+            config.removed.iter().map(|setting| setting.path).collect::<Vec<_>>()
+        };
+        let variable = [("TEMPMAIL_COMPAT__MAILTM__LISTEN", "127.0.0.1:8026")];
+        for (yaml, variables) in [
+            ("compat: {mailtm: {listen: 127.0.0.1:8026}, mailpit: {listen: 127.0.0.1:8025}}", &[][..]),
+            ("compat: {mailtm: {}}", &[]),
+            ("compat: {mailtm: nonsense}", &[]),
+            ("", &variable),
+            ("compat: {mailtm: {listen: 127.0.0.1:8026}}", &variable),
+        ] {
+            assert_eq!(removed(yaml, variables), ["compat.mailtm"], "{yaml} {variables:?}");
+        }
+        assert!(removed("", &[("TEMPMAIL_COMPAT__MAILTM__LISTEN", "")]).is_empty());
+        assert!(removed("compat: {mailpit: {listen: 127.0.0.1:8025}}", &[]).is_empty());
+    }
+
+    #[test]
     fn reads_secrets_from_files() {
         let directory = tempfile::tempdir().unwrap();
         let (url, keys) = (directory.path().join("url"), directory.path().join("keys"));
@@ -186,6 +212,8 @@ mod tests {
         for (yaml, variables, sentence) in [
             ("smtp: {hots: a}", &[][..], "`smtp.hots` is not a key"),
             ("nope: 1", &[], "`nope` is not a key"),
+            ("compat: {mailtmx: {listen: hush}}", &[], "`compat.mailtmx` is not a key"),
+            ("mailtm: {listen: hush}", &[], "`mailtm` is not a key"),
             ("smtp: {tls: {cart: a}}", &[], "`smtp.tls.cart` is not a key"),
             ("jwt: {keys: [{kid: a, secret: hush, more: b}]}", &[], "more` is not a key"),
             ("", &[("TEMPMAIL_SMTP__HOTS", "a")], "variable TEMPMAIL_SMTP__HOTS sets no key"),

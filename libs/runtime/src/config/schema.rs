@@ -174,10 +174,6 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "compat.mailosaur.listen",
         "Address of the [API of Mailosaur](compat/mailosaur.md); without one it is off.",
     ),
-    drop_in(
-        "compat.mailtm.listen",
-        "Address of the [API of mail.tm](compat/mailtm.md); without one it is off.",
-    ),
     key("smtp.listen", ValueKind::Text, SOCKET_ADDRESS, "Address of the SMTP server."),
     key(
         "smtp.hostname",

@@ -12,6 +12,7 @@ use tempmail_model::role_prefix::RolePrefix;
 use tempmail_model::surface::DropInSurface;
 use uuid::Uuid;
 
+use super::removed::RemovedSetting;
 use super::secret::Secret;
 
 /// All settings.
@@ -56,6 +57,9 @@ pub struct Config {
     /// `tempmail up --sink` sets it; it is no setting.
     #[serde(skip)]
     pub sink: Option<Uuid>,
+    /// The removed settings that file or environment still set.
+    #[serde(skip)]
+    pub removed: Vec<RemovedSetting>,
 }
 
 impl Config {
@@ -141,8 +145,6 @@ pub struct Compat {
     pub mailhog: DropIn,
     /// The API of Mailosaur.
     pub mailosaur: DropIn,
-    /// The API of mail.tm.
-    pub mailtm: DropIn,
 }
 
 /// `compat.<name>.*`
@@ -160,7 +162,6 @@ impl Compat {
             DropInSurface::Mailpit => self.mailpit,
             DropInSurface::MailHog => self.mailhog,
             DropInSurface::Mailosaur => self.mailosaur,
-            DropInSurface::MailTm => self.mailtm,
         }
     }
 }

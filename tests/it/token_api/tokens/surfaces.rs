@@ -42,8 +42,8 @@ async fn creates_a_live_token_for_surfaces() {
         ("/v1/tokens", json!({ "name": "n", "surfaces": ["mailpit"] }), json!(["mailpit"])),
         (
             "/v1/tokens",
-            json!({ "name": "n", "surfaces": ["mailtm", "mailhog", "mailtm"] }),
-            json!(["mailhog", "mailtm"]),
+            json!({ "name": "n", "surfaces": ["mailosaur", "mailhog", "mailosaur"] }),
+            json!(["mailhog", "mailosaur"]),
         ),
         ("/pro/api/tokens", json!({ "name": "n", "surfaces": ["mailosaur"] }), json!(["mailosaur"])),
         (
@@ -119,6 +119,50 @@ async fn is_revoked_and_counted_as_any_other() {
     assert_eq!(app.delete(&format!("/v1/tokens/{}", id_of(&created))).await.status, 204);
     assert!(accepting(&app, created["token"].as_str().unwrap()).await.is_empty());
     assert_eq!(create(&app, "/v1/tokens", body).await.status, 201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_a_removed_surface_is_listed_and_revoked_and_works_nowhere() {
+    let app = App::builder().drop_ins().start().await;
+    let created =
+        create(&app, "/v1/tokens", json!({ "name": "n", "surfaces": ["mailpit"] })).await.expect(201);
+    let token = created["token"].as_str().unwrap();
+    // As a former version stored it.
+    let former = sqlx::query("UPDATE api_token SET surfaces = '{mailtm}' WHERE surfaces = '{mailpit}'");
+    assert_eq!(former.execute(&app.pool).await.unwrap().rows_affected(), 1);
+    for list in [app.get("/v1/tokens").await, pro_list(&app).await] {
+        let listed = list.expect(200);
+        let mut listed = listed["tokens"].as_array().unwrap().iter();
+        assert_eq!(
+            listed.find(|listed| listed["id"] == created["id"]).unwrap()["surfaces"],
+            json!(["mailtm"])
+        );
+    }
+    for surface in DropInSurface::ALL {
+        for path in ["/api/v1/messages", "/api/v2/messages", "/api/servers", "/messages", "/me"] {
+            let answer = app.drop_in_request(surface, Method::GET, path).bearer(token).send().await;
+            assert!([401, 404].contains(&answer.status), "{surface:?} {path}: {answer:?}");
+        }
+    }
+    app.get_as(token, "/v1/tokens").await.assert_v1_error(401, "invalid_token");
+    let account = json!({ "address": "made@inbox.localhost", "password": "correct horse" });
+    let account = app.request(Method::POST, "/api/accounts").bearer(token).json(&account).send().await;
+    account.assert_api_error(401, "invalid_token");
+    assert_eq!(app.delete(&format!("/v1/tokens/{}", id_of(&created))).await.status, 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_that_a_surface_was_removed() {
+    let app = App::start().await;
+    for surfaces in [json!(["mailtm"]), json!(["mailpit", "mailtm"])] {
+        let body = json!({ "name": "n", "surfaces": surfaces });
+        create(&app, "/v1/tokens", body.clone()).await.assert_v1_error(400, "invalid_request");
+        let answer = create(&app, "/pro/api/tokens", body).await;
+        answer.assert_api_error(400, "invalid_request");
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("`mailtm` was removed"), "{message}");
+    }
+    assert_eq!(app.count("SELECT count(*) FROM api_token WHERE surfaces <> '{}'").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,64 @@
+//! Settings of former versions. What still sets one is no error for a version: the setting is ignored, with one warning when
+//! a process starts.
+
+use serde_json::Value;
+
+/// A setting that was removed, or a group of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemovedSetting {
+    /// Its name, with dots between groups.
+    pub(super) path: &'static str,
+    /// Why it is not there any more: a sentence for who still sets it.
+    reason: &'static str,
+}
+
+/// All that are ignored. An entry goes with the version after the one that removed the setting.
+const REMOVED: &[RemovedSetting] = &[RemovedSetting {
+    path: "compat.mailtm",
+    reason: "the drop-in surface for clients of mail.tm was removed, and tokens for it work nowhere",
+}];
+
+impl RemovedSetting {
+    /// The removed setting that `path` names, or the group that it was in.
+    pub(super) fn find(path: &str) -> Option<Self> {
+        let names = |removed: &&Self| {
+            path.strip_prefix(removed.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        REMOVED.iter().find(names).copied()
+    }
+
+    /// Logs that it is ignored.
+    pub(crate) fn warn(self) {
+        tracing::warn!("`{}` is ignored, so remove it from the configuration: {}", self.path, self.reason);
+    }
+}
+
+/// Takes removed settings out of a file of settings.
+pub(super) fn take_from(file: &mut Value) -> Vec<RemovedSetting> {
+    let is_set = |removed: &&RemovedSetting| {
+        let (group, name) = removed.path.rsplit_once('.').unwrap_or(("", removed.path));
+        let group = file.pointer_mut(&pointer(group)).and_then(Value::as_object_mut);
+        group.is_some_and(|group| group.remove(name).is_some())
+    };
+    REMOVED.iter().filter(is_set).copied().collect()
+}
+
+/// The JSON pointer (RFC 6901) of a dotted path; that of the whole document for an empty one.
+fn pointer(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!("/{}", path.replace('.', "/")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema;
+    use super::*;
+
+    #[test]
+    fn no_setting_is_both_there_and_removed() {
+        for key in schema::KEYS {
+            assert_eq!(RemovedSetting::find(key.path), None, "{}", key.path);
+        }
+        assert!(RemovedSetting::find("compat.mailtm").is_some());
+        assert!(RemovedSetting::find("compat.mailtmx").is_none());
+    }
+}
