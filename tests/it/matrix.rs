@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "the number of requests is for the reader of the log")]
 
+mod chain;
 mod credential;
 mod fixture;
 mod ids;

@@ -1,6 +1,7 @@
 //! Callers that act for a tenant, on whichever surface.
 
 use axum::response::IntoResponse;
+use jiff::Timestamp;
 use tempmail_store::Actor;
 use uuid::Uuid;
 
@@ -21,6 +22,10 @@ pub(crate) trait TenantCaller: Send + Sync + 'static {
 
     /// The caller in the audit trail.
     fn actor(&self) -> Actor;
+
+    /// When the tokens expire that the caller makes, at the latest. What a live token makes does not outlive it; what a
+    /// Pro token makes is its tenant's.
+    fn made_tokens_end_at(&self) -> Option<Timestamp>;
 }
 
 impl TenantCaller for ProCaller {
@@ -37,6 +42,10 @@ impl TenantCaller for ProCaller {
     fn actor(&self) -> Actor {
         if self.session.is_some() { Actor::Session(self.token) } else { Actor::Token(self.token) }
     }
+
+    fn made_tokens_end_at(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 impl TenantCaller for LiveCaller {
@@ -52,5 +61,9 @@ impl TenantCaller for LiveCaller {
 
     fn actor(&self) -> Actor {
         Actor::Token(self.token)
+    }
+
+    fn made_tokens_end_at(&self) -> Option<Timestamp> {
+        self.expires_at
     }
 }

@@ -95,7 +95,8 @@ pub(crate) async fn create<C: TokenManager>(
     let token = generate(kind)?;
     let now = state.clock.now();
     let id = new_id(now);
-    let expires_at = days.map(|days| now + SignedDuration::from_hours(24 * days));
+    let asked_for = days.map(|days| now + SignedDuration::from_hours(24 * days));
+    let expires_at = [asked_for, caller.made_tokens_end_at()].into_iter().flatten().min();
     let created_by = caller.token().to_string();
     let tenant = caller.tenant();
     let new = NewToken {

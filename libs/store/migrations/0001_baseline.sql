@@ -102,6 +102,7 @@ CREATE TABLE api_token (
     -- false: not yet delivered to its owner, and refused.
     active       boolean NOT NULL DEFAULT true,
     managed_by   text NOT NULL DEFAULT 'api' CHECK (managed_by IN ('api', 'kubernetes')),
+    -- The id of the token that made it, or the name of what else did.
     created_by   text NOT NULL,
     created_at   timestamptz NOT NULL,
     last_used_at timestamptz,
@@ -109,6 +110,7 @@ CREATE TABLE api_token (
     revoked_at   timestamptz
 );
 CREATE INDEX api_token_tenant ON api_token (tenant, created_at DESC);
+CREATE INDEX api_token_created_by ON api_token (created_by);
 -- When a token ended: it is listed for some days more.
 CREATE INDEX api_token_ended ON api_token ((coalesce(revoked_at, expires_at)))
     WHERE revoked_at IS NOT NULL OR expires_at IS NOT NULL;

@@ -1,9 +1,13 @@
 //! Every route with every credential: two tenants and a shared inbox.
 
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
+use sqlx::PgPool;
+use tempmail_model::clock::Clock as _;
 use tempmail_model::surface::DropInSurface;
-use tempmail_tests::{App, Response, Tenant};
+use tempmail_model::token::TokenKind;
+use tempmail_tests::{App, Response, Tenant, rows};
 
 use super::{deliver, unknown_like};
 
@@ -87,6 +91,19 @@ async fn message_of_a(app: &App, a: &Tenant) -> String {
     emails[0]["id"].as_str().unwrap().to_owned()
 }
 
+/// A token of A for a surface, which a live token made that `end` ends.
+async fn of_ended_live_token(
+    app: &App,
+    a: &Tenant,
+    surface: DropInSurface,
+    end: impl AsyncFn(&PgPool, &str, Timestamp),
+) -> String {
+    let maker = Tenant { live: app.token(a, TokenKind::Live).await, ..a.clone() };
+    let token = app.surface_token(&maker, &[surface]).await;
+    end(&app.pool, &maker.live, app.clock.now()).await;
+    token
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_answers_every_credential_by_the_rules() {
     let app = App::builder().drop_ins().start().await;
@@ -100,6 +117,8 @@ async fn every_route_answers_every_credential_by_the_rules() {
         let others: Vec<_> = DropInSurface::ALL.into_iter().filter(|other| *other != surface).collect();
         let of_others = app.surface_token(&a, &others).await;
         let minted = app.mint(&a.live, &format!("kim@{A_DOMAIN}")).await.token;
+        let revoked = of_ended_live_token(&app, &a, surface, rows::revoke_token).await;
+        let expired = of_ended_live_token(&app, &a, surface, rows::expire_token).await;
         for route in routes().iter().filter(|route| route.surface == surface) {
             let name = format!("{surface:?} {} {}", route.method, route.path);
             let id = message_of_a(&app, &a).await;
@@ -109,6 +128,8 @@ async fn every_route_answers_every_credential_by_the_rules() {
                 ("a live token", Some(&a.live)),
                 ("a Pro token", Some(&a.pro)),
                 ("a minted token", Some(&minted)),
+                ("a token that a revoked live token made", Some(&revoked)),
+                ("a token that an expired live token made", Some(&expired)),
             ] {
                 let answer = send(&app, route, token, &id).await;
                 assert_eq!(answer.status, 401, "{name} with {credential}: {}", answer.text());

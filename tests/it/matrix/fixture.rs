@@ -223,6 +223,7 @@ async fn expired(app: &App) -> Vec<Credential> {
     let jwt = app.mailbox(Some(&app.tenant.pro), "quay-early@inbox.localhost").await.jwt;
     let (pro, live) =
         (app.token(&app.tenant, TokenKind::Pro).await, app.token(&app.tenant, TokenKind::Live).await);
+    let made = made_by(app, &live).await;
     for token in [&pro, &live] {
         rows::expire_token(&app.pool, token, app.clock.now() + SignedDuration::from_hours(7 * 24)).await;
     }
@@ -232,6 +233,7 @@ async fn expired(app: &App) -> Vec<Credential> {
         of("an expired Pro token", CredentialKind::Pro, pro),
         of("an expired session", CredentialKind::Session, session),
         of("an expired live token", CredentialKind::Live, live),
+        of("a live token that an expired one made", CredentialKind::Live, made),
     ]
 }
 
@@ -245,6 +247,8 @@ async fn revoked(app: &App) -> Vec<Credential> {
     let (pro, live) =
         (app.token(&app.tenant, TokenKind::Pro).await, app.token(&app.tenant, TokenKind::Live).await);
     let session = session(app, &pro).await;
+    let (made, minted) =
+        (made_by(app, &live).await, app.mint(&live, "quay+minted@inbox.localhost").await.token);
     for token in [&pro, &live] {
         rows::revoke_token(&app.pool, token, app.clock.now()).await;
     }
@@ -254,6 +258,8 @@ async fn revoked(app: &App) -> Vec<Credential> {
         of("a revoked Pro token", CredentialKind::Pro, pro),
         of("a session of a revoked token", CredentialKind::Session, session),
         of("a revoked live token", CredentialKind::Live, live),
+        of("a live token that a revoked one made", CredentialKind::Live, made),
+        of("a token that a revoked live token minted", CredentialKind::Minted, minted),
     ]
 }
 
@@ -269,6 +275,13 @@ async fn of_suspended(app: &App, tenant: &Tenant) -> Vec<Credential> {
         of("a session of a suspended tenant", CredentialKind::Session, session),
         of("a live token of a suspended tenant", CredentialKind::Live, tenant.live.clone()),
     ]
+}
+
+/// A live token that another one makes.
+async fn made_by(app: &App, live: &str) -> String {
+    let request = app.request(Method::POST, "/v1/tokens").live(live);
+    let made = request.json(&json!({ "name": "made" })).send().await.expect(201);
+    made["token"].as_str().unwrap().to_owned()
 }
 
 /// Exchanges a Pro token for a session.

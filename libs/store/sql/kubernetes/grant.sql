@@ -11,6 +11,9 @@ BEGIN
     PERFORM FROM tenant WHERE id = p_tenant FOR NO KEY UPDATE;
     -- Of a token that never was active nobody knows.
     DELETE FROM api_token WHERE tenant = p_tenant AND origin = ANY (p_origins) AND NOT active;
+    -- Makers first, as in end_made_tokens.
+    PERFORM FROM api_token k WHERE k.tenant = p_tenant AND k.origin = ANY (p_origins) AND k.revoked_at IS NULL
+      ORDER BY k.created_at, k.id FOR NO KEY UPDATE;
     UPDATE api_token SET revoked_at = p_now
      WHERE tenant = p_tenant AND origin = ANY (p_origins) AND revoked_at IS NULL;
     DELETE FROM webhook WHERE tenant = p_tenant AND origin = ANY (p_origins) AND managed_by = 'kubernetes';
