@@ -9,6 +9,7 @@ mod fixture;
 mod ids;
 mod minted;
 mod presentation;
+mod proxy;
 mod route;
 
 use std::collections::BTreeSet;

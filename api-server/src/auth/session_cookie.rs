@@ -83,11 +83,15 @@ impl SessionCookie {
 
     /// The value of the cookie, if it is there once. Whoever may set a second one must not choose which counts.
     fn find(self, headers: &HeaderMap) -> Option<&str> {
-        let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.split_once('='));
-        let mut values = pairs.filter(|(name, _)| name.trim() == self.name).map(|(_, value)| value.trim());
+        // By octets: another cookie of the site need not be ASCII.
+        let pairs =
+            headers.get_all(COOKIE).iter().flat_map(|line| line.as_bytes().split(|octet| *octet == b';'));
+        let mut values = pairs.filter_map(|pair| {
+            let at = pair.iter().position(|octet| *octet == b'=')?;
+            (pair[..at].trim_ascii() == self.name.as_bytes()).then_some(pair[at + 1..].trim_ascii())
+        });
         let value = values.next().filter(|value| !value.is_empty())?;
-        values.next().is_none().then_some(value)
+        values.next().is_none().then(|| std::str::from_utf8(value).ok()).flatten()
     }
 }
 
@@ -119,11 +123,13 @@ mod tests {
         let find = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {
-                headers.append(COOKIE, value.parse().unwrap());
+                headers.append(COOKIE, HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
             cookie("https://mail.example").find(&headers).map(str::to_owned)
         };
-        assert_eq!(find(&["a=b; __Host-tempmail=x.y.z; c=d"]), Some("x.y.z".into()));
+        for one in ["a=b; __Host-tempmail=x.y.z; c=d", "caf\u{e9}=\u{e9}; __Host-tempmail = x.y.z ;"] {
+            assert_eq!(find(&[one]), Some("x.y.z".into()), "{one}");
+        }
         for none in [
             &[][..],
             &["tempmail=x"],
