@@ -24,7 +24,7 @@ pub(crate) use extraction::Extraction;
 pub(crate) use found::{FoundEmail, WantedEmail};
 pub(crate) use full::{Email, FullMessage};
 pub(crate) use long_read::LongReads;
-pub(crate) use pieces::PieceWriter;
+pub(crate) use pieces::{PieceWriter, Pieces};
 pub(crate) use raw::INITIAL_CHUNK;
 pub(crate) use renderer::{MessageRenderer, Rendering};
 pub(crate) use summary::{EmailSummary, MessageList, OwnedMessageList};

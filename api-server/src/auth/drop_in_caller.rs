@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
 use tempmail_model::surface::DropInSurface;
 use uuid::Uuid;
 
@@ -26,7 +27,9 @@ pub(crate) struct DropInCaller<S> {
     /// The tenant, which is not suspended.
     pub(crate) tenant: Uuid,
     /// The token.
-    pub(crate) token: Uuid,
+    pub(super) token: Uuid,
+    /// When the token expires.
+    pub(super) expires_at: Option<Timestamp>,
     /// Who sends the request.
     pub(crate) client: Client,
     surface: PhantomData<fn() -> S>,
@@ -51,7 +54,8 @@ async fn authenticate<S>(
     let token = auth.find_surface_token(client, surface, presented).await?;
     let decision = auth.limits.count_live_token(token.id).await;
     RateLimitHeaders::enforce_in(&parts.extensions, "token", decision)?;
-    Ok(DropInCaller { tenant: token.tenant, token: token.id, client, surface: PhantomData })
+    let (tenant, expires_at) = (token.tenant, token.expires_at);
+    Ok(DropInCaller { tenant, token: token.id, expires_at, client, surface: PhantomData })
 }
 
 /// The token of a request: in `x-api-token`, as a Bearer token, as the password of HTTP Basic or, where that is empty, as

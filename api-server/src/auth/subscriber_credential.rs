@@ -1,4 +1,4 @@
-//! What an open stream or long-poll rests on.
+//! What an open stream, a long-poll or an answer of many messages rests on.
 
 use jiff::Timestamp;
 use tempmail_model::token::TokenKind;
@@ -6,6 +6,7 @@ use tempmail_store::Store;
 use uuid::Uuid;
 
 use super::authenticator::Authenticator;
+use super::drop_in_caller::DropInCaller;
 use super::live_caller::LiveCaller;
 use super::pro_caller::ProCaller;
 use super::pro_session::ProSession;
@@ -38,6 +39,13 @@ impl From<LiveCaller> for SubscriberCredential {
             Some(parent) => Presented::Minted(Box::new(parent)),
         };
         Self { token, tenant, expires_at, presented }
+    }
+}
+
+impl<S> From<&DropInCaller<S>> for SubscriberCredential {
+    fn from(caller: &DropInCaller<S>) -> Self {
+        let DropInCaller { token, tenant, expires_at, .. } = *caller;
+        Self { token, tenant, expires_at, presented: Presented::Token(TokenKind::Live) }
     }
 }
 

@@ -9,7 +9,7 @@ use tempmail_store::{InboxQuery, MessageCount, MessageRow, ScanRange, ScanReques
 use uuid::Uuid;
 
 use super::search::Search;
-use crate::auth::DropInCaller;
+use crate::auth::{DropInCaller, SubscriberCredential};
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage};
 use crate::message::{Digest, INITIAL_CHUNK};
@@ -31,6 +31,7 @@ pub(super) struct TenantMail {
     state: AppState,
     tenant: Uuid,
     client: Client,
+    credential: SubscriberCredential,
 }
 
 /// A page of what a search finds.
@@ -44,7 +45,16 @@ pub(super) struct FoundPage {
 
 impl TenantMail {
     pub(super) fn of<S>(state: AppState, caller: &DropInCaller<S>) -> Self {
-        Self { state, tenant: caller.tenant, client: caller.client }
+        Self { state, tenant: caller.tenant, client: caller.client, credential: caller.into() }
+    }
+
+    /// Judges the token again: it may have ended since the request began. What goes over many messages does so while it
+    /// lasts.
+    ///
+    /// # Errors
+    /// 401 or 403; the store failed.
+    pub(super) async fn recheck(&self) -> Result<(), ApiError> {
+        self.credential.clone().recheck(&self.state.auth, &self.state.store).await
     }
 
     /// Who reads.
@@ -176,6 +186,7 @@ impl TenantMail {
         }
         // A search makes many: those of one tenant take turns, as its waits do.
         let _turn = self.state.messages.turn_of_tenant(self.tenant).await;
+        self.recheck().await?;
         let digest = match self.find(&row.id.to_string()).await {
             Ok(message) => self.state.messages.digest(message, self.client).await,
             Err(error) => Err(error),
@@ -337,6 +348,9 @@ impl<'a> Scan<'a> {
         }
         let TenantMail { state, tenant, .. } = self.mail;
         let _turn = state.long_reads.turn(*tenant).await?;
+        if self.before != i64::MAX {
+            self.mail.recheck().await?;
+        }
         let rows_max = i64::try_from(limit).unwrap_or(i64::MAX);
         let request = ScanRequest::new(ScanRange::Before(self.before), rows_max);
         let scanned = state.store.scan_tenant(*tenant, None, request, state.clock.now()).await?;

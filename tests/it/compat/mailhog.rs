@@ -1,11 +1,14 @@
 //! API v1 and v2 of MailHog.
 
+use std::ops::Add as _;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_model::surface::DropInSurface;
 use tempmail_tests::http::percent;
+use tempmail_tests::rows;
 
-use super::Surface;
+use super::{Surface, deliver};
 
 async fn mailhog() -> Surface {
     Surface::start(DropInSurface::MailHog).await
@@ -140,4 +143,48 @@ async fn deletes_one_message_and_all() {
     assert_eq!(release.status, 404);
     assert_eq!(mailhog.delete("/api/v1/messages").await.status, 200);
     assert_eq!(mailhog.get("/api/v1/messages").await.expect(200), json!([]));
+}
+
+/// Messages of a list that is too long for the buffers of a connection, each of them long, too.
+const LONG_LIST: i64 = 100;
+
+/// Opens a list of long messages, has `end` end the right to them once the first octets are there, and returns how many octets
+/// came until the connection broke off.
+async fn read_while_ending(path: &str, end: impl AsyncFnOnce(&Surface)) -> usize {
+    let mailhog = mailhog().await;
+    let address = "kim@shop.example";
+    let message = format!("Subject: long\r\n\r\n{}", "x".repeat(70).add("\r\n").repeat(10_000));
+    deliver(&mailhog.app, address, message.as_bytes()).await;
+    rows::copy_newest_message(&mailhog.app.pool, address, LONG_LIST).await;
+    let mut list = mailhog.request(Method::GET, path).open().await.expect("the server answers");
+    assert_eq!(list.head.status, 200);
+    let mut read = list.next_chunk().await.expect("the list begins").expect("it has a message").len();
+    end(&mailhog).await;
+    loop {
+        match list.next_chunk().await {
+            Ok(Some(chunk)) => read += chunk.len(),
+            Ok(None) => panic!("the list went on to its end, after {read} octets"),
+            Err(_broken_off) => return read,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn breaks_a_list_off_when_its_token_is_revoked_or_the_tenant_suspended() {
+    // Each message is shown with its body and its raw data.
+    let whole = usize::try_from(LONG_LIST).unwrap() * 1_400_000;
+    for path in
+        ["/api/v1/messages", "/api/v2/messages?limit=250", "/api/v2/search?kind=to&query=kim&limit=250"]
+    {
+        let read = read_while_ending(path, async |mailhog| {
+            let revoked = sqlx::query("UPDATE api_token SET revoked_at = created_at WHERE surfaces <> '{}'");
+            revoked.execute(&mailhog.app.pool).await.expect("the token is revoked");
+        });
+        let read = read.await;
+        assert!(read < whole / 2, "{path}: {read} octets");
+    }
+    let read = read_while_ending("/api/v1/messages", async |mailhog| {
+        rows::suspend_tenant(&mailhog.app.pool, mailhog.app.tenant.id).await;
+    });
+    assert!(read.await < whole / 2);
 }

@@ -1,15 +1,17 @@
 //! The routes: lists and searches of whole messages, downloads, and deletion.
 
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, Stream, StreamExt as _, TryStreamExt as _};
 use tempmail_mime::Structure;
 use tempmail_store::MessageRow;
+use tokio::time::Instant;
 
 use super::message::write_message;
 use super::{Caller, Error, Mailhog};
@@ -18,12 +20,14 @@ use crate::compat::mail_content;
 use crate::compat::request::{Parameters, Segments};
 use crate::compat::search::{Search, Term, word};
 use crate::http::error::ApiError;
-use crate::message::{PieceWriter, Rendering, disposition};
+use crate::message::{PieceWriter, Pieces, Rendering, disposition};
 use crate::state::AppState;
 
 /// Messages of a page without `limit`, and at most; they are whole.
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 250;
+/// How long pieces of a message are sent after the token was judged.
+const JUDGED_FOR: Duration = Duration::from_secs(1);
 
 /// API v1: the newest messages of the tenant, as an array.
 pub(super) async fn list_all(State(state): State<AppState>, caller: Caller) -> Result<Response, Error> {
@@ -149,20 +153,13 @@ fn stream_page(mail: TenantMail, total: usize, start: usize, rows: Vec<MessageRo
 }
 
 /// Whole messages within JSON, made one at a time while they are written, each within the memory for answers. One that
-/// was deleted meanwhile is left out; where another can't be read, the answer breaks off.
+/// was deleted meanwhile is left out; where another can't be read, or the token has ended, the answer breaks off.
 fn stream_array(mail: TenantMail, before: String, rows: Vec<MessageRow>, after: &'static str) -> Response {
     let items = stream::unfold((mail, rows.into_iter(), true), |(mail, mut rows, is_first)| async move {
         loop {
             let row = rows.next()?;
-            let message = match mail.find(&row.id.to_string()).await {
-                Ok(message) => message,
-                Err(ApiError::NotFound | ApiError::EmailExpired) => continue,
-                Err(error) => return Some((Err(error), (mail, Vec::new().into_iter(), false))),
-            };
-            let pieces =
-                mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write_message).await;
-            let item = match pieces {
-                Ok(pieces) => Ok((is_first, pieces)),
+            let item = match read_item(&mail, &row).await {
+                Ok(pieces) => Ok((is_first, judged(mail.clone(), pieces))),
                 Err(ApiError::NotFound | ApiError::EmailExpired) => continue,
                 Err(error) => Err(error),
             };
@@ -172,8 +169,7 @@ fn stream_array(mail: TenantMail, before: String, rows: Vec<MessageRow>, after: 
     let items = items
         .map_ok(|(is_first, pieces)| {
             let separator = Bytes::from_static(if is_first { b"" } else { b"," });
-            let item = pieces.into_body().into_data_stream().map_err(|_broken| ApiError::Internal);
-            stream::once(async { Ok(separator) }).chain(item)
+            stream::once(async { Ok(separator) }).chain(pieces)
         })
         .try_flatten();
     let whole = stream::once(async { Ok(Bytes::from(before)) })
@@ -182,4 +178,24 @@ fn stream_array(mail: TenantMail, before: String, rows: Vec<MessageRow>, after: 
     let mut response = Response::new(Body::from_stream(whole));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// A message of a list. The token is judged again first.
+async fn read_item(mail: &TenantMail, row: &MessageRow) -> Result<Pieces, ApiError> {
+    mail.recheck().await?;
+    let message = mail.find(&row.id.to_string()).await?;
+    mail.state().messages.pieces(message, mail.client(), Rendering::Texts, write_message).await
+}
+
+/// The pieces of a message. The token is judged again meanwhile where the client takes its time to read them.
+fn judged(mail: TenantMail, pieces: Pieces) -> impl Stream<Item = Result<Bytes, ApiError>> {
+    let pieces = pieces.into_body().into_data_stream();
+    stream::try_unfold((mail, pieces, Instant::now()), |(mail, mut pieces, mut judged_at)| async move {
+        if judged_at.elapsed() >= JUDGED_FOR {
+            mail.recheck().await?;
+            judged_at = Instant::now();
+        }
+        let piece = pieces.try_next().await.map_err(|_broken| ApiError::Internal)?;
+        Ok::<_, ApiError>(piece.map(|piece| (piece, (mail, pieces, judged_at))))
+    })
 }
