@@ -31,7 +31,6 @@ mod subscriber_credential;
 mod tenant_caller;
 
 pub(crate) use authenticator::Authenticator;
-pub(crate) use bearer::bearer;
 pub(crate) use drop_in_caller::DropInCaller;
 pub(crate) use hash_queue::HashParty;
 pub(crate) use live_caller::{LiveCaller, MailCaller, McpCaller, StreamCaller};

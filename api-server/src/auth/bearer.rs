@@ -10,7 +10,7 @@ use crate::http::error::ApiError;
 ///
 /// # Errors
 /// [`ApiError::InvalidToken`] for another scheme, or more than one header.
-pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
+pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {

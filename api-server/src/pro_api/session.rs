@@ -12,9 +12,9 @@ use tempmail_store::{Actor, ApiToken};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::auth::{ProCaller, SessionCookie, TenantCaller as _, bearer};
+use crate::auth::{ProCaller, SessionCookie, TenantCaller as _};
 use crate::http::error::{ApiError, code};
-use crate::http::json_body::{BodyError, JsonObject};
+use crate::http::json_body::JsonObject;
 use crate::http::own_origin;
 use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Credential, Operation, Routes};
@@ -28,8 +28,7 @@ pub(super) fn routes() -> Routes<AppState> {
             Operation::new("createSession", Credential::None, "Exchange a Pro token for a session")
                 .description(
                     "The session is accepted as a Bearer token on /pro/api only, and ends with its token. With `cookie` it is \
-                     set as a cookie instead, which no script can read; that is for pages of the site itself. The token may \
-                     be sent as a Bearer token instead of in the body.",
+                     set as a cookie instead, which no script can read; that is for pages of the site itself.",
                 )
                 .body(json!({
                     "type": "object",
@@ -118,13 +117,7 @@ async fn create_session(
     mut body: JsonObject,
 ) -> Result<Response, ApiError> {
     let as_cookie = body.flag("cookie")?;
-    let presented = match body.text("token") {
-        Err(BodyError::Missing { field }) => match bearer(&headers) {
-            Ok(Some(presented)) => presented.to_owned(),
-            _ => return Err(BodyError::Missing { field }.into()),
-        },
-        presented => presented?,
-    };
+    let presented = body.text("token")?;
     if as_cookie && !own_origin::is_of_own_page(&state.config.http, &headers) {
         return Err(ApiError::OriginNotAllowed);
     }

@@ -143,6 +143,17 @@ async fn rejects_a_malformed_body_and_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn takes_the_token_from_the_body_alone() {
+    let app = App::start().await;
+    let request = app.request(Method::POST, PATH).bearer(&app.tenant.pro);
+    let answer = request.json(&json!({})).send().await;
+    answer.assert_api_error(400, "invalid_request");
+    let document = tempmail_api_server::openapi_document();
+    let body = &document["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(body["required"], json!(["token"]), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn limits_exchanges_per_client() {
     let app = App::builder()
         .config(|config| {
