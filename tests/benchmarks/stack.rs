@@ -224,6 +224,7 @@ pub fn config() -> anyhow::Result<Config> {
     config.smtp.hostname = "bench.example".into();
     config.smtp.unlimited_networks = networks;
     config.limits.v1_per_second = 1_000_000;
+    config.limits.tenant_changes = 1_000_000;
     config.postgres.pool = 10;
     config.jwt.keys = vec![random_key("jwt")];
     config.secrets.keys = vec![random_key("secrets")];

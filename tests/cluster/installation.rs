@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
@@ -12,6 +13,7 @@ use tempmail_tests::receiver::ca_file;
 use tempmail_tests::wait::eventually;
 use tokio::process::Command;
 use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::sleep;
 
 /// Namespace of the chart's objects.
 pub(crate) const NAMESPACE: &str = "tempmail-system";
@@ -91,9 +93,17 @@ impl NodeInstallation {
     }
 
     async fn pro(&self, path: &str, body: &Value) -> Value {
-        let url = format!("http://{}{path}", self.api);
-        let request = Request::new(&http::client(), Method::POST, &url).bearer(&self.pro_token).json(body);
-        request.send_until_available().await.expect(201)
+        let (client, url) = (http::client(), format!("http://{}{path}", self.api));
+        loop {
+            let request = Request::new(&client, Method::POST, &url).bearer(&self.pro_token).json(body);
+            let answer = request.send_until_available().await;
+            if answer.status != 429 {
+                return answer.expect(201);
+            }
+            // More than a tenant makes at a time.
+            let seconds = answer.header("retry-after").parse().expect("Retry-After is a number");
+            sleep(Duration::from_secs(seconds)).await;
+        }
     }
 
     /// Pods of a component, as `pod/<name>`.

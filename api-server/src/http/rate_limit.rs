@@ -1,15 +1,15 @@
 //! Limits on requests: by client where there is no credential, by token or mailbox where there is one, on creating
-//! mailboxes by client, on failed sign-ins, on password resets by tenant, and on requests that nobody may make. They
-//! apply before any hashing, and use real time, not business time.
+//! mailboxes by client, on failed sign-ins, on password resets and changes by tenant, and on requests that nobody may
+//! make. They apply before any hashing, and use real time, not business time.
 
-mod headers;
+pub(super) mod headers;
 mod refused;
 mod sign_in;
 
 use std::time::Duration;
 
 use tempmail_bus::{RateDecision, RateLimit, SharedBus};
-use tempmail_model::limits::Limits;
+use tempmail_model::limits::{Limits, TENANT_CHANGES_WINDOW};
 use uuid::Uuid;
 
 use self::refused::RefusedRequests;
@@ -32,6 +32,7 @@ pub(crate) struct RequestLimits {
     pro_tokens: RateLimit,
     free_mailboxes: RateLimit,
     password_resets: RateLimit,
+    changes: RateLimit,
     sign_ins: SignInLimits,
     refused: RefusedRequests,
 }
@@ -48,6 +49,7 @@ impl RequestLimits {
             pro_tokens: RateLimit::new("pro", limits.pro_per_second, second),
             free_mailboxes: RateLimit::new("free-mailboxes", limits.free_mailboxes_per_hour, hour),
             password_resets: RateLimit::new("password-resets", limits.password_resets_per_minute, MINUTE),
+            changes: RateLimit::new("changes", limits.tenant_changes, TENANT_CHANGES_WINDOW),
             sign_ins: SignInLimits::new(limits),
             refused: RefusedRequests::new(limits.refused_per_minute),
         }
@@ -86,6 +88,20 @@ impl RequestLimits {
     /// Counts a password that a tenant resets.
     pub(crate) async fn count_password_reset(&self, tenant: Uuid) -> RateDecision {
         self.bus.check_rate(&self.password_resets, tenant.into()).await
+    }
+
+    /// Counts something that a tenant is about to make: a token, a session, a webhook or its secret, a domain, a mailbox.
+    /// Each is in the audit trail.
+    ///
+    /// # Errors
+    /// [`ApiError::RateLimitExceeded`]: the tenant makes too much, and must not make this.
+    pub(crate) async fn admit_change(&self, tenant: Uuid) -> Result<(), ApiError> {
+        enforce("changes", self.count_change(tenant).await)
+    }
+
+    /// Counts something that a tenant ends, which is never refused.
+    pub(crate) async fn count_change(&self, tenant: Uuid) -> RateDecision {
+        self.bus.check_rate(&self.changes, tenant.into()).await
     }
 
     /// Counts a request whose credential was missing or not accepted; the decision where its client has made too
@@ -127,7 +143,8 @@ pub(crate) fn enforce(name: &'static str, decision: RateDecision) -> Result<(), 
     if decision.allowed {
         Ok(())
     } else {
-        Err(ApiError::RateLimitExceeded { retry_after: decision.retry_after, limit: name })
+        let retry_after = decision.retry_after;
+        Err(ApiError::RateLimitExceeded { retry_after, limit: name, decision: Some(decision) })
     }
 }
 

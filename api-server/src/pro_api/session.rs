@@ -17,6 +17,7 @@ use crate::http::error::{ApiError, code};
 use crate::http::json_body::JsonObject;
 use crate::http::own_origin;
 use crate::http::public_caller::PublicCaller;
+use crate::http::rate_limit::enforce;
 use crate::openapi::{Credential, Operation, Routes};
 use crate::state::AppState;
 
@@ -143,7 +144,7 @@ async fn sign_in_by_link(
     };
     match begun {
         Ok(session) => with_cookie(&state, &session),
-        Err(error @ (ApiError::Unavailable | ApiError::Internal)) => {
+        Err(error @ (ApiError::Unavailable | ApiError::Internal | ApiError::RateLimitExceeded { .. })) => {
             state.sign_in_link.put(link);
             Err(error)
         }
@@ -152,8 +153,13 @@ async fn sign_in_by_link(
     }
 }
 
-/// Begins a session of a token.
+/// Begins a session of a token, and counts it as a request of that.
+///
+/// # Errors
+/// [`ApiError::RateLimitExceeded`]; the store failed.
 async fn begin(state: &AppState, token: &ApiToken) -> Result<Session, ApiError> {
+    enforce("token", state.limits.count_pro_token(token.id).await)?;
+    state.limits.admit_change(token.tenant).await?;
     state.store.acting(Actor::Token(token.id)).record_session(token.id, token.tenant).await?;
     let (session, expires_at) = state.auth.pro_sessions.issue(token.id, state.clock.now());
     Ok(Session { token: session, expires_at: timestamp(expires_at) })
@@ -196,7 +202,9 @@ async fn end_session(State(state): State<AppState>, caller: ProCaller) -> Result
     // Sessions that a former version issued have no id, and end by themselves.
     if let Some(session) = caller.session.filter(|session| !session.id.is_nil()) {
         let store = state.store.acting(caller.actor());
-        store.end_session(session.id, session.token, caller.tenant).await?;
+        if store.end_session(session.id, session.token, caller.tenant).await? {
+            state.limits.count_change(caller.tenant).await;
+        }
     }
     let cookie = SessionCookie::of(&state.config.http).remove()?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response())

@@ -207,6 +207,7 @@ async fn create_webhook(
     let url =
         WebhookUrl::parse(&url, &state.config.webhooks.allowed_networks).map_err(ApiError::InvalidUrl)?;
     let events = parse_events(&events)?;
+    state.limits.admit_change(caller.tenant).await?;
     let secret = new_secret()?;
     let now = state.clock.now();
     let id = new_id(now);
@@ -242,6 +243,7 @@ async fn rotate_secret(
     caller: ProCaller,
     PathId(id): PathId,
 ) -> Result<Json<RotatedSecret>, ApiError> {
+    state.limits.admit_change(caller.tenant).await?;
     let secret = new_secret()?;
     let sealed = state.webhook_secrets.seal(id, secret.expose());
     let store = state.store.acting(caller.actor());

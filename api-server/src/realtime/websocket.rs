@@ -70,7 +70,11 @@ async fn open(
     if !own_origin::is_own(&state.config.http, request.headers()) {
         return Err(ApiError::OriginNotAllowed);
     }
-    let too_many = ApiError::RateLimitExceeded { retry_after: RETRY_AFTER, limit: "unauthenticated_sockets" };
+    let too_many = ApiError::RateLimitExceeded {
+        retry_after: RETRY_AFTER,
+        limit: "unauthenticated_sockets",
+        decision: None,
+    };
     let permit = if client.unlimited {
         None
     } else {

@@ -74,8 +74,16 @@ async fn revoke_token<C: TokenManager>(
 async fn revoke<C: TokenManager>(state: &AppState, caller: &C, id: Uuid) -> Result<(), ApiError> {
     let (store, tenant) = (state.store.acting(caller.actor()), caller.tenant());
     match store.revoke_token(tenant, id, C::KINDS.only(), state.clock.now()).await? {
-        Err(ChangeError::NotFound) if store.revoke_minted_token(tenant, id).await? => Ok(()),
-        revoked => Ok(revoked?),
+        Err(ChangeError::NotFound) => {
+            // A minted token ends soon by itself.
+            state.limits.admit_change(tenant).await?;
+            if store.revoke_minted_token(tenant, id).await? { Ok(()) } else { Err(ApiError::NotFound) }
+        }
+        revoked => {
+            revoked?;
+            state.limits.count_change(tenant).await;
+            Ok(())
+        }
     }
 }
 
@@ -92,6 +100,7 @@ pub(crate) async fn create<C: TokenManager>(
     let surfaces = not_null(body.take("surfaces")).map_or(Ok(Vec::new()), |value| parse_surfaces(&value))?;
     let kind = C::KINDS.parse(not_null(body.take("kind")).as_ref(), !surfaces.is_empty())?;
     let days = not_null(body.take("expires_in_days")).map(|value| parse_days(&value)).transpose()?;
+    state.limits.admit_change(caller.tenant()).await?;
     let token = generate(kind)?;
     let now = state.clock.now();
     let id = new_id(now);

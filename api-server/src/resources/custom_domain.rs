@@ -124,6 +124,7 @@ async fn create<C: TenantCaller>(
         deadline: now + rules.pending,
         next_check_at: now + rules.interval.min(rules.pending),
     };
+    state.limits.admit_change(tenant).await?;
     match state.store.acting(caller.actor()).create_custom_domain(new, now).await? {
         DomainCreation::Created => find(state, tenant, new.id).await,
         DomainCreation::AlreadyExists => Err(ApiError::DomainAlreadyExists),
@@ -148,13 +149,14 @@ pub(crate) async fn check<C: TenantCaller>(
         return Err(ApiError::RateLimitExceeded {
             retry_after: RETRY_CHECK,
             limit: "domain_checks_of_tenant",
+            decision: None,
         });
     };
     let (token, now) = (caller.token(), state.clock.now());
     match state.store.request_domain_check(tenant, id, token, CHECK_INTERVAL, now).await? {
         CheckRequest::Accepted => {}
         CheckRequest::TooSoon { retry_after } => {
-            return Err(ApiError::RateLimitExceeded { retry_after, limit: "domain_check" });
+            return Err(ApiError::RateLimitExceeded { retry_after, limit: "domain_check", decision: None });
         }
         CheckRequest::NotFound => return Err(ApiError::NotFound),
     }

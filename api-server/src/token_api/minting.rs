@@ -109,6 +109,7 @@ pub(super) async fn mint(
     request: MintRequest,
 ) -> Result<CreatedLiveToken, ApiError> {
     let MintRequest { address, lifetime, name } = request;
+    state.limits.admit_change(caller.tenant).await?;
     let token = generate(TokenKind::Live)?;
     let now = state.clock.now();
     let (id, expires_at) = (new_id(now), now + lifetime);

@@ -1,5 +1,7 @@
 //! Every number of the interface's Limits table and of the decisions, with its default.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// Seconds that a long-poll waits. Fixed by the interface, so not a setting.
@@ -57,6 +59,12 @@ pub const TENANT_MAILBOX_BYTES_MAX: i64 = 1 << 40;
 /// Maximum place of a system domain in lists, and its negative the minimum.
 pub const SORT_ORDER_MAX: i32 = 10_000;
 
+/// Tokens, sessions and other things that a tenant may make at once over HTTP: a token for each test of a large run.
+const TENANT_CHANGES: u32 = 200;
+/// The time in which it may make as many again: ten a second. Each is an entry of the audit trail, of some 400 bytes, for 400
+/// days: at most 860,000 a day.
+pub const TENANT_CHANGES_WINDOW: Duration = Duration::from_secs(20);
+
 /// The configurable limits (`limits.*`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -102,6 +110,10 @@ pub struct Limits {
     pub sign_in_failures_per_minute: u32,
     /// Passwords that a tenant may reset a minute over `/pro/api`; also the burst.
     pub password_resets_per_minute: u32,
+    /// Tokens, sessions and other things that a tenant may make over HTTP in [`TENANT_CHANGES_WINDOW`]; also the burst.
+    /// Only tests set it; it is no setting.
+    #[serde(skip)]
+    pub tenant_changes: u32,
 }
 
 impl Default for Limits {
@@ -127,6 +139,7 @@ impl Default for Limits {
             sign_in_failures_per_client: 100,
             sign_in_failures_per_minute: 20,
             password_resets_per_minute: 20,
+            tenant_changes: TENANT_CHANGES,
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn test_config() -> Config {
     config.limits.pro_per_second = 100_000;
     config.limits.free_mailboxes_per_hour = 100_000;
     config.limits.password_resets_per_minute = 100_000;
+    config.limits.tenant_changes = 1_000_000;
     config.postgres.pool = 4;
     // Nothing answers there. Tests of DNS use a `TestDns`.
     config.dns.mode = DnsMode::Recursive;

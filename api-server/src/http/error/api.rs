@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::HeaderName;
 use axum::http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 use axum::response::{IntoResponse, Response};
+use tempmail_bus::RateDecision;
 use tempmail_model::webhook::WebhookUrlError;
 use tempmail_store::{ChangeError, StoreError};
 
@@ -14,6 +15,7 @@ use super::missing_message::MissingMessage;
 use super::refusal::Refusal;
 use super::store::StoreFailure;
 use super::surface::{ErrorForm, Surface, with_retry_after};
+use crate::http::rate_limit;
 
 /// `Retry-After` when Postgres is unavailable or a queue is full.
 const RETRY_UNAVAILABLE: Duration = Duration::from_secs(5);
@@ -124,6 +126,8 @@ pub(crate) enum ApiError {
         retry_after: Duration,
         /// The limit, as the metric of refused requests names it.
         limit: &'static str,
+        /// What it decided, where it is a rate.
+        decision: Option<RateDecision>,
     },
     /// 429 `token_busy`: the token has as many waits or streams open as it may.
     #[error("The token has too many open waits or streams; close one first.")]
@@ -211,7 +215,12 @@ impl ApiError {
             response.extensions_mut().insert(Refusal { reason, ..Refusal::of(self.code()) });
         }
         match self {
-            Self::RateLimitExceeded { retry_after, .. } => with_retry_after(response, retry_after),
+            Self::RateLimitExceeded { retry_after, limit, decision } => {
+                if let Some(decision) = decision {
+                    rate_limit::headers::write(limit, decision, response.headers_mut());
+                }
+                with_retry_after(response, retry_after)
+            }
             Self::TokenBusy | Self::AddrBusy => with_retry_after(response, RETRY_BUSY),
             Self::Unavailable | Self::Busy(_) | Self::SseUnavailable => {
                 with_retry_after(response, RETRY_UNAVAILABLE)
@@ -279,7 +288,11 @@ mod tests {
 
     #[test]
     fn rounds_retry_after_up_to_whole_seconds() {
-        let error = ApiError::RateLimitExceeded { retry_after: Duration::from_millis(1_001), limit: "token" };
+        let error = ApiError::RateLimitExceeded {
+            retry_after: Duration::from_millis(1_001),
+            limit: "token",
+            decision: None,
+        };
         assert_eq!(error.into_response().headers()["retry-after"], "2");
         assert_eq!(ApiError::Unavailable.into_response().headers()["retry-after"], "5");
     }
@@ -287,7 +300,8 @@ mod tests {
     #[test]
     fn names_the_limit_that_refused_a_request() {
         let refusal = |error: ApiError| error.into_response().extensions().get::<Refusal>().copied();
-        let limited = ApiError::RateLimitExceeded { retry_after: Duration::ZERO, limit: "token" };
+        let limited =
+            ApiError::RateLimitExceeded { retry_after: Duration::ZERO, limit: "token", decision: None };
         assert_eq!(refusal(limited), Some(Refusal { code: "rate_limit_exceeded", reason: "token" }));
         let of_all = Refusal { code: "account_limit_reached", reason: "free_mailboxes" };
         assert_eq!(refusal(ApiError::FreeMailboxLimitReached), Some(of_all));

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use axum::http::{Extensions, HeaderMap, HeaderValue};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use tempmail_bus::RateDecision;
 
 use super::enforce;
 use crate::http::error::ApiError;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The decision of a limit, recorded while a request is handled and written to its answer. One per
 /// request.
@@ -38,17 +41,25 @@ impl RateLimitHeaders {
         enforce(name, decision)
     }
 
-    /// Writes the fields, if a decision was recorded.
+    /// Writes the fields, if a decision was recorded and the answer does not have those of the limit that refused it.
     pub(crate) fn write_to(&self, headers: &mut HeaderMap) {
-        let Some((name, decision)) = self.0.get() else { return };
-        let window = decision.window.as_secs().max(1);
-        let reset = decision.reset.as_secs() + u64::from(decision.reset.subsec_nanos() > 0);
-        let policy = format!("\"{name}\";q={};w={window}", decision.limit);
-        let limit = format!("\"{name}\";r={};t={reset}", decision.remaining);
-        for (field, value) in [("ratelimit-policy", policy), ("ratelimit", limit)] {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(field, value);
-            }
+        if let Some((name, decision)) = self.0.get()
+            && !headers.contains_key(LIMIT)
+        {
+            write(name, *decision, headers);
+        }
+    }
+}
+
+/// Writes the fields of a decision of the limit `name`.
+pub(crate) fn write(name: &str, decision: RateDecision, headers: &mut HeaderMap) {
+    let window = decision.window.as_secs().max(1);
+    let reset = decision.reset.as_secs() + u64::from(decision.reset.subsec_nanos() > 0);
+    let policy = format!("\"{name}\";q={};w={window}", decision.limit);
+    let limit = format!("\"{name}\";r={};t={reset}", decision.remaining);
+    for (field, value) in [(POLICY, policy), (LIMIT, limit)] {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(field, value);
         }
     }
 }

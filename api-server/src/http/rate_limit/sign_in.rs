@@ -52,7 +52,7 @@ impl SignInLimits {
                 Ok(counted) => attempt.counted.push(counted),
                 Err(retry_after) => {
                     attempt.uncount().await;
-                    return Err(ApiError::RateLimitExceeded { retry_after, limit: name });
+                    return Err(ApiError::RateLimitExceeded { retry_after, limit: name, decision: None });
                 }
             }
         }

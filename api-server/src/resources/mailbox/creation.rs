@@ -88,6 +88,7 @@ pub(crate) async fn create(
     let (party, store) = match creator {
         Creator::Tenant { tenant, actor } => {
             check_mailbox_limit(state, tenant, now).await?;
+            state.limits.admit_change(tenant).await?;
             (HashParty::Tenant(tenant), state.store.acting(actor))
         }
         Creator::Anyone(client) => {
