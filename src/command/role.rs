@@ -82,20 +82,27 @@ enum RoleKeys {
     Ingest,
     /// `secrets.keys`, which decrypt the secrets of webhooks.
     Worker(Vec<MasterKey>),
-    /// `secrets.keys`, which encrypt the secrets of webhooks; `None` where they come from a Secret.
-    Operator(Option<Vec<MasterKey>>),
+    /// `secrets.keys`, which encrypt the secrets of webhooks, and the cluster whose Secret they may come from.
+    Operator(Vec<MasterKey>, kube::Client),
 }
 
 impl RoleKeys {
-    fn from_config(role: Role, config: &Config) -> anyhow::Result<Self> {
+    /// Those of the configuration. Those of a Secret, which are created where they are missing, are waited for.
+    async fn obtain(role: Role, config: &Config, readiness: &Readiness) -> anyhow::Result<Self> {
         Ok(match role {
             Role::Api => Self::Api(Keys::from_config(config).context("`jwt.keys` and `secrets.keys`")?),
             Role::Ingest => Self::Ingest,
             Role::Worker => Self::Worker(Keys::secrets_from_config(config).context("`secrets.keys`")?),
-            Role::Operator if config.operator.keys_secret.is_empty() => {
-                Self::Operator(Some(Keys::secrets_from_config(config).context("`secrets.keys`")?))
+            Role::Operator => {
+                let client = kubernetes_client().await.context(
+                    "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
+                )?;
+                let keys = match config.operator.keys_secret.as_str() {
+                    "" => Keys::secrets_from_config(config).context("`secrets.keys`")?,
+                    secret => platform_keys(&client, secret, readiness).await?,
+                };
+                Self::Operator(keys, client)
             }
-            Role::Operator => Self::Operator(None),
         })
     }
 }
@@ -107,7 +114,6 @@ pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinitio
     let metrics = telemetry::metrics_handle()?;
     traces::start(&config.telemetry, role.name())?;
     open_files::limit_connections(&mut config, role.servers());
-    let keys = RoleKeys::from_config(role, &config)?;
     let readiness = Readiness::default();
     readiness.set_not_ready(START, "the role has not started yet");
     readiness.set_not_ready("postgres", "the schema has not been checked yet");
@@ -118,11 +124,15 @@ pub(crate) async fn run(role: Role, mut config: Config, schema: &SchemaDefinitio
     let store = Store::connect(config.postgres.url.expose(), config.postgres.pool, &role.application_name())
         .context("`postgres.url` is not a Postgres URL")?;
     let start = Start { role, schema, config: Arc::new(config), store, readiness };
-    let database = shutdown.drain.run_until_cancelled(start.wait_for_database()).await;
-    let ran = match database {
+    // The keys first: pods of the other roles wait for the Secret of the operator, whether Postgres answers or not.
+    let started = async {
+        let keys = RoleKeys::obtain(role, &start.config, &start.readiness).await?;
+        anyhow::Ok((keys, start.wait_for_database().await?))
+    };
+    let ran = match shutdown.drain.run_until_cancelled(started).await {
         None => Ok(()),
         Some(Err(error)) => Err(error),
-        Some(Ok(database)) => start.serve(database, keys, &shutdown).await,
+        Some(Ok((keys, database))) => start.serve(database, keys, &shutdown).await,
     };
     traces::finish().await;
     shutdown.stop.cancel();
@@ -194,22 +204,7 @@ impl Start<'_> {
             RoleKeys::Api(keys) => roles.with_api(store, keys).await?,
             RoleKeys::Ingest => roles.with_ingest(store).await?,
             RoleKeys::Worker(keys) => roles.with_worker(store, &keys)?,
-            RoleKeys::Operator(keys) => {
-                let client = kubernetes_client().await.context(
-                    "there is no Kubernetes cluster: run in a pod with a service account, or set KUBECONFIG",
-                )?;
-                let keys = match keys {
-                    Some(keys) => keys,
-                    None => {
-                        let keys = platform_keys(&client, &config.operator.keys_secret, &readiness);
-                        let Some(keys) = shutdown.drain.run_until_cancelled(keys).await else {
-                            return Ok(());
-                        };
-                        keys?
-                    }
-                };
-                roles.with_operator(store, keys, client)
-            }
+            RoleKeys::Operator(keys, client) => roles.with_operator(store, keys, client),
         };
         readiness.set_ready(START);
         roles.run(shutdown.clone()).await

@@ -51,6 +51,22 @@ async fn creates_one_secret_of_keys_however_many_operators_start() {
     start_api_with(&values, &database.role_url(Role::Api)).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn creates_the_keys_while_postgres_is_away() {
+    let installation = Installation::without_operator().await;
+    let mut config = installation.app.config().clone();
+    config.operator.keys_secret = "early-keys".to_owned();
+    config.secrets.keys.clear();
+    let nobody = format!("postgres://tempmail@{}/tempmail", free_port());
+    let operator = OperatorProcess::spawn(&config, &nobody, installation.cluster.kubeconfig());
+    let secrets: Api<Secret> = Api::default_namespaced(installation.cluster.client());
+    eventually("the keys are created", async || {
+        secrets.get_opt("early-keys").await.expect("the API server answers")
+    })
+    .await;
+    assert!(!operator.is_ready().await, "it is ready without Postgres");
+}
+
 fn assert_not_logged(values: &BTreeMap<String, ByteString>, operators: &[OperatorProcess]) {
     for value in values.values() {
         let text = String::from_utf8(value.0.clone()).expect("it is text");
