@@ -90,15 +90,8 @@ runAsNonRoot: true
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
-{{- /* The operator's rights on objects in namespaces, and on what it makes for them. */ -}}
+{{- /* The operator's rights on what it makes for objects in namespaces. */ -}}
 {{- define "tempmail.operatorRules" -}}
-# Its own kinds: finalizers are patched, nothing is made or deleted.
-- apiGroups: [tempmail.dev]
-  resources: [customdomains, webhooks, apitokens, mailboxes]
-  verbs: [get, list, watch, patch]
-- apiGroups: [tempmail.dev]
-  resources: [customdomains/status, webhooks/status, apitokens/status, mailboxes/status]
-  verbs: [patch]
 # Secrets of objects, each by its name; the garbage collector deletes them.
 - apiGroups: [""]
   resources: [secrets]

@@ -54,7 +54,7 @@ impl ApiProxy {
         api_server.default_retry = false;
         let address = free_port();
         let directory = tempfile::tempdir().expect("a directory can be made");
-        std::fs::write(directory.path().join("kubeconfig"), kubeconfig(address))
+        std::fs::write(directory.path().join("kubeconfig"), kubeconfig(address, "default"))
             .expect("a file can be written");
         let client = Client::try_from(api_server).expect("the kubeconfig is valid");
         let state = Arc::new(ProxyState::new(client));
@@ -71,6 +71,16 @@ impl ApiProxy {
     /// Path of a kubeconfig for the program.
     pub fn kubeconfig(&self) -> PathBuf {
         self.directory.path().join("kubeconfig")
+    }
+
+    /// The same, of a program in another namespace than `default`.
+    ///
+    /// # Panics
+    /// The file can't be written.
+    pub fn kubeconfig_in(&self, namespace: &str) -> PathBuf {
+        let path = self.directory.path().join(format!("kubeconfig-{namespace}"));
+        std::fs::write(&path, kubeconfig(self.address, namespace)).expect("a file can be written");
+        path
     }
 
     /// A client through it.
@@ -207,7 +217,7 @@ impl Drop for ApiProxy {
     }
 }
 
-fn kubeconfig(address: SocketAddr) -> String {
+fn kubeconfig(address: SocketAddr, namespace: &str) -> String {
     format!(
         r#"apiVersion: v1
 kind: Config
@@ -220,7 +230,7 @@ users:
   user: {{}}
 contexts:
 - name: proxy
-  context: {{cluster: proxy, user: proxy, namespace: default}}
+  context: {{cluster: proxy, user: proxy, namespace: {namespace}}}
 "#
     )
 }

@@ -1,6 +1,7 @@
 //! The rights that the roles and admission policies of the chart give and take.
 
 mod admission_policies;
+mod deleted_namespace;
 mod matrix;
 mod operator_rights;
 

@@ -382,7 +382,7 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "operator.watch_namespaces",
         ValueKind::List,
         "a list of namespaces, each once",
-        "Namespaces whose CustomDomains, Webhooks, ApiTokens and Mailboxes are reconciled, so that the operator needs rights in these alone. By default those of the whole cluster. Tenants and SystemDomains are in no namespace, and reconciled in any case.",
+        "Namespaces whose CustomDomains, Webhooks, ApiTokens and Mailboxes are reconciled, so that the operator needs rights on Secrets in these alone. By default those of the whole cluster. Tenants and SystemDomains are in no namespace, and reconciled in any case.",
     ),
     number(
         "operator.secret_checks_per_second",

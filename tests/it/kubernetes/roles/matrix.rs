@@ -105,16 +105,23 @@ async fn rights_of(
     granted.buffer_unordered(REVIEWS).concat().await
 }
 
+/// What the operator may do with objects of its own kinds, in each namespace.
+fn on_own_kinds() -> Rights {
+    let kinds = || PLATFORM_KINDS.into_iter().chain(TEAM_KINDS);
+    let status: Vec<String> = kinds().map(|kind| format!("{kind}/status")).collect();
+    union([
+        rights(OWN, kinds(), &["get", "list", "watch", "patch"]),
+        rights(OWN, status.iter().map(String::as_str), &["patch"]),
+    ])
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_has_exactly_these_rights() {
     let cluster = Cluster::shared().await;
     let home = cluster.namespace(&[]).await;
     let roles = InstalledRoles::install(cluster, home.name()).await;
-    let kinds = || PLATFORM_KINDS.into_iter().chain(TEAM_KINDS);
-    let status: Vec<String> = kinds().map(|kind| format!("{kind}/status")).collect();
     let everywhere = union([
-        rights(OWN, kinds(), &["get", "list", "watch", "patch"]),
-        rights(OWN, status.iter().map(String::as_str), &["patch"]),
+        on_own_kinds(),
         rights("", ["namespaces"], READ),
         rights("", ["secrets"], &["get", "create", "update"]),
         rights("events.k8s.io", ["events"], &["create", "patch"]),
@@ -133,20 +140,13 @@ async fn the_operator_has_exactly_these_rights() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_of_named_namespaces_has_no_rights_elsewhere() {
+async fn the_operator_of_named_namespaces_has_no_rights_elsewhere_but_on_its_own_kinds() {
     let cluster = Cluster::shared().await;
     let (home, team, other) =
         (cluster.namespace(&[]).await, cluster.namespace(&[]).await, cluster.namespace(&[]).await);
     let roles = InstalledRoles::install_for(cluster, home.name(), &[team.name()]).await;
     let operator = roles.operator();
-    let kinds = |kinds: &[&str]| {
-        let status: Vec<String> = kinds.iter().map(|kind| format!("{kind}/status")).collect();
-        union([
-            rights(OWN, kinds.iter().copied(), &["get", "list", "watch", "patch"]),
-            rights(OWN, status.iter().map(String::as_str), &["patch"]),
-        ])
-    };
-    let anywhere = kinds(&PLATFORM_KINDS);
+    let anywhere = on_own_kinds();
     let events = rights("events.k8s.io", ["events"], &["create", "patch"]);
     let secrets = |verbs| rights("", ["secrets"], verbs);
 
@@ -155,7 +155,7 @@ async fn the_operator_of_named_namespaces_has_no_rights_elsewhere() {
         assert_eq!(rights_of(cluster, &operator, Some(namespace), None).await, anywhere, "{namespace}");
     }
     let for_objects = secrets(&["get", "create", "update"]);
-    let in_team = union([anywhere.clone(), kinds(&TEAM_KINDS), for_objects, events.clone()]);
+    let in_team = union([anywhere.clone(), for_objects, events.clone()]);
     assert_eq!(rights_of(cluster, &operator, Some(team.name()), None).await, in_team);
     let in_default = union([anywhere.clone(), events]);
     assert_eq!(rights_of(cluster, &operator, Some("default"), None).await, in_default);
