@@ -1,6 +1,7 @@
 //! What the leader runs: a controller per kind, and the loops beside them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::Namespace;
@@ -129,7 +130,7 @@ async fn start(
         grant_changes: Notify::new(),
         usage_refresh: UsageRefreshQueue::default(),
         password_checks: PasswordCheckCache::default(),
-        seen_secrets: SeenSecrets::default(),
+        seen_secrets: SeenSecrets::new(Duration::from_secs(config.operator.secret_check_seconds)),
         fenced: CancellationToken::new(),
         config,
         client,

@@ -85,7 +85,8 @@ pub(crate) async fn find<K: Kind>(
         }
         Err(error) => return Err(error.into()),
     };
-    context.seen_secrets.record(object, name, found.as_ref().map(|secret| &secret.metadata));
+    let metadata = found.as_ref().map(|secret| &secret.metadata);
+    context.seen_secrets.record(object, name, metadata, context.clock.now());
     let Some(secret) = found else { return Ok(FoundSecret::Absent) };
     let (uid, kind) = (object.uid().unwrap_or_default(), K::kind(&()));
     let is_controlled = secret.owner_references().iter().any(|owner| {

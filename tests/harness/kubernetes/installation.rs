@@ -178,6 +178,7 @@ fn roles(dns: &TestDns) -> AppBuilder {
     App::builder().dns(dns).receivers().config(|config| {
         config.dns.interval_seconds = INTERVAL_SECONDS;
         config.operator.lease_seconds = 2;
+        config.operator.secret_check_seconds = 5;
         // Tests try credentials that have ended, all from one address.
         config.limits.refused_per_minute = 1_000_000;
     })

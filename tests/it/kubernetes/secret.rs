@@ -5,6 +5,7 @@ mod changed;
 mod credential_objects;
 mod interrupted;
 mod refused;
+mod rest;
 
 use tempmail_tests::Installation;
 use tempmail_tests::kubernetes::{Team, assert_conditions};

@@ -131,7 +131,7 @@ impl Default for Operator {
             lease_seconds: 15,
             keys_secret: String::new(),
             watch_namespaces: Vec::new(),
-            secret_checks_per_second: 20,
+            secret_check_seconds: 300,
             pod_name: String::new(),
         }
     }

@@ -384,11 +384,9 @@ pub(super) const KEYS: &[ConfigKey] = &[
         "a list of namespaces, each once",
         "Namespaces whose CustomDomains, Webhooks, ApiTokens and Mailboxes are reconciled, so that the operator needs rights on Secrets in these alone. By default those of the whole cluster. Tenants and SystemDomains are in no namespace, and reconciled in any case.",
     ),
-    number(
-        "operator.secret_checks_per_second",
-        1_000,
-        "a whole number from 1 to 1000",
-        "How many Secrets of Webhooks, ApiTokens and Mailboxes the operator checks in a second for a loss or a change, at most: a request to the API server each. With n such objects a lost Secret is found within n divided by this, and 5 seconds at least.",
+    seconds(
+        "operator.secret_check_seconds",
+        "Seconds within which the operator looks at each Secret of a Webhook, ApiToken or Mailbox, for a loss or a change: a request to the API server each; at least 5.",
     ),
     key(
         "operator.pod_name",

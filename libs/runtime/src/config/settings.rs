@@ -365,8 +365,8 @@ pub struct Operator {
     pub keys_secret: String,
     /// The namespaces whose objects are reconciled; empty: those of the whole cluster.
     pub watch_namespaces: Vec<String>,
-    /// How many Secrets of objects are checked in a second, at most, for a loss or a change.
-    pub secret_checks_per_second: u16,
+    /// Seconds within which each Secret of an object is looked at, for a loss or a change.
+    pub secret_check_seconds: u64,
     /// Name of the operator's pod, which the Lease shows as its holder; empty for a random name.
     pub pod_name: String,
 }

@@ -43,6 +43,7 @@ impl Config {
         )?;
         require(is_object_name(&self.operator.lease_name), "operator.lease_name")?;
         require(self.operator.lease_seconds >= 2, "operator.lease_seconds")?;
+        require(self.operator.secret_check_seconds >= 5, "operator.secret_check_seconds")?;
         let keys_secret = &self.operator.keys_secret;
         require(keys_secret.is_empty() || is_object_name(keys_secret), "operator.keys_secret")?;
         require(are_namespaces(&self.operator.watch_namespaces), "operator.watch_namespaces")?;

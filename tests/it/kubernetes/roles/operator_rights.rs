@@ -148,7 +148,10 @@ async fn shows_a_secret_that_its_role_no_longer_lets_it_read() {
     let _app = App::builder()
         .dns(&dns)
         .receivers()
-        .config(|config| config.operator.watch_namespaces = vec![watched.to_owned()])
+        .config(|config| {
+            config.operator.watch_namespaces = vec![watched.to_owned()];
+            config.operator.secret_check_seconds = 5;
+        })
         .operator(client(&proxy, home.name()))
         .start()
         .await;
