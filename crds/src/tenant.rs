@@ -61,6 +61,10 @@ pub struct TenantSpec {
     /// Defaults to Retain.
     #[serde(default = "DeletionPolicy::retain")]
     pub deletion_policy: DeletionPolicy,
+    /// Whether the API server refuses to delete this object, by a ValidatingAdmissionPolicy of the chart. Defaults
+    /// to false.
+    #[serde(default)]
+    pub deletion_protection: bool,
 }
 
 /// Upper limits of a tenant's resources. Lowering a limit removes nothing that exists.

@@ -428,6 +428,9 @@ CREATE TABLE resource (
     name             text NOT NULL,
     -- The row that the object manages: id of a tenant, domain, webhook, api_token or mailbox.
     row_id           uuid UNIQUE,
+    -- The tenant that this row belonged to last; null for kinds without one. A Tenant that replaces its Tenant is another
+    -- tenant, from which the object gets nothing.
+    tenant           uuid,
     -- Last known deletion policy of the object: the row stays when the object is deleted.
     retained         boolean NOT NULL,
     -- Value of the annotation that requested a DNS check, handled last.

@@ -48,11 +48,9 @@ impl Reconcile for ApiToken {
     ) -> Result<ObservedToken, ReconcileError> {
         let token = context.store.find_managed_token(uid(self)).await?;
         let secret = secret::find(self, &secret_name(self), context).await?;
-        let grant = grant::find(self, context).await?;
+        let grant = grant::find(self, &resource, context).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if token.as_ref().is_none_or(|token| token.tenant != tenant) => {
-                predecessor::find(self, Some(tenant), context).await?
-            }
+            Ok(tenant) if token.is_none() => predecessor::find(self, Some(tenant), context).await?,
             _ => None,
         };
         let requested = self.annotations().get(annotation::ROTATE);

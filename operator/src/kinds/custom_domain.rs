@@ -51,14 +51,10 @@ impl Reconcile for CustomDomain {
         _issued: &Issued,
         context: &Context,
     ) -> Result<ObservedCustomDomain, ReconcileError> {
-        let grant = grant::find(self, context).await?;
+        let grant = grant::find(self, &resource, context).await?;
         let domain = context.store.find_managed_custom_domain(uid(self)).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if domain.as_ref().is_none_or(|domain| domain.tenant != tenant) => {
-                let former = predecessor::find(self, Some(tenant), context).await?;
-                // An object that has a domain of another tenant has no room for one of a released cluster.
-                former.filter(|former| domain.is_none() || former.cluster == context.cluster)
-            }
+            Ok(tenant) if domain.is_none() => predecessor::find(self, Some(tenant), context).await?,
             _ => None,
         };
         let requested = self.annotations().get(annotation::VERIFY);

@@ -57,7 +57,7 @@ impl Reconcile for Mailbox {
         issued: &Issued,
         context: &Context,
     ) -> Result<ObservedMailbox, ReconcileError> {
-        let grant = grant::find(self, context).await?;
+        let grant = grant::find(self, &resource, context).await?;
         let mailbox = context.store.find_managed_mailbox(uid(self)).await?;
         let address = MailboxAddress::parse(&self.spec.address).ok();
         let domain = match &address {

@@ -16,7 +16,7 @@ use crate::reconcile::driver::{Plan, Reconcile, Release, ReleaseTerms};
 use crate::reconcile::issued::Issued;
 use crate::reconcile::predecessor;
 use crate::reconcile::refusal::{Refusal, StepError};
-use crate::status::{StatusUpdate, message};
+use crate::status::{Message, StatusUpdate, message};
 
 impl Kind for Tenant {
     kind_accessors!(Tenant, TenantStatus, cluster);
@@ -45,12 +45,18 @@ impl Reconcile for Tenant {
             None => None,
         };
         let predecessor = if tenant.is_none() { predecessor::find(self, None, context).await? } else { None };
-        // A tenant of a released cluster is left where the annotation names another one.
         let chosen = adopted_id(self).ok().flatten();
+        let gives_way = match (&tenant, chosen) {
+            (Some(tenant), Some(other)) if tenant.id != other => {
+                context.store.tenant_gives_way(tenant.id, other, context.clock.now()).await?
+            }
+            _ => false,
+        };
+        // A tenant of a released cluster is left where the annotation names another one.
         let predecessor = predecessor.filter(|former| {
             former.cluster == context.cluster || chosen.is_none_or(|id| former.row_id == Some(id))
         });
-        Ok(ObservedTenant { tenant, predecessor })
+        Ok(ObservedTenant { tenant, gives_way, predecessor })
     }
 
     fn plan(&self, observed: &ObservedTenant) -> Plan<TenantStep, TenantStatus> {
@@ -98,6 +104,11 @@ impl Reconcile for Tenant {
         let (epoch, now) = (context.epoch, context.clock.now());
         context.store.release_tenant(epoch, uid, terms.retained, now, hold_days).await?;
         Ok(Release::Released)
+    }
+
+    fn released(&self) -> Option<Message> {
+        let id = self.status.as_ref()?.tenant_id.as_ref()?.parse().ok()?;
+        self.is_retained().then(|| message::tenant_retained(&self.name_any(), id))
     }
 
     fn enqueue_after_release(&self, context: &Context) {

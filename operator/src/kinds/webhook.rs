@@ -49,11 +49,9 @@ impl Reconcile for Webhook {
     ) -> Result<ObservedWebhook, ReconcileError> {
         let webhook = context.store.find_managed_webhook(uid(self)).await?;
         let secret = secret::find(self, &secret_name(self), context).await?;
-        let grant = grant::find(self, context).await?;
+        let grant = grant::find(self, &resource, context).await?;
         let predecessor = match grant.tenant(self) {
-            Ok(tenant) if webhook.as_ref().is_none_or(|webhook| webhook.tenant != tenant) => {
-                predecessor::find(self, Some(tenant), context).await?
-            }
+            Ok(tenant) if webhook.is_none() => predecessor::find(self, Some(tenant), context).await?,
             _ => None,
         };
         let opened =
@@ -123,8 +121,7 @@ async fn release_predecessor(
     let released = observed.predecessor.as_ref().filter(|former| former.cluster != context.cluster);
     let adopted = released.and_then(|former| Some((former, former.row_id?)));
     match adopted {
-        // An object that has a webhook of another tenant replaces that one.
-        Some((former, id)) if observed.webhook.is_none() => {
+        Some((former, id)) => {
             predecessor::ensure_current(object, context).await?;
             let sealed = generate(object, id, observed, context).await?;
             let (store, uid, now) = (&context.store, uid(object), context.clock.now());
@@ -134,7 +131,7 @@ async fn release_predecessor(
                 predecessor::publish_adopted(object, id, former.cluster, context).await;
             }
         }
-        _ => predecessor::release(object, observed.predecessor.as_ref(), None, context).await?,
+        None => predecessor::release(object, observed.predecessor.as_ref(), None, context).await?,
     }
     Ok(())
 }

@@ -118,6 +118,11 @@ pub(crate) trait Reconcile: Kind {
         context: &Context,
     ) -> impl Future<Output = Result<Release, ReconcileError>> + Send;
 
+    /// What an event says about the release of this object, if it is more than that it is gone.
+    fn released(&self) -> Option<Message> {
+        None
+    }
+
     /// Enqueues the objects that depend on the release of this one.
     fn enqueue_after_release(&self, _context: &Context) {}
 }
@@ -187,6 +192,9 @@ async fn finalize<K: Reconcile>(object: &K, context: &Context) -> Result<Action,
             write_status(object, update, context).await
         }
         Release::Released => {
+            if let Some(message) = object.released() {
+                context.events.publish(object, &message).await;
+            }
             object.enqueue_after_release(context);
             context.refresh_usage(object);
             finalizer::remove(&object.api(&context.client), object.meta(), context).await?;

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::namespace_selector::selects;
 use crate::error::ReconcileError;
 use crate::kind::{Kind, uid};
-use crate::status::message::{tenant_not_ready, tenant_ref_not_permitted};
+use crate::status::message::{tenant_not_ready, tenant_ref_not_permitted, tenant_replaced};
 use crate::status::{Message, Progress};
 
 /// For this long after an object was created, its Tenant may still be about to be created.
@@ -28,8 +28,17 @@ pub(crate) enum Grant {
     Granted(Uuid),
     /// The object may use the tenant, which has no row yet.
     TenantNotReady,
-    /// The Tenant does not exist, or does not allow the namespace. Which of both is not disclosed.
-    NotGranted(Progress),
+    /// The object may use the tenant, but what it had is another one's: that of a former Tenant of this name, with this
+    /// id, which was not deleted. Nothing passes from one to the other by itself.
+    Replaced(Uuid),
+    /// The Tenant does not exist, or does not allow the namespace. Which of both is not disclosed. What the object had is
+    /// in the tenant `former`, if it had something.
+    NotGranted {
+        /// Whether the Tenant is still expected.
+        progress: Progress,
+        /// The tenant that the object had.
+        former: Option<Uuid>,
+    },
 }
 
 impl Grant {
@@ -39,21 +48,43 @@ impl Grant {
         match self {
             Self::Granted(tenant) => Ok(tenant),
             Self::TenantNotReady => Err((tenant_not_ready(name), Progress::Reconciling)),
-            Self::NotGranted(progress) => {
+            Self::Replaced(former) => Err((tenant_replaced(name, former), Progress::Stalled)),
+            Self::NotGranted { progress, former } => {
                 let namespace = object.meta().namespace.as_deref().unwrap_or_default();
-                Err((tenant_ref_not_permitted(name, namespace), progress))
+                Err((tenant_ref_not_permitted(name, namespace, former), progress))
             }
         }
     }
 }
 
-/// Whether an object may use the tenant that it refers to.
-pub(crate) async fn find<K: Kind>(object: &K, context: &Context) -> Result<Grant, ReconcileError> {
+/// Whether an object, as it is recorded, may use the tenant that it refers to.
+pub(crate) async fn find<K: Kind>(
+    object: &K,
+    recorded: &tempmail_store::Resource,
+    context: &Context,
+) -> Result<Grant, ReconcileError> {
     let Some(tenant) = find_allowing_tenant(object, context).await? else {
-        return Ok(Grant::NotGranted(progress(object, context)));
+        let former = find_former(recorded, None, context).await?;
+        return Ok(Grant::NotGranted { progress: progress(object, context), former });
     };
     let resource = context.store.find_resource(uid(&*tenant)).await?;
-    Ok(resource.and_then(|resource| resource.row_id).map_or(Grant::TenantNotReady, Grant::Granted))
+    let Some(tenant) = resource.and_then(|resource| resource.row_id) else {
+        return Ok(Grant::TenantNotReady);
+    };
+    let former = find_former(recorded, Some(tenant), context).await?;
+    Ok(former.map_or(Grant::Granted(tenant), Grant::Replaced))
+}
+
+/// The tenant that an object had, if it is another one than `tenant`. Of one that was deleted nothing is left, so the object
+/// starts over.
+async fn find_former(
+    recorded: &tempmail_store::Resource,
+    tenant: Option<Uuid>,
+    context: &Context,
+) -> Result<Option<Uuid>, ReconcileError> {
+    let Some(former) = recorded.tenant.filter(|former| Some(*former) != tenant) else { return Ok(None) };
+    let found = context.store.find_tenant_by_id(former, context.clock.now()).await?;
+    Ok(found.map(|former| former.id))
 }
 
 /// Whether a missing Tenant is still expected.

@@ -87,6 +87,7 @@ pub(crate) fn example() -> Resource {
         },
         cluster: Uuid::from_u128(97),
         row_id: Some(Uuid::from_u128(98)),
+        tenant: None,
         verify_handled: None,
         rotate_handled: None,
         reenable_handled: None,

@@ -40,6 +40,7 @@ pub(crate) async fn ensure_recorded<K: Kind>(
                 identity: identity.clone(),
                 cluster: context.cluster,
                 row_id: None,
+                tenant: None,
                 verify_handled: None,
                 rotate_handled: None,
                 reenable_handled: None,

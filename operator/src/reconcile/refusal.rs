@@ -70,7 +70,11 @@ async fn find_usage<K: Kind>(object: &K, context: &Context) -> Result<LimitUsage
 
 impl From<DeclareError> for StepError {
     fn from(error: DeclareError) -> Self {
-        Self::Row(error)
+        match error {
+            // The Tenant was replaced after it was observed.
+            DeclareError::TenantChanged => Self::Failed(ReconcileError::Stale),
+            error => Self::Row(error),
+        }
     }
 }
 

@@ -40,9 +40,10 @@ pub(crate) fn ready_with_former_tenant(id: Uuid) -> Message {
     Message::new(
         Reason::Ready,
         format!(
-            "Resource is ready. The annotation tempmail.dev/adopt-tenant is ignored, because the object has \
-             the tenant {id} already. Remove the annotation; to adopt the other tenant, create another \
-             Tenant with it."
+            "Resource is ready. The annotation tempmail.dev/adopt-tenant is ignored: the object has the \
+             tenant {id}, which is in use; or the tenant in the annotation does not exist, or another Tenant \
+             manages it. Correct or remove the annotation. To adopt the other tenant, delete what this one \
+             has, or create another Tenant with the annotation."
         ),
     )
 }
@@ -55,15 +56,19 @@ pub(crate) fn accepted_by(tenant: &str) -> Message {
     Message::new(Reason::Accepted, format!("Resource is accepted by tenant {tenant}."))
 }
 
-/// The same words whether the Tenant exists or not.
-pub(crate) fn tenant_ref_not_permitted(tenant: &str, namespace: &str) -> Message {
-    Message::new(
-        Reason::TenantRefNotPermitted,
-        format!(
-            "There is no Tenant {tenant} that allows the namespace {namespace}. Ask the platform team to \
-             select the namespace in spec.allowedNamespaces of the Tenant."
-        ),
-    )
+/// The same words whether the Tenant exists or not. `former` is the tenant that the object had.
+pub(crate) fn tenant_ref_not_permitted(tenant: &str, namespace: &str, former: Option<Uuid>) -> Message {
+    let mut text = format!(
+        "There is no Tenant {tenant} that allows the namespace {namespace}. Ask the platform team to select \
+         the namespace in spec.allowedNamespaces of the Tenant."
+    );
+    if let Some(former) = former {
+        text += &format!(
+            " The data of this resource is kept in the tenant with the id {former}: if its Tenant was \
+             deleted, a Tenant with the annotation tempmail.dev/adopt-tenant={former} has it again."
+        );
+    }
+    Message::new(Reason::TenantRefNotPermitted, text)
 }
 
 pub(crate) fn tenant_not_ready(tenant: &str) -> Message {
@@ -97,14 +102,36 @@ pub(crate) fn suspended(tenant: &str) -> Message {
     )
 }
 
-pub(crate) fn tenant_replaced(tenant: &str) -> Message {
+/// `former` is the tenant that the object had.
+pub(crate) fn tenant_replaced(tenant: &str, former: Uuid) -> Message {
+    let adopt = adopt_command(tenant, former);
     Message::new(
         Reason::TenantReplaced,
         format!(
-            "The Tenant {tenant} was deleted and created again, and the new one inherits nothing. Delete \
-             this object and create it again."
+            "The Tenant {tenant} was deleted and created again, and the new one inherits nothing: this \
+             resource belongs to the former tenant, with the id {former}. If the former tenant is meant, ask \
+             the platform team to run `{adopt}`. If the new one is meant, delete this object and create it \
+             again."
         ),
     )
+}
+
+/// An event: the Tenant is deleted, and its tenant `id` is kept.
+pub(crate) fn tenant_retained(tenant: &str, id: Uuid) -> Message {
+    let adopt = adopt_command(tenant, id);
+    Message::new(
+        Reason::TenantRetained,
+        format!(
+            "The Tenant {tenant} is deleted, and its tenant, with the id {id}, is suspended and keeps its \
+             data. To use it again, create a Tenant with the annotation tempmail.dev/adopt-tenant={id}. If \
+             the Tenant {tenant} exists again already, run `{adopt}`."
+        ),
+    )
+}
+
+/// The command that has the Tenant of a name adopt the tenant `id`.
+fn adopt_command(tenant: &str, id: Uuid) -> String {
+    format!("kubectl annotate tenants.tempmail.dev {tenant} --overwrite tempmail.dev/adopt-tenant={id}")
 }
 
 pub(crate) fn tenant_name_taken(tenant: &str) -> Message {

@@ -39,6 +39,8 @@ reasons! {
     TenantSuspended, true;
     /// The row belongs to a former Tenant with the same name.
     TenantReplaced, true;
+    /// Event: the Tenant is deleted, and the tenant is kept.
+    TenantRetained, false;
     /// A tenant with the name exists.
     TenantNameTaken, true;
     /// The tenant to adopt does not exist, or has an object.

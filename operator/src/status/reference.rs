@@ -60,11 +60,13 @@ fn of_tenants() -> Vec<Message> {
     vec![
         message::ready_with_former_tenant(TENANT_ID),
         message::accepted_by(TENANT),
-        message::tenant_ref_not_permitted(TENANT, "team-a"),
+        message::tenant_ref_not_permitted(TENANT, "team-a", None),
+        message::tenant_ref_not_permitted(TENANT, "team-a", Some(OTHER_TENANT_ID)),
         message::tenant_not_ready(TENANT),
         message::tenant_suspended(TENANT),
         message::suspended(TENANT),
-        message::tenant_replaced(TENANT),
+        message::tenant_replaced(TENANT, OTHER_TENANT_ID),
+        message::tenant_retained(TENANT, TENANT_ID),
         message::tenant_name_taken(TENANT),
         message::tenant_not_adoptable(Some(OTHER_TENANT_ID)),
         message::adoption_invalid(),
@@ -137,8 +139,8 @@ The reasons of [conditions](kubernetes.md#conditions) and events, with each mess
 examples: the Tenant `acme`, objects in the namespaces `team-a` and `team-b`, the domain `mail.example.com`. Reasons are
 stable across versions, messages are not. [What to do about each reason](troubleshooting-kubernetes.md).
 
-A reason that is new on an object is published as an event of this type, too. `Adopted`, `SecretWritten`, `SecretRotated` and
-`WebhookReenabled` are events only, `Paused` is a condition only. An object that no operator has reconciled has the reason
+A reason that is new on an object is published as an event of this type, too. `Adopted`, `TenantRetained`, `SecretWritten`,
+`SecretRotated` and `WebhookReenabled` are events only, `Paused` is a condition only. An object that no operator has reconciled has the reason
 `Pending`, which its definition sets.
 
 | Reason | Event | Message |

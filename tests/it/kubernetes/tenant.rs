@@ -1,5 +1,7 @@
 //! Tenant: limits, suspension, deletion, adoption and usage.
 
+mod replaced;
+
 use jiff::{SignedDuration, Timestamp, Unit};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -124,27 +126,35 @@ async fn adopts_only_an_existing_tenant_without_an_object() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_with_an_id_ignores_the_adoption_of_another_and_says_so() {
+async fn a_tenant_in_use_ignores_the_adoption_of_another_and_says_so() {
     let installation = Installation::shared().await;
     let team = Team::new(installation.cluster).await;
+    team.apply_ready("ApiToken", "ci", "type: Live").await;
     let (tenant, ours) = (team.tenant_object(), team.tenant_id().await);
-    let other = installation.unmanaged_tenant(&unique_name("tenant")).await.id.to_string();
+    let unmanaged = installation.unmanaged_tenant(&unique_name("tenant")).await.id.to_string();
     let message = condition_message(&team.get(&tenant).await, "Ready").to_owned();
-    let adopt_other = async || {
-        team.annotate(&tenant, ADOPT, &other).await;
+    let adopt_other = async |other: &str| {
+        team.annotate(&tenant, ADOPT, other).await;
         // The message names the tenant that the object keeps.
         let is_ignored = |shown: &Value| condition_message(shown, "Ready").contains(&ours);
         let shown = team.wait_until(&tenant, "a message that names its tenant", is_ignored).await;
         assert_eq!(condition_status(&shown, "Ready"), "True");
     };
     let is_as_before = |shown: &Value| condition_message(shown, "Ready") == message;
-    adopt_other().await;
+    adopt_other(&unmanaged).await;
     assert_eq!(team.tenant_id().await, ours);
     team.annotate(&tenant, ADOPT, &ours).await;
     team.wait_until(&tenant, "its first message", is_as_before).await;
-    adopt_other().await;
+    adopt_other(&unmanaged).await;
     team.remove_annotation(&tenant, ADOPT).await;
     team.wait_until(&tenant, "its first message", is_as_before).await;
+
+    // One that is not in use gives way only to a tenant that can be adopted.
+    team.delete("apitoken/ci").await;
+    adopt_other(&Uuid::new_v4().to_string()).await;
+    assert_eq!(team.tenant_id().await, ours);
+    team.annotate(&tenant, ADOPT, &unmanaged).await;
+    team.wait_for_status(&tenant, "tenantId", unmanaged.as_str()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -384,6 +384,7 @@ pub const COLD: &[&str] = &[
     "store_raw_part",
     "store_usage",
     "stream_id",
+    "tenant_gives_way",
     "touch_mailbox",
     "touch_token",
     "verify_custom_domain",

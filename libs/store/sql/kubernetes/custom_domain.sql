@@ -46,13 +46,13 @@ BEGIN
                deadline = CASE WHEN active THEN deadline ELSE p_deadline END,
                next_check_at = CASE WHEN active THEN next_check_at ELSE p_now END
          WHERE id = v_id;
-        UPDATE resource SET row_id = v_id WHERE uid = p_uid;
+        UPDATE resource SET row_id = v_id, tenant = p_tenant WHERE uid = p_uid;
         RETURN 'adopted';
     END IF;
     v_answer := create_custom_domain(p_id, p_tenant, p_name, p_token, 'kubernetes', p_installation_names, p_deadline,
                                      p_next_check_at, p_now);
     IF v_answer = 'created' THEN
-        UPDATE resource SET row_id = p_id WHERE uid = p_uid;
+        UPDATE resource SET row_id = p_id, tenant = p_tenant WHERE uid = p_uid;
     END IF;
     RETURN v_answer;
 END $$;

@@ -56,7 +56,9 @@ BEGIN
                password_epoch = password_epoch + 1
          WHERE id = v_id AND removed_at IS NULL;
     END IF;
-    UPDATE resource SET row_id = v_id, rotate_handled = coalesce(p_rotate_requested, rotate_handled) WHERE uid = p_uid;
+    UPDATE resource SET row_id = v_id, tenant = p_tenant,
+                        rotate_handled = coalesce(p_rotate_requested, rotate_handled)
+     WHERE uid = p_uid;
     RETURN v_answer;
 END $$;
 

@@ -30,6 +30,7 @@ END $$;
 CREATE OR REPLACE FUNCTION adopt_released(p_epoch bigint, p_uid uuid, p_former uuid) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     v_row_id uuid;
+    v_tenant uuid;
 BEGIN
     PERFORM lock_epoch(p_epoch, p_uid);
     PERFORM FROM resource f JOIN cluster c ON c.id = f.cluster
@@ -40,9 +41,9 @@ BEGIN
     DELETE FROM resource f USING resource r
      WHERE f.uid = p_former AND r.uid = p_uid AND r.kind = f.kind AND r.name = f.name
        AND r.namespace IS NOT DISTINCT FROM f.namespace
-    RETURNING f.row_id INTO v_row_id;
+    RETURNING f.row_id, f.tenant INTO v_row_id, v_tenant;
     IF FOUND THEN
-        UPDATE resource SET row_id = v_row_id WHERE uid = p_uid;
+        UPDATE resource SET row_id = v_row_id, tenant = v_tenant WHERE uid = p_uid;
         UPDATE domain SET origin = p_uid WHERE id = v_row_id AND origin = p_former;
         UPDATE mailbox SET origin = p_uid WHERE id = v_row_id AND origin = p_former;
         UPDATE webhook SET origin = p_uid WHERE id = v_row_id AND origin = p_former;

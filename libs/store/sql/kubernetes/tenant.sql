@@ -1,6 +1,26 @@
 -- Tenants as Kubernetes objects declare them.
 
--- Makes an object's tenant match the object; creates it first where the object has none, or adopts p_adopt.
+-- Whether an object may have the tenant p_adopt: it is not removed, no object has it, and it is not the platform's.
+CREATE OR REPLACE FUNCTION is_adoptable(p_adopt uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM tenant t
+                    WHERE t.id = p_adopt AND t.removed_at IS NULL
+                      AND t.id <> '00000000-0000-7000-8000-000000000001'
+                      AND NOT EXISTS (SELECT FROM resource r WHERE r.row_id = t.id))
+$$;
+
+-- Whether the tenant of an object gives way to p_adopt, which is adoptable: it has nothing, so nothing is lost with it.
+CREATE OR REPLACE FUNCTION gives_way(p_id uuid, p_adopt uuid, p_now timestamptz) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT p_id <> p_adopt AND is_adoptable(p_adopt)
+       AND NOT EXISTS (SELECT FROM tenant t WHERE t.id = p_id AND t.is_sink)
+       AND NOT EXISTS (SELECT FROM mailbox b WHERE b.tenant = p_id AND b.removed_at IS NULL)
+       AND NOT EXISTS (SELECT FROM domain d WHERE d.tenant = p_id AND d.removed_at IS NULL)
+       AND NOT EXISTS (SELECT FROM webhook w WHERE w.tenant = p_id)
+       AND NOT EXISTS (SELECT FROM api_token k WHERE k.tenant = p_id AND k.revoked_at IS NULL
+                                                 AND (k.expires_at IS NULL OR k.expires_at > p_now))
+$$;
+
+-- Makes an object's tenant match the object; creates it first where the object has none, or adopts p_adopt. A tenant that
+-- has nothing is removed in favour of p_adopt.
 -- Answers created, adopted, existing, name_taken or not_adoptable.
 CREATE OR REPLACE FUNCTION declare_tenant(
     p_epoch bigint, p_uid uuid, p_id uuid, p_name text, p_adopt uuid, p_suspended boolean,
@@ -13,8 +33,12 @@ DECLARE
 BEGIN
     PERFORM lock_epoch(p_epoch, p_uid);
     SELECT t.id INTO v_id FROM resource r JOIN tenant t ON t.id = r.row_id
-     WHERE r.uid = p_uid AND t.removed_at IS NULL;
-    IF NOT FOUND THEN
+     WHERE r.uid = p_uid AND t.removed_at IS NULL FOR NO KEY UPDATE OF t;
+    IF gives_way(v_id, p_adopt, p_now) THEN
+        PERFORM remove_tenant(v_id, p_now, 0);
+        v_id := NULL;
+    END IF;
+    IF v_id IS NULL THEN
         IF EXISTS (SELECT FROM tenant WHERE name = p_name AND id IS DISTINCT FROM p_adopt) THEN
             RETURN 'name_taken';
         ELSIF p_adopt IS NULL THEN
@@ -26,9 +50,7 @@ BEGIN
             v_answer := 'created';
         ELSE
             UPDATE tenant t SET name = p_name, managed_by = 'kubernetes'
-             WHERE t.id = p_adopt AND t.removed_at IS NULL
-               AND NOT EXISTS (SELECT FROM resource r WHERE r.row_id = t.id)
-               AND t.id <> '00000000-0000-7000-8000-000000000001'
+             WHERE t.id = p_adopt AND is_adoptable(p_adopt)
             RETURNING t.id INTO v_id;
             IF NOT FOUND THEN
                 RETURN 'not_adoptable';

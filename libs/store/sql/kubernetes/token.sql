@@ -33,8 +33,9 @@ BEGIN
     PERFORM end_managed_token(p_uid, p_now);
     INSERT INTO api_token (id, tenant, kind, name, hint, hash, created_by, created_at, expires_at, managed_by, active)
     VALUES (p_id, p_tenant, p_kind, p_name, p_hint, p_hash, 'kubernetes', p_now, p_expires_at, 'kubernetes', false);
-    UPDATE resource
-       SET row_id = p_id, rotate_handled = coalesce(p_rotate_requested, rotate_handled) WHERE uid = p_uid;
+    UPDATE resource SET row_id = p_id, tenant = p_tenant,
+                        rotate_handled = coalesce(p_rotate_requested, rotate_handled)
+     WHERE uid = p_uid;
     RETURN 'created';
 END $$;
 

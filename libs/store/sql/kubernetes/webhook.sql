@@ -22,7 +22,7 @@ BEGIN
     INSERT INTO webhook (id, tenant, url, events, secret, created_at, managed_by, active)
     VALUES (p_id, p_tenant, p_url, p_events, p_secret, p_now, 'kubernetes', false);
     UPDATE resource
-       SET row_id = p_id, rotate_handled = coalesce(p_rotate_requested, rotate_handled),
+       SET row_id = p_id, tenant = p_tenant, rotate_handled = coalesce(p_rotate_requested, rotate_handled),
            reenable_handled = coalesce(p_reenable_requested, reenable_handled)
      WHERE uid = p_uid;
     RETURN 'created';

@@ -55,6 +55,8 @@ pub struct Resource {
     pub cluster: Uuid,
     /// The id of its row, if it has one.
     pub row_id: Option<Uuid>,
+    /// The tenant that its row belonged to last; `None` for kinds without one, and where there was no row yet.
+    pub tenant: Option<Uuid>,
     /// Value of the annotation that requested a DNS check, handled last.
     pub verify_handled: Option<String>,
     /// Value of the annotation that requested a new secret, handled last.
@@ -69,7 +71,7 @@ pub struct Resource {
 macro_rules! resource_columns {
     () => {
         "r.uid, r.cluster, r.kind, r.namespace,
-         (SELECT o.namespace_uid FROM origin o WHERE o.uid = r.uid) AS namespace_uid, r.name, r.retained, r.row_id,
+         (SELECT o.namespace_uid FROM origin o WHERE o.uid = r.uid) AS namespace_uid, r.name, r.retained, r.row_id, r.tenant,
          r.verify_handled, r.rotate_handled, r.reenable_handled, r.missing_since"
     };
 }
@@ -117,6 +119,7 @@ impl Resource {
             identity: ResourceIdentity::from_row(row)?,
             cluster: row.try_get("cluster")?,
             row_id: row.try_get("row_id")?,
+            tenant: row.try_get("tenant")?,
             verify_handled: row.try_get("verify_handled")?,
             rotate_handled: row.try_get("rotate_handled")?,
             reenable_handled: row.try_get("reenable_handled")?,

@@ -16,7 +16,7 @@ use crate::tenants::tenant::TenantLimits;
 pub struct TenantDeclaration<'a> {
     /// Its name.
     pub name: &'a str,
-    /// A tenant to adopt instead of creating one, if the object has none yet.
+    /// A tenant to adopt instead of creating one, if the object has none yet, or one that has nothing.
     pub adopt: Option<Uuid>,
     /// Whether all of its requests and mail are refused.
     pub suspended: bool,
@@ -54,6 +54,15 @@ impl Store {
             .bind(tenant.limits.mailbox_bytes)
             .bind(now.to_sqlx());
         self.fetch_one(statement, |row| declare_result("declare_tenant", row)).await
+    }
+
+    /// Whether the tenant `id` of an object gives way to the tenant `adopt`: it has nothing, and `adopt` has no object.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn tenant_gives_way(&self, id: Uuid, adopt: Uuid, now: Timestamp) -> Result<bool, StoreError> {
+        let statement = sqlx::query("/* tenant_gives_way */ SELECT gives_way($1, $2, $3)");
+        self.fetch_value(statement.bind(id).bind(adopt).bind(now.to_sqlx())).await
     }
 
     /// Releases the tenant of the object `uid`: it is suspended under another name, so that its own is free

@@ -59,7 +59,7 @@ pub(super) fn plan(object: &ApiToken, observed: &ObservedToken) -> Plan<TokenSte
         Err(_) if observed.token.is_some() => return Plan::Step(TokenStep::Revoke),
         Err((message, progress)) => return not_accepted(message, progress),
     };
-    let token = observed.token.as_ref().filter(|token| token.tenant == tenant);
+    let token = observed.token.as_ref();
     let expires_at = expires_at(object);
     if token.is_some_and(|token| token.expires_at != expires_at) {
         return Plan::Step(TokenStep::SetExpiry(expires_at));

@@ -60,10 +60,6 @@ pub(super) fn plan(
             return Plan::Done(not_accepted(status(object, observed), message, progress));
         }
     };
-    if active.is_some_and(|domain| domain.tenant != tenant) {
-        // The domain belongs to a former Tenant with the same name.
-        return Plan::Step(CustomDomainStep::Deactivate);
-    }
     let Some(name) = &observed.name else {
         let (status, message) = (status(object, observed), message::domain_reserved(&object.spec.domain));
         return Plan::Done(not_accepted(status, message, Progress::Stalled));
@@ -99,7 +95,6 @@ pub(super) fn refused(
         Refusal::Row(DeclareError::NotAdopted) => {
             message::exists_unmanaged(tenant, &format!("the custom domain {domain}"))
         }
-        Refusal::Row(DeclareError::TenantChanged) => message::tenant_replaced(tenant),
         Refusal::Row(DeclareError::TenantDisabled) => message::tenant_suspended(tenant),
         // A custom domain has no Secret.
         Refusal::Row(_) | Refusal::Secret(_) => message::domain_reserved(domain),

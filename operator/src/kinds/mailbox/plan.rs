@@ -76,9 +76,6 @@ pub(super) fn plan(object: &Mailbox, observed: &ObservedMailbox) -> Plan<Mailbox
         None if !observed.is_served => not_accepted(domain_not_served(object), Progress::Reconciling),
         None if observed.predecessor.is_some() => Plan::Step(MailboxStep::ReleasePredecessor),
         None => declare(),
-        Some(mailbox) if mailbox.tenant != Some(tenant) => {
-            stalled(message::tenant_replaced(&object.spec.tenant_ref.name))
-        }
         Some(_) if observed.rotate_requested => declare(),
         Some(mailbox) => plan_mailbox(object, observed, mailbox).unwrap_or_else(declare),
     }
@@ -130,7 +127,6 @@ pub(super) fn refused(
         Refusal::Row(DeclareError::NotAdopted) => {
             stalled(message::exists_unmanaged(tenant, "the mailbox at spec.address"))
         }
-        Refusal::Row(DeclareError::TenantChanged) => stalled(message::tenant_replaced(tenant)),
         Refusal::Row(DeclareError::TenantDisabled) => stalled(message::tenant_suspended(tenant)),
         Refusal::Row(DeclareError::NoSuchDomain) => (domain_not_served(object), Progress::Reconciling),
         Refusal::Row(_) | Refusal::Claimed(_) => stalled(message::address_taken()),

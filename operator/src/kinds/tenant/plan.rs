@@ -18,6 +18,8 @@ use crate::status::{
 pub(crate) struct ObservedTenant {
     /// The object's row.
     pub tenant: Option<tempmail_store::Tenant>,
+    /// Whether this row has nothing, so that it is removed in favour of the tenant that the annotation names.
+    pub gives_way: bool,
     pub predecessor: Option<Resource>,
 }
 
@@ -43,7 +45,7 @@ pub(super) fn plan(object: &Tenant, observed: &ObservedTenant) -> Plan<TenantSte
             (None, None) => Plan::Step(TenantStep::Declare { adopt }),
         };
     };
-    if !is_as_declared(object, tenant) {
+    if !is_as_declared(object, tenant) || observed.gives_way {
         return Plan::Step(TenantStep::Declare { adopt });
     }
     let update = ready(tenant);

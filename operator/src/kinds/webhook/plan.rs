@@ -67,7 +67,7 @@ pub(super) fn plan(object: &Webhook, observed: &ObservedWebhook) -> Plan<Webhook
         Ok(url) => url.as_str(),
         Err(error) => return not_accepted(message::url_invalid(*error), Progress::Stalled),
     };
-    let webhook = observed.webhook.as_ref().filter(|webhook| webhook.tenant == tenant);
+    let webhook = observed.webhook.as_ref();
     if webhook.is_some_and(|webhook| webhook.url != url) {
         return Plan::Step(WebhookStep::SetUrl(url.to_owned()));
     }

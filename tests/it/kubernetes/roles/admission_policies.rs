@@ -2,9 +2,11 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
+use tempmail_crds::Tenant;
 use tempmail_tests::Cluster;
+use tempmail_tests::kubernetes::Objects;
 use tempmail_tests::wait::eventually;
 
 use super::InstalledRoles;
@@ -172,7 +174,46 @@ async fn nobody_creates_a_token_that_has_expired_already() {
     // The end of a token that exists may be now.
     objects.patch("apitoken/later", &json!({"spec": {"expiresAt": "2020-01-01T00:00:00Z"}})).await;
 
+    remove_policies(&objects, release).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_deletes_a_tenant_that_is_protected() {
+    let cluster = Cluster::exclusive().await;
+    let namespace = cluster.namespace(&[]).await;
+    let release = namespace.name();
+    let rendered = render("tempmail", release, release, &[]).expect("Helm renders");
+    cluster.apply(&rendered).await.expect("the API server accepts the policy");
+    let objects = cluster.objects(release);
+    for (name, spec) in [("kept", "deletionProtection: true"), ("other", "retentionHours: 1")] {
+        objects.apply_object("Tenant", name, spec).await;
+    }
+    let try_delete = async |arguments: &[&str]| {
+        let arguments = [&["delete", "tenants.tempmail.dev"], arguments].concat();
+        cluster.kubectl(&arguments).await.map_err(|output| output.stderr)
+    };
+    eventually("the policy is enforced", || async {
+        let why = try_delete(&["kept", "--dry-run=server"]).await.err()?;
+        why.contains("set spec.deletionProtection to false first").then_some(())
+    })
+    .await;
+    try_delete(&["kept"]).await.expect_err("it deletes a protected Tenant");
+    let tenants: Api<Tenant> = Api::all(cluster.client());
+    let all = tenants.delete_collection(&DeleteParams::default(), &ListParams::default()).await;
+    let why = all.expect_err("it deletes a protected Tenant with all others").to_string();
+    assert!(why.contains("protected against deletion"), "{why}");
+    assert!(objects.get("tenant/kept").await["metadata"].get("deletionTimestamp").is_none());
+
+    objects.patch("tenant/kept", &json!({"spec": {"deletionProtection": false}})).await;
+    try_delete(&["kept"]).await.expect("it is not protected any longer");
+    remove_policies(&objects, release).await;
+}
+
+/// Removes the policies of a release that later tests of the cluster would meet.
+async fn remove_policies(objects: &Objects, release: &str) {
     for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
-        objects.delete(&format!("{kind}/{release}-expired-tokens")).await;
+        for policy in ["expired-tokens", "protected-tenants"] {
+            objects.delete(&format!("{kind}/{release}-{policy}")).await;
+        }
     }
 }

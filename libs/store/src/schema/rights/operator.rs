@@ -20,6 +20,7 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             .insert()
             .update(&[&[
                 "row_id",
+                "tenant",
                 "retained",
                 "verify_handled",
                 "rotate_handled",
@@ -104,6 +105,8 @@ pub(in super::super) const OPERATOR: Rights = Rights {
             "end_origins",
             "ensure_generation",
             "ensure_verify_token_key",
+            "gives_way",
+            "is_adoptable",
             "is_granted",
             "is_predecessor",
             "lock_epoch",

@@ -45,9 +45,9 @@ fn token(id: u128, tenant: Uuid, expires_at: Option<Timestamp>) -> ManagedToken 
 }
 
 fn any_token() -> impl Strategy<Value = ManagedToken> {
-    (1..3_u128, any::<bool>(), option::of(-1_i64..2)).prop_map(|(tenant, active, expires)| ManagedToken {
+    (any::<bool>(), option::of(-1_i64..2)).prop_map(|(active, expires)| ManagedToken {
         active,
-        ..token(9, Uuid::from_u128(tenant), expires.map(at))
+        ..token(9, Uuid::from_u128(1), expires.map(at))
     })
 }
 
@@ -56,7 +56,8 @@ fn any_observed() -> impl Strategy<Value = ObservedToken> {
     let grant = prop_oneof![
         4 => Just(Grant::Granted(Uuid::from_u128(1))),
         1 => Just(Grant::TenantNotReady),
-        1 => Just(Grant::NotGranted(Progress::Stalled)),
+        1 => Just(Grant::Replaced(Uuid::from_u128(2))),
+        1 => Just(Grant::NotGranted { progress: Progress::Stalled, former: None }),
     ];
     let secret = select(secret::example::all_found());
     let predecessor = option::weighted(0.3, Just(predecessor::example()));

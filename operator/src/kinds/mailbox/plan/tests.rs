@@ -9,7 +9,7 @@ use crate::reconcile::secret::example::is_writable;
 use crate::status::Reason;
 
 const TENANT: Uuid = Uuid::from_u128(1);
-const ANOTHER: Uuid = Uuid::from_u128(2);
+const FORMER: Uuid = Uuid::from_u128(2);
 
 fn mailbox(tenant: Uuid, active: bool) -> ManagedMailbox {
     ManagedMailbox { id: Uuid::nil(), tenant: Some(tenant), active, password_hash: String::new() }
@@ -18,12 +18,16 @@ fn mailbox(tenant: Uuid, active: bool) -> ManagedMailbox {
 /// Every state that a process may find when it starts.
 fn states() -> Vec<ObservedMailbox> {
     let mut states = Vec::new();
-    let grants = [Grant::Granted(TENANT), Grant::TenantNotReady, Grant::NotGranted(Progress::Stalled)];
-    let mailboxes =
-        [None, Some(mailbox(TENANT, false)), Some(mailbox(TENANT, true)), Some(mailbox(ANOTHER, true))];
+    let not_granted = Grant::NotGranted { progress: Progress::Stalled, former: Some(TENANT) };
+    let grants = [
+        (Grant::Granted(TENANT), TENANT),
+        (Grant::TenantNotReady, TENANT),
+        (Grant::Replaced(FORMER), FORMER),
+        (not_granted, TENANT),
+    ];
     let secrets = secret::example::all_found();
-    for grant in grants {
-        for mailbox in &mailboxes {
+    for (grant, tenant) in grants {
+        for mailbox in [None, Some(mailbox(tenant, false)), Some(mailbox(tenant, true))] {
             for secret in &secrets {
                 for flags in 0..64 {
                     let flag = |at: u8| flags & 1 << at != 0;

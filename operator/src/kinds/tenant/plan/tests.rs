@@ -27,6 +27,7 @@ fn object(adopt: Option<&str>) -> Tenant {
         limits: TenantLimits::default(),
         allowed_namespaces: None,
         deletion_policy: DeletionPolicy::Retain,
+        deletion_protection: false,
     };
     let mut object = Tenant::new("acme", spec);
     let annotations = adopt.map(|id| BTreeMap::from([(annotation::ADOPT_TENANT.to_owned(), id.to_owned())]));
@@ -71,8 +72,10 @@ fn any_row() -> impl Strategy<Value = tempmail_store::Tenant> {
 }
 
 fn any_observed() -> impl Strategy<Value = ObservedTenant> {
-    (option::of(any_row()), option::weighted(0.3, Just(predecessor::example())))
-        .prop_map(|(tenant, predecessor)| ObservedTenant { tenant, predecessor })
+    let predecessor = option::weighted(0.3, Just(predecessor::example()));
+    (option::of(any_row()), any::<bool>(), predecessor).prop_map(|(tenant, gives_way, predecessor)| {
+        ObservedTenant { gives_way: gives_way && tenant.is_some(), tenant, predecessor }
+    })
 }
 
 /// Changes the observed state by a step, or returns why the tenant can't be declared.
@@ -85,6 +88,7 @@ fn carry_out(
         TenantStep::ReleasePredecessor { .. } => observed.predecessor = None,
         TenantStep::Declare { adopt } => {
             let (id, used) = match (&observed.tenant, refusal) {
+                (Some(_), _) if observed.gives_way => (adopt.unwrap_or(OWN), 0),
                 (Some(row), _) => (row.id, row.mailboxes.used),
                 (None, Some(refusal)) => return Err(refusal),
                 (None, None) => (adopt.unwrap_or(OWN), 0),
@@ -92,6 +96,7 @@ fn carry_out(
             let mut row = declared_row(id);
             row.mailboxes.used = used;
             observed.tenant = Some(row);
+            observed.gives_way = false;
         }
     }
     Ok(())
@@ -130,7 +135,8 @@ proptest! {
             let row = observed.tenant.expect("a ready tenant has a row");
             prop_assert!(is_as_declared(&object, &row));
             prop_assert_eq!(update.status.tenant_id, Some(row.id.to_string()));
-            prop_assert!(start.tenant.is_none_or(|former| former.id == row.id), "the tenant was replaced");
+            let is_kept = start.gives_way || start.tenant.is_none_or(|former| former.id == row.id);
+            prop_assert!(is_kept, "the tenant was replaced");
         } else {
             prop_assert!(update.status.tenant_id.is_none());
             let is_invalid = adopt.as_deref() == Some("not-an-id");
@@ -140,8 +146,13 @@ proptest! {
     }
 }
 
+/// A row that gives way to no other.
+fn observed(tenant: Option<tempmail_store::Tenant>) -> ObservedTenant {
+    ObservedTenant { tenant, gives_way: false, predecessor: None }
+}
+
 fn done(object: &Tenant, row: tempmail_store::Tenant) -> StatusUpdate<TenantStatus> {
-    match plan(object, &ObservedTenant { tenant: Some(row), predecessor: None }) {
+    match plan(object, &observed(Some(row))) {
         Plan::Done(update) => update,
         Plan::Step(step) => panic!("{step:?} is planned"),
     }
@@ -161,7 +172,7 @@ fn updates_a_row_that_differs_from_the_object_in_any_field() {
     for change in changes {
         let mut row = declared_row(OWN);
         change(&mut row);
-        let observed = ObservedTenant { tenant: Some(row), predecessor: None };
+        let observed = observed(Some(row));
         let next = plan(&object(None), &observed);
         assert!(matches!(next, Plan::Step(TenantStep::Declare { adopt: None })), "{observed:?}: {next:?}");
     }
@@ -201,15 +212,15 @@ fn suspends_a_tenant_whose_selector_is_invalid_and_creates_none() {
     let mut object = object(None);
     object.spec.allowed_namespaces = Some(invalid_selector());
     object.spec.suspended = true;
-    let missing = ObservedTenant { tenant: None, predecessor: None };
+    let missing = observed(None);
     let Plan::Done(update) = plan(&object, &missing) else { panic!("it creates a tenant") };
     assert_eq!(update.conditions[0].reason, Reason::InvalidSpec);
 
     let mut row = declared_row(OWN);
-    let active = ObservedTenant { tenant: Some(row.clone()), predecessor: None };
+    let active = observed(Some(row.clone()));
     assert!(matches!(plan(&object, &active), Plan::Step(TenantStep::Declare { adopt: None })));
     row.suspended = true;
-    let suspended = ObservedTenant { tenant: Some(row), predecessor: None };
+    let suspended = observed(Some(row));
     let Plan::Done(update) = plan(&object, &suspended) else { panic!("it declares the same again") };
     assert_eq!(update.status.tenant_id, Some(OWN.to_string()));
     assert_eq!(update.conditions[0].reason, Reason::InvalidSpec);

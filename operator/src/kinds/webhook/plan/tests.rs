@@ -24,9 +24,9 @@ fn object() -> Webhook {
 }
 
 fn any_webhook() -> impl Strategy<Value = ManagedWebhook> {
-    (1..3_u128, any::<[bool; 3]>()).prop_map(|(tenant, [active, disabled, has_other_url])| ManagedWebhook {
+    any::<[bool; 3]>().prop_map(|[active, disabled, has_other_url]| ManagedWebhook {
         id: Uuid::from_u128(9),
-        tenant: Uuid::from_u128(tenant),
+        tenant: Uuid::from_u128(1),
         url: if has_other_url { "https://former.example.com/" } else { URL }.to_owned(),
         secret: Vec::new(),
         active,
@@ -38,7 +38,8 @@ fn any_observed() -> impl Strategy<Value = ObservedWebhook> {
     let grant = prop_oneof![
         4 => Just(Grant::Granted(Uuid::from_u128(1))),
         1 => Just(Grant::TenantNotReady),
-        1 => Just(Grant::NotGranted(Progress::Stalled)),
+        1 => Just(Grant::Replaced(Uuid::from_u128(2))),
+        1 => Just(Grant::NotGranted { progress: Progress::Stalled, former: None }),
     ];
     let secret = select(secret::example::all_found());
     let url = prop_oneof![5 => Just(URL), 1 => Just("https://1.2.3.4/")];
