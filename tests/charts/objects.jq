@@ -51,6 +51,17 @@ def pod_findings($name):
   # Two objects of one name overwrite each other.
   ([.[] | [.apiVersion, .kind, .metadata.namespace, .metadata.name]] | group_by(.)[] | select(length > 1)
    | "twice: \(.[0] | join(" "))"),
+  # An autoscaler and the chart don't both say how many pods there are.
+  ([.[] | select(.kind == "HorizontalPodAutoscaler") | .spec.scaleTargetRef.name] as $scaled
+   | .[] | select(.kind == "Deployment") | select((.spec | has("replicas")) == IN(.metadata.name; $scaled[]))
+   | "\(name): replicas"),
+  (.[] | select(IN(.kind; "Deployment", "StatefulSet")) | select(.spec.revisionHistoryLimit != 3)
+   | "\(name): revisionHistoryLimit"),
+  # The API server stores an empty list as none, which differs from the manifest at each comparison.
+  (.[] | select(.kind == "NetworkPolicy") | select(.spec.egress == [] or .spec.ingress == []) | "\(name): an empty list"),
+  # Whoever gets an alert has to be able to open the link.
+  (.[] | select(.kind == "PrometheusRule") | .spec.groups[].rules[]
+   | select(.annotations.runbook_url // "https://" | test("^https?://") | not) | "\(.alert): runbook_url"),
   # A rollout keeps as many pods as there are.
   (.[] | select(.kind == "Deployment" and .metadata.labels["app.kubernetes.io/component"] != "redis")
    | select(.spec.strategy.rollingUpdate.maxUnavailable != 0) | "\(name): maxUnavailable")

@@ -2,9 +2,13 @@
 {{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
 
-{{- /* What the names of all objects begin with; 40 characters leave room for the rest of a name. */ -}}
+{{- /*
+What the names of all objects begin with; 40 characters leave room for the rest of a name. A longer one ends in a
+digest, so that releases whose names begin alike have objects of their own.
+*/ -}}
 {{- define "tempmail.fullname" -}}
-{{ .Values.fullnameOverride | default .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- $name := .Values.fullnameOverride | default .Release.Name -}}
+{{ gt (len $name) 40 | ternary (printf "%s-%s" (trunc 31 $name | trimSuffix "-") (sha256sum $name | trunc 8)) (trimSuffix "-" $name) }}
 {{- end }}
 
 {{- define "tempmail.operator" -}}
@@ -37,6 +41,16 @@ labels:
 app.kubernetes.io/name: {{ include "tempmail.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- /* The families of IP addresses of a Service: those of (dict "root" $ "service" …), whose service may be empty. */ -}}
+{{- define "tempmail.ipFamilies" -}}
+{{- with .service.ipFamilyPolicy | default .root.Values.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .service.ipFamilies | default .root.Values.ipFamilies }}
+ipFamilies: {{ toJson . }}
+{{- end }}
 {{- end }}
 
 {{- define "tempmail.image" -}}

@@ -95,6 +95,26 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* Where a pod runs, and what it gives way to. */ -}}
+{{- define "tempmail.scheduling" -}}
+{{- $root := .root }}
+{{- with .values.priorityClassName | default $root.Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.nodeSelector | default $root.Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations | default $root.Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.affinity | default $root.Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- /* The spec of the pod, without its restart policy. */ -}}
 {{- define "tempmail.podSpec" -}}
 {{- $root := .root }}
@@ -111,21 +131,7 @@ securityContext:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.priorityClassName | default $root.Values.priorityClassName }}
-priorityClassName: {{ . }}
-{{- end }}
-{{- with .values.nodeSelector | default $root.Values.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.tolerations | default $root.Values.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .values.affinity | default $root.Values.affinity }}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+{{- include "tempmail.scheduling" . }}
 {{- if $serves }}
 {{- with .values.topologySpreadConstraints | default $root.Values.topologySpreadConstraints }}
 topologySpreadConstraints:
@@ -205,6 +211,7 @@ spec:
   {{- if not (dig "autoscaling" "enabled" false .values) }}
   replicas: {{ .values.replicas }}
   {{- end }}
+  revisionHistoryLimit: {{ .root.Values.revisionHistoryLimit }}
   # A new version that does not become ready leaves the pods of the former one.
   strategy:
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
@@ -218,4 +225,20 @@ spec:
       {{- include "tempmail.podMetadata" . | nindent 6 }}
     spec:
       {{- include "tempmail.podSpec" . | trim | nindent 6 }}
+{{- end }}
+
+{{- define "tempmail.migrationSpec" -}}
+{{- $migration := dict "root" . "component" "migrate" "values" .Values.migration }}
+{{- $template := dict "metadata" (include "tempmail.podMetadata" $migration | fromYaml) "spec" (include "tempmail.podSpec" $migration | fromYaml) }}
+{{- $_ := set $template.spec "restartPolicy" "Never" }}
+{{- toYaml (dict "backoffLimit" (int .Values.migration.backoffLimit) "template" $template) }}
+{{- end }}
+
+{{- /*
+A Job can't be changed, so its name has the version and, for the same version with other settings, a
+digest of what it runs. Running a migration again changes nothing.
+*/ -}}
+{{- define "tempmail.migrationJob" -}}
+{{- $version := .Chart.AppVersion | lower | replace "+" "-" | replace "." "-" -}}
+{{ include "tempmail.fullname" . }}-migrate-{{ $version }}-{{ include "tempmail.migrationSpec" . | sha256sum | trunc 8 }}
 {{- end }}
