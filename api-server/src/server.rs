@@ -13,11 +13,12 @@ use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::Config;
 use tempmail_runtime::http_listener;
 use tempmail_runtime::keys::Keys;
+use tempmail_runtime::listener::Listener;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
@@ -41,8 +42,8 @@ const COMPONENT: &str = "http";
 
 /// An API server that listens.
 pub struct ApiServer {
-    listener: TcpListener,
-    drop_ins: Vec<(DropInSurface, TcpListener)>,
+    listener: Listener,
+    drop_ins: Vec<(DropInSurface, Listener)>,
     config: Arc<Config>,
     store: Store,
     bus: SharedBus,
@@ -164,7 +165,7 @@ impl Acceptor {
     }
 
     /// Serves the connections of a listener by its router; stops listening when `shutdown` drains.
-    async fn accept_until_drained(&self, listener: TcpListener, router: Router) {
+    async fn accept_until_drained(&self, listener: Listener, router: Router) {
         loop {
             // One that waits for its next connection holds a permit.
             let accepted = async {
@@ -193,11 +194,11 @@ impl Acceptor {
     }
 }
 
-fn address_of(listener: &TcpListener) -> SocketAddr {
+fn address_of(listener: &Listener) -> SocketAddr {
     listener.local_addr().expect("a socket that listens has an address")
 }
 
-fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+fn listen(setting: &str, address: SocketAddr) -> anyhow::Result<Listener> {
     http_listener::listen(address)
         .map_err(|error| anyhow::anyhow!("can't listen on {setting} {address}: {error}"))
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tempmail_bus::SharedBus;
 use tempmail_model::clock::Clock;
 use tempmail_runtime::config::Config;
+use tempmail_runtime::listener::Listener;
 use tempmail_runtime::readiness::Readiness;
 use tempmail_runtime::role::RoleFuture;
 use tempmail_runtime::shutdown::Shutdown;
 use tempmail_store::Store;
-use tokio::net::TcpListener;
 
 use crate::capacity::CapacityGate;
 use crate::connection::{Server, Timeouts};
@@ -30,7 +30,7 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The role: an SMTP server that receives and stores.
 pub struct Ingest {
-    listener: TcpListener,
+    listener: Listener,
     address: SocketAddr,
     tls: Option<Tls>,
     config: Arc<Config>,

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ipnet::IpNet;
-use socket2::{Domain, Protocol, Socket, Type};
+use tempmail_runtime::listener::{Listener, bound_socket};
 use tempmail_runtime::shutdown::Shutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 pub(crate) use self::connection_limits::ConnectionLimits;
@@ -22,8 +22,6 @@ use crate::connection::Server;
 use crate::peer::{Client, Peer};
 use crate::smtp::reply;
 
-/// Connections that the kernel queues until they are accepted.
-const BACKLOG: i32 = 4_096;
 /// Octets of replies that the kernel keeps for a client that does not read them.
 const SEND_BUFFER: usize = 16 << 10;
 /// Pause after an error, usually that the process has too many open files.
@@ -33,18 +31,14 @@ const ERROR_PAUSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The address is in use, or not one of this host.
-pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let open = || -> std::io::Result<TcpListener> {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_reuse_address(true)?;
+pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<Listener> {
+    let open = || -> std::io::Result<Listener> {
+        let socket = bound_socket(address)?;
         // Connections inherit it, which saves a system call for each.
         socket.set_tcp_nodelay(true)?;
         // As are these: replies are short.
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        TcpListener::from_std(socket.into())
+        Listener::from_socket(socket)
     };
     open().with_context(|| format!("smtp.listen: {address}"))
 }
@@ -52,7 +46,7 @@ pub(crate) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// Accepts connections until the drain, then waits for the sessions to end; aborts them at the stop.
 /// Connections from `proxies` begin with a header of the PROXY protocol.
 pub(crate) async fn accept(
-    listener: TcpListener,
+    listener: Listener,
     server: Arc<Server>,
     limits: ConnectionLimits,
     proxies: Vec<IpNet>,

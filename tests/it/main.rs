@@ -14,6 +14,7 @@ mod compat;
 mod contract;
 mod descriptors;
 mod documents;
+mod dual_stack;
 mod harness;
 mod http;
 mod kubernetes;

@@ -48,8 +48,9 @@ static NETWORKS: LazyLock<Networks> = LazyLock::new(|| {
     }
 });
 
-/// Whether the address is public.
+/// Whether the address is public. A mapped address is what it maps: connections to it are of IPv4.
 pub fn is_public(address: IpAddr) -> bool {
+    let address = address.to_canonical();
     let assigned = address.is_ipv4() || NETWORKS.global_v6.contains(&address);
     assigned && !NETWORKS.private.iter().any(|network| network.contains(&address))
 }
@@ -73,7 +74,15 @@ mod tests {
 
     #[test]
     fn accepts_public_addresses() {
-        for address in ["1.1.1.1", "8.8.8.8", "100.63.0.1", "172.32.0.1", "2606:4700:4700::1111", "2a00::1"] {
+        for address in [
+            "1.1.1.1",
+            "8.8.8.8",
+            "100.63.0.1",
+            "172.32.0.1",
+            "2606:4700:4700::1111",
+            "2a00::1",
+            "::ffff:1.1.1.1",
+        ] {
             assert!(is_public(address.parse().unwrap()), "{address}");
         }
     }
@@ -121,7 +130,6 @@ mod tests {
     fn rejects_addresses_that_embed_ipv4() {
         let inside = [
             "::ffff:10.0.0.1",
-            "::ffff:1.1.1.1",
             "::1.1.1.1",
             "64:ff9b::10.0.0.1",
             "64:ff9b:1::1.1.1.1",

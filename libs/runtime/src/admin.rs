@@ -16,12 +16,12 @@ use axum::middleware::{Next, from_fn};
 use axum::response::IntoResponse as _;
 use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::net::TcpListener;
 
 use self::connections::Connections;
 use crate::config;
 use crate::http_listener;
 use crate::known_host;
+use crate::listener::Listener;
 use crate::liveness::Liveness;
 use crate::readiness::Readiness;
 use crate::role::RoleFuture;
@@ -40,7 +40,7 @@ const TURN_PAUSE: Duration = Duration::from_millis(1);
 /// The admin server, bound but not serving yet.
 #[derive(Debug)]
 pub struct AdminServer {
-    listener: TcpListener,
+    listener: Listener,
     settings: config::Admin,
     readiness: Readiness,
     metrics: PrometheusHandle,
@@ -119,7 +119,7 @@ impl AdminServer {
 }
 
 /// Accepts and serves connections.
-async fn accept(listener: TcpListener, mut connections: Connections) -> Infallible {
+async fn accept(listener: Listener, mut connections: Connections) -> Infallible {
     loop {
         for _ in 0..ACCEPTED_AT_ONCE {
             match listener.accept().await {

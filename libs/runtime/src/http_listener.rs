@@ -6,11 +6,9 @@ use std::net::SocketAddr;
 use nix::libc;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::SetStruct;
-use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that wait to be accepted: when a process restarts, all of its clients reconnect at once.
-/// The system may allow fewer (`net.core.somaxconn`).
-const BACKLOG: u32 = 4_096;
+use crate::listener::{Listener, bound_socket};
+
 /// Seconds after which a connection is accepted although its client has sent nothing. The operating system makes it a
 /// number of segments that it sends again, which are three after 7 s, and four after 15 s.
 const SILENCE: libc::c_int = 7;
@@ -20,13 +18,11 @@ const SILENCE: libc::c_int = 7;
 ///
 /// # Errors
 /// The address can't be listened on.
-pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    socket.set_reuseaddr(true)?;
+pub fn listen(address: SocketAddr) -> io::Result<Listener> {
+    let socket = bound_socket(address)?;
     // A system without the option accepts silent connections at once.
     let _ = setsockopt(&socket, DeferAccept, &SILENCE);
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    Listener::from_socket(socket)
 }
 
 /// `TCP_DEFER_ACCEPT` of tcp(7).

@@ -9,6 +9,7 @@ pub mod http_listener;
 pub mod keys;
 pub mod known_host;
 pub mod last_success;
+pub mod listener;
 pub mod liveness;
 pub mod readiness;
 pub mod role;

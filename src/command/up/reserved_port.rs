@@ -1,9 +1,11 @@
 //! Ports that `up` chooses: no other program gets them before their listeners do.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
-use tokio::net::TcpSocket;
+use socket2::Socket;
+use tempmail_runtime::listener::bound_socket;
 
 /// A port of this process that nothing listens on yet, until this is dropped.
 ///
@@ -12,7 +14,7 @@ use tokio::net::TcpSocket;
 pub(super) struct ReservedPort {
     /// The address with the port.
     pub(super) address: SocketAddr,
-    _socket: TcpSocket,
+    _socket: Socket,
 }
 
 impl ReservedPort {
@@ -22,10 +24,9 @@ impl ReservedPort {
     /// The host is not this machine, or no port is free.
     pub(super) fn choose(any: SocketAddr) -> anyhow::Result<Self> {
         let reserve = || -> std::io::Result<Self> {
-            let socket = if any.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-            socket.set_reuseaddr(true)?;
-            socket.bind(any)?;
-            Ok(Self { address: socket.local_addr()?, _socket: socket })
+            let socket = bound_socket(any)?;
+            let address = socket.local_addr()?.as_socket().ok_or(ErrorKind::AddrNotAvailable)?;
+            Ok(Self { address, _socket: socket })
         };
         reserve().with_context(|| format!("can't listen on {any}"))
     }
@@ -33,10 +34,8 @@ impl ReservedPort {
 
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind;
-
     use tempmail_runtime::http_listener;
-    use tokio::net::TcpStream;
+    use tokio::net::{TcpSocket, TcpStream};
 
     use super::*;
 

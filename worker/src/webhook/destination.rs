@@ -18,8 +18,9 @@ impl DestinationPolicy {
         Self { allowed: allowed.to_vec(), denied: denied.to_vec() }
     }
 
-    /// Whether `address` may be connected to.
+    /// Whether `address` may be connected to. A mapped address is one of IPv4 in every list.
     pub(super) fn allows(&self, scope: AddressScope, address: IpAddr) -> bool {
+        let address = address.to_canonical();
         let within = |networks: &[IpNet], address| networks.iter().any(|network| network.contains(&address));
         // Also denied as an IPv6 address that embeds it.
         let denied = within(&self.denied, address)
@@ -43,12 +44,22 @@ mod tests {
     fn denied_networks_override_allowed_ones() {
         let both = policy(&["10.0.0.0/8"], &["10.1.0.0/16", "8.8.8.0/24"]);
         let allows = |scope, address: &str| both.allows(scope, address.parse().unwrap());
-        assert!(allows(AddressScope::Public, "1.1.1.1") && allows(AddressScope::Public, "10.2.3.4"));
+        for allowed in ["1.1.1.1", "10.2.3.4", "::ffff:10.2.3.4"] {
+            assert!(allows(AddressScope::Public, allowed), "{allowed}");
+        }
         assert!(
             allows(AddressScope::AllowedNetworks, "10.2.3.4")
                 && !allows(AddressScope::AllowedNetworks, "1.1.1.1")
         );
-        for denied in ["10.1.2.3", "8.8.8.8", "192.168.0.1", "127.0.0.1", "::1", "64:ff9b::a02:304"] {
+        for denied in [
+            "10.1.2.3",
+            "8.8.8.8",
+            "192.168.0.1",
+            "127.0.0.1",
+            "::1",
+            "64:ff9b::a02:304",
+            "::ffff:192.168.0.1",
+        ] {
             assert!(!allows(AddressScope::Public, denied), "{denied}");
         }
         let all = policy(&["0.0.0.0/0", "::/0"], &["10.1.0.0/16"]);

@@ -1,6 +1,6 @@
 //! Default values. Key rings and connection URLs have none.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 
 use tempmail_model::address::ReservedLocalParts;
 use tempmail_model::retention::RetentionClass;
@@ -12,8 +12,9 @@ use super::settings::{
     Webhooks, Worker,
 };
 
+/// Every address of the machine, of both families.
 fn any_address(port: u16) -> SocketAddr {
-    (Ipv4Addr::UNSPECIFIED, port).into()
+    (Ipv6Addr::UNSPECIFIED, port).into()
 }
 
 impl Default for Postgres {

@@ -62,6 +62,10 @@ Lists are written `a,b` or as a JSON array. Secrets can be read from files, whic
 `TEMPMAIL_REDIS__URL_FILE`, `TEMPMAIL_JWT__KEYS_FILE` and `TEMPMAIL_SECRETS__KEYS_FILE` name; keys are
 a JSON or YAML list of `{kid, secret}`.
 
+A process that listens on `[::]:8080` listens on every address of the machine, of IPv6 and IPv4, and on those of IPv4 alone
+where the machine has no IPv6. A client of IPv4 has its IPv4 address in limits, networks and records, also where IPv6 writes
+it as `::ffff:192.0.2.1`. So networks of IPv4 are written as such.
+
 `tempmail up` has the same settings with other defaults: it listens on 127.0.0.1, exempts loopback
 from the limits per client and peer, and creates its own keys and database.
 ";
@@ -97,7 +101,7 @@ mod tests {
     #[test]
     fn shows_defaults_and_variables() {
         let text = reference();
-        assert!(text.contains("| `http.listen`<br>`TEMPMAIL_HTTP__LISTEN` | `0.0.0.0:8080` |"), "{text}");
+        assert!(text.contains("| `http.listen`<br>`TEMPMAIL_HTTP__LISTEN` | `[::]:8080` |"), "{text}");
         assert!(text.contains("`TEMPMAIL_SMTP__TLS__CERT` | none |"));
     }
 }

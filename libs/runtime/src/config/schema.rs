@@ -66,8 +66,8 @@ const fn drop_in(path: &'static str, description: &'static str) -> ConfigKey {
     key(path, ValueKind::Text, SOCKET_ADDRESS, description)
 }
 
-const SOCKET_ADDRESS: &str = "an IP address with port, such as 0.0.0.0:8080 or [::]:8080";
-const NETWORKS: &str = "a list of networks, such as 10.0.0.0/8";
+const SOCKET_ADDRESS: &str = "an IP address with port, such as 127.0.0.1:8080 or [::]:8080";
+const NETWORKS: &str = "a list of networks, such as 10.0.0.0/8 or fd00::/8";
 const KEY_RING: &str = "a list of {kid, secret}";
 const SWITCH: &str = "true or false";
 const RETENTION_HOURS: &str = "1, 6, 24, 72, 168 or 720";

@@ -34,7 +34,7 @@ impl Config {
             (&self.webhooks.allowed_networks, "webhooks.allowed_networks"),
             (&self.webhooks.denied_networks, "webhooks.denied_networks"),
         ] {
-            require(networks.iter().all(has_no_host_bits), key)?;
+            require(networks.iter().all(is_network), key)?;
         }
         // Anyone could claim any address.
         require(
@@ -146,9 +146,10 @@ fn is_base_url(text: &str) -> bool {
     is_origin(&text[..path]) && !text[path..].contains(['?', '#'])
 }
 
-/// Whether no bit is set behind the prefix: `10.1.2.3/8` is more likely a mistake than a network.
-fn has_no_host_bits(network: &IpNet) -> bool {
-    network.addr() == network.network()
+/// Whether no bit is set behind the prefix: `10.1.2.3/8` is more likely a mistake than a network. Nor is a network of
+/// mapped addresses one, since these count as IPv4.
+fn is_network(network: &IpNet) -> bool {
+    network.addr() == network.network() && network.addr().to_canonical() == network.addr()
 }
 
 #[cfg(test)]
@@ -242,6 +243,8 @@ mod tests {
         }
         let host = mistake(|c| c.http.trusted_proxies = vec!["10.0.0.1/8".parse().unwrap()]);
         assert!(host.starts_with("`http.trusted_proxies`"), "{host}");
+        let mapped = mistake(|c| c.webhooks.denied_networks = vec!["::ffff:10.0.0.0/104".parse().unwrap()]);
+        assert!(mapped.starts_with("`webhooks.denied_networks`"), "{mapped}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{ALLOWED_PORT, PUBLIC_DOMAIN, app_without_private_networks, loopback_
 use crate::webhooks::{first_attempts, is_blocked, outcome};
 
 /// Addresses of each network that is not public, and of each form of IPv6 that embeds IPv4.
-const NOT_PUBLIC: [&str; 53] = [
+const NOT_PUBLIC: [&str; 52] = [
     "0.0.0.0",
     "0.1.2.3",
     "10.0.0.1",
@@ -39,7 +39,6 @@ const NOT_PUBLIC: [&str; 53] = [
     "::ffff:127.0.0.1",
     "::ffff:10.0.0.1",
     "::ffff:169.254.169.254",
-    "::ffff:8.8.8.8",
     "::ffff:0:127.0.0.1",
     "64:ff9b::127.0.0.1",
     "64:ff9b::8.8.8.8",
