@@ -24,6 +24,7 @@ mod platform_keys;
 mod postgres_outage;
 mod quickstart;
 mod restored_dump;
+mod release;
 mod roles;
 mod secret;
 mod suspension;

@@ -24,18 +24,24 @@ fn blocks(document: &str) -> Vec<&str> {
     fenced.map(|rest| rest.split_once("\n```").expect("a block ends").0).collect()
 }
 
-/// The block of shell commands that has this text.
+/// The block of shell commands of `docs/kubernetes.md` that has this text.
 fn commands(text: &str) -> &'static str {
-    let fenced = DOCUMENT.split("\n```sh\n").skip(1);
+    commands_of(DOCUMENT, text)
+}
+
+/// The block of shell commands of a document that has this text.
+pub(super) fn commands_of(document: &'static str, text: &str) -> &'static str {
+    let fenced = document.split("\n```sh\n").skip(1);
     let mut blocks = fenced.map(|rest| rest.split_once("\n```").expect("a block ends").0);
     blocks.find(|block| block.contains(text)).expect("the block is there")
 }
 
-/// Runs commands of the document with `kubectl` as the administrator, and returns what they print.
-fn run(cluster: &Cluster, commands: &str) -> String {
-    let folder = program("kubectl").parent().expect("a program is in a folder").to_owned();
+/// Runs commands of a document with `kubectl` and `helm` as the administrator, and returns what they print.
+pub(super) fn run(cluster: &Cluster, commands: &str) -> String {
+    let folder = |name| program(name).parent().expect("a program is in a folder").to_owned();
     let path = std::env::var_os("PATH").expect("there is a path");
-    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&path)));
+    let folders = [folder("kubectl"), folder("helm")].into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders);
     let mut bash = Command::new("bash");
     bash.args(["-euo", "pipefail", "-c", commands]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     bash.env("PATH", path.expect("folders have no colon")).env("KUBECONFIG", cluster.kubeconfig());

@@ -117,6 +117,21 @@ fn documented_commands_name_resources_with_their_group() {
     assert!(ambiguous.is_empty(), "{ambiguous:#?}");
 }
 
+#[test]
+fn documented_commands_that_wait_say_for_how_long() {
+    let mut waits = 0;
+    for path in source_files(".", &[".md", "NOTES.txt"]) {
+        let text = std::fs::read_to_string(&path).expect("documents are UTF-8");
+        let is_markdown = path.extension().is_some_and(|extension| extension == "md");
+        let commands = kubectl_commands(&text, is_markdown);
+        for command in commands.iter().filter(|command| command.contains("--for=")) {
+            waits += 1;
+            assert!(command.contains("--timeout="), "{}: {command}", path.display());
+        }
+    }
+    assert!(waits > 10, "only {waits} commands are found");
+}
+
 /// Lines and code with `kubectl`; of a Markdown document those in its code only.
 fn kubectl_commands(text: &str, is_markdown: bool) -> Vec<String> {
     let text = text.replace("\\\n", " ");
