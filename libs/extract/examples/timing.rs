@@ -90,5 +90,9 @@ fn worst() -> Vec<(&'static str, String)> {
         ("attributes", format!("<p {}>", (0..900_000).map(|i| format!("a{i}=1 ")).collect::<String>())),
         ("zero width", repeat("4\u{200B}")),
         ("words", repeat("code ")),
+        ("signs before codes", format!("{}{}", ";".repeat(128 << 10), repeat("4829;"))),
+        ("dates", repeat("24 Nov 2026, order, ")),
+        ("blank lines", format!("a{}", repeat("\n"))),
+        ("items", format!("{}{}", "<b>".repeat(250), repeat("<li>"))),
     ]
 }

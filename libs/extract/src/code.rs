@@ -8,9 +8,11 @@ mod entry;
 mod evidence;
 mod introduction;
 mod layout;
+mod line;
 mod run;
 mod score;
 mod shape;
+mod touch;
 
 use crate::bounds::CODES_MAX;
 use crate::part::Part;
@@ -42,7 +44,7 @@ pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<Code> {
     let context = Context::of(parts, from_domain);
     let mut found: Vec<Found> = Vec::new();
     for part in parts {
-        let lines = Lines::of(&part.shown.text);
+        let lines = Lines::of(part.shown.text.whole());
         for candidate in candidates(&part.shown, &lines) {
             let Some(judgement) = judge(&candidate, part, &lines, &context) else { continue };
             if judgement.score < SCORE_MIN {

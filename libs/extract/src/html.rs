@@ -3,6 +3,7 @@
 mod color;
 mod element;
 mod limit;
+mod look;
 mod reader;
 mod sheet;
 mod style;
@@ -38,7 +39,7 @@ pub struct ShownText {
 #[must_use]
 pub fn shown_text(html: &str, limit: usize) -> ShownText {
     let shown = read(html, limit, Characters::AsWritten);
-    ShownText { text: shown.text, left_out_hidden: shown.left_out_hidden, cut: shown.cut }
+    ShownText { text: shown.text.into_string(), left_out_hidden: shown.left_out_hidden, cut: shown.cut }
 }
 
 /// Reads a document up to `limit` octets of text.

@@ -16,6 +16,7 @@ mod code;
 mod html;
 mod link;
 mod part;
+mod steps;
 mod text;
 mod words;
 

@@ -18,8 +18,11 @@ pub(crate) fn find(parts: &[Part], from_domain: Option<&str>) -> Vec<ActionLink>
     let purpose = Purpose::of(parts);
     let mut found: Vec<ActionLink> = Vec::new();
     for part in parts.iter().filter(|part| part.source != Source::Subject) {
+        let base = part.shown.base.as_deref().and_then(address::base_of);
         for index in 0..part.shown.links.len() {
-            let Some(link) = judge::judge(part, index, &purpose, from_domain) else { continue };
+            let Some(link) = judge::judge(part, index, &purpose, base.as_ref(), from_domain) else {
+                continue;
+            };
             if link.confidence < SCORE_MIN {
                 continue;
             }

@@ -2,9 +2,11 @@
 
 mod quote;
 
+use std::ops::Range;
+
 use crate::text::{Shown, chars, plain};
 use crate::words::{Hit, find_words};
-use crate::{Message, Source, bounds, html};
+use crate::{Message, Source, bounds, html, steps};
 use quote::quoted_from;
 
 /// A part of a message, read, with the words that were found in it.
@@ -18,7 +20,7 @@ pub(crate) struct Part {
 impl Part {
     fn new(source: Source, mut shown: Shown) -> Self {
         shown.link_addresses();
-        let hits = find_words(&shown.text);
+        let hits = find_words(shown.text.whole());
         if let Some(from) = quoted_from(&shown.text, &hits) {
             shown.quoted.retain(|range| range.start < from);
             if let Some(last) = shown.quoted.last_mut() {
@@ -28,13 +30,21 @@ impl Part {
         }
         Self { source, shown, hits }
     }
+
+    /// The words that begin in a range, in order.
+    pub(crate) fn hits_in(&self, range: Range<usize>) -> &[Hit] {
+        let from = self.hits.partition_point(|hit| hit.start < range.start);
+        let to = from + self.hits[from..].partition_point(|hit| hit.start < range.end);
+        steps::count(to - from);
+        &self.hits[from..to]
+    }
 }
 
 /// Reads the parts of a message: subject, text, HTML.
 pub(crate) fn parts(message: &Message<'_>) -> Vec<Part> {
     let subject: String = message.subject.chars().take(bounds::SUBJECT_CHARS).collect();
-    let subject =
-        Shown { text: chars::normalized(&subject.replace(['\r', '\n', '\t'], " ")), ..Shown::default() };
+    let subject = chars::normalized(&subject.replace(['\r', '\n', '\t'], " "));
+    let subject = Shown { text: subject.into(), ..Shown::default() };
     let mut parts = vec![Part::new(Source::Subject, subject)];
     if let Some(text) = message.text {
         parts.push(Part::new(Source::Text, plain::read(bounds::prefix(text, bounds::TEXT_MAX))));

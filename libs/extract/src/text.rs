@@ -3,6 +3,7 @@
 pub(crate) mod chars;
 pub(crate) mod fold;
 mod line;
+mod piece;
 pub(crate) mod plain;
 mod url_scan;
 
@@ -11,6 +12,7 @@ use std::ops::Range;
 use crate::bounds;
 
 pub(crate) use line::{Lines, ends_sentence, line_at, sentence_at};
+pub(crate) use piece::Text;
 use url_scan::urls_in;
 
 /// How much a piece of text stands out.
@@ -39,7 +41,7 @@ pub(crate) struct ShownLink {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shown {
     /// Lines; cells of a table are apart by tabs.
-    pub(crate) text: String,
+    pub(crate) text: Text,
     /// What stands out, in order, not overlapping.
     pub(crate) emphasis: Vec<(Range<usize>, Emphasis)>,
     /// What is quoted from an earlier mail, in order.
@@ -73,7 +75,7 @@ impl Shown {
     /// The addresses that stand in the text itself become links, unless they are in one.
     pub(crate) fn link_addresses(&mut self) {
         let mut found = Vec::new();
-        for range in urls_in(&self.text) {
+        for range in urls_in(self.text.whole()) {
             let after = self.links.partition_point(|link| link.range.start <= range.start);
             let is_in_link = after > 0 && self.links[after - 1].range.end > range.start;
             if !is_in_link && self.links.len() + found.len() < bounds::LINKS_MAX {

@@ -255,6 +255,19 @@ fn worst() -> Vec<(&'static str, String)> {
         ("quotes", repeat("> ")),
         ("attributions", repeat("From: a\nOn 1 a <b@c.example> wrote:\n> x\n")),
         ("brackets", repeat("<https://")),
+        ("signs before codes", format!("{}{}", ";".repeat(128 << 10), repeat("4829;"))),
+        ("addresses before codes", format!("{}{}", "a@b.example ".repeat(10_000), repeat("4829 "))),
+        ("blank lines", format!("a{}", repeat("\n"))),
+        ("fields of a header", format!("{}{}", " ".repeat(100_000), repeat("from subject "))),
+        (
+            "a long base",
+            format!(
+                "<base href=https://a.example/{}>{}",
+                "b".repeat(900_000),
+                repeat("<a href=v>Confirm</a>")
+            ),
+        ),
+        ("items", format!("{}{}", "<b>".repeat(250), repeat("<li>"))),
     ]
 }
 

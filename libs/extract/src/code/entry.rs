@@ -61,9 +61,10 @@ impl Place<'_> {
 
     fn verb_before(&self) -> Option<(Relation, Range<usize>)> {
         let start = self.candidate.range.start;
-        let hit = self
+        let verbs = self
             .hits_in(self.sentence.start..start)
-            .rfind(|hit| hit.class == Class::Enter && hit.end <= start && !self.has_number(hit.end, start))?;
+            .filter(|hit| hit.class == Class::Enter && hit.end <= start);
+        let hit = self.clear_before(verbs, start).next()?;
         if self.names_in(hit.end..start).any(|name| !self.is_plain_number(name)) {
             return None;
         }
@@ -98,7 +99,7 @@ impl Place<'_> {
         if !self.stands_out() {
             return None;
         }
-        let line = self.lines.get(self.first_line.checked_sub(1)?)?;
+        let line = self.end_of_line(self.first_line.checked_sub(1)?)?;
         let hit = self.hits_in(line.clone()).rfind(|hit| hit.class == Class::Enter)?;
         let text = &self.part.shown.text;
         let sentence = sentence_at(text, &line, &(hit.start..hit.end));

@@ -62,8 +62,14 @@ pub(super) enum Verdict {
 
 /// Octets between a word and a candidate.
 pub(super) const NEAR: usize = 700;
+/// Octets of a line that count, on each side of a candidate.
+const LINE_MAX: usize = 800;
+/// Octets of a few words right before or after a word.
+const BESIDE: usize = 32;
 /// Characters between a word and a candidate that it labels.
 const LABEL_GAP: usize = 4;
+/// Octets between a candidate and a word that says that it is an earlier code.
+const VOID_GAP: usize = 60;
 
 /// A candidate among the lines and words of its part.
 pub(super) struct Place<'a> {
@@ -72,6 +78,7 @@ pub(super) struct Place<'a> {
     pub(super) lines: &'a Lines,
     pub(super) first_line: usize,
     pub(super) last_line: usize,
+    /// Its line, or its lines, as far as they are near.
     pub(super) line: Range<usize>,
     pub(super) sentence: Range<usize>,
     pub(super) context: &'a Context,
@@ -86,10 +93,12 @@ impl<'a> Place<'a> {
     ) -> Self {
         let first_line = lines.index_at(candidate.range.start);
         let last_line = lines.index_at(candidate.range.end.saturating_sub(1));
+        let text = &part.shown.text;
         let start = lines.get(first_line).map_or(candidate.range.start, |line| line.start);
         let end = lines.get(last_line).map_or(candidate.range.end, |line| line.end);
-        let line = start..end;
-        let sentence = sentence_at(&part.shown.text, &line, &candidate.range);
+        let line = start.max(text.start_of(candidate.range.start, LINE_MAX))
+            ..end.min(text.end_of(candidate.range.end, LINE_MAX));
+        let sentence = sentence_at(text, &line, &candidate.range);
         Self { candidate, part, lines, first_line, last_line, line, sentence, context }
     }
 
@@ -166,10 +175,7 @@ impl<'a> Place<'a> {
     }
 
     pub(super) fn hits_in(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &'a Hit> + use<'a> {
-        let hits = &self.part.hits;
-        let from = hits.partition_point(|hit| hit.start < range.start);
-        let to = from + hits[from..].partition_point(|hit| hit.start < range.end);
-        hits[from..to].iter()
+        self.part.hits_in(range).iter()
     }
 
     /// Words that name codes or other numbers.
@@ -226,6 +232,21 @@ impl<'a> Place<'a> {
         between::has_number(self.part, from, to)
     }
 
+    /// Those words that have no number between them and a place after them, nearest first. What is between two of them is
+    /// looked at once.
+    pub(super) fn clear_before<'b>(
+        &'b self,
+        words: impl DoubleEndedIterator<Item = &'a Hit> + 'b,
+        place: usize,
+    ) -> impl Iterator<Item = &'a Hit> + 'b {
+        let mut clear_from = place;
+        words.rev().take_while(move |word| {
+            let is_clear = !self.has_number(word.end, clear_from);
+            clear_from = clear_from.min(word.end);
+            is_clear
+        })
+    }
+
     pub(super) fn evidence_of(&self, relation: Relation, hit: &Hit, sentence: Range<usize>) -> Verdict {
         let is_about_auth = self.is_about_auth(sentence.clone());
         let is_about_proof = self.context.subject_names_code
@@ -254,19 +275,23 @@ impl<'a> Place<'a> {
                 return false;
             }
             if hit.end <= start {
-                let is_timed =
-                    self.hits_in(hit.start.saturating_sub(24)..hit.start).any(|hit| hit.class == Class::Unit);
-                return !is_timed && !self.has_number(hit.end, start) && start - hit.end < 60;
+                let is_near = start - hit.end < VOID_GAP;
+                let is_timed = || {
+                    self.hits_in(hit.start.saturating_sub(24)..hit.start).any(|hit| hit.class == Class::Unit)
+                };
+                return is_near && !is_timed() && !self.has_number(hit.end, start);
             }
-            let Some(between) = text.get(end..hit.start) else { return false };
+            let is_near = hit.start.checked_sub(end).is_some_and(|gap| gap < VOID_GAP);
+            let Some(between) = text.get(end..hit.start).filter(|_| is_near) else { return false };
             // `482913 is no longer valid after 10 minutes`.
-            let is_timed = text[hit.end..].starts_with(" after ") || text[hit.end..].starts_with(" from ");
+            let after = text.after(hit.end, BESIDE);
+            let is_timed = after.starts_with(" after ") || after.starts_with(" from ");
             if is_timed || self.hits_in(end..hit.end + 40).any(|hit| hit.class == Class::Unit) {
                 return false;
             }
             let is_other_clause = between.contains([',', ';', '(', '、', '，', '،', '-'])
                 || self.names_in(end..hit.start).next().is_some();
-            !is_other_clause && between.len() < 60
+            !is_other_clause
         })
     }
 
@@ -274,11 +299,9 @@ impl<'a> Place<'a> {
         let start = self.candidate.range.start;
         let from = self.line.start.max(start.saturating_sub(NEAR));
         let mut other = false;
-        for hit in self.names_in(from..start).rev() {
-            if hit.end > start || self.has_number(hit.end, start) {
-                continue;
-            }
-            let distance = self.part.shown.text[hit.end..start].chars().count();
+        let text = &self.part.shown.text;
+        let names = self.names_in(from..start).filter(|hit| hit.end <= start);
+        for hit in self.clear_before(names, start) {
             let is_in_sentence = hit.start >= self.sentence.start;
             if self.is_positive(hit) {
                 if !is_in_sentence {
@@ -289,14 +312,17 @@ impl<'a> Place<'a> {
                     };
                 }
                 // `98211 used a code and 22271 a passkey`.
-                let text = &self.part.shown.text;
-                if text[..hit.start].trim_end().ends_with(" a") && text[hit.end..].starts_with(" and ") {
+                let is_any = text.before(hit.start, BESIDE).trim_end().ends_with(" a");
+                if is_any && text.after(hit.end, BESIDE).starts_with(" and ") {
                     return Verdict::Silent;
                 }
+                let distance = text[hit.end..start].chars().count();
                 return self.evidence_of(Relation::Before(distance), hit, self.sentence.clone());
             }
-            let between = &self.part.shown.text[hit.end..start];
-            let is_label = distance <= LABEL_GAP && !between.chars().any(char::is_alphabetic);
+            let is_near = start - hit.end <= LABEL_GAP * char::MAX_LEN_UTF8;
+            let label = text.get(hit.end..start).filter(|_| is_near);
+            let is_label = label
+                .is_some_and(|gap| gap.chars().count() <= LABEL_GAP && !gap.chars().any(char::is_alphabetic));
             if is_label && !self.is_plain_number(hit) && !self.is_of_code(hit) {
                 return Verdict::Other;
             }
@@ -307,20 +333,21 @@ impl<'a> Place<'a> {
 
     fn after(&self) -> Verdict {
         let end = self.candidate.range.end;
-        let hits = self.names_in(end..self.sentence.end);
-        for hit in hits {
-            if self.has_number(end, hit.start) {
+        let mut clear_to = end;
+        for hit in self.names_in(end..self.sentence.end) {
+            if self.has_number(clear_to, hit.start) {
                 break;
             }
+            clear_to = hit.start;
             if self.is_positive(hit) {
                 // `98211 used a code`, which is none that the reader has.
-                let between = self.part.shown.text[end..hit.start].trim();
+                let gap = &self.part.shown.text[end..hit.start];
+                let between = gap.trim();
                 let is_any = between.ends_with(" a") || between.ends_with(" an") || between.ends_with(" any");
                 if is_any && !between.split_whitespace().next().is_some_and(is_copula) {
                     break;
                 }
-                let distance = self.part.shown.text[end..hit.start].chars().count();
-                return self.evidence_of(Relation::After(distance), hit, self.sentence.clone());
+                return self.evidence_of(Relation::After(gap.chars().count()), hit, self.sentence.clone());
             }
         }
         Verdict::Silent

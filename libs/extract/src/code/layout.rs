@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::evidence::{NEAR, Place, Relation, Verdict};
 use crate::text::{Emphasis, ends_sentence, sentence_at};
-use crate::words::{Class, Hit};
+use crate::words::Class;
 
 /// Lines above that may name the code below them.
 const LINES_ABOVE: usize = 6;
@@ -23,9 +23,15 @@ impl Place<'_> {
             || (self.part.shown.emphasis_at(start) == Emphasis::Large && before + after <= 60)
     }
 
+    /// The end of a line above, as far as it is near.
+    pub(super) fn end_of_line(&self, index: usize) -> Option<Range<usize>> {
+        let line = self.lines.get(index)?;
+        Some(line.start.max(self.part.shown.text.start_of(line.end, NEAR))..line.end)
+    }
+
     pub(super) fn above(&self) -> Verdict {
         for distance in 1..=LINES_ABOVE.min(self.first_line) {
-            let Some(line) = self.lines.get(self.first_line - distance) else { break };
+            let Some(line) = self.end_of_line(self.first_line - distance) else { break };
             if self.part.shown.is_quoted(line.start) || self.candidate.range.start - line.end > NEAR {
                 break;
             }
@@ -37,8 +43,9 @@ impl Place<'_> {
                 continue;
             };
             let sentence = sentence_at(text, &line, &(last.start..last.end));
-            let free = |hit: &&Hit| !self.has_number(hit.end, line.end.max(hit.end));
-            let positive = self.names_in(sentence.clone()).filter(free).rfind(|hit| self.is_positive(hit));
+            let is_clear = !self.has_number(last.end, line.end.max(last.end));
+            let names = self.names_in(sentence.clone());
+            let positive = self.clear_before(names, line.end).find(|hit| self.is_positive(hit));
             // Its last word may be on the next line.
             let rest = text.get(last.end..line.end).unwrap_or_default();
             let is_label = rest.chars().filter(|c| c.is_alphanumeric()).count() <= 2
@@ -52,7 +59,7 @@ impl Place<'_> {
                     self.evidence_of(Relation::Above(distance), hit, sentence)
                 }
                 Some(_) => Verdict::Other,
-                None if !free(&last) => {
+                None if !is_clear => {
                     if self.is_positive(last) {
                         Verdict::Silent
                     } else {
@@ -67,11 +74,12 @@ impl Place<'_> {
 
     pub(super) fn below(&self) -> Verdict {
         for distance in 1..=LINES_BELOW {
-            let Some(line) = self.lines.get(self.last_line + distance) else { break };
+            let Some(whole) = self.lines.get(self.last_line + distance) else { break };
+            let text = &self.part.shown.text;
+            let line = whole.start..whole.end.min(text.end_of(whole.start, NEAR));
             if self.part.shown.is_quoted(line.start) || line.start - self.candidate.range.end > NEAR {
                 break;
             }
-            let text = &self.part.shown.text;
             let Some(first) = self.names_in(line.clone()).next() else {
                 if is_only_number(&text[line]) {
                     break;
@@ -80,7 +88,7 @@ impl Place<'_> {
             };
             if !self.is_positive(first)
                 || self.has_number(line.start, line.end.min(line.start + 120))
-                || text[line.clone()].trim_end().ends_with([':', '：'])
+                || text.before(whole.end, NEAR.min(whole.len())).trim_end().ends_with([':', '：'])
             {
                 break;
             }
@@ -96,5 +104,5 @@ fn is_only_number(line: &str) -> bool {
     let digits = line.chars().filter(char::is_ascii_digit).count();
     digits >= 4
         && line.chars().all(|c| !c.is_alphabetic())
-        && !ends_sentence(line.chars().next_back().unwrap_or(' '), "")
+        && !ends_sentence(line.chars().next_back().unwrap_or(' '), None)
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::shape::{LENGTHS, is_year};
+use crate::text::Text;
 
 /// ASCII letters and digits with single hyphens between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,8 +12,8 @@ pub(super) struct Token {
     /// Whether it is digits only, hyphens apart.
     pub(super) is_digits: bool,
     pub(super) has_hyphen: bool,
-    has_digit: bool,
-    has_small: bool,
+    pub(super) has_digit: bool,
+    pub(super) has_small: bool,
 }
 
 impl Token {
@@ -30,28 +31,28 @@ impl Token {
     }
 }
 
-/// The tokens of a line, by their places in `text`.
-pub(super) fn tokens(text: &str, line: Range<usize>) -> Vec<Token> {
-    let bytes = text.as_bytes();
+/// The tokens of a line that begins at `line_start`, by their places in the text.
+pub(super) fn tokens(line: &str, line_start: usize) -> Vec<Token> {
+    let bytes = line.as_bytes();
     let mut tokens = Vec::new();
-    let mut at = line.start;
-    while at < line.end {
+    let mut at = 0;
+    while at < bytes.len() {
         if !bytes[at].is_ascii_alphanumeric() {
             at += 1;
             continue;
         }
         let start = at;
         let mut token = Token {
-            range: start..start,
+            range: line_start + start..line_start + start,
             is_digits: true,
             has_hyphen: false,
             has_digit: false,
             has_small: false,
         };
-        while at < line.end {
+        while at < bytes.len() {
             let byte = bytes[at];
             if byte == b'-' {
-                if !(at + 1 < line.end && bytes[at + 1].is_ascii_alphanumeric()) {
+                if !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
                     break;
                 }
                 token.has_hyphen = true;
@@ -64,14 +65,14 @@ pub(super) fn tokens(text: &str, line: Range<usize>) -> Vec<Token> {
             }
             at += 1;
         }
-        token.range.end = at;
+        token.range.end = line_start + at;
         tokens.push(token);
     }
     tokens
 }
 
 /// How many tokens from the first on are digits in groups, apart by what may separate groups.
-pub(super) fn group_run(text: &str, tokens: &[Token]) -> usize {
+pub(super) fn group_run(text: &Text, tokens: &[Token]) -> usize {
     let mut count = 0;
     for (index, token) in tokens.iter().enumerate() {
         if !token.is_plain_digits() {
@@ -116,30 +117,36 @@ pub(super) fn joined_groups(groups: &[&str]) -> Option<String> {
     (is_even && fits && !are_years && LENGTHS.contains(&total)).then(|| groups.concat())
 }
 
-/// The end of the account number that begins at a place, if one does: `DE89 3704 0044 …`, grouped or not.
-pub(super) fn iban_end(text: &str, start: usize) -> Option<usize> {
+/// Octets of an account number, and one more that tells where it ends.
+pub(super) const IBAN_MAX: usize = 64;
+
+/// The length of the account number that a text begins with, if it does: `DE89 3704 0044 …`, grouped or not.
+pub(super) fn iban_len(text: &str) -> Option<usize> {
     let is_group = |group: &str| {
         (1..=4).contains(&group.len())
             && group.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
     };
-    let len_at = |at: usize| text[at..].bytes().take_while(u8::is_ascii_alphanumeric).count();
-    let first = &text[start..start + len_at(start)];
+    let word_at = |at: usize| {
+        let len = text[at..].bytes().take_while(u8::is_ascii_alphanumeric).count();
+        &text[at..at + len]
+    };
+    let first = word_at(0);
     let begins = first.len() >= 4
         && first.bytes().take(2).all(|byte| byte.is_ascii_uppercase())
         && first.bytes().skip(2).take(2).all(|byte| byte.is_ascii_digit());
     if !begins || (first.len() > 4 && first.len() < 15) || first.len() > 34 {
         return None;
     }
-    let mut end = start + first.len();
+    let mut end = first.len();
     let mut groups = 0;
     while first.len() == 4 && groups < 8 && matches!(text.as_bytes().get(end), Some(b' ' | b'\n')) {
-        let len = len_at(end + 1);
-        if !is_group(&text[end + 1..end + 1 + len]) {
+        let group = word_at(end + 1);
+        if !is_group(group) {
             break;
         }
-        end += 1 + len;
+        end += 1 + group.len();
         groups += 1;
-        if len < 4 {
+        if group.len() < 4 {
             break;
         }
     }
@@ -152,7 +159,7 @@ mod tests {
 
     #[test]
     fn tells_account_numbers() {
-        let end = |text: &str| iban_end(text, 0).map(|end| text[..end].to_owned());
+        let end = |text: &str| iban_len(text).map(|end| text[..end].to_owned());
         assert_eq!(end("NL91 ABNA 0417 1643 00 is 387").as_deref(), Some("NL91 ABNA 0417 1643 00"));
         assert_eq!(end("DE89370400440532013000.").as_deref(), Some("DE89370400440532013000"));
         assert_eq!(end("AB12 is"), None);
@@ -172,7 +179,7 @@ mod tests {
     #[test]
     fn finds_tokens() {
         let text = "a: G-123456, (X7K-9QD) 12- -3";
-        let found: Vec<_> = tokens(text, 0..text.len()).into_iter().map(|token| &text[token.range]).collect();
+        let found: Vec<_> = tokens(text, 0).into_iter().map(|token| &text[token.range]).collect();
         assert_eq!(found, ["a", "G-123456", "X7K-9QD", "12", "3"]);
     }
 }

@@ -81,17 +81,61 @@ pub(super) fn flow(name: &str) -> Flow {
     }
 }
 
-/// Which open elements the start of `name` ends, up to the nearest of the second list.
-pub(super) fn implied_ends(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
-    match name {
-        "td" | "th" => (&["td", "th"], &["tr", "table"]),
-        "tr" => (&["tr", "td", "th"], &["table"]),
-        "tbody" | "thead" | "tfoot" => (&["tbody", "thead", "tfoot", "tr", "td", "th"], &["table"]),
-        "li" => (&["li"], &["ul", "ol", "menu", "td", "th", "table"]),
-        "dt" | "dd" => (&["dt", "dd"], &["dl", "td", "th", "table"]),
-        _ if flow(name) != Flow::Inline => {
-            (&["p"], &["div", "td", "th", "table", "li", "blockquote", "center"])
+/// A set of kinds of elements: what an element ends depends on the kinds of those that are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kinds(u16);
+
+impl Kinds {
+    pub(super) const NONE: Self = Self(0);
+    const PARAGRAPH: Self = Self(1);
+    const BLOCK: Self = Self(1 << 1);
+    pub(super) const TABLE: Self = Self(1 << 2);
+    const TABLE_GROUP: Self = Self(1 << 3);
+    const ROW: Self = Self(1 << 4);
+    pub(super) const CELL: Self = Self(1 << 5);
+    const LIST: Self = Self(1 << 6);
+    const ITEM: Self = Self(1 << 7);
+    const TERMS: Self = Self(1 << 8);
+    const TERM: Self = Self(1 << 9);
+
+    /// The kind of an element, if it has one.
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "p" => Self::PARAGRAPH,
+            "div" | "blockquote" | "center" => Self::BLOCK,
+            "table" => Self::TABLE,
+            "tbody" | "thead" | "tfoot" => Self::TABLE_GROUP,
+            "tr" => Self::ROW,
+            "td" | "th" => Self::CELL,
+            "ul" | "ol" | "menu" => Self::LIST,
+            "li" => Self::ITEM,
+            "dl" => Self::TERMS,
+            "dt" | "dd" => Self::TERM,
+            _ => Self::NONE,
         }
-        _ => (&[], &[]),
+    }
+
+    /// The kinds of both.
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a kind is in both.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Which open elements the start of `name` ends, up to the nearest of the second kinds.
+pub(super) fn implied_ends(name: &str) -> (Kinds, Kinds) {
+    let in_cell = Kinds::CELL.or(Kinds::TABLE);
+    match name {
+        "td" | "th" => (Kinds::CELL, Kinds::ROW.or(Kinds::TABLE)),
+        "tr" => (Kinds::ROW.or(Kinds::CELL), Kinds::TABLE),
+        "tbody" | "thead" | "tfoot" => (Kinds::TABLE_GROUP.or(Kinds::ROW).or(Kinds::CELL), Kinds::TABLE),
+        "li" => (Kinds::ITEM, Kinds::LIST.or(in_cell)),
+        "dt" | "dd" => (Kinds::TERM, Kinds::TERMS.or(in_cell)),
+        _ if flow(name) != Flow::Inline => (Kinds::PARAGRAPH, Kinds::BLOCK.or(Kinds::ITEM).or(in_cell)),
+        _ => (Kinds::NONE, Kinds::NONE),
     }
 }

@@ -6,37 +6,23 @@ use html5ever::LocalName;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSinkResult};
 
-use super::color::{Color, looks_same};
-use super::element::{self, Flow};
+use super::color::Color;
+use super::element::{self, Flow, Kinds};
+use super::look::{Look, PLAIN};
 use super::sheet::Sheet;
 use super::style::{Declarations, Size, Style};
 use super::writer::{Characters, Gap, Writer};
 use crate::bounds::{DEPTH_MAX, LINKS_MAX};
-use crate::text::{Emphasis, Shown, ShownLink};
-
-/// Type smaller than this, in pixels, is not seen.
-const SIZE_MIN: f32 = 2.0;
-/// Type from this size on stands out.
-const SIZE_LARGE: f32 = 20.0;
-
-/// What an element passes on to those in it.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    hidden: bool,
-    visible: bool,
-    size: f32,
-    color: Color,
-    background: Color,
-    bold: bool,
-    large: bool,
-    spaced: bool,
-    keeps_lines: bool,
-}
+use crate::steps;
+use crate::text::{Shown, ShownLink};
 
 /// An element that is open.
 #[derive(Debug)]
 struct Open {
     name: LocalName,
+    kind: Kinds,
+    /// Its kind, and those of the elements that it is in.
+    kinds: Kinds,
     flow: Flow,
     look: Look,
     /// Where a quotation began, if it is one.
@@ -69,19 +55,6 @@ pub(super) struct Reader {
     base: Option<String>,
     left_out_hidden: bool,
 }
-
-/// The look of a document that says nothing.
-const PLAIN: Look = Look {
-    hidden: false,
-    visible: true,
-    size: 16.0,
-    color: Color::Solid([0, 0, 0]),
-    background: Color::Solid([255, 255, 255]),
-    bold: false,
-    large: false,
-    spaced: false,
-    keeps_lines: false,
-};
 
 impl Reader {
     pub(super) fn new(sheet: Sheet, limit: usize, characters: Characters) -> Self {
@@ -151,13 +124,12 @@ impl Reader {
             self.end_link();
         }
         let flow = element::flow(name);
-        let look = self.look_of(tag);
-        let flow = match look.1.inline {
+        let (look, style) = self.look_of(tag);
+        let flow = match style.inline {
             Some(true) if flow == Flow::Line => Flow::Inline,
-            Some(false) if flow == Flow::Inline && look.1.displayed == Some(true) => Flow::Line,
+            Some(false) if flow == Flow::Inline && style.displayed == Some(true) => Flow::Line,
             _ => flow,
         };
-        let look = look.0;
         if !look.hidden {
             self.separate_before(flow);
         }
@@ -166,7 +138,9 @@ impl Reader {
         }
         if self.open.len() < DEPTH_MAX {
             let quotes_from = is_quotation(tag).then(|| self.writer.end());
-            self.open.push(Open { name: tag.name.clone(), flow, look, quotes_from });
+            let kind = Kinds::of(name);
+            let kinds = self.open.last().map_or(kind, |around| around.kinds.or(kind));
+            self.open.push(Open { name: tag.name.clone(), kind, kinds, flow, look, quotes_from });
         } else {
             self.too_deep += 1;
         }
@@ -194,29 +168,31 @@ impl Reader {
             self.too_deep -= 1;
             return;
         }
-        let is_table_part = element::is_table_part(name);
-        for at in (0..self.open.len()).rev() {
-            let open = &self.open[at].name;
-            if open == name {
+        let within = match element::is_table_part(name) {
+            true if &**name == "table" => Kinds::NONE,
+            true => Kinds::TABLE,
+            false => Kinds::CELL.or(Kinds::TABLE),
+        };
+        for (at, open) in self.open.iter().enumerate().rev() {
+            steps::count(1);
+            if open.name == *name {
                 self.close_to(at);
                 return;
             }
-            if !is_table_part && matches!(&**open, "td" | "th" | "table") {
-                return;
-            }
-            if is_table_part && &**open == "table" && &**name != "table" {
+            if open.kind.meets(within) {
                 return;
             }
         }
     }
 
-    fn end_implied(&mut self, ended: &[&str], within: &[&str]) {
+    fn end_implied(&mut self, ended: Kinds, within: Kinds) {
         let mut close = None;
         for (at, open) in self.open.iter().enumerate().rev() {
-            if within.contains(&&*open.name) {
+            steps::count(1);
+            if open.kind.meets(within) || !open.kinds.meets(ended) {
                 break;
             }
-            if ended.contains(&&*open.name) {
+            if open.kind.meets(ended) {
                 close = Some(at);
             }
         }
@@ -321,63 +297,13 @@ impl Reader {
             }
         }
         Shown {
-            text,
+            text: text.into(),
             emphasis,
             quoted,
             links: self.links,
             base: self.base,
             left_out_hidden: self.left_out_hidden,
             cut,
-        }
-    }
-}
-
-impl Look {
-    fn apply(&mut self, name: &str, style: &Style) {
-        self.visible = style.visible.unwrap_or(self.visible);
-        match name {
-            "h1" | "h2" | "h3" => (self.size, self.bold) = (24.0, true),
-            "h4" | "b" | "strong" | "th" | "mark" => self.bold = true,
-            "big" => self.size *= 1.2,
-            "code" | "kbd" | "samp" | "tt" => self.bold = true,
-            "pre" => self.keeps_lines = true,
-            _ => {}
-        }
-        match style.size {
-            Some(Size::Px(size)) => self.size = size,
-            Some(Size::Times(times)) => self.size *= times,
-            None => {}
-        }
-        self.large = self.size >= SIZE_LARGE;
-        self.color = style.color.unwrap_or(self.color);
-        self.background = match style.background {
-            Some(Color::Transparent) | None => self.background,
-            Some(background) => background,
-        };
-        self.bold = style.bold.unwrap_or(self.bold);
-        self.spaced = style.spaced.unwrap_or(self.spaced);
-        self.keeps_lines = style.keeps_lines.unwrap_or(self.keeps_lines);
-    }
-
-    fn is_seen(&self) -> bool {
-        !self.hidden && self.visible && self.size >= SIZE_MIN && !self.has_color_of_background()
-    }
-
-    fn has_color_of_background(&self) -> bool {
-        match (self.color, self.background) {
-            (Color::Transparent, _) => true,
-            (Color::Solid(color), Color::Solid(background)) => looks_same(color, background),
-            _ => false,
-        }
-    }
-
-    fn emphasis(&self) -> Emphasis {
-        if self.large || self.spaced {
-            Emphasis::Large
-        } else if self.bold {
-            Emphasis::Bold
-        } else {
-            Emphasis::None
         }
     }
 }

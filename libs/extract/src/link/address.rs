@@ -13,6 +13,9 @@ pub(super) struct Address {
     pub(super) host: String,
 }
 
+/// Octets of an address as it is written.
+const WRITTEN_MAX: usize = 2 * URL_MAX;
+
 /// Words of addresses that stand for nothing but the place where a link stands.
 const IDLE_KEYS: &[&str] = &[
     "lang", "locale", "hl", "ref", "source", "src", "from", "campaign", "medium", "theme", "region",
@@ -28,10 +31,17 @@ const CLICK_HOSTS: &[&str] = &[
     "email", "ablink", "redirect",
 ];
 
+/// The address that relative links of a part are resolved against; nothing if it is none, or longer than one may be
+/// written.
+pub(super) fn base_of(written: &str) -> Option<Url> {
+    let written = written.trim();
+    (written.len() <= WRITTEN_MAX).then(|| Url::parse(written).ok())?
+}
+
 impl Address {
     /// Reads the address of a link: absolute http or https, resolved against `base` if it is relative.
-    pub(super) fn parse(written: &str, base: Option<&str>) -> Option<Self> {
-        if written.len() > 2 * URL_MAX {
+    pub(super) fn parse(written: &str, base: Option<&Url>) -> Option<Self> {
+        if written.len() > WRITTEN_MAX {
             return None;
         }
         // As browsers do: no white space around it, no line breaks in it.
@@ -47,7 +57,7 @@ impl Address {
                 if text.is_empty() || text.starts_with('#') {
                     return None;
                 }
-                let url = Url::parse(base?.trim()).ok()?.join(&text).ok()?;
+                let url = base?.join(&text).ok()?;
                 let text = url.to_string();
                 (url, text)
             }
@@ -194,7 +204,7 @@ mod tests {
     use super::*;
 
     fn text(written: &str, base: Option<&str>) -> Option<String> {
-        Address::parse(written, base).map(|address| address.text)
+        Address::parse(written, base.and_then(base_of).as_ref()).map(|address| address.text)
     }
 
     #[test]
@@ -226,6 +236,7 @@ mod tests {
             assert_eq!(text(written, None), None, "{written}");
         }
         assert_eq!(text(&format!("https://a.example/{}", "x".repeat(2_048)), None), None);
+        assert_eq!(text("/v?t=1", Some(&format!("https://a.example/{}", "x".repeat(5_000)))), None);
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use url::Url;
+
 use super::address::Address;
-use super::kind::{Meaning, hits_in, kind_of, meaning};
+use super::kind::{Meaning, kind_of, meaning};
 use super::purpose::Purpose;
 use crate::bounds::LINK_TEXT_CHARS;
 use crate::part::Part;
@@ -30,18 +32,19 @@ struct Place<'a> {
 /// What a link is, how sure that is, and why.
 type Finding = (LinkKind, f32, &'static str);
 
-/// Judges the link at `index` of a part; nothing if it cannot be returned or completes nothing.
+/// Judges the link at `index` of a part, whose links are relative to `base`; nothing if it cannot be returned or completes nothing.
 pub(super) fn judge(
     part: &Part,
     index: usize,
     purpose: &Purpose,
+    base: Option<&Url>,
     from_domain: Option<&str>,
 ) -> Option<ActionLink> {
     let link = part.shown.links.get(index)?;
     if part.shown.is_quoted(link.range.start) {
         return None;
     }
-    let address = Address::parse(&link.address, part.shown.base.as_deref())?;
+    let address = Address::parse(&link.address, base)?;
     let previous_end = index.checked_sub(1).map_or(0, |before| part.shown.links[before].range.end);
     let place = Place { link, part, purpose, address: &address, previous_end };
     let (kind, score, reason) = place.finding()?;
@@ -84,7 +87,7 @@ impl Place<'_> {
         } else if is_address {
             Vec::new()
         } else {
-            hits_in(self.part, self.link.range.clone()).to_vec()
+            self.part.hits_in(self.link.range.clone()).to_vec()
         };
         let (kind, score, reason) = match meaning(&hits, &self.purpose.subject) {
             Meaning::Other => return None,
@@ -132,7 +135,7 @@ impl Place<'_> {
     /// Whether the words before the link ask to confirm that a subscription ends.
     fn asks_to_confirm_end(&self) -> bool {
         let start = self.link.range.start;
-        let before = hits_in(self.part, start.saturating_sub(BEFORE)..start);
+        let before = self.part.hits_in(start.saturating_sub(BEFORE)..start);
         let has = |class: Class| before.iter().any(|hit| hit.class == class);
         has(Class::LinkUnsubscribe) && has(Class::LinkConfirm)
     }
@@ -178,7 +181,7 @@ impl Place<'_> {
             return None;
         }
         let text = &self.part.shown.text;
-        let sentence = sentence_at(text, &line_at(text, self.link.range.start), &self.link.range);
+        let sentence = sentence_at(text, &line_at(text, &self.link.range), &self.link.range);
         let before = self.nearest_before(sentence.start.max(self.previous_end)..self.link.range.start);
         match self.after().or(before) {
             Some(Meaning::Kind(kind)) => Some((kind, 0.66, "The sentence says so.")),
@@ -190,9 +193,9 @@ impl Place<'_> {
     fn after(&self) -> Option<Meaning> {
         let text = &self.part.shown.text;
         let end = self.link.range.end;
-        let sentence = sentence_at(text, &line_at(text, self.link.range.start), &self.link.range);
+        let sentence = sentence_at(text, &line_at(text, &self.link.range), &self.link.range);
         let to = sentence.end.min(end + AFTER).min(self.next_start());
-        hits_in(self.part, end..to).iter().find_map(of_hit)
+        self.part.hits_in(end..to).iter().find_map(of_hit)
     }
 
     fn next_start(&self) -> usize {
@@ -208,13 +211,13 @@ impl Place<'_> {
 
     /// The nearest word before; of its sentence the strongest kind.
     fn nearest_before(&self, range: Range<usize>) -> Option<Meaning> {
-        let hits = hits_in(self.part, range);
+        let hits = self.part.hits_in(range);
         let nearest = hits.iter().rev().find(|hit| of_hit(hit).is_some())?;
         if of_hit(nearest) == Some(Meaning::Other) {
             return Some(Meaning::Other);
         }
-        let text = &self.part.shown.text;
-        let sentence = sentence_at(text, &line_at(text, nearest.start), &(nearest.start..nearest.end));
+        let (text, place) = (&self.part.shown.text, nearest.start..nearest.end);
+        let sentence = sentence_at(text, &line_at(text, &place), &place);
         let of_sentence: Vec<Hit> =
             hits.iter().filter(|hit| hit.start >= sentence.start && of_hit(hit).is_some()).copied().collect();
         // `Decline the invitation: …`; what is declined is named after it.

@@ -1,9 +1,6 @@
 //! Kinds of action links by words.
 
-use std::ops::Range;
-
 use crate::LinkKind;
-use crate::part::Part;
 use crate::words::{Class, Hit};
 
 /// What words say of a link.
@@ -60,11 +57,4 @@ pub(super) fn meaning(hits: &[Hit], subject: &[LinkKind]) -> Meaning {
             named.or(first).map_or(Meaning::Unknown, Meaning::Kind)
         }
     }
-}
-
-/// The words of a range.
-pub(super) fn hits_in(part: &Part, range: Range<usize>) -> &[Hit] {
-    let from = part.hits.partition_point(|hit| hit.start < range.start);
-    let to = from + part.hits[from..].partition_point(|hit| hit.start < range.end);
-    &part.hits[from..to]
 }

@@ -1,29 +1,33 @@
 //! Where an earlier mail begins that is quoted below the reply.
 
+use crate::text::Text;
 use crate::words::{Class, Hit};
 
-/// Lines that the fields of a quoted header may take.
+/// Lines that the fields of a quoted header may take, and octets of them.
 const HEADER_LINES: usize = 6;
+const HEADER_MAX: usize = 2_048;
+/// Octets of white space and asterisks before or after the name of such a field.
+const MARGIN_MAX: usize = 80;
+/// Octets after the beginning of a quotation in which something is quoted.
+const GAP_MAX: usize = 700;
 
 /// Where in a text the rest is quoted: after `On … wrote:`, `---- Original message ----`, or fields of a header.
 /// Quotations by `>` are marked line by line, and what follows them is not.
-pub(super) fn quoted_from(text: &str, hits: &[Hit]) -> Option<usize> {
+pub(super) fn quoted_from(text: &Text, hits: &[Hit]) -> Option<usize> {
     let mut at = 0;
     let mut hits = hits.iter().filter(|hit| hit.class.is_of_quotation()).peekable();
-    for line in text.split_inclusive('\n') {
+    for line in text.whole().split_inclusive('\n') {
         let end = at + line.len();
         let (mut is_wrote, mut is_heading, mut is_from) = (false, false, false);
         while let Some(hit) = hits.next_if(|hit| hit.start < end) {
             is_wrote |= hit.class == Class::QuoteWrote;
             is_heading |= hit.class == Class::QuoteHeading;
-            is_from |= hit.class == Class::QuoteFrom
-                && line[..hit.start - at].trim_matches(['*', ' ', '\t']).is_empty();
+            is_from |= hit.class == Class::QuoteFrom && opens_line(text, hit.start);
         }
         let begins = is_attribution(line, is_wrote)
             || (is_heading && is_heading_line(line))
             || (is_from && has_colon(line) && has_subject(text, end, hits.clone()));
-        let next = text[end..].trim_start();
-        if begins && !next.starts_with('>') && !next.is_empty() {
+        if begins && is_followed(text, end) {
             return Some(at);
         }
         at = end;
@@ -48,13 +52,26 @@ fn has_colon(line: &str) -> bool {
     line.contains(':')
 }
 
+/// Whether something follows that is not marked as quoted line by line.
+fn is_followed(text: &Text, end: usize) -> bool {
+    let next = text.after(end, GAP_MAX).trim_start();
+    !next.starts_with('>') && !next.is_empty()
+}
+
+/// Whether nothing but white space and asterisks is before a place in its line.
+fn opens_line(text: &Text, at: usize) -> bool {
+    let before = text.before(at, MARGIN_MAX);
+    let rest = before.trim_end_matches(['*', ' ', '\t']);
+    rest.ends_with('\n') || (rest.is_empty() && before.len() == at)
+}
+
 /// Whether a subject field follows within a few lines.
-fn has_subject<'a>(text: &str, from: usize, hits: impl Iterator<Item = &'a Hit>) -> bool {
-    let end = text[from..].match_indices('\n').nth(HEADER_LINES).map_or(text.len(), |(at, _)| from + at);
+fn has_subject<'a>(text: &Text, from: usize, hits: impl Iterator<Item = &'a Hit>) -> bool {
+    let piece = text.after(from, HEADER_MAX);
+    let end = from + piece.match_indices('\n').nth(HEADER_LINES).map_or(piece.len(), |(at, _)| at);
     hits.take_while(|hit| hit.start < end).any(|hit| {
-        let line_start = text[..hit.start].rfind('\n').map_or(0, |at| at + 1);
         hit.class == Class::QuoteSubject
-            && text[line_start..hit.start].trim_matches(['*', ' ', '\t']).is_empty()
-            && text[hit.end..].trim_start_matches(['*', ' ']).starts_with(':')
+            && opens_line(text, hit.start)
+            && text.after(hit.end, MARGIN_MAX).trim_start_matches(['*', ' ']).starts_with(':')
     })
 }

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::Text;
+
 /// The lines of a text that have something on them.
 pub(crate) struct Lines {
     ranges: Vec<Range<usize>>,
@@ -34,36 +36,41 @@ impl Lines {
     }
 }
 
-/// The line that a place is in.
-pub(crate) fn line_at(text: &str, at: usize) -> Range<usize> {
-    let start = text[..at].rfind('\n').map_or(0, |before| before + 1);
-    start..text[at..].find('\n').map_or(text.len(), |len| at + len)
-}
-
 /// How far a sentence is looked for, in octets.
 const SENTENCE_MAX: usize = 600;
 
+/// The line that a place begins in, as far as its sentence reaches.
+pub(crate) fn line_at(text: &Text, place: &Range<usize>) -> Range<usize> {
+    let before = text.before(place.start, SENTENCE_MAX);
+    let after = text.after(place.start, place.len() + SENTENCE_MAX);
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let end = after.find('\n').unwrap_or(after.len());
+    place.start - before.len() + start..place.start + end
+}
+
 /// The sentence of a line that a place is in; of a place that goes on beyond the line, that of its part in the line.
-pub(crate) fn sentence_at(text: &str, line: &Range<usize>, place: &Range<usize>) -> Range<usize> {
+pub(crate) fn sentence_at(text: &Text, line: &Range<usize>, place: &Range<usize>) -> Range<usize> {
     let place = place.start.clamp(line.start, line.end)..place.end.clamp(line.start, line.end);
-    let from = text.ceil_char_boundary(line.start.max(place.start.saturating_sub(SENTENCE_MAX)));
-    let to = text.floor_char_boundary(line.end.min(place.end + SENTENCE_MAX));
-    let before = &text[from..place.start];
-    let start =
-        before.char_indices().rev().find(|(at, c)| ends_sentence(*c, &text[from + at + c.len_utf8()..]));
-    let after = &text[place.end..to];
-    let end = after.char_indices().find(|(at, c)| ends_sentence(*c, &after[at + c.len_utf8()..]));
+    let before = text.before(place.start, SENTENCE_MAX.min(place.start - line.start));
+    let after = text.after(place.end, SENTENCE_MAX.min(line.end - place.end));
+    let (from, to) = (place.start - before.len(), place.end + after.len());
+    let mut next = first_char(text.after(place.start, char::MAX_LEN_UTF8));
+    let start = before.char_indices().rev().find(|(_, c)| ends_sentence(*c, next.replace(*c)));
+    let end = after.char_indices().find(|(at, c)| ends_sentence(*c, first_char(&after[at + c.len_utf8()..])));
     start.map_or(from, |(at, c)| from + at + c.len_utf8())..end.map_or(to, |(at, _)| place.end + at)
 }
 
-/// Whether a character ends a sentence, before what follows.
-pub(crate) fn ends_sentence(c: char, after: &str) -> bool {
+fn first_char(text: &str) -> Option<char> {
+    text.chars().next()
+}
+
+/// Whether a character ends a sentence, before the next one.
+pub(crate) fn ends_sentence(c: char, next: Option<char>) -> bool {
     match c {
         '。' | '！' | '？' | '।' | '؟' | '۔' | '\n' => true,
-        '.' | '!' | '?' | ';' => after
-            .chars()
-            .next()
-            .is_none_or(|next| next.is_whitespace() || matches!(next, '"' | '\'' | ')' | '»' | '”')),
+        '.' | '!' | '?' | ';' => {
+            next.is_none_or(|next| next.is_whitespace() || matches!(next, '"' | '\'' | ')' | '»' | '”'))
+        }
         _ => false,
     }
 }
@@ -76,7 +83,8 @@ mod tests {
     fn finds_the_sentence_around() {
         let text = "Hello you. Your code is 482913. Bye.";
         let at = text.find("482913").unwrap();
-        assert_eq!(&text[sentence_at(text, &(0..text.len()), &(at..at + 6))], " Your code is 482913");
+        let sentence = sentence_at(&Text::from(text.to_owned()), &(0..text.len()), &(at..at + 6));
+        assert_eq!(&text[sentence], " Your code is 482913");
     }
 
     #[test]

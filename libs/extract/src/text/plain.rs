@@ -1,7 +1,7 @@
 //! The text body: what mail systems broke is joined, and quotations are marked.
 
 use super::url_scan::is_of_url;
-use super::{Shown, chars};
+use super::{Shown, Text, chars};
 
 /// A line at least so long may have been broken by the sender's system.
 const BROKEN_FROM: usize = 60;
@@ -11,25 +11,65 @@ pub(crate) fn read(text: &str) -> Shown {
     let text = chars::normalized(&text.replace("\r\n", "\n").replace('\r', "\n"));
     let text = if has_quoted_printable(&text) { decode_quoted_printable(&text) } else { text };
     let mut shown = Shown::default();
-    let mut url_is_open = false;
+    let mut line_start = 0;
+    let mut url: Option<OpenUrl> = None;
     for line in text.lines() {
         let line = line.trim_end();
-        if url_is_open && goes_on(&shown.text, line) {
+        if let Some(open) = url.filter(|open| goes_on(&shown.text, line_start, *open, line)) {
+            let from = shown.text.len();
             shown.text.push_str(line.trim_start());
-        } else {
-            if !shown.text.is_empty() {
-                shown.text.push('\n');
-            }
-            let start = shown.text.len();
-            shown.text.push_str(line);
-            if line.trim_start().starts_with('>') {
-                shown.quoted.push(start..shown.text.len() + 1);
-            }
+            url = open.after(&shown.text, line_start, from);
+            continue;
         }
-        url_is_open = ends_in_url(&shown.text);
+        if !shown.text.is_empty() {
+            shown.text.push_str("\n");
+        }
+        line_start = shown.text.len();
+        shown.text.push_str(line);
+        if line.trim_start().starts_with('>') {
+            shown.quoted.push(line_start..shown.text.len() + 1);
+        }
+        url = OpenUrl::at_end(&shown.text, line_start, line_start);
     }
-    shown.text = unwrapped(&shown.text);
+    shown.text = unwrapped(shown.text.whole()).into();
     shown
+}
+
+/// Octets of an address that may go on in the next line.
+const OPEN_URL_MAX: usize = 4_096;
+/// Octets before it in which its `<` may be.
+const BRACKET_MAX: usize = 256;
+
+/// The address that a text ends within. It is kept while lines are joined to it, so that none is looked at again.
+#[derive(Debug, Clone, Copy)]
+struct OpenUrl {
+    /// Where its `://` is.
+    colon: usize,
+    /// Whether a `<` before it in its line is not closed.
+    is_in_brackets: bool,
+}
+
+impl OpenUrl {
+    /// The address that the last line ends within, if it begins at `from` or later.
+    fn at_end(text: &Text, line_start: usize, from: usize) -> Option<Self> {
+        let piece = &text[from..text.len()];
+        let word = &piece[piece.rfind(char::is_whitespace).map_or(0, |at| at + 1)..];
+        let url = &word[word.find("://")?..];
+        let colon = text.len() - url.len();
+        let is_open = url.len() < OPEN_URL_MAX && url.chars().all(is_of_url);
+        let before = is_open.then(|| text.before(colon, BRACKET_MAX.min(colon - line_start)))?;
+        let is_in_brackets = before.rfind('<').is_some_and(|open| !before[open..].contains('>'));
+        Some(Self { colon, is_in_brackets })
+    }
+
+    /// The address that the text ends within after a piece, which begins at `from`, was joined to it.
+    fn after(self, text: &Text, line_start: usize, from: usize) -> Option<Self> {
+        let piece = &text[from..text.len()];
+        if piece.contains(char::is_whitespace) {
+            return Self::at_end(text, line_start, from);
+        }
+        (text.len() - self.colon < OPEN_URL_MAX && piece.chars().all(is_of_url)).then_some(self)
+    }
 }
 
 /// Widths at which mail systems wrap the lines of a text.
@@ -68,22 +108,12 @@ fn begins_continuation(line: &str) -> bool {
         && !line.contains("://")
 }
 
-/// Whether the last line ends within an address.
-fn ends_in_url(text: &str) -> bool {
-    let line = &text[text.rfind('\n').map_or(0, |at| at + 1)..];
-    let word = &line[line.rfind(char::is_whitespace).map_or(0, |at| at + 1)..];
-    let Some(url) = word.find("://").map(|colon| &word[colon..]) else { return false };
-    url.len() < 4_096 && url.chars().all(is_of_url)
-}
-
 /// Whether a line goes on with the address that the text ends with: either it closes `<…>`, or the line before was long
 /// and this one is a piece of an address.
-fn goes_on(text: &str, line: &str) -> bool {
+fn goes_on(text: &Text, line_start: usize, url: OpenUrl, line: &str) -> bool {
     let line = line.trim_start();
-    let before = &text[text.rfind('\n').map_or(0, |at| at + 1)..];
-    let in_brackets = before.rfind('<').is_some_and(|open| !before[open..].contains('>'));
     let piece_end = line.find(|c| !is_of_url(c)).unwrap_or(line.len());
-    if in_brackets && piece_end > 0 && line[piece_end..].starts_with('>') {
+    if url.is_in_brackets && piece_end > 0 && line[piece_end..].starts_with('>') {
         return true;
     }
     let is_piece = !line.is_empty()
@@ -91,8 +121,9 @@ fn goes_on(text: &str, line: &str) -> bool {
         && !line.contains("://")
         && (line.contains(['=', '&', '%', '/', '_', '?']) || line.chars().any(|c| c.is_ascii_digit()))
         && !line.starts_with(['(', '[', '*', '-', '#']);
+    let is_long = text.len() - line_start >= BROKEN_FROM;
     is_piece
-        && (before.len() >= BROKEN_FROM || in_brackets || before.ends_with(['=', '&', '?', '%', '/']))
+        && (is_long || url.is_in_brackets || text.before(text.len(), 1).ends_with(['=', '&', '?', '%', '/']))
         && !looks_like_code(line)
 }
 
@@ -157,27 +188,31 @@ fn is_escaped(octet: u8) -> bool {
 mod tests {
     use super::*;
 
+    fn shown(text: &str) -> String {
+        read(text).text.into_string()
+    }
+
     #[test]
     fn broken_addresses_are_joined() {
         let long = format!("https://a.example/{}", "x".repeat(60));
-        assert_eq!(read(&format!("Go:\n{long}\n?token=1\nBye")).text, format!("Go:\n{long}?token=1\nBye"));
-        assert_eq!(read("<https://a.example/v?t=\nabc>").text, "<https://a.example/v?t=abc>");
-        assert_eq!(read("https://a.example/v\n482913").text, "https://a.example/v\n482913");
+        assert_eq!(shown(&format!("Go:\n{long}\n?token=1\nBye")), format!("Go:\n{long}?token=1\nBye"));
+        assert_eq!(shown("<https://a.example/v?t=\nabc>"), "<https://a.example/v?t=abc>");
+        assert_eq!(shown("https://a.example/v\n482913"), "https://a.example/v\n482913");
     }
 
     #[test]
     fn wrapped_lines_are_joined() {
         let wrapped =
             "The code that we have sent to the telephone whose number ends in the digits\n2709.\n\nBye";
-        assert_eq!(read(wrapped).text, wrapped.replacen('\n', " ", 1));
+        assert_eq!(shown(wrapped), wrapped.replacen('\n', " ", 1));
         let code = "Please enter the following code in the next hour to confirm your address:\n482913";
-        assert_eq!(read(code).text, code);
-        assert_eq!(read("https://a.example/?t=3d5fcd72538345").text, "https://a.example/?t=3d5fcd72538345");
+        assert_eq!(shown(code), code);
+        assert_eq!(shown("https://a.example/?t=3d5fcd72538345"), "https://a.example/?t=3d5fcd72538345");
     }
 
     #[test]
     fn leftovers_of_quoted_printable_are_decoded() {
-        assert_eq!(read("https://a.example/v?t=3Dab=\ncd\nEnd=20").text, "https://a.example/v?t=abcd\nEnd");
+        assert_eq!(shown("https://a.example/v?t=3Dab=\ncd\nEnd=20"), "https://a.example/v?t=abcd\nEnd");
     }
 
     #[test]
