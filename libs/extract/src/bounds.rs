@@ -16,6 +16,8 @@ pub(crate) const DECLARATIONS_MAX: usize = 4 * 1024;
 pub(crate) const DEPTH_MAX: usize = 256;
 /// Rules of style sheets.
 pub(crate) const RULES_MAX: usize = 2_000;
+/// Comparisons of a rule with an element, in a document; elements that are alike are compared once.
+pub(crate) const COMPARISONS_MAX: usize = 200_000;
 /// Links of a part.
 pub(crate) const LINKS_MAX: usize = 1_000;
 /// Characters of a link's address, all ASCII.

@@ -268,7 +268,40 @@ fn worst() -> Vec<(&'static str, String)> {
             ),
         ),
         ("items", format!("{}{}", "<b>".repeat(250), repeat("<li>"))),
+        (
+            "distinct classes",
+            format!("<style>{}</style>{}", STYLE_OF_MANY_RULES.as_str(), distinct_classes()),
+        ),
     ]
+}
+
+/// As many rules as are read: one hides what has the class `c0`, most are of each element.
+static STYLE_OF_MANY_RULES: LazyLock<String> = LazyLock::new(|| {
+    let classes: String = (1..13).map(|i| format!(".c{i}{{color:red}}")).collect();
+    format!(".c0{{display:none}}{classes}{}", "p{color:red}".repeat(1_987))
+});
+
+/// Elements of which no two have the same classes.
+fn distinct_classes() -> String {
+    let classes =
+        |i: usize| (1..13).filter(|bit| i >> bit & 1 == 1).map(|bit| format!("c{bit} ")).collect::<String>();
+    (0..8_192).step_by(2).map(|i| format!("<p class=\"{}\">{i}</p>", classes(i))).collect()
+}
+
+#[test]
+fn shows_nothing_after_an_element_that_cannot_be_compared_with_all_rules() {
+    let style = STYLE_OF_MANY_RULES.as_str();
+    let end = "<p class=c0>Your code is 482913</p><p>Your code is 482914</p>";
+    let few = shown_text(&format!("<style>{style}</style><p>seen</p>{end}"), 1_000_000);
+    assert_eq!(
+        (few.text.as_str(), few.cut, few.left_out_hidden),
+        ("seen\n\nYour code is 482914", false, true)
+    );
+    let html = format!("<style>{style}</style><p>seen</p>{}{end}", distinct_classes());
+    let many = shown_text(&html, 1_000_000);
+    assert!(many.text.starts_with("seen\n\n0\n\n2") && !many.text.contains("482913") && many.cut);
+    let extraction = extract(&Message { subject: "", text: None, html: Some(&html), from_domain: None });
+    assert!(extraction.codes.is_empty(), "{:?}", extraction.codes);
 }
 
 #[test]

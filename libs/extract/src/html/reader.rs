@@ -54,6 +54,8 @@ pub(super) struct Reader {
     quoted: Vec<Range<usize>>,
     base: Option<String>,
     left_out_hidden: bool,
+    /// Whether the style sheets can't be compared with more elements. What follows is not shown: it may be hidden.
+    is_over: bool,
 }
 
 impl Reader {
@@ -69,11 +71,13 @@ impl Reader {
             quoted: Vec::new(),
             base: None,
             left_out_hidden: false,
+            is_over: false,
         }
     }
 
     pub(super) fn read(&mut self, token: Token) -> TokenSinkResult<()> {
         match token {
+            _ if self.is_over => {}
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => return self.start(&tag),
             Token::TagToken(tag) => self.end(&tag.name),
             Token::CharacterTokens(text) => self.text(&text),
@@ -124,7 +128,7 @@ impl Reader {
             self.end_link();
         }
         let flow = element::flow(name);
-        let (look, style) = self.look_of(tag);
+        let Some((look, style)) = self.look_of(tag) else { return TokenSinkResult::Continue };
         let flow = match style.inline {
             Some(true) if flow == Flow::Line => Flow::Inline,
             Some(false) if flow == Flow::Inline && style.displayed == Some(true) => Flow::Line,
@@ -244,7 +248,7 @@ impl Reader {
     }
 
     fn image(&mut self, tag: &Tag) {
-        let (seen, styled) = self.look_of(tag);
+        let Some((seen, styled)) = self.look_of(tag) else { return };
         if let (Some(link), true) = (&mut self.link, seen.is_seen() && styled.displayed != Some(false)) {
             let alt = attribute(tag, "alt").or_else(|| attribute(tag, "title")).unwrap_or_default();
             if link.alt.len() + alt.len() < 400 {
@@ -254,8 +258,8 @@ impl Reader {
         }
     }
 
-    /// The look of an element, and what was declared of it.
-    fn look_of(&self, tag: &Tag) -> (Look, Style) {
+    /// The look of an element, and what was declared of it; `None` where the document ends for that.
+    fn look_of(&mut self, tag: &Tag) -> Option<(Look, Style)> {
         let (mut class, mut id, mut inline) = ("", "", Declarations::default());
         let mut presented = Style::default();
         let mut hidden = element::is_hidden(&tag.name);
@@ -273,19 +277,22 @@ impl Reader {
                 _ => {}
             }
         }
-        let sheet = self.sheet.style_of(&tag.name, class, id);
+        let Some(sheet) = self.sheet.style_of(&tag.name, class, id) else {
+            self.is_over = true;
+            return None;
+        };
         let style =
             presented.then(sheet.normal).then(inline.normal).then(sheet.important).then(inline.important);
         let mut look = self.look();
         look.hidden |= hidden || style.hides();
         look.apply(&tag.name, &style);
-        (look, style)
+        Some((look, style))
     }
 
     pub(super) fn finish(mut self) -> Shown {
         self.end_link();
         self.close_to(0);
-        let cut = self.writer.cut;
+        let cut = self.writer.cut || self.is_over;
         let (text, emphasis) = self.writer.finish();
         self.quoted.sort_by_key(|range| range.start);
         // A quotation in a quotation is part of it.

@@ -1,15 +1,15 @@
 //! Style sheets, as far as their selectors are simple: an element, classes, an id.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{TagKind, Token, TokenSinkResult};
 
 use super::style::{Declarations, Style};
-use crate::bounds::RULES_MAX;
+use crate::bounds::{COMPARISONS_MAX, RULES_MAX};
 
-/// Classes of an element that count.
+/// Classes of an element that count, and of a selector.
 const CLASSES_MAX: usize = 16;
 /// Answers that are kept.
 const ANSWERS_MAX: usize = 4_096;
@@ -27,51 +27,71 @@ struct Rule {
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     rules: Vec<Rule>,
-    /// Rules by the class, `#id` or element that they need.
+    /// Rules by what an element needs for them: an `#id`, else the `.class` that the fewest rules name, else the element.
     by_key: HashMap<String, Vec<usize>>,
-    /// Classes that rules name; others change nothing.
-    classes: HashSet<String>,
+    /// How many rules name a class; other classes change nothing.
+    classes: HashMap<String, usize>,
     /// What was said of elements that are alike, which most of a long document are.
     answers: RefCell<HashMap<String, Declarations>>,
+    /// How often a rule was compared with an element.
+    comparisons: Cell<usize>,
 }
 
 impl Sheet {
-    /// What the sheet says of an element.
-    pub(super) fn style_of(&self, element: &str, class: &str, id: &str) -> Declarations {
+    /// The rules of style sheets, up to 2,000.
+    fn of(css: &str) -> Self {
+        let mut sheet = Self::default();
+        sheet.add(css);
+        for rule in &sheet.rules {
+            rule.classes.iter().for_each(|class| *sheet.classes.entry(class.clone()).or_default() += 1);
+        }
+        for (index, rule) in sheet.rules.iter().enumerate() {
+            sheet.by_key.entry(rule.key(&sheet.classes)).or_default().push(index);
+        }
+        sheet
+    }
+
+    /// What the sheet says of an element; `None` where that would take more comparisons than a document may.
+    pub(super) fn style_of(&self, element: &str, class: &str, id: &str) -> Option<Declarations> {
         if self.rules.is_empty() {
-            return Declarations::default();
+            return Some(Declarations::default());
         }
         let classes = class.split_ascii_whitespace().take(CLASSES_MAX);
-        let classes: Vec<&str> = classes.filter(|class| self.classes.contains(*class)).collect();
+        let mut classes: Vec<&str> = classes.filter(|class| self.classes.contains_key(*class)).collect();
+        classes.sort_unstable();
+        classes.dedup();
         let id_key = format!("#{id}");
         let id = if self.by_key.contains_key(&id_key) { id } else { "" };
         let question = format!("{element} {} {id}", classes.join("."));
         if let Some(answer) = self.answers.borrow().get(&question) {
-            return *answer;
+            return Some(*answer);
         }
-        let answer = self.declarations_of(element, &classes, id);
+        let answer = self.declarations_of(element, &classes, id)?;
         let mut answers = self.answers.borrow_mut();
         if answers.len() < ANSWERS_MAX {
             answers.insert(question, answer);
         }
-        answer
+        Some(answer)
     }
 
-    fn declarations_of(&self, element: &str, classes: &[&str], id: &str) -> Declarations {
+    fn declarations_of(&self, element: &str, classes: &[&str], id: &str) -> Option<Declarations> {
         let mut declarations = Declarations::default();
         let keys = [element.to_owned(), format!("#{id}"), "*".to_owned()];
         let keys = keys.into_iter().chain(classes.iter().map(|class| format!(".{class}")));
         let mut matching: Vec<usize> =
             keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
+        self.comparisons.set(self.comparisons.get() + matching.len());
+        if self.comparisons.get() > COMPARISONS_MAX {
+            return None;
+        }
         matching.retain(|rule| self.rules[*rule].matches(element, classes, id));
         matching.sort_unstable_by_key(|rule| (self.rules[*rule].specificity(), *rule));
-        matching.dedup();
         for rule in matching {
             let rule = &self.rules[rule].declarations;
             declarations.normal = declarations.normal.then(rule.normal);
             declarations.important = declarations.important.then(rule.important);
         }
-        declarations
+        Some(declarations)
     }
 
     /// Adds the rules of a `style` element. Blocks in blocks (`@media` and such) do not count.
@@ -113,16 +133,13 @@ impl Sheet {
             if self.rules.len() == RULES_MAX {
                 return;
             }
-            let Some(rule) = Rule::parse(selector.trim(), declarations) else { continue };
-            self.by_key.entry(rule.key()).or_default().push(self.rules.len());
-            self.classes.extend(rule.classes.iter().cloned());
-            self.rules.push(rule);
+            self.rules.extend(Rule::parse(selector.trim(), declarations));
         }
     }
 }
 
 impl Rule {
-    /// Reads a selector; nothing if it is not simple.
+    /// Reads a selector; nothing if it is not simple, or has more classes than count of an element.
     fn parse(selector: &str, declarations: Declarations) -> Option<Self> {
         let selector = selector.strip_prefix("body ").unwrap_or(selector).trim();
         if selector.is_empty() || selector.contains(|c: char| c.is_whitespace() || "[]:>+~".contains(c)) {
@@ -144,11 +161,12 @@ impl Rule {
             }
             rest = &rest[name_end..];
         }
-        Some(rule)
+        (rule.classes.len() <= CLASSES_MAX).then_some(rule)
     }
 
-    fn key(&self) -> String {
-        match (&self.id, self.classes.first(), &self.element) {
+    fn key(&self, classes: &HashMap<String, usize>) -> String {
+        let rarest = self.classes.iter().min_by_key(|class| classes.get(*class));
+        match (&self.id, rarest, &self.element) {
             (Some(id), ..) => format!("#{id}"),
             (None, Some(class), _) => format!(".{class}"),
             (None, None, Some(element)) => element.clone(),
@@ -194,9 +212,7 @@ impl SheetReader {
     }
 
     pub(super) fn finish(self) -> Sheet {
-        let mut sheet = Sheet::default();
-        sheet.add(&without_comments(&self.css));
-        sheet
+        Sheet::of(&without_comments(&self.css))
     }
 }
 
@@ -219,13 +235,42 @@ mod tests {
 
     #[test]
     fn simple_selectors_count_and_media_do_not() {
-        let mut sheet = Sheet::default();
-        sheet.add(&without_comments(
+        let sheet = Sheet::of(&without_comments(
             "@import url(x); /* .b{display:none} */ .a, td.c { display:none } #x{opacity:0}\
              @media screen { .d { display:none } } .e .f { display:none } .g{display:block}",
         ));
-        let hides = |element, class, id| sheet.style_of(element, class, id).normal.hides();
+        let hides = |element, class, id| sheet.style_of(element, class, id).unwrap().normal.hides();
         assert!(hides("p", "z a", "") && hides("td", "c", "") && hides("p", "", "x"));
         assert!(!hides("p", "b", "") && !hides("p", "c", "") && !hides("p", "d", "") && !hides("p", "f", ""));
+    }
+
+    #[test]
+    fn compares_an_element_with_the_rules_of_its_rarest_classes() {
+        let css: String = (0..RULES_MAX).map(|i| format!(".all.c{i}{{color:red}}")).collect();
+        let sheet = Sheet::of(&css);
+        for i in 0..RULES_MAX {
+            assert!(sheet.style_of("p", &format!("all c{i}"), "").unwrap().normal.color.is_some());
+        }
+        assert_eq!(sheet.comparisons.get(), RULES_MAX);
+    }
+
+    #[test]
+    fn stops_comparing_where_a_document_takes_too_much() {
+        let rules: String = (0..20).map(|i| format!(".c{i}{{color:red}}")).collect();
+        let sheet = Sheet::of(&(rules + &"p{color:red}".repeat(RULES_MAX - 20)));
+        let classes = |i: usize| {
+            let named = (0..20).filter(|bit| i >> bit & 1 == 1).map(|bit| format!("c{bit} "));
+            named.collect::<String>()
+        };
+        let compared = (0..).map_while(|i| sheet.style_of("p", &classes(i), "")).count();
+        assert!(compared > 20 && compared < COMPARISONS_MAX / (RULES_MAX - 20) + 1, "{compared}");
+        assert_eq!(sheet.style_of("p", &classes(1 << 19), ""), None);
+        assert!(sheet.style_of("p", "", "").is_some(), "what is known stays known");
+    }
+
+    #[test]
+    fn leaves_out_selectors_of_more_classes_than_count() {
+        let sheet = Sheet::of(&format!("{}{{color:red}}", ".a".repeat(CLASSES_MAX + 1)));
+        assert!(sheet.rules.is_empty());
     }
 }
