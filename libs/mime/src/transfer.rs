@@ -82,7 +82,7 @@ enum DecoderState {
 /// Input that may still be part of an escape or of the end of a line.
 #[derive(Debug, Default)]
 struct QuotedPrintable {
-    /// `=` and what follows it.
+    /// `=` and what follows it: nothing, the first of two digits, or white space.
     escape: Vec<u8>,
     /// White space, which is removed if the line ends after it.
     space: Vec<u8>,
@@ -164,9 +164,10 @@ impl QuotedPrintable {
 
     /// Handles the next octet after a `=`.
     fn escaped(&mut self, byte: u8, out: &mut Vec<u8>) {
+        let is_space = self.escape.get(1).is_none_or(u8::is_ascii_whitespace);
         match (&self.escape[1..], byte) {
             // A soft line break, maybe with white space that was added in transport.
-            (_, b'\n') if self.escape[1..].iter().all(u8::is_ascii_whitespace) => self.escape.clear(),
+            (_, b'\n') if is_space => self.escape.clear(),
             ([], b' ' | b'\t' | b'\r') => self.escape.push(byte),
             ([], _) if hex(byte).is_some() => self.escape.push(byte),
             (&[first], _) if hex(first).is_some() && hex(byte).is_some() => {
@@ -174,9 +175,7 @@ impl QuotedPrintable {
                 self.escape.clear();
                 out.push(value);
             }
-            (rest, b' ' | b'\t' | b'\r')
-                if rest.iter().all(u8::is_ascii_whitespace) && rest.len() < LINE_END_SPACE_MAX =>
-            {
+            (rest, b' ' | b'\t' | b'\r') if is_space && rest.len() < LINE_END_SPACE_MAX => {
                 self.escape.push(byte);
             }
             // It is not an escape, so it is kept.
