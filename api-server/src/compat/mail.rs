@@ -8,10 +8,11 @@ use tempmail_model::message::OwnerKind;
 use tempmail_store::{InboxQuery, MessageCount, MessageRow, ScanRange, ScanRequest, StoredMessage};
 use uuid::Uuid;
 
-use super::search::Search;
+use super::search::{Compared, Search};
 use crate::auth::{DropInCaller, SubscriberCredential};
 use crate::http::client::Client;
 use crate::http::error::{ApiError, MissingMessage};
+use crate::http::key_turn::KeyTurn;
 use crate::message::{Digest, INITIAL_CHUNK};
 use crate::resources::owned_mail;
 use crate::state::AppState;
@@ -139,8 +140,9 @@ impl TenantMail {
 
     /// What a search finds among what the tenant owns and, where it names the exact address of a shared inbox, in
     /// that. It looks at the newest 10,000 messages, and makes digests of 200.
-    pub(super) async fn search<'a>(&'a self, search: &'a Search) -> Result<Matches<'a>, ApiError> {
+    pub(super) async fn search(&self, search: &Search) -> Result<Matches<'_>, ApiError> {
         let shared = self.shared_inbox(search).await?;
+        let search = Arc::new(search.clone());
         Ok(Matches { scan: Scan::new(self), search, shared: shared.into(), digests: DIGESTS_MAX })
     }
 
@@ -282,7 +284,7 @@ impl TenantMail {
 /// A walk through what a search finds, newest first.
 pub(super) struct Matches<'a> {
     scan: Scan<'a>,
-    search: &'a Search,
+    search: Arc<Search>,
     /// Of the shared inbox that the search names, newest first.
     shared: VecDeque<MessageRow>,
     /// Digests that may still be made.
@@ -290,10 +292,42 @@ pub(super) struct Matches<'a> {
 }
 
 impl Matches<'_> {
-    /// The next messages that are found, perhaps none; `None` at the end.
+    /// The next messages that are found, perhaps none; `None` at the end. They are read and compared within a turn.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<MessageRow>>, ApiError> {
-        let mut rows = self.scan.next(SCAN_STEP).await?.unwrap_or_default();
-        let is_last = rows.is_empty();
+        if self.scan.left == 0 && self.shared.is_empty() {
+            return Ok(None);
+        }
+        let turn = self.scan.turn().await?;
+        let rows = self.next_rows().await?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let (state, search) = (self.scan.mail.state.clone(), Arc::clone(&self.search));
+        let compared = compare(move || {
+            let _turn = turn;
+            let is_found = |row: &MessageRow| {
+                let message = Compared::of(row);
+                search.matches(&message).or_else(|| {
+                    let digest = state.messages.known_digest(row.id)?;
+                    search.matches(&message.with(&digest))
+                })
+            };
+            rows.into_iter().map(|row| (is_found(&row), row)).collect::<Vec<_>>()
+        });
+        let mut found = Vec::new();
+        for (is_found, row) in compared.await? {
+            match is_found {
+                Some(true) => found.push(row),
+                Some(false) => {}
+                None => found.extend(self.find_by_digest(row).await?),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// The next messages that the tenant owns, among those of the shared inbox.
+    async fn next_rows(&mut self) -> Result<Vec<MessageRow>, ApiError> {
+        let mut rows = self.scan.read(SCAN_STEP).await?.unwrap_or_default();
         let oldest = rows.last().map_or(i64::MIN, |row| row.seq);
         let has_shared = self.shared.front().is_some_and(|row| row.seq > oldest);
         while let Some(row) = self.shared.pop_front_if(|row| row.seq > oldest) {
@@ -302,29 +336,29 @@ impl Matches<'_> {
         if has_shared {
             rows.sort_unstable_by_key(|row| Reverse(row.seq));
         }
-        if is_last && rows.is_empty() {
-            return Ok(None);
-        }
-        let mut found = Vec::new();
-        for row in rows {
-            if self.is_found(&row).await? {
-                found.push(row);
-            }
-        }
-        Ok(Some(found))
+        Ok(rows)
     }
 
-    async fn is_found(&mut self, row: &MessageRow) -> Result<bool, ApiError> {
-        if let Some(is_found) = self.search.matches_row(row) {
-            return Ok(is_found);
-        }
-        let mail = self.scan.mail;
-        if mail.state.messages.known_digest(row.id).is_none() {
-            let Some(left) = self.digests.checked_sub(1) else { return Ok(false) };
-            self.digests = left;
-        }
-        Ok(mail.digest(row).await?.is_some_and(|digest| self.search.matches(row, &digest)))
+    /// The message, if it is found by a digest that is made for it.
+    async fn find_by_digest(&mut self, row: MessageRow) -> Result<Option<MessageRow>, ApiError> {
+        let Some(left) = self.digests.checked_sub(1) else { return Ok(None) };
+        self.digests = left;
+        let Some(digest) = self.scan.mail.digest(&row).await? else { return Ok(None) };
+        let search = Arc::clone(&self.search);
+        compare(move || {
+            let is_found = search.matches(&Compared::of(&row).with(&digest)) == Some(true);
+            is_found.then_some(row)
+        })
+        .await
     }
+}
+
+/// Compares messages on a blocking thread: a search has many words, and a message much text.
+async fn compare<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(job).await.map_err(|_panicked| {
+        tracing::error!("a search panicked");
+        ApiError::Internal
+    })
 }
 
 /// A walk through what a tenant owns, newest first.
@@ -340,14 +374,27 @@ impl<'a> Scan<'a> {
         Self { mail, before: i64::MAX, left: SCAN_MAX }
     }
 
-    /// The next messages, up to `most`; `None` at the end.
+    /// A turn of the tenant at what reads much of the store.
+    async fn turn(&self) -> Result<KeyTurn<Uuid>, ApiError> {
+        self.mail.state.long_reads.turn(self.mail.tenant).await
+    }
+
+    /// The next messages, up to `most`, within a turn; `None` at the end.
     async fn next(&mut self, most: usize) -> Result<Option<Vec<MessageRow>>, ApiError> {
+        if most.min(self.left) == 0 {
+            return Ok(None);
+        }
+        let _turn = self.turn().await?;
+        self.read(most).await
+    }
+
+    /// The next messages, up to `most`, for a caller whose turn it is; `None` at the end.
+    async fn read(&mut self, most: usize) -> Result<Option<Vec<MessageRow>>, ApiError> {
         let limit = most.min(self.left).min(SCAN_STEP);
         if limit == 0 {
             return Ok(None);
         }
         let TenantMail { state, tenant, .. } = self.mail;
-        let _turn = state.long_reads.turn(*tenant).await?;
         if self.before != i64::MAX {
             self.mail.recheck().await?;
         }
@@ -359,5 +406,17 @@ impl<'a> Scan<'a> {
         let Some(last) = rows.last() else { return Ok(None) };
         self.before = last.seq;
         Ok(Some(rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn compares_messages_on_no_thread_that_answers_requests() {
+        let answering = std::thread::current().id();
+        let comparing = compare(|| std::thread::current().id()).await.expect("it does not panic");
+        assert_ne!(comparing, answering);
     }
 }

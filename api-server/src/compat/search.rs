@@ -1,10 +1,14 @@
 //! Searches of drop-in surfaces: conditions on a message, which its row decides alone wherever it can.
 
+mod compared;
+
 use jiff::Timestamp;
 use tempmail_mime::Address;
 use tempmail_model::address::RecipientAddress;
 use tempmail_store::MessageRow;
 
+pub(super) use self::compared::Compared;
+use self::compared::Field;
 use crate::http::error::ApiError;
 use crate::message::Digest;
 
@@ -104,15 +108,9 @@ impl Search {
         })
     }
 
-    /// Whether a message is found, as far as its row says; `None` where it takes the digest, too.
-    pub(super) fn matches_row(&self, row: &MessageRow) -> Option<bool> {
-        self.evaluate(|term| term.matches_row(row))
-    }
-
-    /// Whether a message is found.
-    pub(super) fn matches(&self, row: &MessageRow, digest: &Digest) -> bool {
-        let holds = |term: &Term| term.matches_row(row).unwrap_or_else(|| term.matches_digest(row, digest));
-        self.evaluate(|term| Some(holds(term))) == Some(true)
+    /// Whether a message is found; `None` where that takes the digest, and the message has none.
+    pub(super) fn matches(&self, message: &Compared<'_>) -> Option<bool> {
+        self.evaluate(|term| term.matches_row(message).or_else(|| term.matches_digest(message)))
     }
 
     fn evaluate(&self, holds: impl Fn(&Term) -> Option<bool>) -> Option<bool> {
@@ -160,20 +158,22 @@ pub(super) fn word(text: &str) -> Result<String, ApiError> {
 }
 
 impl Term {
-    fn matches_row(&self, row: &MessageRow) -> Option<bool> {
-        let has = |text: &str, word: &String| text.to_lowercase().contains(word.as_str());
+    fn matches_row(&self, message: &Compared<'_>) -> Option<bool> {
+        let row = message.row;
+        let has = |field: Field, word: &str| message.has(field, word);
         // What a row has is part of what a message has: if it does not have the word, the rest may.
         let if_found = |is_found: bool| is_found.then_some(true);
         match self {
-            Self::From(word) => Some(has(&row.sender, word) || has(&row.from_text, word)),
-            Self::To(word) | Self::Addressed(word) if has(&row.address, word) => Some(true),
-            Self::Addressed(word) => if_found(has(&row.from_text, word)),
+            Self::From(word) => Some(has(Field::Sender, word) || has(Field::From, word)),
+            Self::To(word) => if_found(has(Field::Recipient, word)),
+            Self::Addressed(word) => if_found(has(Field::Recipient, word) || has(Field::From, word)),
             Self::Recipient(word) => if_found(row.address == *word),
-            Self::Subject(word) => Some(has(&row.subject, word)),
-            Self::Anywhere(word) => if_found(
-                [&row.subject, &row.from_text, &row.address, &row.preview].iter().any(|text| has(text, word)),
-            ),
-            Self::Text(word) => if_found(has(&row.preview, word)),
+            Self::Subject(word) => Some(has(Field::Subject, word)),
+            Self::Anywhere(word) => {
+                let fields = [Field::Subject, Field::From, Field::Recipient, Field::Preview];
+                if_found(fields.into_iter().any(|field| has(field, word)))
+            }
+            Self::Text(word) => if_found(has(Field::Preview, word)),
             Self::Read(is_read) => Some(row.is_read == *is_read),
             Self::Before(time) => Some(row.created_at() < *time),
             Self::Since(time) => Some(row.created_at() >= *time),
@@ -181,8 +181,7 @@ impl Term {
             Self::Smaller(bytes) => Some(u64::try_from(row.size).unwrap_or(0) < *bytes),
             Self::Domain(domain) => Some(row.address.rsplit_once('@').is_some_and(|(_, of)| of == domain)),
             Self::Nothing => Some(false),
-            Self::To(_)
-            | Self::Cc(_)
+            Self::Cc(_)
             | Self::Bcc(_)
             | Self::ReplyTo(_)
             | Self::MessageId(_)
@@ -191,36 +190,25 @@ impl Term {
         }
     }
 
-    /// What the row does not decide.
-    fn matches_digest(&self, row: &MessageRow, digest: &Digest) -> bool {
-        let has = |addresses: &[Address], word: &str| {
-            addresses.iter().any(|address| address.to_string().to_lowercase().contains(word))
-        };
-        let recipients = [digest.to.as_slice(), &digest.cc, &digest.bcc];
-        match self {
-            Self::To(word) => has(&digest.to, word),
-            Self::Recipient(word) => {
-                recipients.concat().iter().any(|address| address.email.to_lowercase() == *word)
-            }
-            Self::Cc(word) => has(&digest.cc, word),
-            Self::Bcc(word) => has(&blind_recipients(row, digest), word),
-            Self::ReplyTo(word) => has(&digest.reply_to, word),
-            Self::Addressed(word) => {
-                recipients.iter().chain([&digest.reply_to.as_slice()]).any(|addresses| has(addresses, word))
-            }
-            Self::MessageId(word) => digest.message_id.to_lowercase().contains(word.as_str()),
-            Self::Anywhere(word) => {
-                digest.text.contains(word.as_str())
-                    || recipients
-                        .iter()
-                        .chain([&digest.reply_to.as_slice()])
-                        .any(|addresses| has(addresses, word))
-            }
+    /// What the row does not decide; `None` where the message has no digest.
+    fn matches_digest(&self, message: &Compared<'_>) -> Option<bool> {
+        let digest = message.digest?;
+        let has = |fields: &[Field], word: &str| fields.iter().any(|field| message.has(*field, word));
+        const ADDRESSES: &[Field] = &[Field::To, Field::Cc, Field::Bcc, Field::ReplyTo];
+        Some(match self {
+            Self::To(word) => has(&[Field::To], word),
+            Self::Recipient(word) => message.is(Field::Addresses, word),
+            Self::Cc(word) => has(&[Field::Cc], word),
+            Self::Bcc(word) => has(&[Field::Blind], word),
+            Self::ReplyTo(word) => has(&[Field::ReplyTo], word),
+            Self::Addressed(word) => has(ADDRESSES, word),
+            Self::MessageId(word) => has(&[Field::MessageId], word),
+            Self::Anywhere(word) => digest.text.contains(word.as_str()) || has(ADDRESSES, word),
             Self::Text(word) => digest.text.contains(word.as_str()),
             Self::Attachment => digest.attachments > 0,
             Self::Inline => digest.inline > 0,
             _ => false,
-        }
+        })
     }
 }
 
@@ -241,6 +229,7 @@ mod tests {
     use tempmail_model::retention::RetentionClass;
     use uuid::Uuid;
 
+    use super::compared::tests::LOWERED;
     use super::*;
 
     fn message() -> (MessageRow, Digest) {
@@ -302,26 +291,50 @@ mod tests {
             (Term::Domain("p.example".into()), Some(false), false),
         ] {
             let search = search(&[(term.clone(), false)]);
-            assert_eq!(search.matches_row(&row), by_row, "{term:?}");
-            assert_eq!(search.matches(&row, &digest), whole, "{term:?}");
+            assert_eq!(search.matches(&Compared::of(&row)), by_row, "{term:?}");
+            assert_eq!(search.matches(&Compared::of(&row).with(&digest)), Some(whole), "{term:?}");
             let negated = self::search(&[(term.clone(), true)]);
-            assert_eq!(negated.matches(&row, &digest), !whole, "not {term:?}");
+            assert_eq!(negated.matches(&Compared::of(&row).with(&digest)), Some(!whole), "not {term:?}");
         }
     }
 
     #[test]
     fn combines_terms_and_alternatives() {
         let (row, digest) = message();
+        let whole = Compared::of(&row).with(&digest);
         let order = Term::Subject("order".into());
         let none = Term::Subject("invoice".into());
-        assert!(search(&[(order.clone(), false), (none.clone(), true)]).matches(&row, &digest));
-        assert!(!search(&[(order.clone(), false), (none.clone(), false)]).matches(&row, &digest));
+        assert_eq!(search(&[(order.clone(), false), (none.clone(), true)]).matches(&whole), Some(true));
+        assert_eq!(search(&[(order.clone(), false), (none.clone(), false)]).matches(&whole), Some(false));
         let mut either = search(&[(order.clone(), false)]);
         either.any_of(vec![none.clone(), Term::Attachment]);
-        assert_eq!(either.matches_row(&row), None);
-        assert!(either.matches(&row, &digest));
+        assert_eq!(either.matches(&Compared::of(&row)), None);
+        assert_eq!(either.matches(&whole), Some(true));
         either.any_of(vec![none]);
-        assert!(!either.matches(&row, &digest));
+        assert_eq!(either.matches(&whole), Some(false));
+    }
+
+    #[test]
+    fn puts_each_field_in_lower_case_once_for_any_number_of_words() {
+        let (row, digest) = message();
+        let words = |count: usize| {
+            let term = |i: usize| (Term::Anywhere(format!("word {i}")), true);
+            search(&(0..count).map(term).collect::<Vec<_>>())
+        };
+        let lowered = |search: &Search, message: &Compared<'_>, expected: Option<bool>| {
+            LOWERED.set(0);
+            assert_eq!(search.matches(message), expected);
+            LOWERED.get()
+        };
+        for count in [1, CONDITIONS_MAX] {
+            let by_row = Compared::of(&row);
+            assert_eq!(lowered(&words(count), &by_row, None), 4, "subject, author, recipient, preview");
+            assert_eq!(
+                lowered(&words(count), &by_row.with(&digest), Some(true)),
+                4,
+                "the lists of addresses"
+            );
+        }
     }
 
     #[test]
