@@ -184,7 +184,7 @@ impl Probe {
         // A socket of this machine has no name.
         if options.get_socket().is_none() && !host.starts_with('/') {
             let resolves =
-                |problem: &str| Obstacle::Problem(format!("the name {host:?} is not resolved: {problem}"));
+                |problem: &str| Obstacle::Problem(format!("the name {host} is not resolved: {problem}"));
             self.set(Some(resolves("DNS does not answer")));
             let found = lookup_host((host, port)).await.map_err(|error| resolves(&error.to_string()))?;
             let addresses: Vec<_> = found.collect();

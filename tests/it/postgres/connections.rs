@@ -91,7 +91,8 @@ async fn names_dns_where_the_host_of_postgres_is_not_resolved() {
     command.env("TEMPMAIL_POSTGRES__URL", "postgres://a@postgres.cluster.test/b");
     let role = Binary::spawn(command);
     eventually("the log names DNS", || async {
-        let problem = "Postgres can't be reached: the name \"postgres.cluster.test\" is not resolved: DNS does not answer";
+        let problem =
+            "Postgres can't be reached: the name postgres.cluster.test is not resolved: DNS does not answer";
         role.stderr().contains(problem).then_some(())
     })
     .await;
