@@ -20,11 +20,11 @@ const DROP_ACCEPT_MAIL: &str = "DROP FUNCTION IF EXISTS accept_mail(
     text[], text[], boolean[], integer[], uuid[], text[], text[], text[], uuid[], smallint[], integer[]);
 ";
 
-/// The next version: a column in each table, an OUT parameter of `accept_mail`, another signature of `inbox_messages`.
-/// Programs of this version work with it.
+/// The next version: a column in each table and in `visible_message`, an OUT parameter of `accept_mail`, another signature
+/// of `inbox_messages`. Programs of this version work with it.
 ///
 /// # Panics
-/// `accept_mail` or `inbox_messages` is not defined as it was when this was written.
+/// A function or the view is not defined as it was when this was written.
 pub fn next_schema() -> SchemaDefinition {
     let mut migrations = SCHEMA.migrations.to_vec();
     for (table, version) in TABLES.into_iter().zip(SCHEMA.version() + 1..) {
@@ -40,16 +40,22 @@ pub fn next_schema() -> SchemaDefinition {
 }
 
 fn next_file(file: &SqlFile) -> SqlFile {
-    let (definition, next) = match file.name {
-        "mail/accept" => ("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text"),
-        "mail/message" => (
-            "FUNCTION inbox_messages(\n    p_class smallint",
-            "FUNCTION inbox_messages(\n    p_next text, p_class smallint",
-        ),
+    let changes: &[(&str, &str)] = match file.name {
+        "mail/accept" => &[("OUT o_inbox uuid[]", "OUT o_inbox uuid[], OUT o_next text")],
+        "mail/message" => &[
+            ("m.preview\n      FROM message m", "m.preview, m.of_next\n      FROM message m"),
+            (
+                "FUNCTION inbox_messages(\n    p_class smallint",
+                "FUNCTION inbox_messages(\n    p_next text, p_class smallint",
+            ),
+        ],
         _ => return *file,
     };
-    assert_eq!(file.text.matches(definition).count(), 1, "{} has {definition}", file.name);
-    let mut text = file.text.replace(definition, next);
+    let mut text = file.text.to_owned();
+    for (definition, next) in changes {
+        assert_eq!(text.matches(definition).count(), 1, "{} has {definition}", file.name);
+        text = text.replace(definition, next);
+    }
     if file.name == "mail/accept" {
         // Postgres does not replace a function whose result differs. That of the version before has the same name.
         text.insert_str(0, DROP_ACCEPT_MAIL);
