@@ -13,10 +13,16 @@ pub struct RemovedSetting {
 }
 
 /// All that are ignored. An entry goes with the version after the one that removed the setting.
-const REMOVED: &[RemovedSetting] = &[RemovedSetting {
-    path: "compat.mailtm",
-    reason: "the drop-in surface for clients of mail.tm was removed, and tokens for it work nowhere",
-}];
+const REMOVED: &[RemovedSetting] = &[
+    RemovedSetting {
+        path: "compat.mailtm",
+        reason: "the drop-in surface for clients of mail.tm was removed, and tokens for it work nowhere",
+    },
+    RemovedSetting {
+        path: "operator.secret_checks_per_second",
+        reason: "`operator.secret_check_seconds` says how often each Secret is looked at",
+    },
+];
 
 impl RemovedSetting {
     /// The removed setting that `path` names, or the group that it was in.
