@@ -23,8 +23,10 @@ use crate::pooled_connection::{PING_AFTER_IDLE, PING_TIMEOUT};
 
 /// How long a statement waits until there is a connection for it.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long it waits before another connection is tried, to learn why; also the shortest time between two such tries.
-const PROBE_AFTER: Duration = Duration::from_secs(1);
+/// How long it waits before another connection is tried, to learn why: not where Postgres is merely busy.
+const PROBE_AFTER: Duration = Duration::from_secs(2);
+/// Shortest time between two such tries of a process, which must not burden a busy server.
+const PROBE_PAUSE: Duration = Duration::from_secs(5);
 /// How long it is believed what a try met: longer than a statement waits after it.
 const PROBE_VALID: Duration = Duration::from_secs(10);
 
@@ -160,13 +162,13 @@ impl Probe {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), obstacle));
     }
 
-    /// Whether an attempt ended a moment ago.
+    /// Whether an attempt was made a moment ago.
     fn is_recent(&self) -> bool {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.as_ref().is_some_and(|(at, _)| at.elapsed() < PROBE_AFTER)
+        found.as_ref().is_some_and(|(at, _)| at.elapsed() < PROBE_PAUSE)
     }
 
-    /// Tries to connect once, unless another attempt ended a moment ago. Never ends: it runs beside a statement that
+    /// Tries to connect once, unless another attempt was made a moment ago. Never ends: it runs beside a statement that
     /// waits.
     async fn run(&self, options: PgConnectOptions) -> Infallible {
         let turn = self.turn.lock().await;
