@@ -150,8 +150,8 @@ async fn objects_belong_to_the_new_tenant_once_they_are_created_again() {
     assert_ne!(team.tenant_id().await, pruned.id);
     let token = team.secret_value("ci-token", "token").await;
     let path = format!("/v1/inbox/{}", pruned.address);
-    let answer = installation.request(reqwest::Method::GET, &path).live(&token).send().await.expect(200);
-    assert_eq!(answer["emails"], serde_json::json!([]), "it reads what the former tenant had");
+    let answer = installation.request(reqwest::Method::GET, &path).live(&token).send().await;
+    assert_eq!(answer.status, 204, "it reads what the former tenant had: {}", answer.text());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,6 +191,6 @@ async fn objects_of_a_tenant_that_was_deleted_with_its_data_start_over_in_the_ne
     wait_until_ready(team).await;
     let token = team.secret_value("ci-token", "token").await;
     let path = format!("/v1/inbox/{}", pruned.address);
-    let answer = installation.request(reqwest::Method::GET, &path).live(&token).send().await.expect(200);
-    assert_eq!(answer["emails"], serde_json::json!([]));
+    let answer = installation.request(reqwest::Method::GET, &path).live(&token).send().await;
+    assert_eq!(answer.status, 204, "it reads what the former tenant had: {}", answer.text());
 }

@@ -72,13 +72,6 @@ async fn sets_a_cookie_for_own_pages_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn takes_the_token_as_bearer_too() {
-    let app = App::start().await;
-    let request = app.request(Method::POST, PATH).bearer(&app.tenant.pro).json(&json!({ "cookie": true }));
-    cookie(&with(request, &[OWN]).send().await);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn honours_the_cookie_for_requests_of_own_pages_only() {
     let app = App::start().await;
     let cookie = cookie(&sign_in(&app, &[OWN]).await);
