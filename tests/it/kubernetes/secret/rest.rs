@@ -38,6 +38,8 @@ async fn looks_at_each_secret_once_in_five_minutes_and_at_once_after_a_change_of
         team.apply_ready("ApiToken", &format!("token-{index}"), "type: Live").await;
     }
 
+    // What follows the creation of the last one is done, too.
+    wait_for_renewals(&proxy).await;
     let count = proxy.request_count();
     team.rotate("apitoken/token-0", "now").await;
     wait_for_renewals(&proxy).await;
