@@ -118,7 +118,8 @@ async fn fills_in_the_documented_defaults() {
     let cases = [
         (
             "Tenant",
-            json!({"suspended": false, "retentionHours": 72, "deletionPolicy": "Retain", "limits": {
+            json!({"suspended": false, "retentionHours": 72, "deletionPolicy": "Retain",
+                "deletionProtection": false, "limits": {
                 "mailboxes": 100, "customDomains": 10, "webhooks": 1, "tokens": 20, "mailboxBytes": 52_428_800}}),
         ),
         ("SystemDomain", json!({"default": false, "sortOrder": 0, "sharedInboxes": true})),

@@ -37,6 +37,21 @@ impl PrunedTenant {
         Self { installation, team, address, id }
     }
 
+    /// Deletes the objects and creates them again, in the tenant that the team has now.
+    async fn create_again(&self) {
+        let Self { installation, team, address, .. } = self;
+        for object in OBJECTS {
+            team.delete(object).await;
+        }
+        declare(team, address).await;
+        installation.verify_domain(team, OBJECTS[0]).await;
+        for object in OBJECTS {
+            // Garbage collection deletes the Secrets of the former objects.
+            team.trigger_reconcile(object).await;
+            team.wait_for_condition(object, "Ready").await;
+        }
+    }
+
     /// Waits until the mail can be read with the token of the ApiToken.
     async fn wait_until_mail_is_read(&self) {
         let path = format!("/v1/inbox/{}", self.address);
@@ -138,15 +153,8 @@ async fn objects_belong_to_the_new_tenant_once_they_are_created_again() {
     team.declare_tenant("").await;
     for object in OBJECTS {
         team.wait_for_reason(object, "Ready", "TenantReplaced").await;
-        team.delete(object).await;
     }
-    declare(team, &pruned.address).await;
-    installation.verify_domain(team, OBJECTS[0]).await;
-    for object in OBJECTS {
-        // Garbage collection deletes the Secrets of the former objects.
-        team.trigger_reconcile(object).await;
-        team.wait_for_condition(object, "Ready").await;
-    }
+    pruned.create_again().await;
     assert_ne!(team.tenant_id().await, pruned.id);
     let token = team.secret_value("ci-token", "token").await;
     let path = format!("/v1/inbox/{}", pruned.address);
@@ -169,15 +177,8 @@ async fn a_tenant_that_is_applied_again_under_another_name_adopts_the_former_one
     team.wait_for_status(&team.tenant_object(), "tenantId", id.as_str()).await;
     assert!(!installation.tenant_exists(&former).await, "the former name is taken");
     // `tenantRef` can't be changed.
-    for object in OBJECTS {
-        team.delete(object).await;
-    }
-    declare(team, &pruned.address).await;
-    installation.verify_domain(team, OBJECTS[0]).await;
-    for object in OBJECTS {
-        team.trigger_reconcile(object).await;
-        team.wait_for_condition(object, "Ready").await;
-    }
+    pruned.create_again().await;
+    pruned.wait_until_mail_is_read().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
