@@ -37,12 +37,15 @@ impl PrunedTenant {
         Self { installation, team, address, id }
     }
 
-    /// Deletes the objects and creates them again, in the tenant that the team has now.
-    async fn create_again(&self) {
-        let Self { installation, team, address, .. } = self;
+    async fn delete_objects(&self) {
         for object in OBJECTS {
-            team.delete(object).await;
+            self.team.delete(object).await;
         }
+    }
+
+    /// Creates the objects again, in the tenant that the team has now.
+    async fn create_objects_again(&self) {
+        let Self { installation, team, address, .. } = self;
         declare(team, address).await;
         installation.verify_domain(team, OBJECTS[0]).await;
         for object in OBJECTS {
@@ -154,7 +157,8 @@ async fn objects_belong_to_the_new_tenant_once_they_are_created_again() {
     for object in OBJECTS {
         team.wait_for_reason(object, "Ready", "TenantReplaced").await;
     }
-    pruned.create_again().await;
+    pruned.delete_objects().await;
+    pruned.create_objects_again().await;
     assert_ne!(team.tenant_id().await, pruned.id);
     let token = team.secret_value("ci-token", "token").await;
     let path = format!("/v1/inbox/{}", pruned.address);
@@ -171,13 +175,14 @@ async fn a_tenant_that_is_applied_again_under_another_name_adopts_the_former_one
         assert!(message.contains(&format!("{ADOPT}={}", pruned.id)), "{message}");
     }
     let former = std::mem::replace(&mut pruned.team.tenant, unique_name("renamed"));
+    // `tenantRef` can't be changed, so they are created again. Without the grant no mail is deleted.
+    pruned.delete_objects().await;
     let PrunedTenant { installation, team, id, .. } = &pruned;
     let spec = format!("allowedNamespaces: {}", team.selector());
     adopt(team, &team.tenant, id, &spec).await;
     team.wait_for_status(&team.tenant_object(), "tenantId", id.as_str()).await;
     assert!(!installation.tenant_exists(&former).await, "the former name is taken");
-    // `tenantRef` can't be changed.
-    pruned.create_again().await;
+    pruned.create_objects_again().await;
     pruned.wait_until_mail_is_read().await;
 }
 
@@ -185,6 +190,7 @@ async fn a_tenant_that_is_applied_again_under_another_name_adopts_the_former_one
 async fn objects_of_a_tenant_that_was_deleted_with_its_data_start_over_in_the_next_one() {
     let pruned = PrunedTenant::start("deletionPolicy: Delete").await;
     let PrunedTenant { installation, team, id, .. } = &pruned;
+    team.wait_for_reason(OBJECTS[0], "Ready", "TenantRefNotPermitted").await;
     team.declare_tenant("").await;
     assert_ne!(&team.tenant_id().await, id);
     installation.verify_domain(team, OBJECTS[0]).await;
