@@ -12,9 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
+use url::form_urlencoded::byte_serialize;
 use uuid::Uuid;
 
-use crate::answer::{Email, EmailList, FoundEmail, MintedToken, ServerConfig};
+use crate::answer::{Email, EmailList, EmailSummary, Extraction, FoundEmail, MintedToken, ServerConfig};
 use crate::error::Error;
 use crate::request::{Scope, WaitRequest};
 use crate::token::LiveToken;
@@ -26,6 +27,9 @@ const API_TOKEN: HeaderName = HeaderName::from_static("x-api-token");
 const NEXT_SINCE: HeaderName = HeaderName::from_static("x-next-since");
 /// Asks a long-poll to answer at once (RFC 7240).
 const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// Mails of the longest list.
+const PAGE: u8 = 50;
 
 /// How long an answer may take, beside what the server is asked to wait.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -74,13 +78,30 @@ impl Client {
     /// # Errors
     /// [`Error`].
     pub async fn list(&self, scope: &Scope, limit: u8) -> Result<EmailList, Error> {
+        self.list_page(scope, limit, None).await
+    }
+
+    /// The mail of a scope that came after a cursor, at most 50, oldest first; without a cursor, the newest. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn list_since(&self, scope: &Scope, since: Option<&str>) -> Result<Vec<EmailSummary>, Error> {
+        let mut emails = self.list_page(scope, PAGE, since).await?.emails;
+        emails.reverse();
+        Ok(emails)
+    }
+
+    async fn list_page(&self, scope: &Scope, limit: u8, since: Option<&str>) -> Result<EmailList, Error> {
         let path = match scope {
             Scope::Address(address) => path(&["inbox", address])?,
             Scope::Domain(domain) => path(&["domain", domain])?,
             Scope::All => path(&["me"])?,
         };
         let now = [(PREFER, HeaderValue::from_static("wait=0"))];
-        let answer = self.send(Method::GET, format!("{path}?limit={limit}"), &now, None).await?;
+        let since =
+            since.map(|since| format!("&since={}", byte_serialize(since.as_bytes()).collect::<String>()));
+        let target = format!("{path}?limit={limit}{}", since.unwrap_or_default());
+        let answer = self.send(Method::GET, target, &now, None).await?;
         if answer.status == StatusCode::NO_CONTENT {
             return Ok(EmailList { emails: Vec::new(), next_since: next_since(&answer.headers) });
         }
@@ -93,6 +114,14 @@ impl Client {
     /// [`Error`].
     pub async fn email(&self, id: Uuid) -> Result<Email, Error> {
         parse(&self.send(Method::GET, format!("/v1/email/{id}"), &[], None).await?.body)
+    }
+
+    /// The codes and links of a mail.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn extraction(&self, id: &str) -> Result<Extraction, Error> {
+        parse(&self.send(Method::GET, path(&["email", id, "codes"])?, &[], None).await?.body)
     }
 
     /// Deletes a mail.

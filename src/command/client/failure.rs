@@ -3,6 +3,10 @@
 use serde_json::{Value, json};
 use tempmail_client::Error;
 
+use crate::command::mail::{Instead, lines_of};
+
+const NOTHING_IN_TIME: &str = "no such mail came in time";
+
 /// What a command reports instead of a result.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::command) enum ClientFailure {
@@ -10,10 +14,12 @@ pub(in crate::command) enum ClientFailure {
     #[error("{0}")]
     Usage(String),
     /// Nothing came in time.
-    #[error("no such mail came in time")]
+    #[error("{NOTHING_IN_TIME}{}", lines_of(.instead.as_deref()))]
     NothingInTime {
         /// Where to continue; empty where no call was answered.
         next_since: String,
+        /// What came instead; `None` where the server does not tell.
+        instead: Option<Vec<Instead>>,
     },
     /// The links of the mail lead to other hosts.
     #[error("the mail's link leads to another host: {}", .hosts.join(", "))]
@@ -42,10 +48,17 @@ impl ClientFailure {
         }
     }
 
-    /// What `--json` prints: `{error, message}`, and `next_since` and `hosts` where there are any.
+    /// What `--json` prints: `{error, message}`, and `next_since`, `instead` and `hosts` where there are any.
     pub(in crate::command) fn json(&self) -> Value {
-        let mut json = json!({"error": self.name(), "message": self.to_string()});
-        if let Self::NothingInTime { next_since } | Self::OtherHost { next_since, .. } = self {
+        let message = match self {
+            Self::NothingInTime { .. } => NOTHING_IN_TIME.to_owned(),
+            other => other.to_string(),
+        };
+        let mut json = json!({"error": self.name(), "message": message});
+        if let Self::NothingInTime { instead, .. } = self {
+            json["instead"] = json!(instead);
+        }
+        if let Self::NothingInTime { next_since, .. } | Self::OtherHost { next_since, .. } = self {
             json["next_since"] = next_since.as_str().into();
         }
         if let Self::OtherHost { hosts, .. } = self {

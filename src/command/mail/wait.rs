@@ -8,6 +8,7 @@ use tempmail_client::{
     WaitRequest, is_safe_code, safe_link,
 };
 
+use super::instead::{self, Wanted};
 use super::output;
 use super::request::{FeatureArg, ScopeArgs};
 use crate::command::client::ClientFailure;
@@ -78,7 +79,8 @@ pub(super) async fn for_mail(
     let (mut request, timeout) = args.request()?;
     request.matching.has = has.iter().map(|feature| (*feature).into()).collect();
     request.full = full;
-    let found = found(client.wait(&request, timeout).await)?;
+    let outcome = client.wait(&request, timeout).await;
+    let found = found(client, &request, Wanted::Email, outcome).await?;
     if json {
         return output::json(&found);
     }
@@ -101,7 +103,8 @@ pub(super) async fn for_mail(
 /// Prints the code and a line break.
 pub(super) async fn for_code(client: &Client, args: WaitArgs, json: bool) -> anyhow::Result<()> {
     let (request, timeout) = args.request()?;
-    let found = found(client.wait_for_code(&request, timeout).await)?;
+    let outcome = client.wait_for_code(&request, timeout).await;
+    let found = found(client, &request, Wanted::Code, outcome).await?;
     if json { output::json(&found) } else { output::line(&found.code) }
 }
 
@@ -110,7 +113,8 @@ pub(super) async fn for_link(client: &Client, args: LinkArgs, json: bool) -> any
     let filter = LinkFilter::new(args.kind, &args.link_host)
         .map_err(|text| ClientFailure::Usage(format!("--link-host {text:?} is not a host")))?;
     let (request, timeout) = args.wait.request()?;
-    match found(client.wait_for_link(&request, &filter, timeout).await)? {
+    let outcome = client.wait_for_link(&request, &filter, timeout).await;
+    match found(client, &request, Wanted::Link(args.kind), outcome).await? {
         LinkOutcome::OtherHost { hosts, next_since } => {
             Err(ClientFailure::OtherHost { hosts, next_since }.into())
         }
@@ -119,9 +123,18 @@ pub(super) async fn for_link(client: &Client, args: LinkArgs, json: bool) -> any
     }
 }
 
-fn found<T>(outcome: Result<WaitOutcome<T>, tempmail_client::Error>) -> Result<T, ClientFailure> {
+/// What a wait found, or a failure that tells what came instead.
+async fn found<T>(
+    client: &Client,
+    request: &WaitRequest,
+    wanted: Wanted,
+    outcome: Result<WaitOutcome<T>, tempmail_client::Error>,
+) -> Result<T, ClientFailure> {
     match outcome? {
         WaitOutcome::Found(found) => Ok(found),
-        WaitOutcome::Nothing { next_since } => Err(ClientFailure::NothingInTime { next_since }),
+        WaitOutcome::Nothing { next_since } => {
+            let instead = instead::of(client, request, wanted).await;
+            Err(ClientFailure::NothingInTime { next_since, instead })
+        }
     }
 }

@@ -73,6 +73,51 @@ async fn prints_the_link_of_a_kind_and_refuses_other_hosts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tells_what_came_instead_and_why_it_was_not_taken() {
+    let app = App::start().await;
+    let (address, since) = address_and_cursor(&mail(&app, &["new"]).await);
+    deliver(&app, &address, "Welcome", "Have a look around.\r\n").await;
+    deliver(&app, &address, "Confirm your address", LINK).await;
+    let wait = async |command: &[&str]| {
+        let all: Vec<&str> =
+            command.iter().chain(&[&*address, "--since", &since, "--timeout", "0"]).copied().collect();
+        mail(&app, &all).await
+    };
+    let output = wait(&["code"]).await;
+    let (code, message, _) = failure(&output);
+    let lines: Vec<&str> = message.lines().collect();
+    let [first, welcome, confirm] = lines.as_slice() else { panic!("{message}") };
+    assert_eq!((code, *first), (3, "no such mail came in time; this came instead:"));
+    for (line, subject) in [(welcome, "Welcome"), (confirm, "Confirm your address")] {
+        let end = format!(" \"{subject}\" from no-reply@shop.example to {address}: no code was found in it");
+        assert!(line.ends_with(&end), "{message}");
+    }
+
+    for (command, reasons) in [
+        (&["code"][..], ["no code was found in it"; 2]),
+        (&["link", "--kind", "unlock"], ["no link to act on was found in it", "its link is of another kind"]),
+        (
+            &["link", "--subject", "Welcome"],
+            ["no link to act on was found in it", "it is not what was asked for"],
+        ),
+        (&["wait", "--subject", "code"], ["it is not what was asked for"; 2]),
+    ] {
+        let all: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
+        let output = wait(&all).await;
+        let (_, _, printed) = failure(&output);
+        for (mail, (subject, reason)) in printed["instead"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(["Welcome", "Confirm your address"].into_iter().zip(reasons))
+        {
+            assert_eq!((&mail["subject"], &mail["reason"]), (&subject.into(), &reason.into()), "{command:?}");
+        }
+        assert_eq!(printed["instead"].as_array().unwrap().len(), 2, "{printed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn prints_what_json_has_for_programs() {
     let app = App::start().await;
     let (address, since) = address_and_cursor(&mail(&app, &["new"]).await);
