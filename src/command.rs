@@ -88,7 +88,11 @@ enum Command {
     /// Print the reference of all settings
     Config,
     /// Print the OpenAPI document of the HTTP interface
-    Openapi,
+    Openapi {
+        /// Leave webhooks out, which generators of clients make operations of
+        #[arg(long)]
+        without_webhooks: bool,
+    },
     /// Print the custom resource definitions
     Crds,
     /// Print the reference of the custom resources
@@ -108,7 +112,7 @@ impl Cli {
         install_tls_provider()?;
         match self.command {
             Command::Config => print::config(),
-            Command::Openapi => print::openapi(),
+            Command::Openapi { without_webhooks } => print::openapi(without_webhooks),
             Command::Crds => print::crds(),
             Command::ApiReference => print::api_reference(),
             Command::Reasons => print::reasons(),

@@ -37,5 +37,5 @@ mod state;
 mod token_api;
 
 pub use auth::SignInLink;
-pub use router::openapi_document;
+pub use router::{openapi_document, openapi_without_webhooks};
 pub use server::ApiServer;

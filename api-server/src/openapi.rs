@@ -9,6 +9,6 @@ mod operation;
 mod routes;
 
 pub(crate) use document::document;
-pub(crate) use endpoints::routes;
+pub(crate) use endpoints::{routes, without_webhooks};
 pub(crate) use operation::{Credential, Operation, attachment_index, email_id, path_id, query};
 pub(crate) use routes::Routes;

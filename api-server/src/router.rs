@@ -18,6 +18,11 @@ pub fn openapi_document() -> serde_json::Value {
     document(&routes())
 }
 
+/// The same without webhooks, for generators of clients.
+pub fn openapi_without_webhooks() -> serde_json::Value {
+    openapi::without_webhooks(openapi_document())
+}
+
 /// The router of every route, behind the middleware.
 pub(crate) fn router(state: AppState) -> Router {
     let page = if state.config.http.page { page::router() } else { Router::new() };

@@ -28,6 +28,9 @@ use crate::tls::Tls;
 /// idle takes 1 s more to be given up.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(6);
 
+/// Recipients of a transaction that a sink takes at least, as many as the setting allows.
+const CAUGHT_RECIPIENTS_MAX: usize = 1_000;
+
 /// The role: an SMTP server that receives and stores.
 pub struct Ingest {
     listener: Listener,
@@ -133,19 +136,22 @@ impl Ingest {
     }
 }
 
+/// A sink refuses nothing that is in the data of a test: its header section is bounded as the message is.
 fn session_settings(config: &Config, tls_offered: bool) -> SessionSettings {
     let smtp = &config.smtp;
+    let catches_all = config.sink.is_some();
+    let most = |bound: usize, caught: usize| if catches_all { bound.max(caught) } else { bound };
     SessionSettings {
         hostname: smtp.hostname.clone(),
         tls_offered,
-        auth_offered: config.sink.is_some(),
+        catches_all,
         data: DataLimits {
             message_octets: smtp.max_message_bytes as u64,
-            header_octets: smtp.max_header_bytes as u64,
-            header_fields: u32::try_from(smtp.max_header_fields).unwrap_or(u32::MAX),
-            accepts_bare_lf: config.sink.is_some(),
+            header_octets: most(smtp.max_header_bytes, smtp.max_message_bytes) as u64,
+            header_fields: u32::try_from(most(smtp.max_header_fields, usize::MAX)).unwrap_or(u32::MAX),
+            takes_any_line: catches_all,
         },
-        max_recipients: smtp.max_recipients,
+        max_recipients: most(smtp.max_recipients, CAUGHT_RECIPIENTS_MAX),
         max_errors: smtp.max_errors,
         memory: MemoryBudget::new(MemoryLimits {
             process: smtp.memory_bytes,

@@ -3,7 +3,7 @@
 
 use std::io::Write as _;
 
-use tempmail_api_server::openapi_document;
+use tempmail_api_server::{openapi_document, openapi_without_webhooks};
 use tempmail_runtime::config::reference;
 
 /// Prints the reference of all settings: `docs/configuration.md`.
@@ -12,10 +12,11 @@ pub(crate) fn config() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the OpenAPI document of the HTTP interface: `docs/openapi.json`.
-pub(crate) fn openapi() -> anyhow::Result<()> {
+/// Prints the OpenAPI document of the HTTP interface: `docs/openapi.json`. Without webhooks it is for generators of clients.
+pub(crate) fn openapi(without_webhooks: bool) -> anyhow::Result<()> {
+    let document = if without_webhooks { openapi_without_webhooks() } else { openapi_document() };
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, &openapi_document())?;
+    serde_json::to_writer_pretty(&mut out, &document)?;
     writeln!(out)?;
     Ok(())
 }

@@ -47,8 +47,8 @@ pub(crate) async fn run(args: UpArgs, schema: &SchemaDefinition) -> anyhow::Resu
     let shutdown = Shutdown::on_signals()?;
     let directory = DataDirectory::open(args.data_dir.as_deref())?;
     keys::load(&mut settings, &args, &directory)?;
-    if args.sink {
-        sink::make_certificate(&mut settings.config.smtp, &directory)?;
+    if args.starttls {
+        sink::set_certificate(&mut settings.config.smtp, &directory)?;
     }
 
     let mut postgres = None;

@@ -50,6 +50,8 @@ pub(crate) fn document<S: Clone + Send + Sync + 'static>(routes: &Routes<S>) -> 
         complete(&mut schema);
         schemas.insert(name.to_owned(), schema);
     }
+    let schemas: BTreeMap<&str, Value> =
+        schemas.iter().map(|(name, schema)| (name.as_str(), merged(schema, &schemas))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -235,17 +237,36 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
         let challenge = json!({"description": "The credential to present.", "required": true, "schema": {"type": "string"}});
         headers.insert("WWW-Authenticate".to_owned(), challenge);
     }
-    let mut described = json!({
-        "description": listed.join(", "),
-        "content": {"application/json": {"schema": {
-            "allOf": [{"$ref": format!("#/components/schemas/{form}")}],
-            "properties": {"error": {"enum": codes}},
-        }}},
-    });
+    let mut schema = error_schemas().remove(form).unwrap_or_default();
+    schema["properties"]["error"]["enum"] = json!(codes);
+    let mut described =
+        json!({"description": listed.join(", "), "content": {"application/json": {"schema": schema}}});
     if !headers.is_empty() {
         described["headers"] = Value::Object(headers);
     }
     described
+}
+
+/// The one object that an `allOf` of objects describes. Generators of clients lose `allOf`'s nulls.
+fn merged(schema: &Value, schemas: &BTreeMap<String, Value>) -> Value {
+    let named = schema["$ref"].as_str().and_then(|reference| schemas.get(reference.rsplit('/').next()?));
+    if let Some(named) = named {
+        return merged(named, schemas);
+    }
+    let mut object = schema.clone();
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        let Value::Object(part) = merged(part, schemas) else { continue };
+        for (key, value) in part {
+            match (&mut object[&key], value) {
+                (Value::Object(fields), Value::Object(further)) => fields.extend(further),
+                (Value::Array(names), Value::Array(further)) => names.extend(further),
+                (Value::String(_), _) => {}
+                (absent, value) => *absent = value,
+            }
+        }
+    }
+    object.as_object_mut().map(|fields| fields.remove("allOf"));
+    object
 }
 
 /// Completes a schema of an answer: every field is required (one without a value is `null`), and a text

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::IntoResponse;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::html;
-use super::operation::{Credential, Operation};
+use super::operation::{Credential, Operation, query};
 use super::routes::Routes;
+use crate::http::parameter::unique_query_parameters;
 use crate::http::public_caller::PublicCaller;
 use crate::http::rate_limit::RequestLimits;
 
@@ -28,16 +29,23 @@ where
     Routes::new()
         .get(
             "/openapi.json",
-            Operation::new("getDocument", Credential::None, "This document").constant().json_of(
-                200,
-                "The document; may be cached for 60 s.",
-                json!({
-                    "type": "object",
-                    "description": "An OpenAPI 3.1 document.",
-                    "required": ["openapi", "info", "paths", "components"],
-                }),
-            ),
-            move |_: PublicCaller| get_document(document),
+            Operation::new("getDocument", Credential::None, "This document")
+                .constant()
+                .parameter(query(
+                    "webhooks",
+                    "`false`: without `webhooks`, for generators of clients, which make operations of them.",
+                    json!({"type": "boolean", "default": true}),
+                ))
+                .json_of(
+                    200,
+                    "The document; may be cached for 60 s.",
+                    json!({
+                        "type": "object",
+                        "description": "An OpenAPI 3.1 document.",
+                        "required": ["openapi", "info", "paths", "components"],
+                    }),
+                ),
+            move |_: PublicCaller, uri: Uri| get_document(document, uri),
         )
         .get(
             "/docs",
@@ -50,11 +58,23 @@ where
         )
 }
 
-async fn get_document(document: fn() -> Value) -> impl IntoResponse {
-    static JSON: OnceLock<Bytes> = OnceLock::new();
-    let json = JSON.get_or_init(|| document().to_string().into());
+async fn get_document(document: fn() -> Value, uri: Uri) -> impl IntoResponse {
+    static WHOLE: OnceLock<Bytes> = OnceLock::new();
+    static WITHOUT_WEBHOOKS: OnceLock<Bytes> = OnceLock::new();
+    let json = match unique_query_parameters(&uri, ["webhooks"]) {
+        Some([Some(webhooks)]) if webhooks == "false" => {
+            WITHOUT_WEBHOOKS.get_or_init(|| without_webhooks(document()).to_string().into())
+        }
+        _ => WHOLE.get_or_init(|| document().to_string().into()),
+    };
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json")), (CACHE_CONTROL, CACHEABLE)];
     (headers, json.clone())
+}
+
+/// The document for generators of clients.
+pub(crate) fn without_webhooks(mut document: Value) -> Value {
+    document.as_object_mut().map(|fields| fields.remove("webhooks"));
+    document
 }
 
 async fn get_page(document: fn() -> Value) -> impl IntoResponse {

@@ -135,7 +135,7 @@ fn content(content: &Value) -> Markup {
     html! {
         @for (media_type, described) in entries(content) {
             @let schema = &described["schema"];
-            @if schema.get("properties").is_some() && schema.get("allOf").is_none() { (fields(schema)) }
+            @if schema.get("properties").is_some() { (fields(schema)) }
             @else if list(&schema["anyOf"]).any(|choice| choice.get("properties").is_some()) {
                 @for (index, choice) in list(&schema["anyOf"]).enumerate() {
                     @if index > 0 { p { "or" } }
@@ -153,9 +153,6 @@ fn fields(schema: &Value) -> Markup {
     let required: Vec<&str> = list(&schema["required"]).filter_map(Value::as_str).collect();
     html! {
         @if let Some(about) = schema["description"].as_str() { p { (prose(about)) } }
-        @for part in list(&schema["allOf"]) {
-            @if part.get("$ref").is_some() { p { "All of " (kind(part)) ", and:" } } @else { (fields(part)) }
-        }
         table {
             @for (name, field) in entries(&schema["properties"]) {
                 tr {
@@ -171,7 +168,7 @@ fn fields(schema: &Value) -> Markup {
 /// The type and constraints of a value, in a few words.
 fn kind(schema: &Value) -> Markup {
     let name = schema["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
-    let choices: Vec<&Value> = ["oneOf", "anyOf", "allOf"].iter().flat_map(|of| list(&schema[*of])).collect();
+    let choices: Vec<&Value> = ["oneOf", "anyOf"].iter().flat_map(|of| list(&schema[*of])).collect();
     html! {
         @if let Some(name) = name {
             a href=(format!("#schema-{name}")) { (name) }

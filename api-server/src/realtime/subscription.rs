@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tempmail_model::address::RecipientAddress;
+use tempmail_model::address::{AddressSyntax, RecipientAddress};
 use tempmail_store::{InboxAccess, InboxQuery, InboxScan, MessageRow, ScanRequest, TenantScan};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -225,7 +225,7 @@ impl Subscription {
 /// The key of an address without its tag.
 fn base_key(address: &RecipientAddress) -> Option<Uuid> {
     let base = format!("{}@{}", address.base_local_part(), address.domain());
-    RecipientAddress::parse(&base).ok().map(|base| base.inbox_key())
+    AddressSyntax::Caught.parse(&base).ok().map(|base| base.inbox_key())
 }
 
 fn is_at_domain(address: &str, domain: &str) -> bool {

@@ -36,7 +36,7 @@ A WebSocket (RFC 6455, version 13) for one mailbox; all messages are JSON texts.
 
 - Within 10 s the client sends `{\"type\": \"auth\", \"token\": \"<mailbox JWT>\"}`, and nothing after that. \
 The server answers `{\"type\": \"auth_ok\"}`; every mail that is stored from then on is pushed, once and in order.
-- A mail is pushed as `NewEmail`. Mail from before `auth_ok` is in `GET /api/messages`.
+- A mail is pushed as `PushedEmail`. Mail from before `auth_ok` is in `GET /api/messages`.
 - `{\"error\": code}` is followed by a close with 1008: `invalid_auth_message` (none within 10 s, another message, a \
 binary one, or one over 4096 bytes), `invalid_token`, `account_disabled`, `too_many_connections` (3 are \
 open for the mailbox); or with 1013: `unavailable`. `invalid_token` and `account_disabled` are also sent when \
@@ -52,7 +52,7 @@ pub(crate) fn routes() -> Routes<AppState> {
         Operation::new("openWebSocket", Credential::None, "Push new mail of a mailbox")
             .description(ABOUT)
             .constant()
-            .about::<message::NewEmail<'_>>()
+            .about::<message::PushedEmail<'_>>()
             .empty(101, "The connection is a WebSocket.")
             .fails(&[code::UPGRADE_REQUIRED, code::ORIGIN_NOT_ALLOWED]),
         open,

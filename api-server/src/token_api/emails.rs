@@ -10,7 +10,7 @@ use tempmail_store::{InboxQuery, MessageRow, ScanRange, ScanRequest};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::address::parse_address;
+use super::address::parse_query_address;
 use crate::auth::LiveCaller;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::http::parameter::{PageLimit, unique_query_parameters};
@@ -84,7 +84,7 @@ async fn scan_address(
     address: &str,
     scan: ScanRequest,
 ) -> Result<Vec<MessageRow>, ApiError> {
-    let address = &parse_address(&address.replace(' ', "+"))?;
+    let address = &parse_query_address(state.config.address_syntax(), address)?;
     let reserved = state.reserved.reservation_of(address.base_local_part());
     let query = InboxQuery { tenant, address, reserved };
     let found = state.store.scan_inbox(query, scan, state.clock.now()).await?;

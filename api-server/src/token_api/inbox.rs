@@ -53,7 +53,7 @@ async fn wait_on_inbox(
     preferred: PreferredWait,
     uri: Uri,
 ) -> Result<Response, V1Error> {
-    let address = Arc::new(path_address(address)?);
+    let address = Arc::new(path_address(&state, address)?);
     Ok(wait(&state, caller, Scope::Address(address), uri, preferred).await?)
 }
 
@@ -62,7 +62,7 @@ async fn clear_inbox(
     caller: MailCaller,
     address: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, V1Error> {
-    let address = path_address(address)?;
+    let address = path_address(&state, address)?;
     let query = InboxQuery {
         tenant: caller.for_address(&address)?.tenant,
         address: &address,
@@ -75,7 +75,10 @@ async fn clear_inbox(
     }
 }
 
-fn path_address(path: Result<Path<String>, PathRejection>) -> Result<RecipientAddress, ApiError> {
+fn path_address(
+    state: &AppState,
+    path: Result<Path<String>, PathRejection>,
+) -> Result<RecipientAddress, ApiError> {
     let Path(text) = path.map_err(|_not_utf8| ApiError::InvalidRequest("The path must be UTF-8.".into()))?;
-    parse_address(&text)
+    parse_address(state.config.address_syntax(), &text)
 }

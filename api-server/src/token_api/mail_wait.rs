@@ -30,6 +30,7 @@ pub(super) fn routes() -> Routes<AppState> {
              comes early, after 10000 messages, or 200 whose contents were looked at: continue from `X-Next-Since`.",
         )
         .body(request::schema())
+        .about::<request::Feature>()
         .about::<EmailSummary>()
         .about::<Email<'_>>()
         .json::<FoundEmail<'_>>(200, "The mail.")

@@ -45,7 +45,7 @@ impl MintRequest {
     ///
     /// # Errors
     /// The address is malformed or can't exist here, a field has the wrong type, or fields do not go together.
-    pub(super) fn take_from(body: &mut JsonObject) -> Result<Option<Self>, ApiError> {
+    pub(super) fn take_from(state: &AppState, body: &mut JsonObject) -> Result<Option<Self>, ApiError> {
         let seconds = not_null(body.take("expires_in_seconds"));
         let Some(address) = not_null(body.take("address")) else {
             return match seconds {
@@ -57,7 +57,7 @@ impl MintRequest {
         let Value::String(address) = address else {
             return Err(BodyError::Invalid { field: "address", expected: "a string" }.into());
         };
-        let address = parse_address(&address)?;
+        let address = parse_address(state.config.address_syntax(), &address)?;
         let lifetime = seconds.map_or(Ok(MINTED_TOKEN_SECONDS), |value| parse_seconds(&value))?;
         for (field, allowed) in [
             ("kind", "`live`, where there is an `address`"),

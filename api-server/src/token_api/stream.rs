@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde_json::json;
 
-use super::address::parse_address;
+use super::address::parse_query_address;
 use crate::auth::StreamCaller;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::openapi::{Credential, Operation, Routes};
@@ -43,7 +43,8 @@ async fn stream_address(
 ) -> Result<Response, V1Error> {
     let query = StreamQuery::parse(&uri)?;
     let address = query.address.as_deref().ok_or(ApiError::InvalidRequest("`address` is missing.".into()))?;
-    let scope = Scope::Address(Arc::new(parse_address(&address.replace(' ', "+"))?));
+    let address = parse_query_address(state.config.address_syntax(), address)?;
+    let scope = Scope::Address(Arc::new(address));
     let caller = scope.admit(caller)?;
     let since = query.start(&state, caller.tenant, &headers)?;
     Ok(sse::open(&state, caller.into(), scope, since).await?)

@@ -44,7 +44,7 @@ async fn create_token(
     caller: LiveCaller,
     mut body: JsonObject,
 ) -> Result<(StatusCode, Json<CreatedLiveToken>), V1Error> {
-    let created = match MintRequest::take_from(&mut body)? {
+    let created = match MintRequest::take_from(&state, &mut body)? {
         Some(request) => minting::mint(&state, caller, request).await?,
         None => {
             let CreatedToken { record, token } = api_token::create(&state, &caller, body).await?;

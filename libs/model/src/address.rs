@@ -1,7 +1,8 @@
 //! The two address types. A [`RecipientAddress`] is any mailbox of RFC 5321 and 6531 in its normal
-//! form, as SMTP and paths of `/v1` have it. A [`MailboxAddress`] is one of the few that can be created,
-//! which are not easily confused.
+//! form, as SMTP and paths of `/v1` have it; where all mail is caught, it is any path at all ([`AddressSyntax`]).
+//! A [`MailboxAddress`] is one of the few that can be created, which are not easily confused.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -12,6 +13,9 @@ use uuid::Uuid;
 
 /// Maximum octets of a local part (RFC 5321 4.5.3.1.1).
 pub const LOCAL_PART_MAX: usize = 64;
+
+/// Maximum octets of a path where all mail is caught. RFC 5321 4.5.3.1 asks for no limit that is not needed.
+pub const CAUGHT_PATH_MAX: usize = 1024;
 
 /// The pattern of a mailbox's local part, published in `/v1/config`.
 pub const MAILBOX_LOCAL_PART_PATTERN: &str = "^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$";
@@ -28,6 +32,32 @@ pub enum AddressError {
     /// The domain is an address literal such as `[192.0.2.1]`.
     #[error("address literals are not supported")]
     AddressLiteral,
+}
+
+/// Which addresses there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressSyntax {
+    /// Those of a host of mailboxes: what RFC 5321 and RFC 6531 allow, without quoted local parts and address literals.
+    Hosted,
+    /// Those of a sink: each path that can be parsed, at most [`CAUGHT_PATH_MAX`] octets. Local parts may be quoted or long,
+    /// have empty atoms and characters that RFC 5321 quotes; domains may be literals, and no host names.
+    Caught,
+}
+
+impl AddressSyntax {
+    /// Parses an address of an SMTP path (without angle brackets) or a URL path.
+    ///
+    /// An address that both syntaxes allow has the same normal form in both.
+    ///
+    /// # Errors
+    /// [`AddressError`] for all that the syntax forbids.
+    pub fn parse(self, input: &str) -> Result<RecipientAddress, AddressError> {
+        let hosted = RecipientAddress::parse(input);
+        match self {
+            Self::Hosted => hosted,
+            Self::Caught => hosted.or_else(|_| RecipientAddress::parse_caught(input)),
+        }
+    }
 }
 
 /// An address in normal form: without unnecessary quotes, source route and trailing dot; the local
@@ -62,12 +92,39 @@ impl RecipientAddress {
         Ok(Self { text, at, non_ascii })
     }
 
+    /// Parses a path that RFC 5321 forbids: an unquoted local part goes up to the last `@`, a quoted one keeps its quotes if
+    /// it needs them.
+    fn parse_caught(input: &str) -> Result<Self, AddressError> {
+        let mailbox = match input.strip_prefix('@').and_then(|route| route.split_once(':')) {
+            Some((_, mailbox)) => mailbox,
+            None => input,
+        };
+        let (mut text, domain) = if mailbox.starts_with('"') {
+            let (local, domain) = split_quoted(mailbox)?;
+            (if is_dot_string(&local) { local } else { quote(&local) }, domain)
+        } else {
+            let (local, domain) = mailbox.rsplit_once('@').ok_or(AddressError::Malformed)?;
+            if local.is_empty() || local.contains(|c: char| is_separator(c) || c == '"') {
+                return Err(AddressError::Malformed);
+            }
+            (local.to_owned(), domain)
+        };
+        let non_ascii = !text.is_ascii();
+        text = text.nfc().collect();
+        text.make_ascii_lowercase();
+        let at = text.len();
+        text.push('@');
+        text.push_str(&normalize_domain(domain).or_else(|_| normalize_caught_domain(domain))?);
+        let fits = text.len() <= CAUGHT_PATH_MAX;
+        fits.then_some(Self { text, at, non_ascii }).ok_or(AddressError::Malformed)
+    }
+
     /// `local-part@domain` in normal form.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The local part, at most 64 octets.
+    /// The local part: at most 64 octets, in a sink [`CAUGHT_PATH_MAX`].
     pub fn local_part(&self) -> &str {
         &self.text[..self.at]
     }
@@ -78,7 +135,7 @@ impl RecipientAddress {
         local.split_once('+').map_or(local, |(base, _)| base)
     }
 
-    /// The domain as A-labels.
+    /// The domain as A-labels; in a sink it may be an address literal, or no host name.
     pub fn domain(&self) -> &str {
         &self.text[self.at + 1..]
     }
@@ -250,6 +307,29 @@ pub fn normalize_domain(domain: &str) -> Result<String, AddressError> {
     Ok(ascii.into_owned())
 }
 
+/// A domain that is no host name in lower case, without a trailing dot: as A-labels where that is possible.
+fn normalize_caught_domain(domain: &str) -> Result<String, AddressError> {
+    let domain = domain.strip_suffix('.').unwrap_or(domain);
+    if domain.is_empty() || domain.contains(|c: char| is_separator(c) || c == '@') {
+        return Err(AddressError::Malformed);
+    }
+    let labels =
+        Uts46::new().to_ascii(domain.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore);
+    let mut text = labels.map_or_else(|_| domain.nfc().collect(), Cow::into_owned);
+    text.make_ascii_lowercase();
+    Ok(text)
+}
+
+/// Whether an unquoted part of a path ends at the character.
+fn is_separator(c: char) -> bool {
+    c.is_control() || c.is_whitespace() || matches!(c, '<' | '>')
+}
+
+/// The Quoted-string (RFC 5321 4.1.2) of a local part.
+fn quote(local: &str) -> String {
+    format!("\"{}\"", local.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// Removes a source route, which is to be ignored (RFC 5321 appendix C): `@a,@b:user@c` is `user@c`.
 fn drop_source_route(path: &str) -> Result<&str, AddressError> {
     if !path.starts_with('@') {
@@ -264,21 +344,24 @@ fn drop_source_route(path: &str) -> Result<&str, AddressError> {
 
 /// Splits into local part, without quotes, and domain.
 fn split(mailbox: &str) -> Result<(String, &str), AddressError> {
-    let Some(quoted) = mailbox.strip_prefix('"') else {
+    if !mailbox.starts_with('"') {
         let (local, domain) = mailbox.split_once('@').ok_or(AddressError::Malformed)?;
         return Ok((local.to_owned(), domain));
-    };
+    }
+    let (local, domain) = split_quoted(mailbox)?;
+    if is_dot_string(&local) { Ok((local, domain)) } else { Err(AddressError::NeedsQuotes) }
+}
+
+/// Splits into the content of a Quoted-string, and domain.
+fn split_quoted(mailbox: &str) -> Result<(String, &str), AddressError> {
+    let quoted = mailbox.strip_prefix('"').ok_or(AddressError::Malformed)?;
     let mut local = String::new();
     let mut characters = quoted.char_indices();
     while let Some((i, c)) = characters.next() {
         match c {
             '"' => {
                 let domain = quoted[i + 1..].strip_prefix('@').ok_or(AddressError::Malformed)?;
-                return if is_dot_string(&local) {
-                    Ok((local, domain))
-                } else {
-                    Err(AddressError::NeedsQuotes)
-                };
+                return Ok((local, domain));
             }
             '\\' => match characters.next() {
                 Some((_, c @ ' '..='~')) => local.push(c),
@@ -360,6 +443,51 @@ mod tests {
     }
 
     #[test]
+    fn a_sink_catches_each_path_that_can_be_parsed() {
+        let caught =
+            |input: &str| AddressSyntax::Caught.parse(input).map(|address| address.as_str().to_owned());
+        let long = format!("reply+{}@replies.example", "a1b2c3d4".repeat(16));
+        for (path, expected) in [
+            ("taro..yamada@carrier.example", "taro..yamada@carrier.example"),
+            ("Hanako.@Carrier.Example.", "hanako.@carrier.example"),
+            (".x@b.example", ".x@b.example"),
+            ("dev@My_App.local", "dev@my_app.local"),
+            ("dev@-b-.example", "dev@-b-.example"),
+            ("a@b..example", "a@b..example"),
+            ("a@[127.0.0.1]", "a@[127.0.0.1]"),
+            ("a@[IPv6:2001:DB8::1]", "a@[ipv6:2001:db8::1]"),
+            ("\"Ada L.\"@b.example", "\"ada l.\"@b.example"),
+            ("\"a@b\"@c.example", "\"a@b\"@c.example"),
+            ("\"a\\b\"@c.example", "ab@c.example"),
+            ("\"a\\\"b\\\\\"@c.example", "\"a\\\"b\\\\\"@c.example"),
+            ("a@b@c.example", "a@b@c.example"),
+            ("a(b)@c.example", "a(b)@c.example"),
+            ("@relay_1,@relay:a..b@c.example", "a..b@c.example"),
+            ("User+tag@Inbox.Example", "user+tag@inbox.example"),
+            (&long, &long),
+        ] {
+            assert_eq!(caught(path).as_deref(), Ok(expected), "{path}");
+            assert_eq!(caught(expected).as_deref(), Ok(expected), "the normal form of {path}");
+        }
+        let too_long = format!("{}@b.example", "x".repeat(CAUGHT_PATH_MAX));
+        for wrong in [
+            "",
+            "a",
+            "@b.example",
+            "a@",
+            "a b@c.example",
+            "\"a@b",
+            "\"a\"b@c.example",
+            "a@b c",
+            "a\0@b",
+            &too_long,
+        ] {
+            assert_eq!(caught(wrong), Err(AddressError::Malformed), "{wrong}");
+        }
+        assert_eq!(AddressSyntax::Hosted.parse("a..b@c.example"), Err(AddressError::Malformed));
+    }
+
+    #[test]
     fn converts_domains_to_a_labels() {
         assert_eq!(normal("a@Bücher.example"), Ok("a@xn--bcher-kva.example".into()));
         assert_eq!(normal("a@XN--BCHER-KVA.example"), Ok("a@xn--bcher-kva.example".into()));
@@ -412,11 +540,15 @@ mod tests {
                 let again = RecipientAddress::parse(address.as_str()).unwrap();
                 prop_assert_eq!(again.as_str(), address.as_str());
             }
+            if let Ok(address) = AddressSyntax::Caught.parse(&input) {
+                let again = AddressSyntax::Caught.parse(address.as_str()).unwrap();
+                prop_assert_eq!(again.as_str(), address.as_str());
+            }
         }
 
         #[test]
         fn never_panics(input in "\\PC*") {
-            let _ = RecipientAddress::parse(&input);
+            let _ = AddressSyntax::Caught.parse(&input);
             let _ = MailboxAddress::parse(&input);
         }
     }

@@ -67,12 +67,12 @@ pub(super) fn is_rcpt(line: &[u8]) -> bool {
     line.get(..5).is_some_and(|verb| verb.eq_ignore_ascii_case(b"RCPT "))
 }
 
-/// Parses a command line without its CRLF. The command AUTH, and the parameter of MAIL (RFC 4954), are known only where they
-/// are offered.
+/// Parses a command line without its CRLF. Where all mail is caught (`catches_all`), AUTH and its parameter of MAIL (RFC 4954)
+/// are known, those of DSN (RFC 3461) are dropped, and a reverse-path is as long as a forward-path.
 ///
 /// # Errors
 /// The reply that rejects it; [`reply::BDAT_SYNTAX`] and [`reply::PROXY_REFUSED`] have to close the session.
-pub(super) fn parse(line: &[u8], auth_offered: bool) -> Result<Command<'_>, Reply> {
+pub(super) fn parse(line: &[u8], catches_all: bool) -> Result<Command<'_>, Reply> {
     if line == PROXY_V2_LINE {
         return Err(reply::PROXY_REFUSED);
     }
@@ -85,8 +85,8 @@ pub(super) fn parse(line: &[u8], auth_offered: bool) -> Result<Command<'_>, Repl
     let is = |name: &str| verb.eq_ignore_ascii_case(name);
     let without_argument = |command| if argument.is_empty() { Ok(command) } else { Err(reply::NO_ARGUMENT) };
     match verb.len() {
-        4 if is("MAIL") => mail(argument, auth_offered).map(Command::Mail),
-        4 if is("RCPT") => rcpt(argument).map(Command::Rcpt),
+        4 if is("MAIL") => mail(argument, catches_all).map(Command::Mail),
+        4 if is("RCPT") => rcpt(argument, catches_all).map(Command::Rcpt),
         4 if is("DATA") => without_argument(Command::Data),
         4 if is("BDAT") => bdat(argument),
         4 if is("EHLO") => hello(argument).map(Command::Ehlo),
@@ -97,7 +97,7 @@ pub(super) fn parse(line: &[u8], auth_offered: bool) -> Result<Command<'_>, Repl
         4 if is("HELP") => Ok(Command::Help),
         4 if is("VRFY") && argument.is_empty() => Err(reply::ARGUMENT_NEEDED),
         4 if is("VRFY") => Ok(Command::Vrfy),
-        4 if is("AUTH") && auth_offered => Ok(Command::Auth(argument)),
+        4 if is("AUTH") && catches_all => Ok(Command::Auth(argument)),
         4 if is("AUTH") || is("EXPN") || is("ETRN") || is("TURN") => Err(reply::NOT_IMPLEMENTED),
         5 if is("PROXY") => Err(reply::PROXY_REFUSED),
         8 if is("STARTTLS") => without_argument(Command::StartTls),
@@ -146,7 +146,7 @@ fn strip_prefix_ignore_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
     head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
-fn mail(argument: &str, auth_offered: bool) -> Result<MailCommand<'_>, Reply> {
+fn mail(argument: &str, catches_all: bool) -> Result<MailCommand<'_>, Reply> {
     let path = strip_prefix_ignore_case(argument, "FROM:").ok_or(reply::MAIL_SYNTAX)?;
     let (path, parameters) = path::split_path(path).ok_or(reply::MAIL_SYNTAX)?;
     let (mut size, mut utf8, mut body, mut auth) = (None, false, false, false);
@@ -174,23 +174,37 @@ fn mail(argument: &str, auth_offered: bool) -> Result<MailCommand<'_>, Reply> {
                 return Err(reply::BAD_PARAMETER);
             }
             utf8 = true;
-        } else if keyword.eq_ignore_ascii_case("AUTH") && auth_offered {
+        } else if keyword.eq_ignore_ascii_case("AUTH") && catches_all {
             // Who submitted the mail, which is not of interest.
             if value.is_none() || auth {
                 return Err(reply::BAD_PARAMETER);
             }
             auth = true;
+        } else if catches_all && is_dsn_parameter(keyword, &["RET", "ENVID"]) {
+            // No notification is sent, since all mail is delivered.
         } else {
             return Err(reply::UNKNOWN_PARAMETER);
         }
     }
-    Ok(MailCommand { sender: path::parse_reverse_path(path, utf8)?, size, utf8 })
+    Ok(MailCommand { sender: path::parse_reverse_path(path, utf8, catches_all)?, size, utf8 })
 }
 
-fn rcpt(argument: &str) -> Result<&str, Reply> {
+fn rcpt(argument: &str, catches_all: bool) -> Result<&str, Reply> {
     let path = strip_prefix_ignore_case(argument, "TO:").ok_or(reply::RCPT_SYNTAX)?;
     let (path, parameters) = path::split_path(path).ok_or(reply::RCPT_SYNTAX)?;
-    if parameters.trim_matches(' ').is_empty() { Ok(path) } else { Err(reply::UNKNOWN_PARAMETER) }
+    let mut keywords = parameters
+        .split(' ')
+        .filter(|parameter| !parameter.is_empty())
+        .map(|parameter| parameter.split_once('=').map_or(parameter, |(keyword, _)| keyword));
+    if keywords.all(|keyword| catches_all && is_dsn_parameter(keyword, &["NOTIFY", "ORCPT"])) {
+        Ok(path)
+    } else {
+        Err(reply::UNKNOWN_PARAMETER)
+    }
+}
+
+fn is_dsn_parameter(keyword: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| keyword.eq_ignore_ascii_case(known))
 }
 
 fn bdat(argument: &str) -> Result<Command<'_>, Reply> {
@@ -216,7 +230,7 @@ mod tests {
 
     #[test]
     fn parses_parameters_of_mail() {
-        let mail_where = |auth_offered: bool, line: &'static str| match parse(line.as_bytes(), auth_offered) {
+        let mail_where = |catches_all: bool, line: &'static str| match parse(line.as_bytes(), catches_all) {
             Ok(Command::Mail(mail)) => Ok(mail),
             Ok(other) => panic!("{other:?}"),
             Err(reply) => Err(reply),
@@ -231,6 +245,8 @@ mod tests {
             Ok(MailCommand { sender: "", size: None, utf8: false })
         );
         assert_eq!(mail_where(true, "MAIL FROM:<a@b> AUTH"), Err(reply::BAD_PARAMETER));
+        assert!(mail_where(true, "MAIL FROM:<a@b> RET=HDRS ENVID=1").is_ok());
+        assert!(mail_where(true, "MAIL FROM:<a@b> NOTIFY=NEVER").is_err());
         assert_eq!(
             mail("MAIL FROM:a@b SIZE=0"),
             Ok(MailCommand { sender: "a@b", size: Some(0), utf8: false })
@@ -259,6 +275,9 @@ mod tests {
 
     #[test]
     fn parses_commands() {
+        let rcpt = parse(b"RCPT TO:<a@b> NOTIFY=NEVER ORCPT=rfc822;a@b", true);
+        assert_eq!(rcpt, Ok(Command::Rcpt("a@b")), "where all mail is caught");
+        assert_eq!(parse(b"RCPT TO:<a@b> RET=HDRS", true), Err(reply::UNKNOWN_PARAMETER));
         let parse = |line| parse(line, false);
         assert_eq!(parse(b"ehlo [192.0.2.1]"), Ok(Command::Ehlo("[192.0.2.1]")));
         assert_eq!(parse(b"RCPT to:<a@b> "), Ok(Command::Rcpt("a@b")));

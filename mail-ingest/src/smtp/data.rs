@@ -10,7 +10,7 @@ use memchr::memchr2;
 use super::reply::{self, Reply};
 use crate::memory::{MemoryError, MemoryPermit, MessageBuffer};
 
-/// Maximum octets of a line without its CRLF.
+/// Maximum octets of a line without its CRLF, unless any line is taken.
 const LINE_MAX: u64 = 64 << 10;
 
 /// Bounds of a message.
@@ -22,9 +22,9 @@ pub(crate) struct DataLimits {
     pub(crate) header_octets: u64,
     /// Maximum fields of the header section.
     pub(crate) header_fields: u32,
-    /// Whether a bare LF ends a line, as CRLF does, and is stored as CRLF; else it is an error. Between servers it would
-    /// let one smuggle a second message.
-    pub(crate) accepts_bare_lf: bool,
+    /// Whether any line is taken: it is as long as the message, a bare LF ends it and is stored as CRLF, and a bare CR stays.
+    /// Else these are errors. Between servers a bare line end would let one smuggle a second message.
+    pub(crate) takes_any_line: bool,
 }
 
 /// The position of the scan in a line.
@@ -96,9 +96,9 @@ impl MessageData {
                     at += 1;
                 }
                 (LinePosition::DotCr, b'\n') => return (at + 1, true),
-                (LinePosition::Dot, b'\n') if self.limits.accepts_bare_lf => return (at + 1, true),
+                (LinePosition::Dot, b'\n') if self.limits.takes_any_line => return (at + 1, true),
                 (LinePosition::DotCr, _) => {
-                    self.errors.bare_line_end = true;
+                    self.bare_cr();
                     self.start_line(b'\r');
                     self.append(b"\r");
                 }
@@ -144,7 +144,7 @@ impl MessageData {
     /// The reply that rejects the message.
     pub(super) fn finish(mut self) -> Result<(Vec<u8>, MemoryPermit), Reply> {
         if self.position == LinePosition::Cr {
-            self.errors.bare_line_end = true;
+            self.bare_cr();
         }
         match (self.error_reply(), self.buffer) {
             (None, Some(buffer)) => Ok(buffer.finish()?),
@@ -173,7 +173,7 @@ impl MessageData {
                     at += 1;
                     if input[at - 1] == b'\r' {
                         self.position = LinePosition::Cr;
-                    } else if self.limits.accepts_bare_lf {
+                    } else if self.limits.takes_any_line {
                         self.append(&input[appended..at - 1]);
                         self.append(b"\r\n");
                         appended = at;
@@ -187,7 +187,7 @@ impl MessageData {
                     self.end_line(self.octets + (at - appended) as u64);
                 }
                 LinePosition::Cr => {
-                    self.errors.bare_line_end = true;
+                    self.bare_cr();
                     self.position = LinePosition::Within;
                 }
             }
@@ -203,9 +203,17 @@ impl MessageData {
         self.position = LinePosition::Within;
     }
 
+    fn bare_cr(&mut self) {
+        if self.limits.takes_any_line {
+            self.line_octets += 1;
+        } else {
+            self.errors.bare_line_end = true;
+        }
+    }
+
     fn count_line(&mut self, octets: usize) {
         self.line_octets += octets as u64;
-        if self.line_octets > LINE_MAX {
+        if self.line_octets > LINE_MAX && !self.limits.takes_any_line {
             self.errors.long_line = true;
         }
     }

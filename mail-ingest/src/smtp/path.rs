@@ -1,5 +1,7 @@
 //! The paths of MAIL and RCPT.
 
+use tempmail_model::address::CAUGHT_PATH_MAX;
+
 use super::reply::{self, Reply};
 
 /// Maximum octets of a reverse-path: a local part of 64 and a domain of 255.
@@ -36,19 +38,20 @@ pub(super) fn split_path(text: &str) -> Option<(&str, &str)> {
 
 /// Parses a reverse-path: empty for the null one, else without its source route. It is only shown,
 /// never sent to, so it need not be a valid address; but it is one line without brackets, of
-/// bounded length.
+/// bounded length. Where all mail is caught, that is the length of a recipient's, and it needs no SMTPUTF8.
 ///
 /// # Errors
 /// The reply that rejects it.
-pub(super) fn parse_reverse_path(path: &str, utf8: bool) -> Result<&str, Reply> {
-    if !utf8 && !path.is_ascii() {
+pub(super) fn parse_reverse_path(path: &str, utf8: bool, catches_all: bool) -> Result<&str, Reply> {
+    if !utf8 && !catches_all && !path.is_ascii() {
         return Err(reply::SENDER_NON_ASCII);
     }
     let mailbox = match path.strip_prefix('@') {
         Some(route) => route.split_once(':').ok_or(reply::BAD_SENDER)?.1,
         None => path,
     };
-    let well_formed = mailbox.len() <= REVERSE_PATH_MAX
+    let most = if catches_all { CAUGHT_PATH_MAX } else { REVERSE_PATH_MAX };
+    let well_formed = mailbox.len() <= most
         && mailbox.chars().all(|c| !c.is_control() && !matches!(c, '<' | '>'))
         && (!mailbox.contains(char::is_whitespace) || mailbox.starts_with('"'));
     if well_formed { Ok(mailbox) } else { Err(reply::BAD_SENDER) }
@@ -71,15 +74,19 @@ mod tests {
 
     #[test]
     fn accepts_any_reverse_path_that_is_one_safe_line() {
-        assert_eq!(parse_reverse_path("", false), Ok(""));
-        assert_eq!(parse_reverse_path("root", false), Ok("root"));
-        assert_eq!(parse_reverse_path("@a,@b:c@d", false), Ok("c@d"));
-        assert_eq!(parse_reverse_path("\"a b\"@c", false), Ok("\"a b\"@c"));
-        assert_eq!(parse_reverse_path("ü@b", true), Ok("ü@b"));
-        assert_eq!(parse_reverse_path("ü@b", false), Err(reply::SENDER_NON_ASCII));
+        let parse = |path, utf8| parse_reverse_path(path, utf8, false);
+        assert_eq!(parse("", false), Ok(""));
+        assert_eq!(parse("root", false), Ok("root"));
+        assert_eq!(parse("@a,@b:c@d", false), Ok("c@d"));
+        assert_eq!(parse("\"a b\"@c", false), Ok("\"a b\"@c"));
+        assert_eq!(parse("ü@b", true), Ok("ü@b"));
+        assert_eq!(parse("ü@b", false), Err(reply::SENDER_NON_ASCII));
         let long = format!("{}@b", "x".repeat(REVERSE_PATH_MAX));
         for invalid in ["a b@c", "a<b@c", "\"a>b\"@c", "@a", "a\u{85}b@c", &long] {
-            assert_eq!(parse_reverse_path(invalid, true), Err(reply::BAD_SENDER), "{invalid}");
+            assert_eq!(parse(invalid, true), Err(reply::BAD_SENDER), "{invalid}");
         }
+        assert_eq!(parse_reverse_path(&long, false, true), Ok(long.as_str()), "where all mail is caught");
+        assert_eq!(parse_reverse_path("ü@b", false, true), Ok("ü@b"));
+        assert!(parse_reverse_path("a b@c", false, true).is_err());
     }
 }

@@ -280,13 +280,13 @@ impl Session {
     fn joins_pending(&self, line: &[u8]) -> bool {
         self.without_line_end(line).is_some_and(|line| {
             command_line::is_rcpt(line)
-                && matches!(command_line::parse(line, self.settings.auth_offered), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
+                && matches!(command_line::parse(line, self.settings.catches_all), Ok(Command::Rcpt(path)) if self.pending_recipient(path).is_ok())
         })
     }
 
     /// A line, given without its LF, without its CR; `None` if a bare LF may not end it.
     fn without_line_end<'l>(&self, line: &'l [u8]) -> Option<&'l [u8]> {
-        line.strip_suffix(b"\r").or(self.settings.data.accepts_bare_lf.then_some(line))
+        line.strip_suffix(b"\r").or(self.settings.catches_all.then_some(line))
     }
 
     /// A buffer for the message of the open transaction.

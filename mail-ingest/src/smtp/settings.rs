@@ -1,5 +1,7 @@
 //! Settings that all sessions share.
 
+use tempmail_model::address::AddressSyntax;
+
 use super::data::DataLimits;
 use crate::memory::MemoryBudget;
 
@@ -10,8 +12,9 @@ pub(crate) struct SessionSettings {
     pub(crate) hostname: String,
     /// Whether STARTTLS is offered.
     pub(crate) tls_offered: bool,
-    /// Whether AUTH is offered, which then takes any password.
-    pub(crate) auth_offered: bool,
+    /// Whether all mail is caught, as the client writes it: each path that can be parsed is a recipient, parameters of DSN
+    /// (RFC 3461) are known, and AUTH is offered, which takes any password.
+    pub(crate) catches_all: bool,
     /// Bounds of a message.
     pub(crate) data: DataLimits,
     /// Maximum recipients of a transaction.
@@ -23,6 +26,11 @@ pub(crate) struct SessionSettings {
 }
 
 impl SessionSettings {
+    /// Which addresses can be recipients.
+    pub(super) fn addresses(&self) -> AddressSyntax {
+        if self.catches_all { AddressSyntax::Caught } else { AddressSyntax::Hosted }
+    }
+
     /// The greeting, with its CRLF.
     pub(crate) fn greeting(&self) -> String {
         format!("220 {} ESMTP tempmail\r\n", self.hostname)

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use anyhow::Context as _;
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::generate_simple_self_signed;
 use tempmail_model::surface::DropInSurface;
 use tempmail_runtime::config::{Config, Smtp};
 
@@ -34,25 +34,24 @@ pub(super) fn check_listeners(config: &Config, force: bool) -> anyhow::Result<()
     Ok(())
 }
 
-/// Makes a certificate for STARTTLS, unless the settings have one: another at each start, signed by itself.
+/// Sets the certificate of `--starttls`, unless the settings have one: that of the data directory, which is made at the first
+/// start, so that a client is told to trust it once.
 ///
 /// # Errors
 /// The files can't be written.
-pub(super) fn make_certificate(smtp: &mut Smtp, directory: &DataDirectory) -> anyhow::Result<()> {
+pub(super) fn set_certificate(smtp: &mut Smtp, directory: &DataDirectory) -> anyhow::Result<()> {
     if smtp.tls.cert.is_some() || smtp.tls.key.is_some() {
         return Ok(());
     }
-    let names = ["localhost", "127.0.0.1", "::1", smtp.hostname.as_str(), DOMAIN];
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(names.map(str::to_owned)).context("the certificate of STARTTLS")?;
-    for (file, text, setting) in [
-        ("smtp-cert.pem", cert.pem(), &mut smtp.tls.cert),
-        ("smtp-key.pem", signing_key.serialize_pem(), &mut smtp.tls.key),
-    ] {
-        let path = directory.path().join(file);
-        data_directory::write_private(&path, &text)?;
-        *setting = Some(path);
+    let [cert, key] = ["smtp-cert.pem", "smtp-key.pem"].map(|file| directory.path().join(file));
+    if !(cert.exists() && key.exists()) {
+        let names = ["localhost", "127.0.0.1", "::1", smtp.hostname.as_str(), DOMAIN];
+        let made =
+            generate_simple_self_signed(names.map(str::to_owned)).context("the certificate of STARTTLS")?;
+        data_directory::write_private(&key, &made.signing_key.serialize_pem())?;
+        data_directory::write_private(&cert, &made.cert.pem())?;
     }
+    (smtp.tls.cert, smtp.tls.key) = (Some(cert), Some(key));
     Ok(())
 }
 

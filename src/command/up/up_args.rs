@@ -35,6 +35,9 @@ pub(crate) struct UpArgs {
     /// Catch all mail, for tests: any recipient domain, any password, no reserved names
     #[arg(long)]
     pub(super) sink: bool,
+    /// Offer STARTTLS with a certificate that signs itself, which the data directory keeps [default: only with a certificate of yours]
+    #[arg(long, requires = "sink")]
+    pub(super) starttls: bool,
     /// Let the sink listen on addresses that other machines reach
     #[arg(long, requires = "sink")]
     pub(super) force: bool,

@@ -1,9 +1,10 @@
 """Sends a mail with each program to a domain that is not served: a sink delivers it, and without one it is refused with a
-clear reply."""
+clear reply. The programs are told host and port, and have their default options otherwise."""
 
 import json
 import os
 import smtplib
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RECIPIENT = "ada@customer.example.org"
-REFUSAL = "5.7.1 This domain is not served here"
+REFUSAL = "This domain is not served here"
 
 
 class Up:
@@ -37,6 +38,7 @@ class Up:
         else:
             raise RuntimeError("`tempmail up` did not start")
         credentials = json.loads(data.joinpath("credentials.json").read_text())
+        self.certificate = data / "smtp-cert.pem"
         self.url, self.token = credentials["base_url"], credentials["live_token"]
         self.smtp = int(credentials["smtp"].rpartition(":")[2])
         return self
@@ -61,12 +63,19 @@ def run(*command, **options):
         raise RuntimeError(done.stdout + done.stderr)
 
 
+def sender(*command):
+    """Sends with a program that is given host, port, recipient and subject."""
+    return lambda up, subject: run(*command, "127.0.0.1", str(up.smtp), RECIPIENT, subject, cwd=HERE)
+
+
 def send_with_smtplib(up, subject):
-    """Signs in over STARTTLS, and sends lines that end in LF."""
+    """Signs in where that is offered, over STARTTLS where that is, and sends lines that end in LF."""
     with smtplib.SMTP("127.0.0.1", up.smtp) as client:
         client.ehlo()
+        if client.has_extn("starttls"):
+            client.starttls(context=ssl.create_default_context(cafile=up.certificate))
+            client.ehlo()
         if client.has_extn("auth"):
-            client.starttls()
             client.login("any", "any password")
         client.docmd("MAIL", "FROM:<app@client.example>")
         code, text = client.docmd("RCPT", f"TO:<{RECIPIENT}>")
@@ -92,9 +101,18 @@ send_mail(subject, "Hello.", "app@client.example", [recipient])
     run(sys.executable, "-c", program, str(up.smtp), *(part or "" for part in login), RECIPIENT, subject)
 
 
-def send_with_nodemailer(up, subject):
-    login = ["login"] if up.flags else []
-    run("node", str(HERE / "nodemailer.cjs"), "127.0.0.1", str(up.smtp), RECIPIENT, subject, *login)
+def send_with_aiosmtplib(up, subject):
+    program = """
+import asyncio, sys
+from email.message import EmailMessage
+import aiosmtplib
+host, port, recipient, subject = sys.argv[1:]
+message = EmailMessage()
+message["From"], message["To"], message["Subject"] = "app@client.example", recipient, subject
+message.set_content("Hello.")
+asyncio.run(aiosmtplib.send(message, hostname=host, port=int(port)))
+"""
+    sender(sys.executable, "-c", program)(up, subject)
 
 
 def send_with_git(up, subject):
@@ -112,7 +130,12 @@ def send_with_git(up, subject):
 SENDERS = {
     "smtplib with login and LF": send_with_smtplib,
     "Django": send_with_django,
-    "nodemailer": send_with_nodemailer,
+    "nodemailer": sender("node", "nodemailer.cjs"),
+    "aiosmtplib": send_with_aiosmtplib,
+    "Go's net/smtp": sender("go", "run", "send.go"),
+    "Ruby's net/smtp": sender("ruby", "send.rb"),
+    "PHPMailer": sender("php", "phpmailer.php"),
+    "Symfony Mailer": sender("php", "symfony.php"),
     "git send-email": send_with_git,
 }
 
@@ -134,9 +157,14 @@ def is_refused(up, name, send):
 
 def main():
     passed, failed = 0, 0
-    for flags, check, word in ((["--sink"], is_delivered, "delivers"), ([], is_refused, "refuses")):
+    verifying = {"smtplib that verifies the certificate": send_with_smtplib}
+    for flags, check, word, senders in (
+        (["--sink"], is_delivered, "delivers", SENDERS),
+        (["--sink", "--starttls"], is_delivered, "delivers", verifying),
+        ([], is_refused, "refuses", SENDERS),
+    ):
         with Up(*flags) as up:
-            for name, send in SENDERS.items():
+            for name, send in senders.items():
                 title = f"up {' '.join(flags)} {word} mail of {name}".replace("  ", " ")
                 began = time.monotonic()
                 try:

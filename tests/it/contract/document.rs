@@ -21,6 +21,36 @@ async fn serves_the_document_that_the_binary_prints() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn leaves_webhooks_out_for_generators_of_clients() {
+    let app = App::start().await;
+    let mut whole = app.request(Method::GET, "/openapi.json").send().await.expect(200);
+    let served = app.request(Method::GET, "/openapi.json?webhooks=false").send().await.expect(200);
+    whole.as_object_mut().unwrap().remove("webhooks").expect("the whole document has webhooks");
+    assert_eq!(served, whole);
+    let printed =
+        Command::new(binary::program()).args(["openapi", "--without-webhooks"]).output().unwrap().stdout;
+    assert_eq!(serde_json::from_slice::<Value>(&printed).unwrap(), served);
+}
+
+/// Generators make `NewEmail` a constructor of `Email` in Go, lose what may be null in an `allOf`, and make two types of one
+/// enum that is written twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn has_nothing_that_generators_of_clients_do_not_understand() {
+    let app = App::start().await;
+    let document = app.request(Method::GET, "/openapi.json").send().await.expect(200);
+    assert!(!document.to_string().contains("\"allOf\""));
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let constructors: Vec<_> = schemas
+        .keys()
+        .filter(|name| name.strip_prefix("New").is_some_and(|of| schemas.contains_key(of)))
+        .collect();
+    assert!(constructors.is_empty(), "{constructors:?}");
+    let wait = &document["paths"]["/v1/wait"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    let feature = &wait["properties"]["match"]["properties"]["has"]["items"];
+    assert_eq!(feature["$ref"], "#/components/schemas/EmailFeature");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn hides_the_document_from_other_origins() {
     let app =
         App::builder().config(|config| config.http.base_url = "https://mail.example".into()).start().await;

@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempmail_tests::binary::UpInstallation;
 use tempmail_tests::http::{self, Request};
-use tempmail_tests::{Binary, CommandOutput, Response, SmtpClient, send_mail, smtp};
+use tempmail_tests::{Binary, CommandOutput, EventStream, Response, SmtpClient, send_mail, smtp};
 
 const SENDER: &str = "app@client.example";
 /// On a domain that nobody serves.
@@ -20,8 +20,12 @@ struct Sink {
 
 impl Sink {
     fn start() -> Self {
+        Self::start_with(&["--sink"])
+    }
+
+    fn start_with(flags: &[&str]) -> Self {
         let installation = UpInstallation::new();
-        let server = installation.up_with(&["--sink"], &[]);
+        let server = installation.up_with(flags, &[]);
         Self { installation, server }
     }
 
@@ -130,9 +134,9 @@ async fn takes_any_password_and_normalises_line_ends() {
     let sink = Sink::start();
     let mut client = SmtpClient::connect(sink.installation.smtp).await;
     let hello = client.command("EHLO client.example").await;
-    for extension in ["AUTH PLAIN LOGIN", "STARTTLS"] {
-        assert!(hello.lines.iter().any(|line| line.contains(extension)), "{hello:?}");
-    }
+    assert!(hello.lines.iter().any(|line| line.contains("AUTH PLAIN LOGIN")), "{hello:?}");
+    let upgraded = hello.lines.iter().any(|line| line.contains("STARTTLS"));
+    assert!(!upgraded, "a client would upgrade, and verify a certificate that nobody vouches for: {hello:?}");
     assert_eq!(client.command("AUTH PLAIN AHRlc3RlcgBjYW5hcnktcGFzc3dvcmQ=").await.code, 235);
     client.expect_positive(&format!("MAIL FROM:<{SENDER}>")).await;
     client.expect_positive(&format!("RCPT TO:<{FOREIGN}>")).await;
@@ -143,6 +147,86 @@ async fn takes_any_password_and_normalises_line_ends() {
     let raw = format!("/v1/email/{}/raw", found["emails"][0]["id"].as_str().unwrap());
     assert!(sink.live(Method::GET, &raw).await.body.ends_with(b"Subject: bare\r\n\r\nline\r\n"));
     assert!(!sink.server.output().contains("canary-password"), "{}", sink.server.output());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_mail_by_the_path_that_rcpt_took() {
+    let sink = Sink::start();
+    let long = format!("reply+{}@replies.example", "a1b2c3d4".repeat(16));
+    for path in [
+        "taro..yamada@carrier.example",
+        "hanako.@carrier.example",
+        "dev@my_app.local",
+        "\"Ada L.\"@customer.example",
+        "\"a@b\"@customer.example",
+        "root@[127.0.0.1]",
+        "gr\u{fc}\u{df}e@b\u{fc}cher_1.example",
+        &long,
+    ] {
+        sink.send(path, path).await;
+        let encoded = http::percent(path);
+        assert_eq!(sink.subjects(&format!("/v1/inbox/{encoded}")).await, [path]);
+
+        let wait = sink.request(Method::POST, "/v1/wait").live(&sink.token("live_token"));
+        let found = wait.json(&json!({"address": path, "since": "0", "timeout": 0})).send().await.expect(200);
+        assert_eq!(found["email"]["subject"], path);
+
+        let id = found["email"]["id"].as_str().unwrap();
+        assert_eq!(sink.live(Method::GET, &format!("/v1/email/{id}")).await.expect(200)["subject"], path);
+        let stream = sink.request(Method::GET, &format!("/v1/sse/addr?address={encoded}&since=0"));
+        let mut stream = EventStream::open(stream.live(&sink.token("live_token"))).await;
+        let event: Value = serde_json::from_str(&stream.next().await.data).expect("an event is JSON");
+        assert_eq!(event["subject"], path);
+
+        let minted = sink.request(Method::POST, "/v1/tokens").live(&sink.token("live_token"));
+        let minted = minted.json(&json!({"address": path})).send().await.expect(201);
+        let minted = minted["token"].as_str().unwrap();
+        let read = sink.request(Method::GET, &format!("/v1/inbox/{encoded}")).live(minted).send().await;
+        assert_eq!(subjects(&read.expect(200)), [path], "with a minted token");
+        let read = sink.request(Method::GET, &format!("/v1/email/{id}")).live(minted).send().await;
+        assert_eq!(read.status, 200, "{path}: {}", read.text());
+        assert_eq!(sink.live(Method::DELETE, &format!("/v1/inbox/{encoded}")).await.status, 204, "{path}");
+    }
+    let mut client = SmtpClient::connect_with_ehlo(sink.installation.smtp).await;
+    client.expect_positive(&format!("MAIL FROM:<{SENDER}>")).await;
+    for path in ["", "nobody", "a b@c.example"] {
+        assert_eq!(client.command(&format!("RCPT TO:<{path}>")).await.status(), "553 5.1.3", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stores_what_an_application_writes_as_it_is() {
+    let sink = Sink::start();
+    let long = "x".repeat(100_000);
+    let fields: String = (0..5_000).map(|n| format!("X-Field-{n}: {n}\r\n")).collect();
+    let recipients: Vec<String> = (0..1_000).map(|n| format!("user{n}@customer.example")).collect();
+    let mut client = SmtpClient::connect_with_ehlo(sink.installation.smtp).await;
+    client.expect_positive(&format!("MAIL FROM:<{}@client.example> RET=HDRS ENVID=1", "v".repeat(400))).await;
+    for recipient in &recipients {
+        client.expect_positive(&format!("RCPT TO:<{recipient}> NOTIFY=SUCCESS,FAILURE")).await;
+    }
+    let refused = client.command(&format!("RCPT TO:<{FOREIGN}>")).await;
+    assert_eq!(refused.code, 452, "the thousand-and-first: {refused:?}");
+    let message = format!("Subject: all\r\n{fields}\r\n{long}\r\na\rb\r\n");
+    assert_eq!(client.command("DATA").await.code, 354);
+    client.send(format!("{message}.\r\n")).await;
+    assert_eq!(client.reply().await.code, 250);
+    let found = sink.live(Method::GET, &format!("/v1/inbox/{}", recipients[999])).await.expect(200);
+    let raw = format!("/v1/email/{}/raw", found["emails"][0]["id"].as_str().unwrap());
+    assert!(sink.live(Method::GET, &raw).await.body.ends_with(message.as_bytes()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_the_certificate_of_starttls() {
+    let mut sink = Sink::start_with(&["--sink", "--starttls"]);
+    let hello = SmtpClient::connect(sink.installation.smtp).await.command("EHLO client.example").await;
+    assert!(hello.lines.iter().any(|line| line.contains("STARTTLS")), "{hello:?}");
+    let file = sink.installation.data_dir().join("smtp-cert.pem");
+    let made = std::fs::read(&file).expect("the data directory has the certificate");
+    sink.server.signal(Signal::SIGTERM);
+    assert!(sink.server.wait().success(), "{}", sink.server.output());
+    sink.server = sink.installation.up_with(&["--sink", "--starttls"], &[]);
+    assert_eq!(std::fs::read(&file).unwrap(), made);
 }
 
 #[tokio::test(flavor = "multi_thread")]

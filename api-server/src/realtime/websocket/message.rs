@@ -16,7 +16,7 @@ const AUTH_OK: &str = r#"{"type":"auth_ok"}"#;
 
 /// A message that arrived, as it is pushed.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NewEmail<'a> {
+pub(super) struct PushedEmail<'a> {
     /// Always `new_email`.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -58,7 +58,7 @@ pub(super) fn error(rejection: SocketRejection) -> Message {
 
 /// A message of a mailbox.
 pub(super) fn new_email(account_id: Uuid, row: &MessageRow) -> Message {
-    let message = NewEmail {
+    let message = PushedEmail {
         kind: "new_email",
         id: row.id,
         sender: &row.sender,

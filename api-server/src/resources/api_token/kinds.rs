@@ -61,11 +61,11 @@ impl ManagedTokenKinds {
     pub(crate) fn schema(self) -> Value {
         let kind = match self {
             Self::ProAndLive => {
-                json!({"type": ["string", "null"], "enum": ["pro", "live", null], "default": "pro",
-                       "examples": ["live"]})
+                json!({"type": "string", "enum": ["pro", "live"], "default": "pro", "examples": ["live"]})
             }
-            Self::LiveOnly => json!({"type": ["string", "null"], "enum": ["live", null], "default": "live",
-                                     "examples": ["live"]}),
+            Self::LiveOnly => {
+                json!({"type": "string", "enum": ["live"], "default": "live", "examples": ["live"]})
+            }
         };
         let days = json!({"type": ["integer", "null"], "minimum": 1, "maximum": TOKEN_DAYS_MAX,
                           "description": "Without it the token never expires.", "examples": [30]});

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempmail_model::address::normalize_domain;
 use tempmail_model::limits::{MAIL_WAIT_SECONDS, MAIL_WAIT_SECONDS_MAX, MATCH_TEXT_MAX};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::http::error::ApiError;
@@ -25,11 +26,15 @@ pub(super) struct MailWaitRequest {
     pub(super) query: Box<MailWaitQuery>,
 }
 
-/// What a message must have, as `match.has` says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Feature {
+/// What a mail may have, as `match.has` says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[schema(as = EmailFeature, rename_all = "lowercase")]
+pub(super) enum Feature {
+    /// A one-time code.
     Code,
+    /// An action link.
     Link,
+    /// An element of `attachments`.
     Attachment,
 }
 
@@ -39,7 +44,6 @@ pub(super) fn schema() -> Value {
         json!({"type": ["string", "null"], "maxLength": MATCH_TEXT_MAX,
                "description": format!("{description}, ignoring case.")})
     };
-    let features = json!({"type": "string", "enum": Feature::ALL.map(Feature::as_str)});
     json!({
         "type": "object",
         "description": "Exactly one of `address`, `domain` and `all`.",
@@ -62,8 +66,10 @@ pub(super) fn schema() -> Value {
                     "text": text("Part of the first 256 KiB of its text, or of its HTML as it is shown; white space \
                                   counts as one space"),
                     "has": {
-                        "description": "What it has, all of it: a one-time code, an action link, an element of `attachments`.",
-                        "anyOf": [features, {"type": "array", "items": features}, {"type": "null"}],
+                        "description": "What it has, all of it: a one-time code, an action link, an element of `attachments`. \
+                                        One alone may be given without the list.",
+                        "type": ["array", "null"],
+                        "items": {"$ref": format!("#/components/schemas/{}", Feature::name())},
                     },
                 },
             },
@@ -84,7 +90,7 @@ impl MailWaitRequest {
     /// [`ApiError::InvalidRequest`] names the field that is wrong; [`ApiError::NotFound`] where the address can't exist
     /// here.
     pub(super) fn parse(state: &AppState, tenant: Uuid, mut body: JsonObject) -> Result<Self, ApiError> {
-        let scope = parse_scope(&mut body)?;
+        let scope = parse_scope(state, &mut body)?;
         let since = text(&mut body, "since")?.map(|since| open_since(state, tenant, &since)).transpose()?;
         let after = body.optional("after").map(|value| parse_time(&value)).transpose()?;
         if since.is_none() && after.is_none() && !matches!(scope, Scope::Address(_)) {
@@ -127,10 +133,13 @@ impl Feature {
     }
 }
 
-fn parse_scope(body: &mut JsonObject) -> Result<Scope, ApiError> {
+fn parse_scope(state: &AppState, body: &mut JsonObject) -> Result<Scope, ApiError> {
     let (address, domain, all) = (text(body, "address")?, text(body, "domain")?, flag(body, "all")?);
     match (address, domain, all) {
-        (Some(address), None, false) => Ok(Scope::Address(Arc::new(parse_address(&address)?))),
+        (Some(address), None, false) => {
+            let address = parse_address(state.config.address_syntax(), &address)?;
+            Ok(Scope::Address(Arc::new(address)))
+        }
         (None, Some(domain), false) => normalize_domain(&domain)
             .map(Scope::Domain)
             .map_err(|_malformed| ApiError::InvalidRequest("`domain` is malformed.".into())),

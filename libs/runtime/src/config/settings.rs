@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use tempmail_model::address::ReservedLocalParts;
+use tempmail_model::address::{AddressSyntax, ReservedLocalParts};
 use tempmail_model::limits::Limits;
 use tempmail_model::retention::RetentionClass;
 use tempmail_model::role_prefix::RolePrefix;
@@ -66,6 +66,11 @@ impl Config {
     /// The reserved local parts of system domains (`addresses.reserved`); none in a sink.
     pub fn reserved_local_parts(&self) -> ReservedLocalParts {
         ReservedLocalParts::new(&self.addresses.reserved).with_sink(self.sink.is_some())
+    }
+
+    /// Which addresses can have mail: in a sink, all that SMTP can name.
+    pub fn address_syntax(&self) -> AddressSyntax {
+        if self.sink.is_some() { AddressSyntax::Caught } else { AddressSyntax::Hosted }
     }
 }
 

@@ -158,9 +158,10 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
         "/* find_readable_message */
         SELECT {columns}, {RAW_COLUMNS} FROM (
             SELECT m.* FROM {message}
-            LEFT JOIN LATERAL address_owner(
-                split_part(m.address, '@', 2), split_part(split_part(m.address, '@', 1), '+', 1), 0::smallint, $3) o
-                ON true
+            CROSS JOIN LATERAL (SELECT split_part(m.address, '@', -1) AS domain) d
+            CROSS JOIN LATERAL (
+                SELECT split_part(left(m.address, -1 - length(d.domain)), '+', 1) AS base_local_part) l
+            LEFT JOIN LATERAL address_owner(d.domain, l.base_local_part, 0::smallint, $3) o ON true
             WHERE m.id >= time_id($3 - make_interval(hours => m.class))
               AND CASE m.owner_kind
                       WHEN 0 THEN o.owner_kind = 0 AND o.shared_inboxes
@@ -168,8 +169,7 @@ static FIND_READABLE_MESSAGE: LazyLock<String> = LazyLock::new(|| {
                       WHEN 4 THEN m.owner = $2
                       ELSE o.owner = m.owner AND o.tenant = $2 AND NOT o.on_hold END
               AND ($7::uuid IS NULL OR address_key(m.address) = $7
-                   OR m.owner_kind = 1 AND $7 = address_key(
-                       split_part(split_part(m.address, '@', 1), '+', 1) || '@' || split_part(m.address, '@', 2)))
+                   OR m.owner_kind = 1 AND $7 = address_key(l.base_local_part || '@' || d.domain))
             OFFSET 0
         ) m LEFT JOIN LATERAL {raw} ON true"
     )

@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::MemoryBudget;
 
 const LIMITS: DataLimits =
-    DataLimits { message_octets: 200_000, header_octets: 1_000, header_fields: 10, accepts_bare_lf: false };
+    DataLimits { message_octets: 200_000, header_octets: 1_000, header_fields: 10, takes_any_line: false };
 
 fn buffer(budget: &MemoryBudget) -> MessageBuffer {
     budget.open(None, Vec::new()).unwrap()
@@ -42,8 +42,8 @@ fn removes_stuffed_dots() {
 }
 
 #[test]
-fn ends_lines_at_a_bare_lf_where_it_is_accepted() {
-    let limits = DataLimits { accepts_bare_lf: true, ..LIMITS };
+fn takes_any_line_where_all_mail_is_caught() {
+    let limits = DataLimits { takes_any_line: true, ..LIMITS };
     for (input, expected) in [
         (&b"a: b\n\nc\n.\n"[..], &b"a: b\r\n\r\nc\r\n"[..]),
         (b"a: b\r\n\nc\n..d\n.\r\n", b"a: b\r\n\r\nc\r\n.d\r\n"),
@@ -60,9 +60,23 @@ fn ends_lines_at_a_bare_lf_where_it_is_accepted() {
     let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
     data.receive_chunk(b"a: b\n\n.\nc");
     assert_eq!(data.finish().unwrap().0, b"a: b\r\n\r\n.\r\nc");
+    let long = "x".repeat(70_000);
+    for (input, expected) in [
+        (format!("\r\n{long}\r\n.\r\n"), format!("\r\n{long}\r\n")),
+        ("a\rb\n\r\r\n\r.\r\n.\rc\n.\r\n".to_owned(), "a\rb\r\n\r\r\n\r.\r\n\rc\r\n".to_owned()),
+        ("a: b\n\rc\n\nd\n.\n".to_owned(), "a: b\r\n\rc\r\n\r\nd\r\n".to_owned()),
+    ] {
+        for step in [1, 2, 3, 7, input.len()] {
+            let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
+            let ended = input.as_bytes().chunks(step).map(|block| data.receive_dotted(block)).last();
+            assert!(ended.unwrap().1, "{}", input.escape_debug());
+            let stored = data.finish().unwrap().0;
+            assert_eq!(stored, expected.as_bytes(), "{} {step}", stored.escape_ascii());
+        }
+    }
     let mut data = MessageData::begin(limits, buffer(&MemoryBudget::of(1 << 20)));
-    data.receive_chunk(b"a\rb\n");
-    assert!(data.finish().is_err(), "a bare CR is an error still");
+    data.receive_chunk(b"a\rb\n\r");
+    assert_eq!(data.finish().unwrap().0, b"a\rb\r\n\r", "a bare CR stays");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The commands of a session, except the data of DATA and BDAT.
 
-use tempmail_model::address::{AddressError, RecipientAddress};
+use tempmail_model::address::AddressError;
 
 use super::{Chunk, Session, SessionState};
 use crate::smtp::action::Action;
@@ -19,7 +19,7 @@ impl Session {
         is_last_input: bool,
         out: &mut Vec<u8>,
     ) -> Option<Action> {
-        let command = match command_line::parse(line, self.settings.auth_offered) {
+        let command = match command_line::parse(line, self.settings.catches_all) {
             Ok(command) => command,
             Err(rejection) => {
                 self.reply(rejection, out);
@@ -78,10 +78,10 @@ impl Session {
     }
 
     fn write_extensions(&self, out: &mut Vec<u8>) {
-        let SessionSettings { hostname, data, max_recipients, tls_offered, auth_offered, .. } =
+        let SessionSettings { hostname, data, max_recipients, tls_offered, catches_all, .. } =
             &*self.settings;
         let starttls = if *tls_offered && !self.tls { "250-STARTTLS\r\n" } else { "" };
-        let auth = if *auth_offered { "250-AUTH PLAIN LOGIN\r\n" } else { "" };
+        let auth = if *catches_all { "250-AUTH PLAIN LOGIN\r\n" } else { "" };
         let size = data.message_octets;
         out.extend_from_slice(
             format!(
@@ -120,13 +120,13 @@ impl Session {
         if transaction.recipients.len() + self.pending_recipients.len() >= self.settings.max_recipients {
             return Err(reply::TOO_MANY_RECIPIENTS);
         }
-        if !path.is_ascii() && !transaction.utf8 {
+        if !path.is_ascii() && !transaction.utf8 && !self.settings.catches_all {
             return Err(reply::RECIPIENT_NON_ASCII);
         }
         if path.eq_ignore_ascii_case("postmaster") {
             return Ok(PendingRecipient::Postmaster);
         }
-        match RecipientAddress::parse(path) {
+        match self.settings.addresses().parse(path) {
             Ok(address) => Ok(PendingRecipient::Address(address)),
             Err(AddressError::AddressLiteral) => Err(reply::NOT_SERVED),
             Err(AddressError::Malformed | AddressError::NeedsQuotes) => Err(reply::BAD_RECIPIENT),

@@ -23,12 +23,12 @@ fn settings() -> SessionSettings {
     SessionSettings {
         hostname: "mx.example".into(),
         tls_offered: true,
-        auth_offered: false,
+        catches_all: false,
         data: DataLimits {
             message_octets: 10_000,
             header_octets: 1_000,
             header_fields: 10,
-            accepts_bare_lf: false,
+            takes_any_line: false,
         },
         max_recipients: 5,
         max_errors: 8,
@@ -258,9 +258,9 @@ fn closes_the_session_if_data_follows_starttls() {
 }
 
 #[test]
-fn takes_any_password_where_auth_is_offered() {
+fn takes_any_password_where_all_mail_is_caught() {
     let sink = |input: &str| {
-        let mut session = session(SessionSettings { auth_offered: true, ..settings() });
+        let mut session = session(SessionSettings { catches_all: true, ..settings() });
         run(&mut session, [input.as_bytes()])
     };
     let hello = sink(HELLO);
@@ -280,9 +280,9 @@ fn takes_any_password_where_auth_is_offered() {
 }
 
 #[test]
-fn stores_bare_lf_as_crlf_where_it_is_accepted() {
-    let mut settings = settings();
-    settings.data.accepts_bare_lf = true;
+fn takes_bare_lf_where_all_mail_is_caught() {
+    let mut settings = SessionSettings { catches_all: true, ..settings() };
+    settings.data.takes_any_line = true;
     let mail = "HELO a\nMAIL FROM:<>\nRCPT TO:<a@b>\nDATA\nSubject: x\n\n..a\r\nb\n.\nQUIT\n";
     let transcript = run(&mut session(settings), [mail.as_bytes()]);
     assert_eq!(transcript.mails[0].data, b"Subject: x\r\n\r\n.a\r\nb\r\n");
