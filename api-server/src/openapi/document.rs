@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use super::callback;
+use super::html::list;
 use super::operation::{Credential, Operation, Success};
 use super::routes::Routes;
 use crate::http::error::Surface;
@@ -247,26 +248,53 @@ fn describe_error(path: &str, status: StatusCode, codes: &BTreeSet<&str>) -> Val
     described
 }
 
-/// The one object that an `allOf` of objects describes. Generators of clients lose `allOf`'s nulls.
+/// The one object that an `allOf` or `anyOf` of objects describes, in which a field of some is optional. Generators of clients
+/// lose what may be null in an `allOf`, and require the fields of all in an `anyOf`.
 fn merged(schema: &Value, schemas: &BTreeMap<String, Value>) -> Value {
     let named = schema["$ref"].as_str().and_then(|reference| schemas.get(reference.rsplit('/').next()?));
     if let Some(named) = named {
         return merged(named, schemas);
     }
     let mut object = schema.clone();
-    for part in schema["allOf"].as_array().into_iter().flatten() {
-        let Value::Object(part) = merged(part, schemas) else { continue };
-        for (key, value) in part {
-            match (&mut object[&key], value) {
-                (Value::Object(fields), Value::Object(further)) => fields.extend(further),
-                (Value::Array(names), Value::Array(further)) => names.extend(further),
-                (Value::String(_), _) => {}
-                (absent, value) => *absent = value,
-            }
+    let parts = |key| {
+        let parts: Vec<Value> = list(&schema[key])
+            .map(|part| merged(part, schemas))
+            .filter(|part| part["properties"].is_object())
+            .collect();
+        (!parts.is_empty()).then_some(parts)
+    };
+    for part in parts("allOf").into_iter().flatten() {
+        add_fields(&mut object, &part);
+        let required: Vec<Value> =
+            [&object, &part].into_iter().flat_map(|of| list(&of["required"])).cloned().collect();
+        object["required"] = json!(required);
+    }
+    if let Some(choices) = parts("anyOf") {
+        choices.iter().for_each(|choice| add_fields(&mut object, choice));
+        let in_all =
+            |name: &&Value| choices.iter().all(|choice| list(&choice["required"]).any(|of| of == *name));
+        let required: Vec<Value> = list(&choices[0]["required"]).filter(in_all).cloned().collect();
+        object["required"] = json!(required);
+        object["type"] = json!("object");
+    }
+    if let Some(fields) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        for field in fields.values_mut().filter(|field| field.get("anyOf").is_some()) {
+            *field = merged(field, schemas);
+        }
+        object.as_object_mut().map(|keys| (keys.remove("allOf"), keys.remove("anyOf")));
+    }
+    object
+}
+
+/// Adds the properties of a part to an object, and its description and type if the object has none.
+fn add_fields(object: &mut Value, part: &Value) {
+    for (key, value) in part.as_object().into_iter().flatten() {
+        match (&mut object[key.as_str()], value) {
+            (Value::Object(fields), Value::Object(further)) => fields.extend(further.clone()),
+            (absent @ Value::Null, value) if key != "required" => *absent = value.clone(),
+            _ => {}
         }
     }
-    object.as_object_mut().map(|fields| fields.remove("allOf"));
-    object
 }
 
 /// Completes a schema of an answer: every field is required (one without a value is `null`), and a text

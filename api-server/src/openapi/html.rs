@@ -234,7 +234,8 @@ fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+/// The elements of a value that is a list, if it is one.
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 

@@ -20,7 +20,7 @@ func main() {
 	request := client.WaitForEmailRequest{}
 	request.SetAddress(address)
 	request.SetSince("0")
-	request.SetMatch(client.WaitForEmailRequestMatch{Has: []client.EmailFeature{client.EMAILFEATURE_CODE}})
+	request.SetMatch(client.WaitForEmailRequestMatch{Has: []client.EmailFeature{"code"}})
 	found, _, err := api.WaitForEmail(ctx).WaitForEmailRequest(request).Execute()
 	exitOn(err)
 
