@@ -16,9 +16,9 @@ use tempmail_client::Client;
 use tempmail_mcp::{Deletion, McpService};
 
 use crate::auth::McpCaller;
-use crate::http::error::{ApiError, Surface};
+use crate::http::connection::EndsWithInput;
+use crate::http::error::{ApiError, ErrorForm, MCP_PATHS};
 use crate::http::json_body::receive_json;
-use crate::http::middleware::MCP_PATH;
 use crate::http::own_origin;
 use crate::state::AppState;
 use in_process::InProcess;
@@ -26,14 +26,14 @@ use in_process::InProcess;
 /// The route of `/mcp`, whose tools send their requests to `tools`.
 pub(crate) fn router(tools: Router) -> Router<AppState> {
     let transports = in_process::Transports::new(tools);
-    let handler = move |State(state): State<AppState>, request: Request| {
+    let handler = move |State(state): State<AppState>, _: EndsWithInput, request: Request| {
         let transports = transports.clone();
         async move {
             let answered = answer(&state, &transports, request).await;
-            answered.unwrap_or_else(|error| error.into_response_on(Surface::Api))
+            answered.unwrap_or_else(|error| error.into_response_on(ErrorForm::Mcp))
         }
     };
-    Router::new().route(MCP_PATH, post(handler))
+    MCP_PATHS.into_iter().fold(Router::new(), |router, path| router.route(path, post(handler.clone())))
 }
 
 async fn answer(

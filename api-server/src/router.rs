@@ -5,7 +5,7 @@ use axum::http::Uri;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 
-use crate::http::error::{Surface, code};
+use crate::http::error::{ErrorForm, code};
 use crate::http::middleware::{self, RequestPolicy};
 use crate::http::public_caller::PublicCaller;
 use crate::openapi::{Routes, document};
@@ -54,10 +54,10 @@ fn routes() -> Routes<AppState> {
 }
 
 async fn not_found(_: PublicCaller, uri: Uri) -> Response {
-    Surface::of_path(uri.path()).error_response(code::NOT_FOUND, "No route has this path.")
+    ErrorForm::of_path(uri.path()).error_response(code::NOT_FOUND, "No route has this path.")
 }
 
 async fn method_not_allowed(_: PublicCaller, uri: Uri) -> Response {
-    Surface::of_path(uri.path())
+    ErrorForm::of_path(uri.path())
         .error_response(code::METHOD_NOT_ALLOWED, "Use one of the methods that `Allow` lists.")
 }

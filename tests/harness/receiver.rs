@@ -62,6 +62,8 @@ pub enum Reaction {
     PlainHttp,
     /// Responds to the first bytes of each connection with these bytes.
     RawBytes(String),
+    /// Does the same and closes the connection, without the `close_notify` of TLS.
+    RawBytesAndEnd(String),
 }
 
 /// A request that was received.
@@ -289,7 +291,8 @@ async fn respond(
         | Reaction::ResetConnection
         | Reaction::SilentConnection
         | Reaction::PlainHttp
-        | Reaction::RawBytes(_) => std::future::pending().await,
+        | Reaction::RawBytes(_)
+        | Reaction::RawBytesAndEnd(_) => std::future::pending().await,
         Reaction::DrippingBody => {
             chunked_response(Bytes::from_static(b"x"), Duration::from_secs(1), usize::MAX)
         }

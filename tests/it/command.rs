@@ -4,6 +4,7 @@ mod completions;
 mod configuration;
 mod exit_code;
 mod manage;
+mod network;
 mod terminal;
 mod wait;
 

@@ -5,6 +5,7 @@ mod bounds;
 mod cross_origin;
 mod defaults;
 mod errors;
+mod half_closed;
 mod passwords;
 mod refused;
 mod request_id;

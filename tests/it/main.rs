@@ -28,6 +28,7 @@ mod page;
 mod policy;
 mod postgres;
 mod pro_api;
+mod proxies;
 mod queries;
 mod races;
 mod realtime;

@@ -14,7 +14,7 @@ import { listDomains as listSystemDomains } from "../http/public_api.js";
 import { randomLocalPart, randomPassword } from "../inbox/random_name.js";
 import { MessageFeed } from "../message/feed.js";
 import { bytes, fullDate } from "../text/format.js";
-import { t } from "../text/text.js";
+import { folded, t } from "../text/text.js";
 import { MailPanes } from "./mail_panes.js";
 import { showSecret } from "./secret_dialog.js";
 import { loaded, sectionHead } from "./section.js";
@@ -73,8 +73,8 @@ function mailboxList(mailboxes, reload) {
     render();
   });
   filter.addEventListener("input", () => {
-    const query = filter.value.trim().toLowerCase();
-    matching = mailboxes.filter(({ address }) => address.includes(query));
+    const query = folded(filter.value.trim());
+    matching = mailboxes.filter(({ address }) => folded(address).includes(query));
     limit = STEP;
     render();
   });

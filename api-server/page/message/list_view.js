@@ -7,7 +7,7 @@ import { button, element, hiddenText } from "../dom/element.js";
 import { icon } from "../dom/icons.js";
 import { emptyState, problem, skeleton } from "../dom/placeholder.js";
 import { bytes, fullTime, roughDuration, shortTime } from "../text/format.js";
-import { t } from "../text/text.js";
+import { folded, t } from "../text/text.js";
 import { visibleName, visibleString } from "../text/visible.js";
 import { authorMark } from "./author_mark.js";
 import { authorLine } from "./sender.js";
@@ -15,7 +15,7 @@ import { authorLine } from "./sender.js";
 const STEP = 60;
 
 const words = (message) =>
-  [message.from, message.from_email, message.sender, message.subject, message.preview_text, message.address].join("\n").toLowerCase();
+  folded([message.from, message.from_email, message.sender, message.subject, message.preview_text, message.address].join("\n"));
 
 export class MessageListView {
   #rows = new Map();
@@ -138,7 +138,7 @@ export class MessageListView {
   #stopped = null;
 
   #matching() {
-    const terms = this.#query.toLowerCase().split(/\s+/).filter(Boolean);
+    const terms = folded(this.#query).split(/\s+/).filter(Boolean);
     if (terms.length === 0) return this.feed.messages.all;
     return this.feed.messages.all.filter((message) => {
       const cached = this.#haystacks.get(message);

@@ -369,6 +369,7 @@ export default {
       timeout: "No response in time",
       connection_refused: "Connection refused",
       connection_failed: "Connection broken",
+      response_header_too_large: "Header section too large",
       dns_failure: "The host name was not found",
       tls_failure: "The certificate is not valid",
       blocked_address: "The address is not allowed",

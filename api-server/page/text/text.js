@@ -29,3 +29,9 @@ export function t(key, values = {}) {
     return typeof value === "number" ? value.toLocaleString(language) : String(value);
   });
 }
+
+/** A text as it is compared: whatever its case and however its accents are encoded. Upper case has the letters that case
+ * folding expands, such as ß. */
+export function folded(text) {
+  return text.normalize("NFD").toUpperCase().normalize("NFC");
+}

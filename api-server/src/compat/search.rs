@@ -10,34 +10,69 @@ use tempmail_store::MessageRow;
 pub(super) use self::compared::Compared;
 use self::compared::Field;
 use crate::http::error::ApiError;
-use crate::message::Digest;
+use crate::message::{Digest, folded};
 
 /// Conditions of a search.
 const CONDITIONS_MAX: usize = 32;
 /// Characters of a word or phrase.
 const WORD_MAX: usize = 256;
 
-/// What a message is compared with. Words are in lower case.
+/// A word of a search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    /// As it was given.
+    text: String,
+    /// As it is compared.
+    folded: String,
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), folded: folded(text) }
+    }
+}
+
+impl Word {
+    /// A word of a search.
+    ///
+    /// # Errors
+    /// It is too long.
+    pub(super) fn parse(text: &str) -> Result<Self, ApiError> {
+        if text.chars().count() > WORD_MAX {
+            return Err(ApiError::InvalidRequest(
+                format!("A word of a search has at most {WORD_MAX} characters.").into(),
+            ));
+        }
+        Ok(text.into())
+    }
+
+    /// As it was given.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// What a message is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Term {
     /// `From`, or the sender of the envelope, contains it.
-    From(String),
+    From(Word),
     /// The recipient or `To` contains it.
-    To(String),
+    To(Word),
     /// The recipient, or an address of `To`, `Cc` or `Bcc`, is it.
-    Recipient(String),
+    Recipient(Word),
     /// The field contains it.
-    Cc(String),
-    Bcc(String),
-    ReplyTo(String),
+    Cc(Word),
+    Bcc(Word),
+    ReplyTo(Word),
     /// Any of the addresses contains it.
-    Addressed(String),
-    Subject(String),
-    MessageId(String),
+    Addressed(Word),
+    Subject(Word),
+    MessageId(Word),
     /// Subject, addresses or text contain it.
-    Anywhere(String),
+    Anywhere(Word),
     /// The text contains it.
-    Text(String),
+    Text(Word),
     /// There are attachments.
     Attachment,
     /// There are attachments that are displayed within the text.
@@ -103,7 +138,7 @@ impl Search {
             _ => None,
         });
         terms.find_map(|term| match term {
-            Term::To(word) | Term::Recipient(word) => RecipientAddress::parse(word).ok(),
+            Term::To(word) | Term::Recipient(word) => RecipientAddress::parse(word.text()).ok(),
             _ => None,
         })
     }
@@ -144,30 +179,17 @@ fn any(values: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     all(values.map(|value| value.map(|it| !it))).map(|none| !none)
 }
 
-/// A word of a search, in lower case.
-///
-/// # Errors
-/// It is too long.
-pub(super) fn word(text: &str) -> Result<String, ApiError> {
-    if text.chars().count() > WORD_MAX {
-        return Err(ApiError::InvalidRequest(
-            format!("A word of a search has at most {WORD_MAX} characters.").into(),
-        ));
-    }
-    Ok(text.to_lowercase())
-}
-
 impl Term {
     fn matches_row(&self, message: &Compared<'_>) -> Option<bool> {
         let row = message.row;
-        let has = |field: Field, word: &str| message.has(field, word);
+        let has = |field: Field, word: &Word| message.has(field, &word.folded);
         // What a row has is part of what a message has: if it does not have the word, the rest may.
         let if_found = |is_found: bool| is_found.then_some(true);
         match self {
             Self::From(word) => Some(has(Field::Sender, word) || has(Field::From, word)),
             Self::To(word) => if_found(has(Field::Recipient, word)),
             Self::Addressed(word) => if_found(has(Field::Recipient, word) || has(Field::From, word)),
-            Self::Recipient(word) => if_found(row.address == *word),
+            Self::Recipient(word) => if_found(message.is(Field::Recipient, &word.folded)),
             Self::Subject(word) => Some(has(Field::Subject, word)),
             Self::Anywhere(word) => {
                 let fields = [Field::Subject, Field::From, Field::Recipient, Field::Preview];
@@ -193,18 +215,19 @@ impl Term {
     /// What the row does not decide; `None` where the message has no digest.
     fn matches_digest(&self, message: &Compared<'_>) -> Option<bool> {
         let digest = message.digest?;
-        let has = |fields: &[Field], word: &str| fields.iter().any(|field| message.has(*field, word));
+        let has =
+            |fields: &[Field], word: &Word| fields.iter().any(|field| message.has(*field, &word.folded));
         const ADDRESSES: &[Field] = &[Field::To, Field::Cc, Field::Bcc, Field::ReplyTo];
         Some(match self {
             Self::To(word) => has(&[Field::To], word),
-            Self::Recipient(word) => message.is(Field::Addresses, word),
+            Self::Recipient(word) => message.is(Field::Addresses, &word.folded),
             Self::Cc(word) => has(&[Field::Cc], word),
             Self::Bcc(word) => has(&[Field::Blind], word),
             Self::ReplyTo(word) => has(&[Field::ReplyTo], word),
             Self::Addressed(word) => has(ADDRESSES, word),
             Self::MessageId(word) => has(&[Field::MessageId], word),
-            Self::Anywhere(word) => digest.text.contains(word.as_str()) || has(ADDRESSES, word),
-            Self::Text(word) => digest.text.contains(word.as_str()),
+            Self::Anywhere(word) => digest.text.contains(&word.folded) || has(ADDRESSES, word),
+            Self::Text(word) => digest.text.contains(&word.folded),
             Self::Attachment => digest.attachments > 0,
             Self::Inline => digest.inline > 0,
             _ => false,
@@ -229,7 +252,7 @@ mod tests {
     use tempmail_model::retention::RetentionClass;
     use uuid::Uuid;
 
-    use super::compared::tests::LOWERED;
+    use super::compared::tests::FOLDED;
     use super::*;
 
     fn message() -> (MessageRow, Digest) {
@@ -315,22 +338,22 @@ mod tests {
     }
 
     #[test]
-    fn puts_each_field_in_lower_case_once_for_any_number_of_words() {
+    fn folds_each_field_once_for_any_number_of_words() {
         let (row, digest) = message();
         let words = |count: usize| {
-            let term = |i: usize| (Term::Anywhere(format!("word {i}")), true);
+            let term = |i: usize| (Term::Anywhere(format!("word {i}").as_str().into()), true);
             search(&(0..count).map(term).collect::<Vec<_>>())
         };
-        let lowered = |search: &Search, message: &Compared<'_>, expected: Option<bool>| {
-            LOWERED.set(0);
+        let folded_fields = |search: &Search, message: &Compared<'_>, expected: Option<bool>| {
+            FOLDED.set(0);
             assert_eq!(search.matches(message), expected);
-            LOWERED.get()
+            FOLDED.get()
         };
         for count in [1, CONDITIONS_MAX] {
             let by_row = Compared::of(&row);
-            assert_eq!(lowered(&words(count), &by_row, None), 4, "subject, author, recipient, preview");
+            assert_eq!(folded_fields(&words(count), &by_row, None), 4, "subject, author, recipient, preview");
             assert_eq!(
-                lowered(&words(count), &by_row.with(&digest), Some(true)),
+                folded_fields(&words(count), &by_row.with(&digest), Some(true)),
                 4,
                 "the lists of addresses"
             );
@@ -356,6 +379,8 @@ mod tests {
         let mut search = Search::new();
         assert!((0..CONDITIONS_MAX).all(|_| search.add(Term::Attachment, false).is_ok()));
         assert!(search.add(Term::Attachment, false).is_err());
-        assert!(word(&"x".repeat(WORD_MAX)).is_ok() && word(&"x".repeat(WORD_MAX + 1)).is_err());
+        assert!(
+            Word::parse(&"x".repeat(WORD_MAX)).is_ok() && Word::parse(&"x".repeat(WORD_MAX + 1)).is_err()
+        );
     }
 }

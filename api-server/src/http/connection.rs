@@ -9,7 +9,9 @@ use std::task::{Poll, ready};
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::FromRequestParts;
 use axum::http::header::CONNECTION;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -54,9 +56,29 @@ impl Connection {
         self.activity.stalled_since()
     }
 
+    /// Ends the request in flight when the client closes its side, because it waits or streams.
+    pub(crate) fn end_with_input(&self) {
+        self.activity.end_with_input();
+    }
+
     /// Delays the close of the connection until the client has stopped sending.
     pub(crate) fn linger(&self) {
         self.activity.expect_more_input();
+    }
+}
+
+/// Extracted by the handlers of requests that wait or stream: each ends when its client closes its side.
+pub(crate) struct EndsWithInput;
+
+impl<S: Sync> FromRequestParts<S> for EndsWithInput {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        // A tool's request has no connection; that of its caller has.
+        if let Some(connection) = parts.extensions.get::<Connection>() {
+            connection.end_with_input();
+        }
+        Ok(Self)
     }
 }
 

@@ -3,7 +3,8 @@
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -46,14 +47,14 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to a preflight from an allowed origin.
-pub(super) fn preflight() -> Response {
-    let fields = [
-        (ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"),
-        (ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-token, last-event-id, prefer"),
-        (ACCESS_CONTROL_MAX_AGE, "600"),
-    ];
-    (StatusCode::NO_CONTENT, fields).into_response()
+/// The answer to a preflight from an allowed origin. Every header field is allowed: no field gives a right but those that
+/// carry a token, and libraries add others by themselves.
+pub(super) fn preflight(headers: &HeaderMap) -> Response {
+    let fields =
+        [(ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, DELETE"), (ACCESS_CONTROL_MAX_AGE, "600")];
+    let requested = headers.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter().cloned();
+    let allowed = requested.map(|names| (ACCESS_CONTROL_ALLOW_HEADERS, names));
+    (StatusCode::NO_CONTENT, fields, HeaderMap::from_iter(allowed)).into_response()
 }
 
 /// Lets a page of `origin` read the answer.

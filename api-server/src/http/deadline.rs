@@ -4,7 +4,7 @@
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -50,6 +50,10 @@ struct ActivityState {
     /// Length of the last request's body in bytes, where it was not read to its end; `u64::MAX` where
     /// the length is unknown.
     unread_body: Option<u64>,
+    /// Whether the request in flight ends when the client closes its side.
+    ends_with_input: bool,
+    /// Wakes the connection, where the client has closed its side and the request in flight is still answered.
+    input_ended: Option<Waker>,
 }
 
 /// What a client has read while output waited for it. Time in which nothing waits does not count.
@@ -132,6 +136,8 @@ impl Activity {
             drain: DrainWindow::default(),
             is_new: true,
             unread_body: None,
+            ends_with_input: false,
+            input_ended: None,
         };
         Self { state: Arc::new(Mutex::new(state)), limits }
     }
@@ -177,8 +183,31 @@ impl Activity {
     /// A request is in flight until the returned guard is dropped.
     pub(super) fn begin_request(&self) -> InFlight {
         self.enter(Phase::InFlight);
-        self.lock().is_new = false;
+        let mut state = self.lock();
+        state.is_new = false;
+        state.ends_with_input = false;
         InFlight(self.clone())
+    }
+
+    /// The request in flight is one that waits: it ends when the client closes its side, which nobody can tell from a client
+    /// that is gone. Any other is answered.
+    pub(super) fn end_with_input(&self) {
+        let mut state = self.lock();
+        state.ends_with_input = true;
+        if let Some(connection) = state.input_ended.take() {
+            connection.wake();
+        }
+    }
+
+    /// Whether the connection is told only after the request in flight that the client has closed its side.
+    fn defers_end_of_input(&self, cx: &Context<'_>) -> bool {
+        let mut state = self.lock();
+        let defers =
+            matches!(state.phase, Phase::InFlight) && !state.ends_with_input && state.unread_body.is_none();
+        if defers {
+            state.input_ended = Some(cx.waker().clone());
+        }
+        defers
     }
 
     /// The request in flight upgrades the connection: no other follows.
@@ -359,6 +388,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for WatchedIo<T> {
         let result = ready!(Pin::new(&mut self.io).poll_read(cx, buf));
         if buf.filled().len() > before {
             self.activity.on_read();
+        } else if result.is_ok() && self.activity.defers_end_of_input(cx) {
+            // The connection reads again after the response.
+            return Poll::Pending;
         }
         Poll::Ready(result)
     }

@@ -1,7 +1,7 @@
 //! Errors as the surfaces publish them: one variant per code.
 //!
 //! `/api` and `/pro/api` answer `{"error": code, "message": sentence}`, `/v1` answers `{"error": code}`.
-//! No answer carries a cause; internal errors are logged where they occur.
+//! `/mcp` answers errors of JSON-RPC with the same code and sentence. No answer carries a cause; internal errors are logged where they occur.
 
 mod api;
 pub(crate) mod code;
@@ -18,5 +18,5 @@ pub(crate) use drop_in_error::{DropIn, DropInError};
 pub(crate) use missing_message::MissingMessage;
 pub(crate) use refusal::Refusal;
 pub(crate) use store::StoreFailure;
-pub(crate) use surface::{ErrorForm, Surface};
+pub(crate) use surface::{ErrorForm, MCP_PATHS, Surface};
 pub(crate) use v1::V1Error;

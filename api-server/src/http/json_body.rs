@@ -86,11 +86,8 @@ impl JsonObject {
     /// # Errors
     /// The field is not an object.
     pub(crate) fn optional_object(&mut self, field: &'static str) -> Result<Self, BodyError> {
-        match self.optional(field) {
-            None => Ok(Self(Map::new())),
-            Some(Value::Object(fields)) => Ok(Self(fields)),
-            Some(_) => Err(BodyError::Invalid { field, expected: "an object" }),
-        }
+        let value = self.optional(field).unwrap_or_else(|| Map::new().into());
+        object(value).map(Self).ok_or(BodyError::Invalid { field, expected: "an object" })
     }
 
     /// A field of any type; `None` where it is missing. `null` is a value.
@@ -99,11 +96,9 @@ impl JsonObject {
     }
 
     fn parse(json: &[u8]) -> Result<Self, BodyError> {
-        match serde_json::from_slice(json) {
-            Ok(Value::Object(fields)) => Ok(Self(fields)),
-            Ok(_) => Err(BodyError::NotAnObject),
-            Err(error) => Err(BodyError::NotJson { line: error.line(), column: error.column() }),
-        }
+        let value = serde_json::from_slice(json)
+            .map_err(|error| BodyError::NotJson { line: error.line(), column: error.column() })?;
+        object(value).map(Self).ok_or(BodyError::NotAnObject)
     }
 
     async fn receive(request: Request, http: &Http) -> Result<Self, BodyError> {
@@ -116,7 +111,7 @@ impl JsonObject {
     /// [`BodyError`].
     pub(crate) async fn receive_optional(request: Request, http: &Http) -> Result<Self, BodyError> {
         let is_json = is_json(request.headers());
-        let body = receive(request, http).await?;
+        let body = without_byte_order_mark(receive(request, http).await?);
         if body.is_empty() {
             return Ok(Self(Map::new()));
         }
@@ -145,7 +140,21 @@ pub(crate) async fn receive_json(request: Request, http: &Http) -> Result<Bytes,
     if !is_json(request.headers()) {
         return Err(BodyError::UnsupportedMediaType);
     }
-    receive(request, http).await
+    receive(request, http).await.map(without_byte_order_mark)
+}
+
+/// JSON behind a byte order mark, which some programs write before UTF-8 and a receiver may skip (RFC 8259 8.1).
+fn without_byte_order_mark(body: Bytes) -> Bytes {
+    if body.starts_with(b"\xef\xbb\xbf") { body.slice(3..) } else { body }
+}
+
+/// The fields of an object. An empty list is one without fields: PHP writes its empty array like that.
+fn object(value: Value) -> Option<Map<String, Value>> {
+    match value {
+        Value::Object(fields) => Some(fields),
+        Value::Array(items) if items.is_empty() => Some(Map::new()),
+        _ => None,
+    }
 }
 
 /// A whole body.
@@ -185,7 +194,8 @@ mod tests {
         assert_eq!(message(br#"{"address": 7}"#), "`address` must be a string.");
         assert_eq!(message(br#"{"address": null}"#), "`address` must be a string.");
         assert_eq!(message(b"{}"), "`address` is missing.");
-        assert_eq!(message(b"[]"), "The body must be a JSON object.");
+        assert_eq!(message(b"[7]"), "The body must be a JSON object.");
+        assert_eq!(message(b"[]"), "`address` is missing.");
         assert_eq!(message(b"{\"address\": \xff}"), "The body is not valid JSON (line 1, column 13).");
         assert!(message(&b"[".repeat(60_000)).starts_with("The body is not valid JSON"));
     }

@@ -21,13 +21,10 @@ use tokio::time::sleep;
 use tracing::Instrument as _;
 
 use super::client::{Client, ClientResolver, PeerAddr};
-use super::error::{ApiError, ErrorForm, Refusal, Surface};
+use super::error::{ApiError, ErrorForm, MCP_PATHS, Refusal};
 use super::json_body::BODY_MAX;
 use super::rate_limit::{RateLimitHeaders, RequestLimits};
 use super::{cors, own_origin, request_id};
-
-/// Where the Model Context Protocol is served.
-pub(crate) const MCP_PATH: &str = "/mcp";
 
 /// How long the answer waits that a client has reached a limit of its address: a client that asks again at once costs
 /// little then.
@@ -68,7 +65,7 @@ impl RequestPolicy {
 impl Policy {
     /// The form of errors of a request.
     fn error_form(&self, uri: &Uri) -> ErrorForm {
-        self.drop_in.map_or_else(|| Surface::of_path(uri.path()).into(), ErrorForm::from)
+        self.drop_in.map_or_else(|| ErrorForm::of_path(uri.path()), ErrorForm::from)
     }
 
     /// The route in metrics: its pattern, never the path, since paths contain addresses. Those of drop-in surfaces
@@ -82,18 +79,16 @@ impl Policy {
     /// encoding of the body.
     fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         let http = &self.config.http;
-        if self.drop_in.is_none() && uri.path() == MCP_PATH {
+        if self.drop_in.is_none() && MCP_PATHS.contains(&uri.path()) {
             // Clients of the protocol run beside browsers, and expect 403.
-            if !known_host::is_own(http, uri, headers) {
-                return Err(ApiError::HostNotAllowed);
-            }
-        } else if !known_host::is_known(http, uri, headers) {
-            return Err(ApiError::MisdirectedRequest);
+            known_host::require_known(http, uri, headers).map_err(ApiError::HostNotAllowed)?;
+        } else {
+            known_host::check(http, uri, headers).map_err(ApiError::MisdirectedRequest)?;
         }
         if self.drop_in.is_some() && !own_origin::is_of_same_host(headers) {
             return Err(ApiError::OriginNotAllowed);
         }
-        if headers.contains_key(CONTENT_ENCODING) {
+        if is_encoded(headers) {
             return Err(ApiError::UnsupportedMediaType);
         }
         let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -129,7 +124,7 @@ pub(crate) async fn handle(
     let is_preflight = origin.is_some() && cors::is_preflight(request.method(), request.headers());
     let response = match policy.check(request.uri(), request.headers()) {
         Err(error) => error.into_response_on(form),
-        Ok(()) if is_preflight => cors::preflight(),
+        Ok(()) if is_preflight => cors::preflight(request.headers()),
         Ok(()) => respond(form, request, next).instrument(span.clone()).await,
     };
     let mut response = count_refusal(&policy.limits, client, form, &rate_limit, response);
@@ -154,6 +149,13 @@ pub(crate) async fn handle(
         "status" => status.as_str().to_owned())
     .increment(1);
     response
+}
+
+/// Whether a request's body has an encoding. `identity` is none (RFC 9110 8.4.1).
+fn is_encoded(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("unknown"));
+    let mut encodings = values.flat_map(|value| value.split(',')).map(str::trim);
+    encodings.any(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
 }
 
 /// Counts a request that was refused. One whose credential was not accepted is answered 429 instead where the client

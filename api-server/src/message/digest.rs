@@ -11,6 +11,7 @@ use tempmail_extract::shown_text;
 use tempmail_mime::{Address, Role, Structure, decode_header, header_fields, parse_addresses};
 use uuid::Uuid;
 
+use super::folded::folded;
 use super::texts::body;
 
 /// Bytes of the text that searches look at.
@@ -42,7 +43,7 @@ pub(crate) struct Digest {
     pub(crate) attachments: usize,
     /// Those that are.
     pub(crate) inline: usize,
-    /// The text body and what the HTML shows, together up to [`TEXT_MAX`], in lower case.
+    /// The text body and what the HTML shows, together up to [`TEXT_MAX`] before it is folded.
     pub(crate) text: String,
 }
 
@@ -118,7 +119,7 @@ fn search_text(structure: &Structure, raw: &[u8]) -> String {
         text.push_str(&shown_text(&html, TEXT_MAX).text);
         cut(&mut text);
     }
-    text.to_lowercase()
+    folded(&text)
 }
 
 fn cut(text: &mut String) {

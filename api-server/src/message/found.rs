@@ -13,12 +13,12 @@ use super::extraction::Extraction;
 use super::full::{Email, EmailContent};
 use super::pieces::PieceWriter;
 use super::summary::EmailSummary;
-use super::texts::{MessageTexts, folded};
+use super::texts::{MessageTexts, comparable};
 
 /// What the contents of a message must have, and how it is answered.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct WantedEmail {
-    /// A text that it shows, as [`folded`]; "": any.
+    /// A text that it shows, as [`comparable`]; "": any.
     text: String,
     /// Whether it has a one-time code.
     pub(crate) has_code: bool,
@@ -33,7 +33,7 @@ pub(crate) struct WantedEmail {
 impl WantedEmail {
     /// Requires a text, ignoring case and the kind of white space.
     pub(crate) fn require_text(&mut self, text: &str) {
-        self.text = folded(text);
+        self.text = comparable(text);
     }
 
     /// Whether every message has what is wanted.

@@ -6,6 +6,8 @@ use tempmail_extract::shown_text;
 use tempmail_mime::{Excerpt, Role, Structure};
 use tempmail_model::limits::SHOWN_TEXT_MAX;
 
+use super::folded::folded;
+
 /// Bytes of HTML in which codes and links are looked for.
 const HTML_EXAMINED: usize = 1 << 20;
 /// Copies of it in memory meanwhile.
@@ -35,9 +37,9 @@ impl MessageTexts {
         if self.text.trim().is_empty() { self.shown_html().into() } else { prefix(&self.text).into() }
     }
 
-    /// Whether the plain text or the HTML as it is shown contains a text, which is [`folded`].
+    /// Whether the plain text or the HTML as it is shown contains a text, which is [`comparable`].
     pub(super) fn contains(&self, part: &str) -> bool {
-        folded(prefix(&self.text)).contains(part) || folded(&self.shown_html()).contains(part)
+        comparable(prefix(&self.text)).contains(part) || comparable(&self.shown_html()).contains(part)
     }
 
     fn shown_html(&self) -> String {
@@ -45,11 +47,11 @@ impl MessageTexts {
     }
 }
 
-/// A text as it is compared: in lower case, each white space as one space, without control characters.
-pub(super) fn folded(text: &str) -> String {
-    let mut folded = Excerpt::new(text.len());
-    folded.push(text);
-    String::from(folded).to_lowercase()
+/// A text as it is compared: folded, each white space as one space, without control characters.
+pub(super) fn comparable(text: &str) -> String {
+    let mut shown = Excerpt::new(text.len());
+    shown.push(text);
+    folded(&String::from(shown))
 }
 
 /// The text of all parts with a role, separated by line breaks; "" where there are none.
@@ -99,7 +101,7 @@ mod tests {
             ("<b>", false),
             ("", true),
         ] {
-            assert_eq!(both.contains(&folded(part)), expected, "{part}");
+            assert_eq!(both.contains(&comparable(part)), expected, "{part}");
         }
     }
 

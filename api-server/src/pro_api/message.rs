@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::auth::ProCaller;
 use crate::http::client::Client;
+use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, MissingMessage, Surface, code};
 use crate::http::parameter::{AttachmentPath, BeforeMessage, PageNumber, PathId};
 use crate::message::{FullMessage, INITIAL_CHUNK, OwnedMessageList};
@@ -121,6 +122,7 @@ async fn delete_messages(State(state): State<AppState>, caller: ProCaller) -> Re
 
 async fn stream_messages(
     State(state): State<AppState>,
+    _: EndsWithInput,
     caller: ProCaller,
     headers: HeaderMap,
     uri: Uri,

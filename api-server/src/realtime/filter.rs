@@ -2,7 +2,9 @@
 
 use tempmail_store::MessageRow;
 
-/// Substrings that the From header, the recipient's address and the subject must contain, ignoring case.
+use crate::message::folded;
+
+/// Substrings that the From header, the recipient's address and the subject must contain, as texts are compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     from: Option<String>,
@@ -13,13 +15,13 @@ pub(crate) struct Filter {
 impl Filter {
     /// A filter of the From header and the subject; an empty part matches every message.
     pub(crate) fn new(from: Option<&str>, subject: Option<&str>) -> Self {
-        let part = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        let part = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(folded);
         Self { from: part(from), to: None, subject: part(subject) }
     }
 
     /// The same filter, which also requires a part of the recipient's address.
     pub(crate) fn to(self, to: Option<&str>) -> Self {
-        let to = to.filter(|text| !text.is_empty()).map(str::to_lowercase);
+        let to = to.filter(|text| !text.is_empty()).map(folded);
         Self { to, ..self }
     }
 
@@ -37,7 +39,7 @@ impl Filter {
 }
 
 fn contains(text: &str, part: Option<&str>) -> bool {
-    part.is_none_or(|part| text.to_lowercase().contains(part))
+    part.is_none_or(|part| folded(text).contains(part))
 }
 
 #[cfg(test)]
@@ -71,7 +73,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ignores_case_and_requires_every_part() {
+    fn compares_folded_texts_and_requires_every_part() {
         let mut mail = message(1);
         mail.from_text = "Ärzte <News@Shop.Example>".into();
         mail.address = "ada+news@inbox.example".into();

@@ -37,13 +37,18 @@ pub(crate) fn described(operation: Operation) -> Operation {
             "The stream first sends an id, which is a cursor, without an event. Each message is an event \
              `new_email`, whose data is a summary as in the long-polls and whose id is the cursor after \
              it. Every 15 s there is a comment with the cursor reached. `Last-Event-ID` continues after a \
-             cursor and takes precedence over `since`; an invalid one is ignored. Without \
-             either, the stream begins now.",
+             cursor and takes precedence over `since`; an invalid one is ignored. `lastEventId` does the \
+             same for clients that can't set header fields. Without any of them, the stream begins now.",
         )
         .parameter(openapi::query(
             "since",
             "Cursor: begin after it. `0`: begin with the oldest unexpired mail.",
             json!({"type": "string", "minLength": 1}),
+        ))
+        .parameter(openapi::query(
+            "lastEventId",
+            "Cursor: begin after it, whatever `since` says. `lastEventID` and `Last-Event-ID` are the same parameter.",
+            json!({"type": "string"}),
         ))
         .binary(200, MEDIA_TYPE, "Events, until the client disconnects or may no longer read.")
         .fails(&[code::INVALID_REQUEST, code::TOKEN_BUSY, code::SSE_UNAVAILABLE])

@@ -13,6 +13,7 @@ use tempmail_store::InboxQuery;
 use super::address::parse_address;
 use super::wait::{NewEmails, wait};
 use crate::auth::MailCaller;
+use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::http::prefer::PreferredWait;
 use crate::openapi::{Credential, Operation, Routes};
@@ -48,6 +49,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn wait_on_inbox(
     State(state): State<AppState>,
+    _: EndsWithInput,
     caller: MailCaller,
     address: Result<Path<String>, PathRejection>,
     preferred: PreferredWait,

@@ -11,6 +11,7 @@ use super::wait::no_mail;
 use super::wait_permits::WaitPermits;
 use crate::auth::{LiveCaller, MailCaller};
 use crate::http::client::Client;
+use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::http::json_body::JsonObject;
 use crate::message::{Email, EmailSummary, FoundEmail};
@@ -42,6 +43,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn wait_for_email(
     State(state): State<AppState>,
+    _: EndsWithInput,
     Extension(client): Extension<Client>,
     caller: MailCaller,
     body: JsonObject,

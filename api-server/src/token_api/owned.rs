@@ -9,6 +9,7 @@ use tempmail_model::address::normalize_domain;
 
 use super::wait::{NewEmails, wait};
 use crate::auth::MailCaller;
+use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::http::prefer::PreferredWait;
 use crate::openapi::{Credential, Operation, Routes};
@@ -41,6 +42,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn wait_on_owned(
     State(state): State<AppState>,
+    _: EndsWithInput,
     caller: MailCaller,
     preferred: PreferredWait,
     uri: Uri,
@@ -50,6 +52,7 @@ async fn wait_on_owned(
 
 async fn wait_on_domain(
     State(state): State<AppState>,
+    _: EndsWithInput,
     caller: MailCaller,
     domain: Result<Path<String>, PathRejection>,
     preferred: PreferredWait,

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::address::parse_query_address;
 use crate::auth::StreamCaller;
+use crate::http::connection::EndsWithInput;
 use crate::http::error::{ApiError, V1Error, code};
 use crate::openapi::{Credential, Operation, Routes};
 use crate::realtime::sse::{self, StreamQuery};
@@ -37,6 +38,7 @@ pub(super) fn routes() -> Routes<AppState> {
 
 async fn stream_address(
     State(state): State<AppState>,
+    _: EndsWithInput,
     StreamCaller(caller): StreamCaller,
     headers: HeaderMap,
     uri: Uri,
@@ -52,6 +54,7 @@ async fn stream_address(
 
 async fn stream_owned(
     State(state): State<AppState>,
+    _: EndsWithInput,
     StreamCaller(caller): StreamCaller,
     headers: HeaderMap,
     uri: Uri,

@@ -9,6 +9,8 @@ const ANSWER_TIME = 15_000;
 const [SHORTEST_PAUSE, LONGEST_PAUSE] = [100, 2_000];
 /** Statuses of a moment: the request was not carried out, or its answer got lost, and it is sent again. */
 const PASSING = new Set([408, 429, 502, 503, 504]);
+/** The code of an answer that is not of the server, but of something before it. */
+const UNEXPECTED = "unexpected_answer";
 
 /** A request to the server. */
 export interface ApiRequest {
@@ -76,7 +78,7 @@ export class Connection {
     const { status, headers } = response;
     if (response.ok) return { status, headers, body };
     const error = new ApiError(status, codeOf(body), `${request.method} ${request.path.replace(/\?.*/, "")}`);
-    if (!PASSING.has(status)) throw error;
+    if (!isPassing(error)) throw error;
     return { error, retryAfter: retryAfter(headers) };
   }
 
@@ -98,7 +100,13 @@ export class Connection {
     }
     try {
       const response = await this.fetch(this.url + path, init);
-      return [response, new Uint8Array(await response.arrayBuffer())];
+      try {
+        return [response, new Uint8Array(await response.arrayBuffer())];
+      } catch (error) {
+        // The status of an error says enough.
+        if (response.ok || signal?.aborted) throw error;
+        return [response, new Uint8Array()];
+      }
     } finally {
       cancel();
       signal?.removeEventListener("abort", abort);
@@ -111,23 +119,30 @@ export function json<Body>(answer: ApiAnswer, request: string): Body {
   try {
     return JSON.parse(new TextDecoder().decode(answer.body)) as Body;
   } catch {
-    throw new ApiError(answer.status, "unexpected_answer", request);
+    throw new ApiError(answer.status, UNEXPECTED, request);
   }
 }
 
-/** The code of an error answer. */
+/** The code of an error answer. Something before the server may answer anything: only what looks like a code is one. */
 function codeOf(body: Uint8Array): string {
   try {
     const { error } = JSON.parse(new TextDecoder().decode(body)) as { error?: unknown };
-    return typeof error === "string" ? error : "unexpected_answer";
+    return typeof error === "string" && /^[a-z_]{1,64}$/.test(error) ? error : UNEXPECTED;
   } catch {
-    return "unexpected_answer";
+    return UNEXPECTED;
   }
 }
 
-/** `Retry-After` in milliseconds; 0 where there is none. */
+/** Whether the same request may succeed in a moment. Any 5xx from before the server is, such as the 522 of a CDN. */
+function isPassing({ status, code }: ApiError): boolean {
+  return status !== null && (PASSING.has(status) || (status >= 500 && code === UNEXPECTED));
+}
+
+/** `Retry-After` in milliseconds (RFC 9110 10.2.3); 0 where there is none. */
 function retryAfter(headers: Headers): number {
-  const value = headers.get("retry-after") ?? "";
-  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
-  return Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : 0;
+  const value = headers.get("retry-after")?.trim() ?? "";
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  // One of the forms of dates names no zone, and is UTC as well.
+  const date = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value.endsWith("GMT") ? value : `${value} GMT`) : NaN;
+  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
 }

@@ -10,6 +10,8 @@ use rand::RngExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tempmail_model::clock::{Clock as _, SystemClock};
+use tempmail_model::retry_after::RetryAfter;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 use url::form_urlencoded::byte_serialize;
@@ -37,8 +39,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before a request is repeated where the server names none.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause that the server may ask for.
-const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Sends requests of the token API with one live token. Cheap to clone; clones share the connections.
 #[derive(Clone)]
@@ -213,7 +213,8 @@ impl Client {
             return Ok(answer);
         }
         let error = refusal(&answer);
-        Err((error, pause(&answer)))
+        let pause = error.is_passing().then(|| pause(&answer.headers));
+        Err((error, pause))
     }
 
     fn request(
@@ -279,21 +280,12 @@ fn refusal(answer: &Answer) -> Error {
     Error::Refused { status: answer.status, code: code.unwrap_or_default().to_owned() }
 }
 
-/// How long to wait before a request is repeated; `None` where it would be refused again. Clients that were refused
-/// together do not come back together.
-fn pause(answer: &Answer) -> Option<Duration> {
-    let temporary = [
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::BAD_GATEWAY,
-        StatusCode::SERVICE_UNAVAILABLE,
-        StatusCode::GATEWAY_TIMEOUT,
-    ];
-    if !temporary.contains(&answer.status) {
-        return None;
-    }
-    let named = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let pause = named.map_or(PAUSE, Duration::from_secs).min(PAUSE_MAX);
-    Some(pause + Duration::from_millis(rand::rng().random_range(0..250)))
+/// How long to wait before a request is repeated that was refused for now. Clients that were refused together do not come
+/// back together.
+fn pause(headers: &HeaderMap) -> Duration {
+    let named = headers.get(RETRY_AFTER).and_then(|value| RetryAfter::parse(value.to_str().ok()?));
+    let named = named.map(|retry_after| retry_after.delay(SystemClock::default().now()).unsigned_abs());
+    named.unwrap_or(PAUSE) + Duration::from_millis(rand::rng().random_range(0..250))
 }
 
 #[cfg(test)]
@@ -313,17 +305,31 @@ mod tests {
     }
 
     #[test]
-    fn waits_as_long_as_the_server_says_within_bounds() {
-        let answer = |status: u16, retry_after: Option<&str>| {
+    fn waits_as_long_as_the_server_says() {
+        let pause = |retry_after: Option<&str>| {
             let fields = retry_after.map(|value| (RETRY_AFTER, HeaderValue::from_str(value).unwrap()));
-            let headers = fields.into_iter().collect();
-            pause(&Answer { status: StatusCode::from_u16(status).unwrap(), headers, body: Bytes::new() })
+            pause(&fields.into_iter().collect())
         };
-        assert_eq!(answer(429, Some("3")).unwrap().as_secs(), 3);
-        assert_eq!(answer(503, Some("86400")).unwrap().as_secs(), 30);
-        assert!(answer(429, None).unwrap() < Duration::from_secs(1));
-        for final_status in [400, 401, 404, 440, 500] {
-            assert_eq!(answer(final_status, Some("1")), None, "{final_status}");
+        assert_eq!(pause(Some("3")).as_secs(), 3);
+        assert_eq!(pause(Some("86400")).as_secs(), 86_400);
+        assert!(pause(Some("Fri, 31 Dec 9999 23:59:59 GMT")) > Duration::from_secs(86_400));
+        assert!(pause(Some("Sun, 06 Nov 1994 08:49:37 GMT")) < PAUSE);
+        assert!(pause(None) < Duration::from_secs(1) && pause(Some("soon")) >= PAUSE);
+    }
+
+    #[test]
+    fn repeats_what_is_refused_for_now() {
+        let is_passing = |status: u16, body: &'static str| {
+            let status = StatusCode::from_u16(status).unwrap();
+            refusal(&Answer { status, headers: HeaderMap::new(), body: body.into() }).is_passing()
+        };
+        for status in [408, 429, 500, 502, 503, 504, 520, 522, 524, 530, 599] {
+            assert!(is_passing(status, "<html>"), "{status}");
+        }
+        assert!(is_passing(503, r#"{"error": "unavailable"}"#));
+        assert!(!is_passing(500, r#"{"error": "internal_error"}"#), "the server says so itself");
+        for status in [302, 400, 401, 404, 421, 440] {
+            assert!(!is_passing(status, "<html>"), "{status}");
         }
     }
 

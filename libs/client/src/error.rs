@@ -41,6 +41,17 @@ impl Error {
         if let Self::Refused { code, .. } = self { code } else { "" }
     }
 
+    /// Whether the same request may succeed in a moment. A 5xx without a code comes from something before the server, such
+    /// as the 522 of a CDN; the server's own faults are final, unless it says that they are not.
+    pub(crate) fn is_passing(&self) -> bool {
+        let Self::Refused { status, code } = self else { return false };
+        match status.as_u16() {
+            408 | 429 | 502..=504 => true,
+            500.. => code.is_empty(),
+            _ => false,
+        }
+    }
+
     /// Whether the server can't serve anybody at the moment: it is not reached, or says so itself.
     pub fn is_unavailable(&self) -> bool {
         match self {

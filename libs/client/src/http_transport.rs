@@ -12,6 +12,9 @@ use crate::transport::{Answer, Transport, TransportError};
 
 /// Bytes of an answer that are read: a mail of 25 MiB, with its text escaped.
 const ANSWER_MAX: usize = 64 << 20;
+/// Fields of an answer's header section, and its size over HTTP/2.
+const HEADER_FIELDS_MAX: usize = 1_000;
+const HEADER_SIZE_MAX: u32 = 256 << 10;
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,6 +42,8 @@ impl HttpTransport {
         let mut http = reqwest::Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
+            .http1_max_headers(HEADER_FIELDS_MAX)
+            .http2_max_header_list_size(HEADER_SIZE_MAX)
             .user_agent(concat!("tempmail/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&base) {
             http = http.no_proxy();
@@ -59,7 +64,14 @@ impl HttpTransport {
         let mut response = sent.map_err(|error| failed(error, false))?;
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(error, true))? {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                // The status of an error says enough.
+                Err(_broken) if !status.is_success() => break,
+                Err(error) => return Err(failed(error, true)),
+            };
             if body.len() + chunk.len() > ANSWER_MAX {
                 return Err(TransportError::TooLarge { limit: ANSWER_MAX });
             }

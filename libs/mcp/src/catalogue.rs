@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use rmcp::handler::server::common::{schema_for_empty_input, schema_for_input};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 
 use crate::arguments::{
     DeleteAllMail, DeleteMail, GetCode, GetLink, ListMail, MakeAddress, ReadMail, WaitForMail,
@@ -134,9 +136,35 @@ impl ToolName {
     }
 }
 
-fn schema<T: JsonSchema + 'static>() -> Arc<JsonObject> {
+fn schema<T: JsonSchema>() -> Arc<JsonObject> {
+    let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(simplify));
+    let schema = settings.into_generator().into_root_schema_for::<T>();
     // Arguments are structs, whose schemas are objects.
-    schema_for_input::<T>().unwrap_or_else(|_other| schema_for_empty_input())
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+/// Leaves out what clients and models refuse: formats named after Rust's numbers, which JSON Schema does not know, and `null`
+/// beside another type, which stands for an argument that is not given.
+fn simplify(schema: &mut Schema) {
+    let Some(keywords) = schema.as_object_mut() else { return };
+    if let Some(Value::Array(types)) = keywords.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            keywords.insert("type".into(), only);
+        }
+    }
+    if matches!(keywords.get("type"), Some(Value::String(name)) if name == "integer" || name == "number") {
+        keywords.remove("format");
+    }
+    if let Some(Value::Array(schemas)) = keywords.get_mut("anyOf") {
+        schemas.retain(|schema| schema["type"] != "null");
+        if let [Value::Object(only)] = schemas.as_slice() {
+            let only = only.clone();
+            keywords.remove("anyOf");
+            keywords.extend(only);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +179,14 @@ mod tests {
             assert_eq!((&schema["type"], &schema["additionalProperties"]), (&"object".into(), &false.into()));
             let properties = schema["properties"].as_object().unwrap();
             assert!(properties.values().all(|property| property["description"].is_string()), "{schema:#}");
+        }
+    }
+
+    #[test]
+    fn schemas_have_neither_formats_nor_null() {
+        for name in ToolName::ALL {
+            let schema = serde_json::to_string(&name.tool().input_schema).unwrap();
+            assert!(!schema.contains("\"format\"") && !schema.contains("null"), "{schema}");
         }
     }
 

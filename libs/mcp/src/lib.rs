@@ -30,5 +30,5 @@ mod tool_error;
 mod tools;
 
 pub use service::{McpService, serve_stdio};
-pub use stateless::{REQUEST_MAX, StatelessResponse, answer};
+pub use stateless::{REQUEST_MAX, StatelessResponse, answer, transport_error};
 pub use tools::Deletion;

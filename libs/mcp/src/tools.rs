@@ -64,9 +64,24 @@ async fn run(client: &Client, tool: ToolName, arguments: JsonObject) -> Result<T
     }
 }
 
+/// Reads arguments as models and their clients write them: an optional one that is not meant may be `null` or `""`, and an
+/// integer may be `30.0`.
 fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
-    serde_json::from_value(Value::Object(arguments))
+    let given = arguments.into_iter().filter(|(_, value)| !value.is_null() && value != "");
+    let arguments = given.map(|(name, value)| (name, whole(&value).unwrap_or(value)));
+    serde_json::from_value(Value::Object(arguments.collect()))
         .map_err(|error| ToolError::Arguments(format!("The arguments are invalid: {error}.")))
+}
+
+/// The integer that a number without a fraction is.
+fn whole(value: &Value) -> Option<Value> {
+    let number = value.as_f64().filter(|number| value.is_f64() && number.fract() == 0.0 && *number >= 0.0)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "what is cut off is beyond all bounds"
+    )]
+    Some((number as u64).into())
 }
 
 fn facts(facts: Value) -> ToolResult {

@@ -12,6 +12,7 @@ pub mod message;
 pub mod network;
 pub mod password;
 pub mod retention;
+pub mod retry_after;
 pub mod role_prefix;
 pub mod sealer;
 pub mod surface;

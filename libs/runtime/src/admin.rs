@@ -101,12 +101,13 @@ impl AdminServer {
         let router = match host_check {
             None => router,
             Some(http) => router.layer(from_fn(move |request: Request, next: Next| {
-                let is_known = known_host::is_known(&http, request.uri(), request.headers());
+                let checked = known_host::check(&http, request.uri(), request.headers());
                 async move {
-                    if is_known {
-                        next.run(request).await
-                    } else {
-                        StatusCode::MISDIRECTED_REQUEST.into_response()
+                    match checked {
+                        Ok(()) => next.run(request).await,
+                        Err(foreign) => {
+                            (StatusCode::MISDIRECTED_REQUEST, foreign.to_string()).into_response()
+                        }
                     }
                 }
             })),

@@ -9,27 +9,47 @@ use axum::http::{HeaderMap, Uri};
 
 use crate::config::Http;
 
-/// Whether a request names a known host, where requests must.
-pub fn is_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
-    !http.check_host || is_own(http, uri, headers)
+/// The longest host in a message.
+const HOST_MAX: usize = 255;
+
+/// A host that a request names and that is not one of this service's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The service is not known as {0:?}; send the request to its own address, or add the host to `http.hosts`."
+)]
+pub struct ForeignHost(String);
+
+/// Requires that a request names a known host, where `http.check_host` is on.
+///
+/// # Errors
+/// As [`require_known`].
+pub fn check(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ForeignHost> {
+    if http.check_host { require_known(http, uri, headers) } else { Ok(()) }
 }
 
-/// Whether a request names a known host: that of `http.base_url`, loopback, or one of `http.hosts`. The port is of no
-/// interest.
-pub fn is_own(http: &Http, uri: &Uri, headers: &HeaderMap) -> bool {
-    let mut named = headers.get_all(HOST).iter();
-    let (Some(host), None) = (named.next(), named.next()) else { return false };
-    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+/// Requires that a request names a known host: that of `http.base_url`, loopback, or one of `http.hosts`. The port is of
+/// no interest. A request without a host comes from no browser, and is a health check in most cases.
+///
+/// # Errors
+/// [`ForeignHost`].
+pub fn require_known(http: &Http, uri: &Uri, headers: &HeaderMap) -> Result<(), ForeignHost> {
+    let fields: Vec<_> =
+        headers.get_all(HOST).iter().map(|host| String::from_utf8_lossy(host.as_bytes())).collect();
+    let field = (!fields.is_empty()).then(|| fields.join(", "));
     // A request in absolute form names its host twice.
-    host.is_some_and(|host| is_known_host(http, host.host()))
-        && uri.host().is_none_or(|host| is_known_host(http, host))
+    let target = uri.authority().map(Authority::to_string);
+    match field.into_iter().chain(target).find(|host| !is_known(http, host)) {
+        Some(host) => Err(ForeignHost(host.chars().take(HOST_MAX).collect())),
+        None => Ok(()),
+    }
 }
 
-fn is_known_host(http: &Http, host: &str) -> bool {
+fn is_known(http: &Http, named: &str) -> bool {
+    let Ok(named) = named.parse::<Authority>() else { return false };
     let own = http.base_url.parse::<Uri>().ok();
     let own = own.as_ref().and_then(Uri::host);
-    own.into_iter().chain(http.hosts.iter().map(String::as_str)).any(|known| known.eq_ignore_ascii_case(host))
-        || is_loopback(host)
+    let mut known = own.into_iter().chain(http.hosts.iter().map(String::as_str));
+    known.any(|known| known.eq_ignore_ascii_case(named.host())) || is_loopback(named.host())
 }
 
 /// Whether a host is `localhost`, a name under it, or a loopback address.
@@ -59,7 +79,7 @@ mod tests {
         for host in hosts {
             headers.append(HOST, host.parse().unwrap());
         }
-        is_known(&http, &Uri::from_static("/"), &headers)
+        check(&http, &Uri::from_static("/"), &headers).is_ok()
     }
 
     #[test]
@@ -88,19 +108,26 @@ mod tests {
         ] {
             assert!(!accepts(&[unknown]), "{unknown}");
         }
-        assert!(!accepts(&[]) && !accepts(&["localhost", "localhost"]));
+        assert!(!accepts(&["localhost", "localhost"]));
+    }
+
+    #[test]
+    fn accepts_a_request_without_a_host() {
+        assert!(accepts(&[]));
     }
 
     #[test]
     fn compares_both_hosts_of_a_request_in_absolute_form() {
         let http = Http { check_host: true, ..Http::default() };
         let headers = HeaderMap::from_iter([(HOST, "localhost".parse().unwrap())]);
-        assert!(is_known(&http, &Uri::from_static("http://localhost/v1/config"), &headers));
-        assert!(!is_known(&http, &Uri::from_static("http://evil.example/v1/config"), &headers));
+        assert!(check(&http, &Uri::from_static("http://localhost/v1/config"), &headers).is_ok());
+        let foreign = check(&http, &Uri::from_static("http://evil.example:1/v1/config"), &headers);
+        assert_eq!(foreign, Err(ForeignHost("evil.example:1".into())));
     }
 
     #[test]
     fn accepts_any_host_unless_it_checks() {
-        assert!(is_known(&Http::default(), &Uri::from_static("/"), &HeaderMap::new()));
+        let headers = HeaderMap::from_iter([(HOST, "evil.example".parse().unwrap())]);
+        assert!(check(&Http::default(), &Uri::from_static("/"), &headers).is_ok());
     }
 }

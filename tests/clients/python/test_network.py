@@ -10,7 +10,7 @@ from tempmail import Tempmail
 from shop import TEAM_TOKEN, confirms, faulty, restart, send, sign_up
 
 
-@pytest.mark.parametrize("fault", ["cut", "lost", "limited", "away", "short"])
+@pytest.mark.parametrize("fault", ["cut", "lost", "limited", "away", "cdn", "dated", "short"])
 def test_misses_no_mail_and_hands_out_none_twice_behind_a_faulty_network(fault: str) -> None:
     subjects = ["one", "two", "three", "four"]
     with Tempmail(faulty(fault)) as tempmail, tempmail.inbox() as inbox, ThreadPoolExecutor() as pool:

@@ -5,6 +5,9 @@ import { createServer, request as send } from "node:http";
 /** For how long `cut` keeps a connection open, in milliseconds. */
 const OPEN = 300;
 
+/** Until when `dated` accepts nothing. */
+let notBefore = 0;
+
 /** What is wrong, by name: called for each request with its number from 1 and what forwards it. */
 const FAULTS = {
   /** Connections are closed before most waits have ended, as a middlebox does. */
@@ -24,6 +27,24 @@ const FAULTS = {
   away: (number, { response, forward }) => {
     if (number % 2 === 0) return forward();
     response.writeHead(502, { "content-type": "text/html" }).end("<h1>Bad gateway</h1>");
+  },
+  /** Every other request is answered by a CDN that does not reach its origin. */
+  cdn: (number, { response, forward }) => {
+    if (number % 2 === 0) return forward();
+    response.writeHead([520, 522, 524, 530][(number >> 1) % 4]).end();
+  },
+  /** Every other request is refused until a date, before which nothing is accepted, and the body of the refusal is cut. */
+  dated: (number, { response, forward }) => {
+    const now = Date.now();
+    if (now < notBefore) return response.writeHead(400, { "content-type": "application/json" }).end('{"error":"too_early"}');
+    if (number % 2 === 0) return forward();
+    notBefore = Math.ceil(now / 1000 + 1) * 1000;
+    // Two of the forms of a date; the second one names no zone.
+    const [day, date, month, year, time] = new Date(notBefore).toUTCString().replace(",", "").split(" ");
+    const forms = [`${day}, ${date} ${month} ${year} ${time} GMT`, `${day} ${month} ${date.replace(/^0/, " ")} ${time} ${year}`];
+    response.writeHead(503, { "retry-after": forms[(number >> 1) % 2], "content-length": "100" });
+    response.write("part");
+    setTimeout(() => response.destroy(), OPEN);
   },
   /** Every wait ends after a second, long before its own timeout. */
   short: (number, { forward }) => forward({ change: (body) => ({ ...body, timeout: Math.min(body.timeout, 1) }) }),

@@ -51,6 +51,14 @@ impl TlsListener {
                     Reaction::PlainHttp => {
                         drop(tokio::spawn(send_after_read(stream, PLAIN_RESPONSE.to_owned())));
                     }
+                    Reaction::RawBytesAndEnd(response) => {
+                        let acceptor = acceptor.clone();
+                        tokio::spawn(async move {
+                            if let Ok(mut stream) = acceptor.accept(stream).await {
+                                send_and_end(&mut stream, &response).await;
+                            }
+                        });
+                    }
                     Reaction::RawBytes(response) => {
                         let acceptor = acceptor.clone();
                         tokio::spawn(async move {
@@ -77,6 +85,20 @@ impl TlsListener {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+}
+
+/// Sends a response after a request, whose body has an end, and closes the connection under TLS.
+async fn send_and_end(stream: &mut TlsStream<TcpStream>, response: &str) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"}") {
+        match stream.read_buf(&mut request).await {
+            Ok(1..) => {}
+            _ => return,
+        }
+    }
+    if stream.write_all(response.as_bytes()).await.is_ok() && stream.flush().await.is_ok() {
+        let _ = stream.get_mut().0.shutdown().await;
     }
 }
 

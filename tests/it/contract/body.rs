@@ -46,6 +46,20 @@ async fn rejects_a_content_encoding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn accepts_a_content_encoding_that_is_none() {
+    let app = App::start().await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        for encoding in ["", "identity", "Identity, identity"] {
+            let request =
+                authorized_request(&app, operation, &credentials).header("content-encoding", encoding);
+            let answer = request.json(&body.example).send().await;
+            assert_ne!(answer.status, 415, "{} {encoding:?}", operation.id);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn accepts_no_media_type_but_json() {
     let app = App::start().await;
     let credentials = Credentials::create(&app, &app.tenant).await;
@@ -79,12 +93,37 @@ async fn rejects_a_body_that_is_no_json_object() {
     let app = App::start().await;
     let credentials = Credentials::create(&app, &app.tenant).await;
     for (operation, _) in with_body() {
-        for body in [&b""[..], b"{", b"[]", b"null", b"\"x\"", b"7", b"{} {}", b"{\"a\": \xff}", b"{'a': 1}"]
+        for body in [&b""[..], b"{", b"[7]", b"null", b"\"x\"", b"7", b"{} {}", b"{\"a\": \xff}", b"{'a': 1}"]
         {
             let request = authorized_request(&app, operation, &credentials);
             let answer = request.body(JSON, body).send().await;
             assert_eq!(answer.error(400), "invalid_request", "{} {body:?}", operation.id);
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn skips_a_byte_order_mark() {
+    let app = App::start().await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    for (operation, body) in with_body() {
+        let request = authorized_request(&app, operation, &credentials);
+        let answer = request.body(JSON, format!("\u{feff}{}", body.example)).send().await;
+        assert_ne!(answer.status, 400, "{} {}", operation.id, answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn takes_an_empty_list_for_an_object_without_fields() {
+    let app = App::start().await;
+    let credentials = Credentials::create(&app, &app.tenant).await;
+    for (operation, _) in with_body() {
+        let answers = [json!([]), json!({})].map(|body| {
+            let request = authorized_request(&app, operation, &credentials).json(&body);
+            async move { request.send().await }
+        });
+        let [list, object] = futures_util::future::join_all(answers).await.try_into().unwrap();
+        assert_eq!(list.status, object.status, "{} {}", operation.id, list.text());
     }
 }
 

@@ -3,6 +3,7 @@
 use reqwest::Method;
 use tempmail_tests::App;
 use tempmail_tests::contract::operations;
+use tempmail_tests::raw::RawConnection;
 
 use super::{bare_request, unknown_path};
 
@@ -14,6 +15,24 @@ async fn refuses_a_foreign_host_on_every_operation() {
         let answer = request.send().await;
         assert_eq!(answer.error(421), "misdirected_request", "{}", operation.id);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn says_which_host_is_foreign_and_which_setting_admits_it() {
+    let app = App::builder().config(|config| config.http.check_host = true).start().await;
+    let refused = app.request(Method::GET, "/api/domains").header("host", "upstream:8080").send().await;
+    refused.assert_api_error(421, "misdirected_request");
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("\"upstream:8080\"") && message.contains("`http.hosts`"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_health_checks_that_name_no_host() {
+    let app = App::builder().config(|config| config.http.check_host = true).start().await;
+    let mut connection = RawConnection::connect(app.http(), None).await.unwrap();
+    connection.send("GET /v1/config HTTP/1.0\r\n\r\n").await.unwrap();
+    let answer = String::from_utf8(connection.read_to_end().await).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,10 +26,17 @@ async fn send(request: RequestBuilder) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
+/// Asserts an error of JSON-RPC, with the code of the interface.
 async fn assert_error(request: RequestBuilder, status: u16, code: &str) {
     let (found, body) = send(request).await;
-    let error: Value = serde_json::from_str(&body).unwrap_or_default();
-    assert_eq!((found, error["error"].as_str()), (status, Some(code)), "{body}");
+    let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+    assert_json_rpc_error(&answer);
+    assert_eq!((found, answer["error"]["data"]["error"].as_str()), (status, Some(code)), "{body}");
+}
+
+fn assert_json_rpc_error(answer: &Value) {
+    assert!(answer["jsonrpc"] == "2.0" && answer["id"].is_null(), "{answer}");
+    assert!(answer["error"]["code"].is_i64() && answer["error"]["message"].is_string(), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,6 +73,7 @@ async fn a_session_id_gives_no_right() {
         let answer =
             request.bearer_auth(&app.tenant.live).header("mcp-session-id", "1").send().await.unwrap();
         assert_eq!((answer.status().as_u16(), &answer.headers()["allow"]), (405, &"POST".parse().unwrap()));
+        assert_json_rpc_error(&answer.json().await.unwrap());
     }
 }
 
@@ -175,9 +183,31 @@ async fn refuses_bodies_that_are_no_message() {
     let large = request().header("content-type", "application/json").body(" ".repeat((64 << 10) + 1));
     assert_error(large, 413, "payload_too_large").await;
     for body in ["", "{", "[]", "{\"jsonrpc\": \"2.0\"}"] {
-        let (status, _) = send(request().header("content-type", "application/json").body(body)).await;
+        let (status, answer) = send(request().header("content-type", "application/json").body(body)).await;
         assert!((400..500).contains(&status), "{body}: {status}");
+        assert_json_rpc_error(&serde_json::from_str(&answer).unwrap());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_clients_that_accept_anything_and_on_both_paths() {
+    let app = App::start().await;
+    let call = |path: &str| {
+        let request = reqwest_client().post(format!("http://{}{path}", app.http()));
+        request.bearer_auth(&app.tenant.live).json(&list_call("ship@inbox.localhost"))
+    };
+    for request in [
+        call("/mcp"),
+        call("/mcp").header("accept", "*/*"),
+        call("/mcp").header("accept", "text/html, */*;q=0.8"),
+        call("/mcp/").header("accept", "application/json, text/event-stream"),
+    ] {
+        let (status, body) = send(request).await;
+        assert!(status == 200 && body.contains("next_since"), "{status} {body}");
+    }
+    let (status, body) = send(call("/mcp").header("accept", "text/html")).await;
+    assert_eq!(status, 406, "{body}");
+    assert_json_rpc_error(&serde_json::from_str(&body).unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

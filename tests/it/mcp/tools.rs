@@ -126,6 +126,45 @@ async fn refuses_arguments_that_it_does_not_know() {
     }
 }
 
+/// What clients make of numbers, and models of arguments that they do not mean.
+#[tokio::test(flavor = "multi_thread")]
+async fn takes_whole_numbers_with_a_point_and_empty_optional_arguments() {
+    let app = app(false).await;
+    deliver(&app, "ship@inbox.localhost", CODE).await;
+    for transport in TRANSPORTS {
+        let session = Session::open(&app, transport, false).await;
+        let empty = json!({"address": "ship@inbox.localhost", "domain": "", "all": null, "since": "", "after": null,
+                           "from": "", "subject": "", "has": null, "timeout_seconds": 0.0});
+        let (found, _) = session.success("wait_for_mail", empty).await;
+        let listed = json!({"address": "ship@inbox.localhost", "domain": null, "limit": 1.0});
+        session.success("list_mail", listed).await;
+        session.success("read_mail", json!({"id": found["id"], "max_characters": 4.0})).await;
+        let (made, _) = session.success("make_address", json!({"local_part": "", "domain": null})).await;
+        assert!(!made["address"].as_str().unwrap().starts_with('@'), "{made}");
+        for (tool, arguments) in [
+            ("list_mail", json!({"address": "ship@inbox.localhost", "limit": 1.5})),
+            ("list_mail", json!({"address": "ship@inbox.localhost", "limit": -1.0})),
+            ("read_mail", json!({"id": ""})),
+        ] {
+            let said = session.failure(tool, arguments.clone()).await;
+            assert!(said.starts_with("The arguments are invalid"), "{arguments}: {said}");
+        }
+    }
+}
+
+/// What is named after types of a programming language, some clients refuse; and some models know no `null`.
+#[tokio::test(flavor = "multi_thread")]
+async fn describes_arguments_in_json_schema_without_formats_and_null() {
+    let app = app(true).await;
+    for transport in TRANSPORTS {
+        let session = Session::open(&app, transport, true).await;
+        for tool in session.client.list_all_tools().await.unwrap() {
+            let schema = serde_json::to_string(&tool.input_schema).unwrap();
+            assert!(!schema.contains("\"format\"") && !schema.contains("null"), "{}: {schema}", tool.name);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ends_when_standard_input_ends() {
     let app = app(false).await;

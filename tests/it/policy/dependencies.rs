@@ -43,7 +43,7 @@ const ONCE: &[&str] = &[
 /// Which of our crates each may use, beside the tests, which may use all of them.
 const DIRECTION: &[(&str, &[&str])] = &[
     ("tempmail-model", &[]),
-    ("tempmail-client", &[]),
+    ("tempmail-client", &["model"]),
     ("tempmail-mcp", &["client", "extract"]),
     ("tempmail-mime", &[]),
     ("tempmail-extract", &[]),

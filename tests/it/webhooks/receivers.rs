@@ -1,6 +1,7 @@
 //! Receivers that misbehave: each costs an attempt, and delays its own webhook only.
 
 mod environment;
+mod header_limits;
 mod outcome;
 mod privacy;
 mod retry_after;

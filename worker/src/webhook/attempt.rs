@@ -78,7 +78,7 @@ impl LaneContext {
         let outcome = outcome.inspect_err(|NoFileDescriptor| {
             metrics::counter!("tempmail_webhook_attempts_postponed_total").increment(1);
         })?;
-        let number = event.attempts + 1;
+        let (number, ended_at) = (event.attempts + 1, self.clock.now());
         let (error, detail) = (
             outcome.failure.map(|failure| failure.error),
             outcome.failure.and_then(|failure| failure.detail),
@@ -100,7 +100,7 @@ impl LaneContext {
         metrics::counter!("tempmail_webhook_attempts_total", "result" => result).increment(1);
         metrics::histogram!("tempmail_webhook_attempt_seconds").record(outcome.duration.as_secs_f64());
         Ok(DeliveryAttempt {
-            id: new_id(self.clock.now()),
+            id: new_id(ended_at),
             event: event.id,
             seq: event.seq,
             mailbox: event.message.owner,
@@ -110,7 +110,7 @@ impl LaneContext {
             error,
             detail,
             duration_ms: i32::try_from(outcome.duration.as_millis()).unwrap_or(i32::MAX),
-            retry_after: outcome.retry_after,
+            retry_after: outcome.retry_after.map(|retry_after| retry_after.delay(ended_at)),
         })
     }
 

@@ -22,6 +22,8 @@ impl RequestFailure {
     pub(super) const BLOCKED: Self = Self::new("blocked_address");
     /// Another status than 2xx.
     pub(super) const HTTP_STATUS: Self = Self::new("http_status");
+    /// The header section of the response is above the limits.
+    pub(super) const HEADER_TOO_LARGE: Self = Self::new("response_header_too_large");
 
     const fn new(error: &'static str) -> Self {
         Self { error, detail: None }
@@ -47,6 +49,9 @@ impl RequestFailure {
             if let Some(error) = cause.downcast_ref::<rustls::Error>() {
                 return Ok(Self { error: "tls_failure", detail: Some(tls_detail(error)) });
             }
+            if is_header_too_large(cause) {
+                return Ok(Self::HEADER_TOO_LARGE);
+            }
             if let Some(io) = cause.downcast_ref::<io::Error>() {
                 if is_exhausted(io) {
                     return Err(NoFileDescriptor);
@@ -64,6 +69,15 @@ impl RequestFailure {
         }
         Ok(Self::new("connection_failed"))
     }
+}
+
+/// Whether the HTTP library has refused the header section of a response: over HTTP/2 it resets the stream for that reason
+/// only.
+fn is_header_too_large(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large)
+        || cause
+            .downcast_ref::<h2::Error>()
+            .is_some_and(|error| error.is_library() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
 }
 
 /// What the certificate lacks, or `handshake` where TLS failed for another reason.

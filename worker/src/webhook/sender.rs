@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use hickory_resolver::TokioResolver;
-use jiff::SignedDuration;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
+use tempmail_model::retry_after::RetryAfter;
 use tempmail_model::webhook::{AddressScope, WebhookUrl};
 use tempmail_runtime::config::{Config, Webhooks};
 use tempmail_runtime::file_watch::FileWatch;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::destination::DestinationPolicy;
 use super::failure::RequestFailure;
@@ -25,8 +26,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest that DNS may take, and the part of the whole timeout that it may take.
 const DNS_TIMEOUT: Duration = Duration::from_secs(4);
 const DNS_TIMEOUT_DIVISOR: u32 = 2;
-/// Bytes of a response's body that are read; none of them is kept.
-const RESPONSE_MAX: usize = 16 << 10;
+/// Fields of a response's header section, and its size: the octets of each name and value and 32 for each field, as
+/// HTTP/2 counts (RFC 9113 6.5.2).
+const HEADER_FIELDS_MAX: usize = 1_000;
+const HEADER_SIZE_MAX: u32 = 256 << 10;
+const HEADER_FIELD_OVERHEAD: usize = 32;
+/// What the HTTP library may read beyond that before it refuses: pseudo-header fields.
+const PSEUDO_FIELDS_SIZE: u32 = 1 << 10;
+/// Bytes of a response's body that are read, so that the connection can be kept, and for how long; none of them is
+/// stored.
+const BODY_MAX: usize = 16 << 10;
+const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes that a receiver may send over HTTP/2 before they are read: of one response, and of all on a
 /// connection.
 const STREAM_WINDOW: u32 = 16 << 10;
@@ -38,14 +48,14 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestOutcome {
-    /// 0 without a whole response.
+    /// 0 without a whole header section of a response.
     pub(super) status_code: i32,
     /// Why it failed; `None` for a success.
     pub(super) failure: Option<RequestFailure>,
-    /// How long the request took.
+    /// How long the status took.
     pub(super) duration: Duration,
     /// `Retry-After` of a 429 or 503.
-    pub(super) retry_after: Option<SignedDuration>,
+    pub(super) retry_after: Option<RetryAfter>,
 }
 
 /// Sends requests to receivers. Cheap to clone.
@@ -119,27 +129,18 @@ impl Sender {
             return Ok(failed(RequestFailure::BLOCKED, Duration::ZERO));
         };
         let client = self.client(url.scope());
-        let exchange = async {
-            let response = client.post(url.url().clone()).headers(headers).body(body).send().await?;
-            let (status, retry_after) = (response.status(), retry_after(&response));
-            read_body(response).await?;
-            Ok::<_, reqwest::Error>((status, retry_after))
-        };
-        let error = match exchange.await {
-            Ok((status, retry_after)) => {
-                return Ok(RequestOutcome {
-                    status_code: i32::from(status.as_u16()),
-                    failure: (!status.is_success()).then_some(RequestFailure::HTTP_STATUS),
-                    duration: started.elapsed(),
-                    retry_after,
-                });
+        let sent = client.post(url.url().clone()).headers(headers).body(body).send().await;
+        match sent {
+            Ok(response) => {
+                let outcome = outcome(&response, started.elapsed());
+                drain(response).await;
+                Ok(outcome)
             }
-            Err(error) => error,
-        };
-        match RequestFailure::of(&error)? {
-            // The duration would tell whether the name exists.
-            RequestFailure::BLOCKED => Ok(failed(RequestFailure::BLOCKED, Duration::ZERO)),
-            failure => Ok(failed(failure, started.elapsed())),
+            Err(error) => match RequestFailure::of(&error)? {
+                // The duration would tell whether the name exists.
+                RequestFailure::BLOCKED => Ok(failed(RequestFailure::BLOCKED, Duration::ZERO)),
+                failure => Ok(failed(failure, started.elapsed())),
+            },
         }
     }
 
@@ -175,6 +176,8 @@ impl Clients {
                 .dns_resolver(Arc::new(resolver))
                 .connect_timeout(CONNECT_TIMEOUT)
                 .timeout(timeout)
+                .http1_max_headers(HEADER_FIELDS_MAX)
+                .http2_max_header_list_size(HEADER_SIZE_MAX + PSEUDO_FIELDS_SIZE)
                 .http2_initial_stream_window_size(STREAM_WINDOW)
                 .http2_initial_connection_window_size(CONNECTION_WINDOW)
                 .pool_max_idle_per_host(IDLE_MAX)
@@ -209,24 +212,44 @@ fn failed(failure: RequestFailure, duration: Duration) -> RequestOutcome {
     RequestOutcome { status_code: 0, failure: Some(failure), duration, retry_after: None }
 }
 
-/// Reads the body of a response, so that the connection can be kept; of a long one only the beginning.
-async fn read_body(mut response: Response) -> reqwest::Result<()> {
-    let mut read = 0;
-    while read < RESPONSE_MAX
-        && let Some(chunk) = response.chunk().await?
-    {
-        read += chunk.len();
+/// The outcome of a request whose response has begun: nothing that comes after its header section changes it.
+fn outcome(response: &Response, duration: Duration) -> RequestOutcome {
+    if !is_within_limits(response.headers()) {
+        return failed(RequestFailure::HEADER_TOO_LARGE, duration);
     }
-    Ok(())
+    let status = response.status();
+    RequestOutcome {
+        status_code: i32::from(status.as_u16()),
+        failure: (!status.is_success()).then_some(RequestFailure::HTTP_STATUS),
+        duration,
+        retry_after: retry_after(response),
+    }
 }
 
-/// `Retry-After` of a 429 or 503, in seconds.
-fn retry_after(response: &Response) -> Option<SignedDuration> {
+/// Whether a header section is within the limits, which are the same for every version of HTTP.
+fn is_within_limits(headers: &HeaderMap) -> bool {
+    let sizes = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + HEADER_FIELD_OVERHEAD);
+    let size = u32::try_from(sizes.sum::<usize>()).unwrap_or(u32::MAX);
+    headers.len() <= HEADER_FIELDS_MAX && size <= HEADER_SIZE_MAX
+}
+
+/// Reads the body of a response, so that the connection can be kept; of a long, slow or broken one only the beginning.
+async fn drain(mut response: Response) {
+    let read = async {
+        let mut read = 0;
+        while read < BODY_MAX
+            && let Ok(Some(chunk)) = response.chunk().await
+        {
+            read += chunk.len();
+        }
+    };
+    // The outcome is there already.
+    let _ = timeout(BODY_TIMEOUT, read).await;
+}
+
+/// `Retry-After` of a 429 or 503.
+fn retry_after(response: &Response) -> Option<RetryAfter> {
     let applies =
         matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    let value = response.headers().get(RETRY_AFTER).filter(|_| applies)?.to_str().ok()?.trim();
-    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    // Larger numbers are too long in any case.
-    let seconds = is_number.then(|| value.parse().unwrap_or(u32::MAX))?;
-    Some(SignedDuration::from_secs(i64::from(seconds)))
+    RetryAfter::parse(response.headers().get(RETRY_AFTER).filter(|_| applies)?.to_str().ok()?)
 }

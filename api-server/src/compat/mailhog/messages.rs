@@ -18,7 +18,7 @@ use super::{Caller, Error, Mailhog};
 use crate::compat::mail::{SCAN_MAX, TenantMail};
 use crate::compat::mail_content;
 use crate::compat::request::{Parameters, Segments};
-use crate::compat::search::{Search, Term, word};
+use crate::compat::search::{Search, Term, Word};
 use crate::http::error::ApiError;
 use crate::message::{PieceWriter, Pieces, Rendering, disposition};
 use crate::state::AppState;
@@ -57,7 +57,7 @@ pub(super) async fn search(
 ) -> Result<Response, Error> {
     let (start, limit) = page(&parameters)?;
     let query = parameters.text("query").ok_or_else(|| invalid("`query` is missing."))?;
-    let query = word(query)?;
+    let query = Word::parse(query)?;
     let term = match parameters.text("kind") {
         Some("from") => Term::From(query),
         Some("to") => Term::To(query),

@@ -13,7 +13,7 @@ use super::servers::{self, Server};
 use super::{Caller, Error, Mailosaur};
 use crate::compat::mail::{SCAN_MAX, TenantMail};
 use crate::compat::request::{Body, Parameters, Segments};
-use crate::compat::search::{Search, Term, word};
+use crate::compat::search::{Search, Term, Word};
 use crate::http::error::ApiError;
 use crate::http::json_body::JsonObject;
 use crate::message::{Digest, PieceWriter, Rendering};
@@ -151,7 +151,7 @@ fn add_criteria(search: &mut Search, mut criteria: JsonObject) -> Result<(), Api
     }
     if let Some(to) = criterion(&mut criteria, "sentTo")? {
         let is_address =
-            to.split_once('@').is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty());
+            to.text().split_once('@').is_some_and(|(local, domain)| !local.is_empty() && !domain.is_empty());
         terms.push(if is_address { Term::Recipient(to) } else { Term::To(to) });
     }
     if let Some(subject) = criterion(&mut criteria, "subject")? {
@@ -165,7 +165,8 @@ fn add_criteria(search: &mut Search, mut criteria: JsonObject) -> Result<(), Api
             "At least one of `sentFrom`, `sentTo`, `subject` and `body` must be given.".into(),
         ));
     }
-    match criterion(&mut criteria, "match")?.as_deref() {
+    let mode = criterion(&mut criteria, "match")?.map(|mode| mode.text().to_lowercase());
+    match mode.as_deref() {
         None | Some("all") => terms.into_iter().try_for_each(|term| search.add(term, false)),
         Some("any") => {
             search.any_of(terms);
@@ -175,12 +176,12 @@ fn add_criteria(search: &mut Search, mut criteria: JsonObject) -> Result<(), Api
     }
 }
 
-/// A criterion in lower case, if it is given.
-fn criterion(criteria: &mut JsonObject, name: &'static str) -> Result<Option<String>, ApiError> {
+/// A criterion, if it is given.
+fn criterion(criteria: &mut JsonObject, name: &'static str) -> Result<Option<Word>, ApiError> {
     match criteria.take(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-        Some(Value::String(text)) => word(text.trim()).map(Some),
+        Some(Value::String(text)) => Word::parse(text.trim()).map(Some),
         Some(_) => Err(ApiError::InvalidRequest(format!("`{name}` must be a string.").into())),
     }
 }

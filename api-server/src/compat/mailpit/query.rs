@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
-use crate::compat::search::{Search, Term, word};
+use crate::compat::search::{self, Search, Term};
 use crate::http::error::ApiError;
 
 /// The search of a query, with dates in a time zone.
@@ -25,9 +25,9 @@ pub(super) fn parse(query: &str, time_zone: Option<&str>) -> Result<Search, ApiE
         let term = match text.split_once(':') {
             Some((name, value)) if !is_quoted => match named(&name.to_lowercase(), value, &zone)? {
                 Some(term) => term,
-                None => Term::Anywhere(word(&text)?),
+                None => Term::Anywhere(search::Word::parse(&text)?),
             },
-            _ => Term::Anywhere(word(&text)?),
+            _ => Term::Anywhere(search::Word::parse(&text)?),
         };
         search.add(term, is_negated)?;
     }
@@ -37,7 +37,7 @@ pub(super) fn parse(query: &str, time_zone: Option<&str>) -> Result<Search, ApiE
 /// The term of a word with a name; `None` where the name is none, such as in `10:30`.
 fn named(name: &str, value: &str, zone: &TimeZone) -> Result<Option<Term>, ApiError> {
     let invalid = |sentence: &'static str| Err(ApiError::InvalidRequest(sentence.into()));
-    let text = || word(value);
+    let text = || search::Word::parse(value);
     Ok(Some(match name {
         "from" => Term::From(text()?),
         "to" => Term::To(text()?),
@@ -49,13 +49,13 @@ fn named(name: &str, value: &str, zone: &TimeZone) -> Result<Option<Term>, ApiEr
         "message-id" => Term::MessageId(text()?),
         // Messages have no tags.
         "tag" => Term::Nothing,
-        "is" => match text()?.as_str() {
+        "is" => match value.to_lowercase().as_str() {
             "read" => Term::Read(true),
             "unread" => Term::Read(false),
             "tagged" => Term::Nothing,
             _ => return invalid("`is:` must be followed by read, unread or tagged."),
         },
-        "has" => match text()?.as_str() {
+        "has" => match value.to_lowercase().as_str() {
             "attachment" | "attachments" => Term::Attachment,
             "inline" | "inlines" => Term::Inline,
             _ => return invalid("`has:` must be followed by attachment or inline."),

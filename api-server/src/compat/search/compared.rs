@@ -6,7 +6,7 @@ use tempmail_mime::Address;
 use tempmail_store::MessageRow;
 
 use super::blind_recipients;
-use crate::message::Digest;
+use crate::message::{Digest, folded};
 
 /// What words are looked for in, besides the text of a digest.
 #[derive(Debug, Clone, Copy)]
@@ -32,17 +32,17 @@ pub(super) enum Field {
 /// Fields of a message.
 const FIELDS: usize = Field::MessageId as usize + 1;
 
-/// A message whose fields are put in lower case when they are first compared, and once, however many words a search has.
+/// A message whose fields are folded when they are first compared, and once, however many words a search has.
 pub(in crate::compat) struct Compared<'a> {
     pub(super) row: &'a MessageRow,
     pub(super) digest: Option<&'a Digest>,
-    lowered: [OnceCell<Vec<String>>; FIELDS],
+    folded: [OnceCell<Vec<String>>; FIELDS],
 }
 
 impl<'a> Compared<'a> {
     /// A message as far as its row says.
     pub(in crate::compat) fn of(row: &'a MessageRow) -> Self {
-        Self { row, digest: None, lowered: [const { OnceCell::new() }; FIELDS] }
+        Self { row, digest: None, folded: [const { OnceCell::new() }; FIELDS] }
     }
 
     /// The same message with its digest.
@@ -50,20 +50,20 @@ impl<'a> Compared<'a> {
         Self { digest: Some(digest), ..self }
     }
 
-    /// Whether a field contains a word in lower case. Without the digest its fields contain none.
+    /// Whether a field contains a folded word. Without the digest its fields contain none.
     pub(super) fn has(&self, field: Field, word: &str) -> bool {
-        self.lowered(field).iter().any(|text| text.contains(word))
+        self.folded_field(field).iter().any(|text| text.contains(word))
     }
 
-    /// Whether a field is a text in lower case, or one of its addresses is.
+    /// Whether a field is a folded text, or one of its addresses is.
     pub(super) fn is(&self, field: Field, text: &str) -> bool {
-        self.lowered(field).iter().any(|lowered| lowered == text)
+        self.folded_field(field).iter().any(|folded| folded == text)
     }
 
-    fn lowered(&self, field: Field) -> &[String] {
+    fn folded_field(&self, field: Field) -> &[String] {
         match (field.is_of_row(), self.digest) {
             (false, None) => &[],
-            (_, digest) => self.lowered[field as usize].get_or_init(|| lowered(field, self.row, digest)),
+            (_, digest) => self.folded[field as usize].get_or_init(|| folded_field(field, self.row, digest)),
         }
     }
 }
@@ -74,14 +74,14 @@ impl Field {
     }
 }
 
-fn lowered(field: Field, row: &MessageRow, digest: Option<&Digest>) -> Vec<String> {
+fn folded_field(field: Field, row: &MessageRow, digest: Option<&Digest>) -> Vec<String> {
     #[cfg(test)]
-    tests::LOWERED.with(|all| all.set(all.get() + 1));
+    tests::FOLDED.with(|all| all.set(all.get() + 1));
     let list = |addresses: fn(&Digest) -> &[Address]| {
         let addresses = digest.into_iter().flat_map(addresses);
-        addresses.map(|address| address.to_string().to_lowercase()).collect()
+        addresses.map(|address| folded(&address.to_string())).collect()
     };
-    let text = |text: &str| vec![text.to_lowercase()];
+    let text = |text: &str| vec![folded(text)];
     match field {
         Field::Sender => text(&row.sender),
         Field::From => text(&row.from_text),
@@ -94,13 +94,13 @@ fn lowered(field: Field, row: &MessageRow, digest: Option<&Digest>) -> Vec<Strin
         Field::ReplyTo => list(|digest| &digest.reply_to),
         Field::Blind => {
             let blind = digest.into_iter().flat_map(|digest| blind_recipients(row, digest));
-            blind.map(|address| address.to_string().to_lowercase()).collect()
+            blind.map(|address| folded(&address.to_string())).collect()
         }
         Field::Addresses => {
             let lists = digest.into_iter().flat_map(|digest| [&digest.to, &digest.cc, &digest.bcc]);
-            lists.flatten().map(|address| address.email.to_lowercase()).collect()
+            lists.flatten().map(|address| folded(&address.email)).collect()
         }
-        Field::MessageId => digest.map(|digest| digest.message_id.to_lowercase()).into_iter().collect(),
+        Field::MessageId => digest.map(|digest| folded(&digest.message_id)).into_iter().collect(),
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// How often a field was put in lower case.
-        pub(in super::super) static LOWERED: Cell<usize> = const { Cell::new(0) };
+        /// How often a field was folded.
+        pub(in super::super) static FOLDED: Cell<usize> = const { Cell::new(0) };
     }
 }

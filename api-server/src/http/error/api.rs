@@ -8,6 +8,7 @@ use axum::http::header::{CONNECTION, SEC_WEBSOCKET_VERSION, UPGRADE};
 use axum::response::{IntoResponse, Response};
 use tempmail_bus::RateDecision;
 use tempmail_model::webhook::WebhookUrlError;
+use tempmail_runtime::known_host::ForeignHost;
 use tempmail_store::{ChangeError, StoreError};
 
 use super::code::{self, Code};
@@ -67,10 +68,8 @@ pub(crate) enum ApiError {
     #[error("Pages of this origin may not connect; connect from the site's own origin.")]
     OriginNotAllowed,
     /// 403 `host_not_allowed`: the request names a host that is not this service's.
-    #[error(
-        "The service has another name; send the request to its own address, or add the name to `http.hosts`."
-    )]
-    HostNotAllowed,
+    #[error("{0}")]
+    HostNotAllowed(ForeignHost),
     /// 403 `account_limit_reached`.
     #[error("The account has reached its limit of mailboxes; delete one first.")]
     AccountLimitReached,
@@ -114,8 +113,8 @@ pub(crate) enum ApiError {
     #[error("Send the body as `Content-Type: application/json`, without `Content-Encoding`.")]
     UnsupportedMediaType,
     /// 421 `misdirected_request`: the request names a host that is not this service's.
-    #[error("The service has another name; send the request to its own address.")]
-    MisdirectedRequest,
+    #[error("{0}")]
+    MisdirectedRequest(ForeignHost),
     /// 426 `upgrade_required`: the request does not ask for a WebSocket.
     #[error("Connect with a WebSocket client (RFC 6455, version 13).")]
     UpgradeRequired,
@@ -167,7 +166,7 @@ impl ApiError {
             Self::InvalidToken => code::INVALID_TOKEN,
             Self::InvalidCredentials => code::INVALID_CREDENTIALS,
             Self::OriginNotAllowed => code::ORIGIN_NOT_ALLOWED,
-            Self::HostNotAllowed => code::HOST_NOT_ALLOWED,
+            Self::HostNotAllowed(_) => code::HOST_NOT_ALLOWED,
             Self::AccountDisabled => code::ACCOUNT_DISABLED,
             Self::AccountLimitReached | Self::FreeMailboxLimitReached => code::ACCOUNT_LIMIT_REACHED,
             Self::DomainLimitReached => code::DOMAIN_LIMIT_REACHED,
@@ -182,7 +181,7 @@ impl ApiError {
             Self::EmailExpired => code::EMAIL_EXPIRED,
             Self::PayloadTooLarge => code::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => code::UNSUPPORTED_MEDIA_TYPE,
-            Self::MisdirectedRequest => code::MISDIRECTED_REQUEST,
+            Self::MisdirectedRequest(_) => code::MISDIRECTED_REQUEST,
             Self::UpgradeRequired => code::UPGRADE_REQUIRED,
             Self::RateLimitExceeded { .. } => code::RATE_LIMIT_EXCEEDED,
             Self::TokenBusy => code::TOKEN_BUSY,
@@ -208,7 +207,7 @@ impl ApiError {
         let form = form.into();
         let message = match form {
             ErrorForm::Interface(Surface::V1) => String::new(),
-            ErrorForm::Interface(Surface::Api) | ErrorForm::DropIn(_) => self.to_string(),
+            ErrorForm::Interface(Surface::Api) | ErrorForm::Mcp | ErrorForm::DropIn(_) => self.to_string(),
         };
         let mut response = form.error_response(self.code(), &message);
         if let Some(reason) = self.reason() {

@@ -13,6 +13,9 @@ use super::code::Code;
 use super::drop_in;
 use super::refusal::Refusal;
 
+/// Where the Model Context Protocol is served.
+pub(crate) const MCP_PATHS: [&str; 2] = ["/mcp", "/mcp/"];
+
 /// Which form of error a path answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Surface {
@@ -22,10 +25,12 @@ pub(crate) enum Surface {
     V1,
 }
 
-/// The form of an error answer: of the interface, by its path, or of the drop-in surface whose listener it came to.
+/// The form of an error answer: of the interface or the Model Context Protocol, by its path, or of the drop-in surface
+/// whose listener it came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorForm {
     Interface(Surface),
+    Mcp,
     DropIn(DropInSurface),
 }
 
@@ -47,11 +52,6 @@ impl Surface {
         if path == "/v1" || path.starts_with("/v1/") { Self::V1 } else { Self::Api }
     }
 
-    /// The error answer of this surface; `message` is dropped where the form has none.
-    pub(crate) fn error_response(self, code: Code, message: &str) -> Response {
-        ErrorForm::from(self).error_response(code, message)
-    }
-
     fn challenge(self, code: &str) -> Option<&'static str> {
         match (self, code) {
             (Self::Api, "authentication_required") => Some("Bearer realm=\"tempmail\""),
@@ -63,6 +63,20 @@ impl Surface {
 }
 
 impl ErrorForm {
+    /// The form for a path of the interface, or of the Model Context Protocol.
+    pub(crate) fn of_path(path: &str) -> Self {
+        if MCP_PATHS.contains(&path) { Self::Mcp } else { Surface::of_path(path).into() }
+    }
+
+    fn challenge(self, code: &str) -> Option<&'static str> {
+        match self {
+            Self::Interface(surface) => surface.challenge(code),
+            // A token is accepted there as on `/api`.
+            Self::Mcp => Surface::Api.challenge(code),
+            Self::DropIn(_) => None,
+        }
+    }
+
     /// The error answer in this form; `message` is dropped where the form has none.
     pub(crate) fn error_response(self, (status, code): Code, message: &str) -> Response {
         let mut response = match self {
@@ -70,12 +84,12 @@ impl ErrorForm {
                 (status, Json(json!({"error": code, "message": message}))).into_response()
             }
             Self::Interface(Surface::V1) => (status, Json(json!({"error": code}))).into_response(),
+            Self::Mcp => (status, Json(tempmail_mcp::transport_error(code, message))).into_response(),
             Self::DropIn(surface) => drop_in::error_response(surface, (status, code), message),
         };
         response.extensions_mut().insert(Refusal::of((status, code)));
-        if let Self::Interface(surface) = self
-            && status == StatusCode::UNAUTHORIZED
-            && let Some(challenge) = surface.challenge(code)
+        if status == StatusCode::UNAUTHORIZED
+            && let Some(challenge) = self.challenge(code)
         {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }

@@ -11,10 +11,10 @@ from typing import TypeVar
 import anyio
 import httpx
 
-from ._blocking import answer_of, interrupted_by
+from ._blocking import interrupted_by
 from ._exchange import Answer, Attempt, Pause, Steps
 from ._inbox import InboxState, MintedToken, Team
-from ._settings import ClientState
+from ._settings import ClientState, direct_mounts
 from ._wait import Match, MatchOptions, Self, Unpack
 from .models import Mail, Summary
 
@@ -42,7 +42,7 @@ class AsyncTempmail(ClientState):
     ) -> None:
         super().__init__(url, token, domain=domain, timeout=timeout, retry_for=retry_for)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        self._client = httpx.AsyncClient(limits=limits)
+        self._client = httpx.AsyncClient(limits=limits, mounts=direct_mounts(self.url))
 
     async def inbox(self, address: str | None = None, *, name: str = "test", domain: str | None = None) -> AsyncInbox:
         """Make an inbox: a fresh address, and a token that can wait and read there only. It sees new mail only.
@@ -102,14 +102,21 @@ class AsyncTempmail(ClientState):
                 return result
 
     async def _send(self, attempt: Attempt) -> Answer:
-        response = await self._client.request(
+        async with self._client.stream(
             attempt.method,
             self.url + attempt.path,
             headers=attempt.headers,
             content=attempt.content,
             timeout=attempt.timeout,
-        )
-        return answer_of(response)
+        ) as response:
+            try:
+                content = await response.aread()
+            except httpx.RequestError:
+                # The status of an error says enough.
+                if response.is_success:
+                    raise
+                content = b""
+            return Answer(response.status_code, response.headers, content)
 
 
 class AsyncInbox(InboxState):

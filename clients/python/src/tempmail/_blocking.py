@@ -13,7 +13,7 @@ import httpx
 
 from ._exchange import Answer, Attempt, Interrupted, Pause, Steps
 from ._inbox import InboxState, MintedToken, Team
-from ._settings import ClientState
+from ._settings import ClientState, direct_mounts
 from ._wait import Match, MatchOptions, Self, Unpack
 from .models import Mail, Summary
 
@@ -40,7 +40,8 @@ class Tempmail(ClientState):
         retry_for: float = 30.0,
     ) -> None:
         super().__init__(url, token, domain=domain, timeout=timeout, retry_for=retry_for)
-        self._client = httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=20))
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+        self._client = httpx.Client(limits=limits, mounts=direct_mounts(self.url))
 
     def inbox(self, address: str | None = None, *, name: str = "test", domain: str | None = None) -> Inbox:
         """Make an inbox: a fresh address, and a token that can wait and read there only. It sees new mail only.
@@ -100,14 +101,21 @@ class Tempmail(ClientState):
                 return result
 
     def _send(self, attempt: Attempt) -> Answer:
-        response = self._client.request(
+        with self._client.stream(
             attempt.method,
             self.url + attempt.path,
             headers=attempt.headers,
             content=attempt.content,
             timeout=attempt.timeout,
-        )
-        return answer_of(response)
+        ) as response:
+            try:
+                content = response.read()
+            except httpx.RequestError:
+                # The status of an error says enough.
+                if response.is_success:
+                    raise
+                content = b""
+            return Answer(response.status_code, response.headers, content)
 
 
 class Inbox(InboxState):
@@ -162,11 +170,6 @@ class Inbox(InboxState):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-def answer_of(response: httpx.Response) -> Answer:
-    """The answer of the server, as the steps take it."""
-    return Answer(response.status_code, response.headers, response.content)
 
 
 def interrupted_by(error: httpx.RequestError) -> Interrupted:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -24,6 +26,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 """The pauses between attempts grow from the first to the second, in seconds."""
 PASSING = frozenset({408, 429, 502, 503, 504})
 """Statuses of a moment: the request was not carried out, or its answer got lost, and it is sent again."""
+UNEXPECTED = "unexpected_answer"
+"""The code of an answer that is not of the server, but of something before it."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,7 @@ class Connection:
                 if 200 <= answer.status < 300:
                     return answer
                 error = ApiError(answer.status, _code_of(answer), request.name)
-                if answer.status not in PASSING:
+                if not _is_passing(error):
                     raise error
                 delay = _retry_after(answer)
             # A connection that was open for long was cut, and says nothing about the next one.
@@ -136,24 +140,32 @@ def json_of(answer: Answer, request: str) -> Any:
     try:
         return json.loads(answer.content)
     except ValueError:
-        raise ApiError(answer.status, "unexpected_answer", request) from None
+        raise ApiError(answer.status, UNEXPECTED, request) from None
 
 
 def _code_of(answer: Answer) -> str:
-    """The code of an error answer."""
+    """The code of an error answer. Something before the server may answer anything: only what looks like a code is one."""
     try:
         code = json.loads(answer.content)["error"]
     except (ValueError, LookupError, TypeError):
-        return "unexpected_answer"
-    return code if isinstance(code, str) else "unexpected_answer"
+        return UNEXPECTED
+    return code if isinstance(code, str) and re.fullmatch("[a-z_]{1,64}", code) else UNEXPECTED
+
+
+def _is_passing(error: ApiError) -> bool:
+    """Whether the same request may succeed in a moment. Any 5xx from before the server is, such as the 522 of a CDN."""
+    status = error.status or 0
+    return status in PASSING or (status >= 500 and error.code == UNEXPECTED)
 
 
 def _retry_after(answer: Answer) -> float:
-    """``Retry-After`` in seconds; 0 where there is none."""
-    value = answer.headers.get("retry-after", "")
-    if value.isdecimal():
+    """``Retry-After`` in seconds (RFC 9110 10.2.3); 0 where there is none."""
+    value = answer.headers.get("retry-after", "").strip()
+    if re.fullmatch("[0-9]+", value):
         return float(value)
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+        date = parsedate_to_datetime(value)
+    except (TypeError, ValueError):
         return 0.0
+    # One of the forms of dates names no zone, and is UTC as well.
+    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=timezone.utc)).timestamp() - time.time())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import secrets
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ._exchange import Answer, Connection, Request, Steps, json_of
 from ._inbox import MintedToken, Team
@@ -21,6 +23,16 @@ if TYPE_CHECKING:
 CONFIG_AGE = 60.0
 """For how long the public configuration is kept, in seconds, as the server allows."""
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+
+
+def direct_mounts(url: str) -> dict[str, None]:
+    """Mounts of httpx by which loopback is reached directly; other hosts are, by the proxy of the environment."""
+    host = urlsplit(url).hostname or ""
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost" or host.endswith(".localhost")
+    return {f"all://{f'[{host}]' if ':' in host else host}": None} if is_loopback else {}
 
 
 class ClientState:

@@ -74,7 +74,10 @@ async fn answer(stream: TcpStream, router: Router, answering: Arc<AtomicBool>, t
         answering.store(true, Ordering::Relaxed);
         router.clone().oneshot(request.map(Body::new))
     });
-    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service);
     // An error of the connection is the client's.
     if tokio::time::timeout(timeout, connection).await.is_err() {
         metrics::counter!(ENDED, "reason" => "timeout").increment(1);

@@ -70,6 +70,7 @@ pub const SCHEMA: SchemaDefinition = SchemaDefinition {
         (16, "webhook_failures", "0016_webhook_failures"),
         (17, "sink", "0017_sink"),
         (18, "tagged_mail", "0018_tagged_mail"),
+        (19, "response_header", "0019_response_header"),
     ],
     files: files![
         "id",

@@ -2,7 +2,7 @@ import { Tempmail } from "@tempmail/client";
 import { describe, expect, test } from "vitest";
 import { confirms, faulty, restart, send, signUp } from "../site.js";
 
-describe.each(["cut", "lost", "limited", "away", "short"])("behind a server that is %s", (fault) => {
+describe.each(["cut", "lost", "limited", "away", "cdn", "dated", "short"])("behind a server that is %s", (fault) => {
   test("misses no mail, and hands out none twice", async () => {
     const tempmail = new Tempmail({ url: faulty(fault) });
     const inbox = await tempmail.inbox();

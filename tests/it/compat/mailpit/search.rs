@@ -21,6 +21,7 @@ async fn finds_messages_by_every_word() {
     for (query, expected) in [
         ("from:hello@mailer.example", hello.clone()),
         ("from:café", hello.clone()),
+        ("from:CAFE\u{301}", hello.clone()),
         ("to:kim@shop.example", hello.clone()),
         ("to:lee@elsewhere.example", hello.clone()),
         ("to:shop.example", vec!["Invoice", "Hello World"]),

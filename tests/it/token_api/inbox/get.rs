@@ -110,10 +110,12 @@ async fn filters_by_case_insensitive_substrings_of_from_and_subject() {
     let app = App::start().await;
     app.deliver(ADDRESS, "Your CODE is here", "").await;
     app.deliver(ADDRESS, "Invoice", "").await;
+    app.deliver(ADDRESS, "Re\u{301}sume\u{301}", "").await;
     for (query, expected) in [
+        ("subject=R%C3%89SUM%C3%89", vec!["Re\u{301}sume\u{301}"]),
         ("subject=code", vec!["Your CODE is here"]),
         ("subject=INVOICE", vec!["Invoice"]),
-        ("from=ADA%20%3Cada", vec!["Invoice", "Your CODE is here"]),
+        ("from=ADA%20%3Cada", vec!["Re\u{301}sume\u{301}", "Invoice", "Your CODE is here"]),
         ("from=client.EXAMPLE&subject=voice", vec!["Invoice"]),
     ] {
         let answer = app.get(&format!("{PATH}?{query}")).await.expect(200);

@@ -134,6 +134,41 @@ async fn rejects_an_invalid_since_and_ignores_an_invalid_last_event_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn resumes_by_the_parameters_of_clients_that_set_no_header_fields() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), ADDRESS).await;
+    let mut stream = open_and_read_cursor(&app, ADDR).await;
+    let first = stream.last_event_id().to_owned();
+    app.deliver(ADDRESS, "met", "").await;
+    let second = stream.next().await.id;
+    app.deliver(ADDRESS, "while disconnected", "").await;
+    for path in [ADDR, "/v1/sse/user?x=1"] {
+        for name in ["lastEventId", "lastEventID", "Last-Event-ID"] {
+            let mut stream = open(&app, &format!("{path}&{name}={second}&since={first}")).await;
+            assert_eq!(subjects(&mut stream, 1).await, ["while disconnected"], "{path} {name}");
+        }
+    }
+    let mut stream = resumed(&app, &format!("{ADDR}&lastEventId={first}"), &second).await;
+    assert_eq!(subjects(&mut stream, 1).await, ["while disconnected"], "the header wins");
+    let mut stream = open(&app, &format!("{ADDR}&lastEventId=")).await;
+    assert_nothing_unread(&app, &mut stream, ADDRESS).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rejects_an_invalid_last_event_id_in_a_parameter() {
+    let app = App::start().await;
+    let ours = open_and_read_cursor(&app, ADDR).await.last_event_id().to_owned();
+    for (name, id) in [("lastEventId", "nonsense"), ("lastEventID", "0"), ("Last-Event-ID", "%00")] {
+        for path in [ADDR, "/v1/sse/user?x=1"] {
+            let answer = refused(&app, &format!("{path}&{name}={id}")).await;
+            answer.assert_v1_error(400, "invalid_request");
+        }
+    }
+    let twice = format!("{ADDR}&lastEventId={ours}&lastEventId={ours}");
+    refused(&app, &twice).await.assert_v1_error(400, "invalid_request");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn prefers_last_event_id_to_since() {
     let app = App::start().await;
     let mut stream = open_and_read_cursor(&app, ADDR).await;

@@ -62,6 +62,29 @@ async fn requires_every_field_ignoring_case() {
     }
 }
 
+/// Senders write letters with accents composed or decomposed, which nobody sees.
+#[tokio::test(flavor = "multi_thread")]
+async fn compares_folded_texts_and_canonical_equivalents() {
+    let app = App::start().await;
+    app.mailbox(Some(&app.tenant.pro), "box@inbox.localhost").await;
+    let since = app.cursor_as(&app.tenant.live).await;
+    let mail = "From: Andre\u{301} <a@client.example>\r\nTo: box@inbox.localhost\r\nSubject: Cafe\u{301} Straße ΟΔΟΣ\r\n\
+        Content-Type: text/plain; charset=utf-8\r\n\r\nGru\u{308}ße\r\n";
+    let reply = send_mail(app.smtp(), "ada@client.example", "box@inbox.localhost", mail.as_bytes()).await;
+    assert_eq!(reply.code, 250, "{reply:?}");
+    for (wanted, is_found) in [
+        (json!({ "subject": "caf\u{e9} STRASSE οδος" }), true),
+        (json!({ "subject": "CAFE\u{301}" }), true),
+        (json!({ "subject": "cafe" }), false),
+        (json!({ "from": "ANDR\u{c9}" }), true),
+        (json!({ "text": "gr\u{fc}sse" }), true),
+    ] {
+        let body = json!({ "all": true, "since": since, "match": wanted, "timeout": 0 });
+        let answer = app.wait_for_email(&app.tenant.live, &body).await;
+        assert_eq!(answer.status == 200, is_found, "{wanted}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn compares_plain_characters_only() {
     let app = App::start().await;

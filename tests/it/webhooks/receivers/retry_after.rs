@@ -29,7 +29,12 @@ async fn delays_the_next_attempt_up_to_twice_the_usual_delay_and_never_shortens_
         (503, "86400.5", &usual),
         (503, "", &usual),
         (429, "NaN", &usual),
-        (503, "Fri, 31 Dec 2027 23:59:59 GMT", &usual),
+        // Dates in all three forms of HTTP.
+        (503, "Thu, 31 Dec 2099 23:59:59 GMT", &twice),
+        (429, "Thursday, 31-Dec-49 23:59:59 GMT", &twice),
+        (503, "Thu Dec 31 23:59:59 2099", &twice),
+        (503, "Sun, 06 Nov 1994 08:49:37 GMT", &usual),
+        (503, "Sun, 06 Nov", &usual),
         // Other statuses are not honoured.
         (500, "86400", &usual),
         (404, "86400", &usual),
@@ -39,6 +44,9 @@ async fn delays_the_next_attempt_up_to_twice_the_usual_delay_and_never_shortens_
             .push(receiver_with(Reaction::StatusWithHeader(status, "retry-after", value.to_owned())).await);
         expected.push((status, value, factor));
     }
+    let cut = "HTTP/1.1 503 Busy\r\nRetry-After: 86400\r\nContent-Length: 100\r\n\r\npart";
+    receivers.push(receiver_with(Reaction::RawBytesAndEnd(cut.to_owned())).await);
+    expected.push((503, "86400, and a body that is cut", &twice));
     let urls: Vec<String> = receivers.iter().map(Receiver::url).collect();
     first_attempts(&app, &urls).await;
     for (url, (status, value, factor)) in urls.iter().zip(expected) {
